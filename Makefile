@@ -1,0 +1,74 @@
+PYTHON ?= python3
+VENV = .venv
+ARGS =
+
+BIN = $(VENV)/bin
+PY = $(BIN)/python
+STAMP = $(VENV)/.installed
+
+# Folders that git does not keep while they are empty: named only when there is something in them.
+SOURCES = reflect_git tests $(patsubst %/,%,$(sort $(dir $(wildcard hooks/*.py bench/*.py))))
+PRODUCT = $(filter-out tests bench,$(SOURCES))
+
+HOOK_PATH = hook workflow capture model errors paths store \
+	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project
+HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
+	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
+
+.DEFAULT_GOAL = help
+.PHONY: help test test-fast check lint format types layers compat deps dead demo bench deep clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+# Made anew, not mended: a dependency that was dropped must be gone, and so must a half-made environment.
+# The second try speaks, so that what is wrong can be read.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[dev]' \
+		|| $(PY) -m pip install --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+test: check ## everything that has to hold before a merge
+	@$(PY) -m pytest -n auto $(ARGS)
+
+test-fast: $(STAMP) ## the tests alone, last failures first, stopping at the first
+	@$(PY) -m pytest -n auto --failed-first --exitfirst $(ARGS)
+
+check: lint types layers compat deps dead ## everything of `test` that runs no product code
+
+lint: $(STAMP) ## ruff: rules and format
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+
+format: $(STAMP) ## ruff mends what it can
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
+types: $(STAMP) ## mypy, strict
+	@$(BIN)/mypy $(SOURCES)
+
+layers: $(STAMP) ## import-linter: floors, hook path, one door per library
+	@$(BIN)/lint-imports --no-logo
+
+compat: $(STAMP) ## vermin: the hook path runs under Python 3.9
+	@$(BIN)/vermin --quiet --no-tips --violations --target=3.9- $(HOOK_FILES)
+
+deps: $(STAMP) ## deptry: what is imported is declared, what is declared is imported
+	@$(BIN)/deptry --no-ansi $(PRODUCT)
+
+dead: $(STAMP) ## vulture: code that nobody calls
+	@$(BIN)/vulture $(SOURCES)
+
+demo: $(STAMP) ## the product in a minute, in a throw-away home
+	@PATH="$(abspath $(BIN)):$$PATH" sh bin/demo
+
+bench: $(STAMP) ## the budgets, measured side by side; ARGS go to bench/run.py
+	@$(PY) bench/run.py $(ARGS)
+
+deep: $(STAMP) ## the slow tests, with many more examples
+	@HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
+
+clean: ## back to a fresh checkout
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find reflect_git hooks tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,200 @@
+"""One capture in a fresh process, synced and committed, beside what it is measured against.
+
+The floor is `python3 -I -S -c "import json, re"`. The rivals keep a prompt in a JSON file, neither synced nor
+committed: the typical one in a queue of 1,000, claude-reflect's UserPromptSubmit hook in a queue that starts empty,
+which is its best case.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from bench import generate
+from bench.setting import APPEND, HOOK, REPO, Setting
+from bench.table import Row, Table, timed
+from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
+
+ROUNDS = 40
+SIZES = (100, 10_000, 100_000)
+CEILING = 1.8
+GROWTH = 1.15
+OF_RIVAL = 0.5
+FLOOR = "floor: import json, re"
+BARE = "interpreter alone"
+TYPICAL = "typical rival"
+REFLECT = "claude-reflect"
+PROMPT = "no, use pnpm here, not npm, and remember to run the formatter before you commit"
+# Words that redaction has to look at more closely: `passed`, `token`.
+WORDY = "Exit code 1\nSyntaxError: Unexpected token '}' in src/cart.ts:88\n1 failed, 17 passed in 3.21s"
+
+_moments = count(1)
+
+
+class Place:
+    """Where subjects store things, and how much was there before."""
+
+    def __init__(self, name: str, count: Callable[[], int]) -> None:
+        self.name = name
+        self.count = count
+        self.before = count()
+
+
+@dataclass(frozen=True)
+class Batch:
+    subject: Subject
+    place: Place
+
+
+def tables(setting: Setting) -> list[Table]:
+    batches = list(_batches(setting))
+    subjects = [fixed(FLOOR, setting.bare("import json, re")), fixed(BARE, setting.bare("pass")), *_rivals(setting)]
+    subjects += [batch.subject for batch in batches]
+    rounds = setting.rounds(ROUNDS)
+    times = measure(subjects, rounds)
+    _require_all(batches, rounds)
+    missing = () if APPEND.exists() else ("hooks/store.py is not there: append is not measured",)
+    return [Table("One capture, fresh process, synced and committed", _rows(setting, times), notes=missing)]
+
+
+def _rows(setting: Setting, times: dict[str, Times]) -> list[Row]:
+    floor, sizes = times[FLOOR], setting.sizes(*SIZES)
+    capped = {hook_name(size) for size in sizes} | {wordy_name(sizes[0])}
+    rows = [timed(found, floor, CEILING if name in capped else None) for name, found in times.items()]
+    first, last = times[hook_name(sizes[0])], times[hook_name(sizes[-1])]
+    if first is not last:
+        rows.append(timed(last, first, GROWTH, f"growth from {sizes[0]:,} to {sizes[-1]:,}"))
+    rows.append(timed(first, times[TYPICAL], name="failure hook against the typical rival"))
+    if REFLECT in times:
+        rows.append(timed(first, times[REFLECT], OF_RIVAL, "failure hook against claude-reflect"))
+    return rows
+
+
+def hook_name(size: int) -> str:
+    return f"failure hook at {size:,}"
+
+
+def wordy_name(size: int) -> str:
+    return f"failure hook at {size:,}, with 'token' and 'passed'"
+
+
+def _batches(setting: Setting) -> Sequence[Batch]:
+    sizes = setting.sizes(*SIZES)
+    found = [_hook(setting, size) for size in sizes]
+    found.append(_hook(setting, sizes[0], WORDY))
+    if APPEND.exists():
+        found += [_append(setting, size) for size in sizes]
+    for size in sizes:
+        found += _git_and_gitpython(setting, size)
+    return found
+
+
+def _store(setting: Setting, name: str, size: int) -> tuple[Path, Place]:
+    home = setting.home(f"{name}-{size}")
+    store = generate.copy_store(size, home)
+    return home, Place(f"{name} at {size:,}", lambda: generate.committed(store))
+
+
+def _hook(setting: Setting, size: int, error: str = "") -> Batch:
+    home, place = _store(setting, "wordy" if error else "hook", size)
+
+    def prepare(_: int) -> list[Command]:
+        return [hook_command(setting, home, error)]
+
+    return Batch(Subject(wordy_name(size) if error else hook_name(size), prepare), place)
+
+
+def hook_command(setting: Setting, home: Path, error: str = "") -> Command:
+    """The failure hook as the client starts it, for a moment that was not yet."""
+    moment = generate.event(next(_moments), setting.project, *([error] if error else []))
+    env = generate.environment(home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDECODE="1")
+    return Command((setting.python, "-I", "-S", str(HOOK)), env, json.dumps(moment).encode())
+
+
+def _append(setting: Setting, size: int) -> Batch:
+    home, place = _store(setting, "append", size)
+
+    def prepare(_: int) -> list[Command]:
+        facts = {"type": "gotcha", "content": f"the build needs node {next(_moments)}", "project": str(setting.project)}
+        argv = (setting.python, "-I", "-S", str(APPEND), "append", json.dumps(facts))
+        return [Command(argv, generate.environment(home))]
+
+    return Batch(Subject(f"store.py append at {size:,}", prepare), place)
+
+
+def _git_and_gitpython(setting: Setting, size: int) -> list[Batch]:
+    """In one repository of that many files; GitPython comes after git, and seldom where it takes seconds."""
+    repository, env = generate.cached_checkout(size), generate.environment(setting.work)
+    place = Place(f"repository of {size:,}", lambda: _files(repository))
+    git = (shutil.which("git") or "git", "-C", str(repository))
+    script = (sys.executable, str(REPO / "bench" / "gitpython_commit.py"), str(repository))
+
+    def with_git(_: int) -> list[Command]:
+        commit = ("commit", "-q", "-m", "capture: 1 signal")
+        return [Command((*git, "add", _new_file(repository)), env), Command((*git, *commit), env)]
+
+    def with_gitpython(_: int) -> list[Command]:
+        return [Command((*script, _new_file(repository)), env)]
+
+    return [
+        Batch(Subject(f"git add && git commit at {size:,}", with_git, 2 if size > 1_000 else 1), place),
+        Batch(Subject(f"GitPython index.add + commit at {size:,}", with_gitpython, _seldom(size)), place),
+    ]
+
+
+def _seldom(size: int) -> int:
+    return 20 if size > 50_000 else 10 if size > 1_000 else 1
+
+
+def _new_file(repository: Path) -> str:
+    name = f"signals/new-{time.time_ns()}.yaml"
+    (repository / name).write_text(f"id: {name}\n" * 20, encoding="utf-8")
+    return name
+
+
+def _rivals(setting: Setting) -> list[Subject]:
+    """Hooks that take the person's prompt and keep it in a JSON file. The real one runs if RIVAL names its checkout."""
+    home = setting.home("rivals")
+    queue = home / "queue.json"
+    queue.write_text(json.dumps([{"message": PROMPT, "number": number} for number in range(1000)]), encoding="utf-8")
+    prompt = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "cwd": str(setting.project)}).encode()
+    env = generate.environment(home, CLAUDE_PROJECT_DIR=str(setting.project))
+    script = str(REPO / "bench" / "rival_hook.py")
+    found = [fixed(TYPICAL, Command((setting.python, script, str(queue)), env, prompt))]
+    if setting.rival:
+        found.append(fixed(REFLECT, Command((setting.python, _rival_script(setting.rival)), env, prompt)))
+    return found
+
+
+def _rival_script(checkout: Path) -> str:
+    """The script that the rival's own hooks.json names for UserPromptSubmit."""
+    hooks = json.loads((checkout / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]
+    command = hooks["UserPromptSubmit"][0]["hooks"][0]["command"].replace("${CLAUDE_PLUGIN_ROOT}", str(checkout))
+    script: str = command.split('"')[1] if '"' in command else command.split()[-1]
+    if not os.path.isfile(script):
+        raise BenchError(f"'{script}' is not there: RIVAL has to name a checkout of claude-reflect")
+    return script
+
+
+def _require_all(batches: Sequence[Batch], rounds: int) -> None:
+    """A hook ends with 0 whatever happens, so only the branch can tell whether its work was measured."""
+    for place in dict.fromkeys(batch.place for batch in batches):
+        made = sum(turns(batch.subject, rounds) for batch in batches if batch.place is place)
+        found = place.count()
+        if found != place.before + made:
+            raise BenchError(f"{place.name}: {found:,} committed, {place.before + made:,} expected")
+
+
+def _files(repository: Path) -> int:
+    listing = subprocess.run(
+        ("git", "-C", repository, "ls-tree", "-r", "--name-only", "HEAD", "signals"), check=True, capture_output=True
+    )
+    return sum(1 for name in listing.stdout.splitlines() if name.endswith(b".yaml"))

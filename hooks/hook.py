@@ -1,0 +1,13 @@
+#!/usr/bin/env python3
+"""What Claude Code runs for every hook event: `python3 -I -S hooks/hook.py`, the event's JSON on stdin."""
+
+import os
+import sys
+
+# Beside the package in a checkout, inside it (reflect_git/data/hooks) when installed.
+_UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(_UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
+
+from reflect_git.hook import main  # noqa: E402
+
+os._exit(main())  # nothing is buffered: an orderly end of the interpreter takes 1.5 ms

@@ -1,0 +1,51 @@
+"""Every side effect passes here, so that a test can end the process, or fail the call, at the N-th one.
+
+Nothing happens unless a front armed it, and a front arms it only for a store under the system's temp folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+KILL = "kill"
+FAIL = "fail"
+
+_mode: Optional[str] = None
+_countdown = 0
+_trace = ""
+
+
+def arm(spec: str, root: str, temp: str, trace: str = "") -> None:
+    """`kill:3` or `fail:3`: what to do at which side effect; ignored for a store outside the temp folder.
+
+    With `trace` the passed effects are listed in that file, so that a test knows where it stopped.
+    """
+    global _mode, _countdown, _trace
+    mode, _, number = spec.partition(":")
+    inside = os.path.realpath(root).startswith(os.path.realpath(temp) + os.sep)
+    if inside and mode in (KILL, FAIL) and number.isdigit():
+        _mode, _countdown, _trace = mode, int(number), trace
+
+
+def point(effect: str, subject: str) -> None:
+    """Called right before a write, a sync, a rename, an unlink or a spawn."""
+    if _mode is not None:
+        _strike(effect, subject)
+
+
+def _strike(effect: str, subject: str) -> None:
+    global _countdown
+    _countdown -= 1
+    if _trace:
+        with open(_trace, "a", encoding="utf-8") as trace:
+            trace.write(f"{effect} {os.path.basename(subject)}\n")
+    if _countdown:
+        return
+    if _mode == KILL:
+        os.kill(os.getpid(), 9)
+    raise OSError(errno.ENOSPC, f"fault injected at {effect}", subject)

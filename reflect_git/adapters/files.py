@@ -1,0 +1,228 @@
+"""Files as the store needs them: private, whole or not there, and locked by the kernel."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import time
+
+from reflect_git.adapters import faults
+from reflect_git.errors import ReflectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+PRIVATE_DIR = 0o700
+PRIVATE_FILE = 0o600
+_POLL = 0.005
+
+# macOS has no fdatasync
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+def require_own_directory(path: str) -> None:
+    """Refuse a folder that is a link or somebody else's: what we write there could land anywhere."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        raise ReflectError(
+            f"'{path}' is a symbolic link",
+            "point REFLECT_GIT_HOME or 'git config --global reflect.home' at the real folder", code="store-symlink",
+        )  # fmt: skip
+    if not stat.S_ISDIR(status.st_mode):
+        raise ReflectError(
+            f"'{path}' is not a folder", "move it away or choose another reflect.home", code="store-foreign"
+        )
+    if status.st_uid != os.geteuid():
+        raise ReflectError(
+            f"'{path}' belongs to another user",
+            "run as its owner, or set HOME to your own home folder",
+            code="store-owner",
+        )
+
+
+def make_private_dirs(path: str) -> None:
+    """mkdir -p, every new level 0700 whatever the umask."""
+    if os.path.isdir(path):
+        return
+    make_private_dirs(os.path.dirname(path))
+    faults.point("mkdir", path)
+    try:
+        os.mkdir(path, PRIVATE_DIR)
+    except FileExistsError:
+        return
+    os.chmod(path, PRIVATE_DIR)
+
+
+def sync_directory(path: str) -> None:
+    faults.point("sync", path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _write_temporary(path: str, data: bytes, sync: bool, scratch: str) -> str:
+    temporary = os.path.join(scratch or os.path.dirname(path), f".tmp-{os.getpid()}-{os.urandom(4).hex()}")
+    faults.point("write", path)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        os.fchmod(descriptor, PRIVATE_FILE)
+        _write_all(descriptor, data)
+        if sync:
+            faults.point("sync", path)
+            _sync_data(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        discard(temporary)
+        raise
+    os.close(descriptor)
+    return temporary
+
+
+def write_whole(path: str, data: bytes, sync: bool = True, scratch: str = "") -> None:
+    """Replace or create a file: readers see the old bytes or the new ones. Synced, it also survives a power cut.
+
+    `scratch` is a folder of the same file system for the temporary file, where a killed process may leave it.
+    """
+    temporary = _write_temporary(path, data, sync, scratch)
+    try:
+        rename(temporary, path)
+    except BaseException:
+        discard(temporary)
+        raise
+    if sync:
+        sync_directory(os.path.dirname(path))
+
+
+def rename(old: str, new: str) -> None:
+    faults.point("rename", new)
+    os.rename(old, new)
+
+
+def link(old: str, new: str) -> None:
+    faults.point("link", new)
+    os.link(old, new)
+
+
+def remove(path: str) -> None:
+    """Unlink; a file that is already gone is fine."""
+    faults.point("unlink", path)
+    discard(path)
+
+
+def discard(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def remove_tree(path: str) -> None:
+    """A folder of ours with all that is in it, never following a link out of it."""
+    for base, folders, names in os.walk(path, topdown=False):
+        for name in names:
+            discard(os.path.join(base, name))
+        for name in folders:
+            child = os.path.join(base, name)
+            if os.path.islink(child):
+                discard(child)
+            else:
+                os.rmdir(child)
+    try:
+        os.rmdir(path)
+    except FileNotFoundError:
+        pass
+
+
+def read_regular(path: str, limit: int) -> bytes:
+    """The first `limit` bytes of a regular file; a FIFO, a device or a link is refused, never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        chunks = []
+        while limit > 0:
+            chunk = os.read(descriptor, min(limit, 1 << 20))
+            if not chunk:
+                break
+            chunks.append(chunk)
+            limit -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def read_if_there(path: str, limit: int = 1 << 20) -> Optional[bytes]:
+    try:
+        return read_regular(path, limit)
+    except FileNotFoundError:
+        return None
+
+
+def names_in(path: str) -> list[str]:
+    """Visible names, sorted; temporary files of ours start with a dot."""
+    try:
+        return sorted(name for name in os.listdir(path) if not name.startswith("."))
+    except FileNotFoundError:
+        return []
+
+
+def files_below(path: str) -> list[str]:
+    found: list[str] = []
+    for base, _, names in os.walk(path):
+        found.extend(os.path.join(base, name) for name in names if not name.startswith("."))
+    return found
+
+
+class Lock:
+    """An flock: the kernel lets go of it when the last process that inherited it is dead.
+
+    The descriptor is given to git children, so a second writer cannot start while a killed hook's git still runs.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.descriptor = -1
+
+    def try_acquire(self) -> bool:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
+        self.descriptor = descriptor
+        self._sign()
+        return True
+
+    def acquire(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not self.try_acquire():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL)
+        return True
+
+    def release(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def _sign(self) -> None:
+        """Who holds it since when, for people who ask; the lock itself is the kernel's."""
+        try:  # of fixed width: ext4 flushes a file that was truncated and written, up to 4 ms on a busy disk
+            os.pwrite(self.descriptor, f"{os.getpid():>10} {int(time.time()):>12}\n".encode(), 0)
+        except OSError:  # a full disk must not keep us from the lock
+            pass

@@ -1,0 +1,348 @@
+"""git, reached through one door.
+
+Every question is a short method of `Git`; every call goes through `Git.start`. The environment is built anew for each
+call: an inherited GIT_DIR once put a commit into another repository, and global hooksPath, gpgsign, excludesFile,
+templateDir or a missing e-mail each broke a commit. `subprocess` alone would cost a hook 6 of its 36 ms, so children
+are started with `posix_spawn`.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from reflect_git.adapters import faults
+from reflect_git.errors import ReflectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Optional
+
+OLDEST = (2, 34)
+NOBODY = "reflect-git <reflect-git@localhost>"
+ZERO = "0" * 40
+_USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
+_KILL = 9
+
+# The three profiles. *local*: the store's own config is the only one read, and even there nothing may run a program,
+# change bytes, or start work in the background. *settings*: the user's configuration as git sees it outside any
+# project. *network*: the user's ssh, askpass, proxies and credential helpers stay, what could run or write does not.
+LOCAL, SETTINGS, NETWORK = "local", "settings", "network"
+_OVERRIDES = {
+    LOCAL: (
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.attributesFile=/dev/null",
+        "core.excludesFile=/dev/null", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false",
+        "pack.compression=1",
+    ),
+    SETTINGS: (),
+    NETWORK: (
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.symlinks=false", "core.protectHFS=true",
+        "core.protectNTFS=true", "transfer.fsckObjects=true", "fetch.recurseSubmodules=false", "gc.auto=0",
+        "maintenance.auto=false", "protocol.allow=never", "protocol.https.allow=always", "protocol.ssh.allow=always",
+        "protocol.file.allow=always",
+    ),
+}  # fmt: skip
+_KEPT_GIT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_KEPT_NETWORK = (*_KEPT_GIT, "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_COMMAND")
+
+
+class Result:
+    """How a git process ended."""
+
+    __slots__ = ("code", "err", "out")
+
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class GitError(ReflectError):
+    """git said no; the message is the whole report."""
+
+    def __init__(self, arguments: Sequence[str], result: Result) -> None:
+        said = result.err.decode("utf-8", "replace").strip() or f"exit code {result.code}"
+        super().__init__(f"git {arguments[0]} failed: {said}", "run 'reflect-git doctor'", code="git")
+        self.result = result
+
+
+class GitMissing(ReflectError):
+    def __init__(self, message: str) -> None:
+        hint = "install git 2.34 or later, or put it on PATH"
+        super().__init__(message, hint, code="git-missing")
+
+
+def find_program(path: str, avoid: str = "") -> str:
+    """The absolute path of git. Relative entries of PATH and those below `avoid` (a project) are not looked at."""
+    folders = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
+    for folder in (*folders, *_USUAL):
+        program = os.path.join(folder, "git")
+        below = avoid and os.path.realpath(folder).startswith(os.path.realpath(avoid) + os.sep)
+        if below and folder not in _USUAL:
+            continue
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    raise GitMissing("git was not found")
+
+
+class Child:
+    """A running git: fed through `send`, read line by line or to the end."""
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], keep: int = -1) -> None:
+        faults.point("spawn", argv[0])
+        feed, self._stdin = os.pipe()
+        self._stdout, out = os.pipe()
+        self._stderr, err = os.pipe()
+        actions: list[tuple[int, int, int]] = [
+            (os.POSIX_SPAWN_DUP2, feed, 0), (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)
+        ]  # fmt: skip
+        if keep >= 0:  # another number than its own, else the close-on-exec flag stays
+            actions.append((os.POSIX_SPAWN_DUP2, keep, 17 if keep != 17 else 18))
+        umask = os.umask(0o077)
+        try:
+            self.pid = os.posix_spawn(argv[0], list(argv), environment, file_actions=actions)
+        except OSError as error:
+            self._close(self._stdin, self._stdout, self._stderr)
+            raise GitMissing(f"cannot run '{argv[0]}': {error.strerror}") from error
+        finally:
+            os.umask(umask)
+            self._close(feed, out, err)
+        self._buffer = b""
+
+    @staticmethod
+    def _close(*descriptors: int) -> None:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def send(self, data: bytes) -> None:
+        """Write to git; if it is gone, `finish` tells why."""
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._stdin, view) :]
+        except BrokenPipeError:
+            pass
+
+    def line(self) -> bytes:
+        """The next line git prints, without its end; empty when git is gone."""
+        while b"\n" not in self._buffer:
+            chunk = os.read(self._stdout, 65536)
+            if not chunk:
+                break
+            self._buffer += chunk
+        found, _, self._buffer = self._buffer.partition(b"\n")
+        return found
+
+    def finish(self, data: bytes = b"", seconds: Optional[float] = None) -> Result:
+        """Feed the rest, read all, wait. Past `seconds` git is killed and the code is -9."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            out, err = self._pump(memoryview(data), deadline)
+        except BaseException:
+            self.kill()
+            raise
+        _, status = os.waitpid(self.pid, 0)
+        return Result(os.waitstatus_to_exitcode(status), self._buffer + out, err)
+
+    def kill(self) -> None:
+        try:
+            os.kill(self.pid, _KILL)
+        except ProcessLookupError:
+            pass
+
+    def _pump(self, view: memoryview, deadline: Optional[float]) -> tuple[bytes, bytes]:
+        chunks: dict[int, list[bytes]] = {self._stdout: [], self._stderr: []}
+        poll = select.poll()
+        for descriptor in chunks:
+            poll.register(descriptor, select.POLLIN)
+        if view:
+            os.set_blocking(self._stdin, False)
+            poll.register(self._stdin, select.POLLOUT)
+        else:
+            os.close(self._stdin)
+        left = set(chunks)
+        while left:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+            events = poll.poll(wait)
+            if not events:
+                self.kill()
+                deadline = None
+            for descriptor, _ in events:
+                if descriptor == self._stdin:
+                    view = self._feed(view)
+                    if not view:
+                        poll.unregister(descriptor)
+                        os.close(descriptor)
+                    continue
+                chunk = os.read(descriptor, 1 << 20)
+                if chunk:
+                    chunks[descriptor].append(chunk)
+                else:
+                    poll.unregister(descriptor)
+                    os.close(descriptor)
+                    left.discard(descriptor)
+        if view:
+            os.close(self._stdin)
+        return b"".join(chunks[self._stdout]), b"".join(chunks[self._stderr])
+
+    def _feed(self, view: memoryview) -> memoryview:
+        try:
+            return view[os.write(self._stdin, view[:65536]) :]
+        except BlockingIOError:
+            return view
+        except BrokenPipeError:
+            return view[len(view) :]
+
+
+class Git:
+    """One repository. `keep` is the descriptor of the store's lock, inherited by every child while it is held.
+
+    `user` is the environment of the person, for the two profiles that may see it.
+    """
+
+    def __init__(self, program: str, root: str, git_dir: str = "", user: Optional[Mapping[str, str]] = None) -> None:
+        self.program = program
+        self.root = root
+        self.git_dir = git_dir or os.path.join(root, ".git")
+        self.user = user or {}
+        self.keep = -1
+
+    def start(self, *arguments: str, config: Sequence[str] = (), index: str = "", profile: str = LOCAL) -> Child:
+        argv = [self.program, "-C", self.root, "--no-pager", "--no-replace-objects"]
+        for setting in (*_OVERRIDES[profile], *config):
+            argv += ("-c", setting)
+        environment = self._environment(profile)
+        if index:
+            environment["GIT_INDEX_FILE"] = index
+        return Child([*argv, *arguments], environment, self.keep)
+
+    def _environment(self, profile: str) -> dict[str, str]:
+        fixed = {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.root, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        if profile == LOCAL:
+            return {
+                **fixed,
+                "PATH": os.pathsep.join((os.path.dirname(self.program), "/usr/bin", "/bin")),
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "GIT_CONFIG_GLOBAL": os.devnull,
+                "GIT_ATTR_NOSYSTEM": "1",
+                "GIT_OPTIONAL_LOCKS": "0",
+            }
+        kept = _KEPT_NETWORK if profile == NETWORK else _KEPT_GIT
+        own = {name: value for name, value in self.user.items() if not name.startswith("GIT_") or name in kept}
+        return {**own, **fixed}
+
+    def run(
+        self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), index: str = "",
+        profile: str = LOCAL, check: bool = True, seconds: Optional[float] = None,
+    ) -> Result:  # fmt: skip
+        result = self.start(*arguments, config=config, index=index, profile=profile).finish(stdin, seconds)
+        if check and result.code:
+            raise GitError(arguments, result)
+        return result
+
+    def version(self) -> tuple[int, ...]:
+        words = self.run("version").out.decode("ascii", "replace").split()
+        return tuple(int(part) for part in words[2].split(".")[:3] if part.isdigit())
+
+    def require_version(self) -> None:
+        found = self.version()
+        if found < OLDEST:
+            said = ".".join(str(part) for part in found)
+            raise GitMissing(f"git {said} is too old: '{self.program}'")
+
+    def resolve(self, name: str) -> Optional[str]:
+        """The object id of a name, or None."""
+        result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False)
+        return result.out.decode("ascii").strip() or None
+
+    def checked_out(self) -> Optional[str]:
+        """The full name of the branch HEAD is on; None when it is detached."""
+        result = self.run("symbolic-ref", "--quiet", "HEAD", check=False)
+        return result.out.decode("utf-8", "replace").strip() or None
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Full ref name → object id."""
+        result = self.run("for-each-ref", "--format=%(objectname) %(refname)", "--end-of-options", *prefixes)
+        lines = result.out.decode("utf-8", "surrogateescape").splitlines()
+        return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        return self.run("merge-base", "--is-ancestor", old, new, check=False).code == 0
+
+    def tree(self, commit: str, *below: str) -> dict[str, str]:
+        """Path → blob id of every file in a commit, or below some of its folders."""
+        result = self.run("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *below)
+        found = {}
+        for entry in result.out.split(b"\0"):
+            if entry:
+                meta, _, path = entry.partition(b"\t")
+                found[os.fsdecode(path)] = meta.split()[2].decode("ascii")
+        return found
+
+    def changes(self, old: str, new: str, *below: str) -> tuple[dict[str, str], list[str]]:
+        """From `old` to `new`: path → blob id of what was added or changed, and the paths that are gone."""
+        result = self.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new, "--", *below)
+        fields = result.out.split(b"\0")
+        added, gone = {}, []
+        for meta, path in zip(fields[0::2], fields[1::2]):
+            words = meta.split()
+            if words[4] == b"D":
+                gone.append(os.fsdecode(path))
+            else:
+                added[os.fsdecode(path)] = words[3].decode("ascii")
+        return added, gone
+
+    def blobs(self, ids: Sequence[str]) -> Iterator[bytes]:
+        """The bytes of each object, in order, from one process."""
+        if not ids:
+            return
+        out = self.run("cat-file", "--batch", "--buffer", stdin="".join(f"{oid}\n" for oid in ids).encode()).out
+        at = 0
+        for _ in ids:
+            end = out.index(b"\n", at)
+            header = out[at:end].split()
+            if header[-1] == b"missing":
+                yield b""
+                at = end + 1
+                continue
+            size = int(header[2])
+            yield out[end + 1 : end + 1 + size]
+            at = end + size + 2
+
+    def update_refs(self, commands: str) -> None:
+        """One transaction in the language of `git update-ref --stdin`: all of it or nothing."""
+        self.run("update-ref", "--stdin", stdin=commands.encode(), config=("core.fsync=all",))
+
+    def settings(self) -> dict[str, list[str]]:
+        """Every key of this repository's own config, with its values in order."""
+        return _parse_config(self.run("config", "--local", "--list", "-z").out)
+
+    def user_settings(self) -> dict[str, list[str]]:
+        """The person's keys: system, global and this repository's, never a project's."""
+        return _parse_config(self.run("config", "--list", "-z", profile=SETTINGS).out)
+
+    def global_setting(self, key: str) -> Optional[str]:
+        """A key of the person's global config alone."""
+        result = self.run("config", "--global", "--get", key, profile=SETTINGS, check=False)
+        return result.out.decode("utf-8", "replace").rstrip("\n") or None
+
+    def set_config(self, key: str, value: Optional[str]) -> None:
+        """Set a key of this repository, or remove it with None."""
+        if value is None:
+            self.run("config", "--local", "--unset-all", key, check=False)
+        else:
+            self.run("config", "--local", "--replace-all", key, value)
+
+    def fsck(self) -> Result:
+        return self.run("fsck", "--strict", "--no-dangling", "--no-progress", check=False)
+
+
+def _parse_config(listing: bytes) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for entry in listing.decode("utf-8", "replace").split("\0"):
+        if entry:
+            key, _, value = entry.partition("\n")
+            found.setdefault(key, []).append(value)
+    return found

@@ -1,0 +1,84 @@
+"""JSON for hooks: the C half of the standard library's `json` without its Python half.
+
+`import json` loads `re`, `enum`, `functools` and `collections`: 10 of the 20 ms that a bare `import json, re` takes.
+The scanner and the string encoder below are the very ones `json` uses; where an interpreter has none, or asks its
+context for more than we give, `json` itself is taken.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+
+    Scan = Callable[[str, int], tuple[Any, int]]
+    Pairs = Callable[[list[tuple[str, Any]]], Any]
+
+# How the scanner says no: nothing to read, or, up to Python 3.11 and without `json` to raise its error, a bad text.
+_REFUSALS = (StopIteration, SystemError)
+_BLANK = " \t\n\r"
+_CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class _Context:
+    """What the scanner asks for; the values are `json.JSONDecoder`'s own."""
+
+    strict = True
+    object_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = _CONSTANTS.__getitem__
+
+    def __init__(self, pairs: Optional[Pairs] = None) -> None:
+        self.object_pairs_hook = pairs
+        self.memo: dict[str, str] = {}
+
+
+def _c_scanner(pairs: Optional[Pairs]) -> Scan:
+    from _json import make_scanner
+
+    scan: Any = make_scanner(_Context(pairs))  # type: ignore[arg-type]
+    return scan  # type: ignore[no-any-return]
+
+
+def _python_scanner(pairs: Optional[Pairs]) -> Scan:
+    import json
+
+    decoder: Any = json.JSONDecoder(object_pairs_hook=pairs)
+    return decoder.scan_once  # type: ignore[no-any-return]
+
+
+quote: Callable[[str], str]
+try:
+    from _json import encode_basestring
+
+    quote = encode_basestring
+    _scanner = _c_scanner
+    _scan = _scanner(None)
+    _scan('{"a": [1.5, null]}', 0)
+except Exception:  # PyPy, or a Python to come
+    import json
+
+    quote = json.JSONEncoder(ensure_ascii=False).encode
+    _scanner = _python_scanner
+    _scan = _scanner(None)
+
+
+def raw_decode(text: str) -> tuple[Any, int]:
+    """The value at the beginning of a text and where it ends; a text that begins with none is a ValueError."""
+    try:
+        return _scan(text, 0)
+    except _REFUSALS:
+        raise ValueError("no JSON value") from None
+
+
+def loads(data: str, pairs: Optional[Pairs] = None) -> Any:
+    """As `json.loads`; with `pairs` as its `object_pairs_hook`."""
+    text = data.strip(_BLANK)
+    try:
+        value, end = (_scan if pairs is None else _scanner(pairs))(text, 0)
+    except _REFUSALS:
+        raise ValueError("no JSON value") from None
+    if end != len(text):
+        raise ValueError("more than one JSON value")
+    return value

@@ -1,0 +1,92 @@
+"""Which project a folder belongs to: the same key for every clone, work tree and subfolder."""
+
+from __future__ import annotations
+
+import os
+
+from reflect_git.adapters.git import Git
+from reflect_git.errors import ReflectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from reflect_git.model.schema import Project
+
+
+def identify(program: str, folder: str) -> Project:
+    """URL of `origin` or of the only remote; else the root commit; else the path on this machine."""
+    top = top_of(folder)
+    if top is None:
+        return {"key": f"path:{os.path.realpath(folder)}", "name": os.path.basename(os.path.realpath(folder))}
+    git = Git(program, top, git_dir=_git_dir(top))
+    try:
+        key = _remote_key(git) or _root_key(git)
+    except ReflectError:
+        key = None
+    name = (key or top).rstrip("/").rpartition("/")[2] if key and not key.startswith("root:") else os.path.basename(top)
+    return {"key": key or f"path:{os.path.realpath(top)}", "name": name}
+
+
+def top_of(folder: str) -> Optional[str]:
+    """The nearest folder upwards that has a .git (a folder, or the file of a work tree or submodule)."""
+    current = os.path.realpath(folder)
+    while True:
+        if os.path.exists(os.path.join(current, ".git")):
+            return current
+        parent = os.path.dirname(current)
+        if parent == current:
+            return None
+        current = parent
+
+
+def _git_dir(top: str) -> str:
+    """A work tree's .git is a file `gitdir: PATH`; the config of its repository lies where `commondir` points."""
+    dot = os.path.join(top, ".git")
+    if os.path.isdir(dot):
+        return dot
+    with open(dot, encoding="utf-8", errors="surrogateescape") as file:
+        target = file.read(4096).partition("gitdir:")[2].strip()
+    return os.path.normpath(os.path.join(top, target))
+
+
+def _remote_key(git: Git) -> Optional[str]:
+    settings = git.settings()
+    urls = {
+        key[len("remote.") : -len(".url")]: values[0]
+        for key, values in settings.items()
+        if key.startswith("remote.") and key.endswith(".url") and values
+    }
+    url = urls.get("origin") or (next(iter(urls.values())) if len(urls) == 1 else None)
+    return normalise_url(url) if url else None
+
+
+def _root_key(git: Git) -> Optional[str]:
+    result = git.run("rev-list", "--max-parents=0", "HEAD", check=False, seconds=2.0)
+    roots = sorted(result.out.decode("ascii", "replace").split())
+    return f"root:{roots[0]}" if result.code == 0 and roots else None
+
+
+def normalise_url(url: str) -> str:
+    """host/path: no scheme, no user info, no `.git`, host in lower case. `git@host:a/b.git` and https give the same."""
+    text = url.strip()
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme.lower() == "file":
+        return "file:" + _without_suffix(rest)
+    if not separator:
+        if text.startswith(("/", ".", "~")) or ":" not in text.partition("/")[0]:
+            return "file:" + _without_suffix(text)
+        host, _, path = text.partition(":")  # scp form
+    else:
+        host, _, path = rest.partition("/")
+        host = _without_default_port(host, scheme.lower())
+    return f"{host.rpartition('@')[2].lower()}/{_without_suffix(path).lstrip('/')}"
+
+
+def _without_suffix(path: str) -> str:
+    return path.rstrip("/").removesuffix(".git")
+
+
+def _without_default_port(host: str, scheme: str) -> str:
+    port = {"https": ":443", "http": ":80", "ssh": ":22", "git": ":9418"}.get(scheme, "")
+    return host.removesuffix(port) if port else host

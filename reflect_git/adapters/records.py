@@ -1,0 +1,399 @@
+"""Records as files: YAML 1.2 that the standard library reads, one `key: value` a line, every value JSON.
+
+A hook writes and reads this form, so nothing here imports more than `json` and `re`. Patterns are strings: `re` keeps
+what it compiled, and most hooks never need one.
+"""
+
+from __future__ import annotations
+
+from reflect_git.adapters import jsontext
+from reflect_git.errors import ReflectError
+from reflect_git.model import schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Callable, Union
+
+    Rule = tuple[str, Callable[[Any], bool]]
+
+MAX_BYTES = 65536
+MAX_DEPTH = 8  # the record itself is the first level
+MAX_KEY = 1024  # PyYAML and ruamel.yaml look no further for the colon after a key, escapes and quotes counted
+MAX_INT = 2**63 - 1
+MIN_INT = -(2**63)
+
+_UNSAFE = "\u2028\u2029\ufeff\ufffe\uffff"
+# As bare keys these are booleans and null to YAML 1.1.
+_NOT_KEYS = ("true", "false", "yes", "no", "on", "off", "null")
+_KNOWN_KEYS = frozenset(key for fields in schema.FIELDS.values() for key in fields)
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
+_WORD = _LETTERS | frozenset("0123456789_")
+_ID_ALPHABET = frozenset("0123456789abcdefghjkmnpqrstvwxyz")
+
+_encode = jsontext.quote
+_decode = jsontext.raw_decode
+_SHORT = 128
+_ENOUGH = 4096
+
+
+class RecordError(ReflectError):
+    """A record that cannot be written, or bytes that are no record."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="record")
+
+
+def emit(record: Mapping[str, Any]) -> bytes:
+    """The canonical bytes of a record; every YAML reader and `parse` give the same values back."""
+    lines = [f"{_key(key)}: {_value(value, MAX_DEPTH - 1)}\n" for key, value in record.items()]
+    data = "".join(lines).encode("utf-8")
+    if not data:
+        raise RecordError("record has no fields")
+    if len(data) > MAX_BYTES:
+        raise RecordError(f"record is larger than {MAX_BYTES} bytes")
+    return data
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The record that `emit` wrote; bytes that `emit` would not have written are refused, whatever they mean."""
+    return _parse(data, _Seen())
+
+
+def parse_many(items: Iterable[bytes]) -> list[Union[dict[str, Any], RecordError]]:
+    """`parse` for many records at once, in 0.6 of the time: what their lines share is proved once."""
+    seen = _Seen()
+    return [_parsed(data, seen) for data in items]
+
+
+class _Seen:
+    """Short lines met before: fields as read, and the texts of lists and mappings that proved canonical.
+
+    A list or mapping is read again for each record: whoever changes one would change the other.
+    """
+
+    def __init__(self) -> None:
+        self.fields: dict[str, tuple[str, Any]] = {}
+        self.nested: set[str] = set()
+
+
+def _parsed(data: bytes, seen: _Seen) -> Union[dict[str, Any], RecordError]:
+    try:
+        return _parse(data, seen)
+    except RecordError as error:
+        return error
+
+
+def _parse(data: bytes, seen: _Seen) -> dict[str, Any]:
+    lines = _lines(data)
+    known = seen.fields.get
+    record = {}
+    for line in lines:
+        key, value = known(line) or _field(line, seen)
+        record[key] = value
+    if len(record) != len(lines):
+        raise RecordError("record has the same key twice")
+    return record
+
+
+def _lines(data: bytes) -> list[str]:
+    if len(data) > MAX_BYTES:
+        raise RecordError(f"record is larger than {MAX_BYTES} bytes")
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise RecordError("record is not UTF-8") from None
+    if lines.pop() or not lines:
+        raise RecordError("record does not end with a line")
+    return lines
+
+
+def _field(line: str, seen: _Seen) -> tuple[str, Any]:
+    key, _, text = line.partition(": ")
+    if text in seen.nested:
+        return _key(key), _decode(text)[0]
+    field = (_key(key), _read(text))
+    if len(line) <= _SHORT:
+        _remember(line, text, field, seen)
+    return field
+
+
+def _remember(line: str, text: str, field: tuple[str, Any], seen: _Seen) -> None:
+    if text[0] in "[{":
+        if len(seen.nested) < _ENOUGH:
+            seen.nested.add(text)
+    elif len(seen.fields) < _ENOUGH:
+        seen.fields[line] = field
+
+
+def _read(text: str) -> Any:
+    """One JSON value and nothing after it, proved canonical by writing it again."""
+    try:
+        value, end = _decode(text)
+    except (ValueError, RecursionError, MemoryError):
+        raise RecordError("record has a line that is not 'key: value' with one JSON value") from None
+    if end != len(text) or _value(value, MAX_DEPTH - 1) != text:
+        raise RecordError("record is not in the canonical form")
+    return value
+
+
+def _key(key: str) -> str:
+    if key in _KNOWN_KEYS:
+        return key
+    if type(key) is not str or key in _NOT_KEYS or not _is_key(key):
+        raise RecordError("record has a key that is not a lower-case word")
+    return key
+
+
+def _value(value: Any, room: int) -> str:
+    kind = type(value)
+    if kind is str:
+        return _text(value)
+    if kind is dict:
+        return _mapping(value, room)
+    if kind is list or kind is tuple:
+        return _sequence(value, room)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    return _number(value)
+
+
+def _text(value: str) -> str:
+    text = _encode(value)
+    return text if text.isprintable() else _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    text = joined(text)
+    # The pattern for these characters takes 0.8 ms to compile, the characters of a text 0.03.
+    return text.translate({ord(char): f"\\u{ord(char):04x}" for char in set(text) if _is_unsafe(char)})
+
+
+def _is_unsafe(char: str) -> bool:
+    """Left raw by JSON; refused, dropped or taken for a line break by some YAML reader."""
+    return char in _UNSAFE or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff"
+
+
+def joined(text: str) -> str:
+    """Two halves of a surrogate pair side by side are one character; `emit` writes it as one."""
+    if text.isprintable():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _mapping(value: dict[str, Any], room: int) -> str:
+    _enter(room)
+    parts = {_nested_key(key): _value(item, room - 1) for key, item in value.items()}
+    if len(parts) != len(value):
+        raise RecordError("record has the same key twice")
+    return "{" + ", ".join([f"{key}: {item}" for key, item in parts.items()]) + "}"
+
+
+def _nested_key(key: str) -> str:
+    if type(key) is not str:
+        raise RecordError("record has a key that is not a text")
+    text = _text(key)
+    if len(text) > MAX_KEY:
+        raise RecordError(f"record has a key longer than {MAX_KEY} characters")
+    return text
+
+
+def _sequence(value: list[Any], room: int) -> str:
+    _enter(room)
+    return "[" + ", ".join([_value(item, room - 1) for item in value]) + "]"
+
+
+def _enter(room: int) -> None:
+    if room < 1:
+        raise RecordError(f"record is nested deeper than {MAX_DEPTH} levels")
+
+
+def _number(value: Any) -> str:
+    if type(value) is int and MIN_INT <= value <= MAX_INT:
+        return str(value)
+    if type(value) is float and value - value == 0:
+        text = repr(value)
+        # YAML 1.1 sees a float only where there is a point: 1e-05 is a text to PyYAML.
+        return text if "." in text else text.replace("e", ".0e")
+    raise RecordError(f"record has a value of type '{type(value).__name__}' that cannot be written")
+
+
+def is_newer(record: Mapping[str, Any]) -> bool:
+    """Written by a later version of the product: to be kept byte for byte, not understood."""
+    version = record.get("version")
+    return type(version) is int and version > schema.VERSION
+
+
+def kind_of(record: Mapping[str, Any]) -> str:
+    """The prefix of a record's id: 'SIG', 'LRN', 'DEC', 'EXP' or 'TLY'."""
+    name = record.get("id")
+    if type(name) is not str or not _is_id(name) or name[:3] not in schema.FIELDS:
+        raise RecordError("record has no valid id")
+    return name[:3]
+
+
+# Written out, not as patterns: compiling these three takes 0.4 ms, and a hook without a pattern needs no `re` at all.
+def _is_key(text: str) -> bool:
+    return text[:1] in _LETTERS and len(text) <= MAX_KEY and _WORD.issuperset(text)
+
+
+def _is_id(text: str) -> bool:
+    """PREFIX-YYYYMMDD-xxxxxxxx"""
+    prefix, day, name = text[:3], text[4:12], text[13:]
+    return (
+        len(text) == 21 and text[3] == text[12] == "-"
+        and prefix.isascii() and prefix.isalpha() and prefix.isupper()
+        and _is_day(f"{day[:4]}-{day[4:6]}-{day[6:]}") and _ID_ALPHABET.issuperset(name)
+    )  # fmt: skip
+
+
+def _is_day(text: str) -> bool:
+    year, month, day = text[:4], text[5:7], text[8:]
+    return (
+        len(text) == 10 and text[4] == text[7] == "-" and _are_digits(year + month + day)
+        and "01" <= month <= "12" and "01" <= day <= "31"
+    )  # fmt: skip
+
+
+def _is_time(text: str) -> bool:
+    """2026-02-11T09:30:00Z, with up to nine digits of a fraction."""
+    clock, point, fraction = text[11:-1].partition(".")
+    return (
+        _is_day(text[:10]) and text[10:11] == "T" and text[-1:] == "Z"
+        and len(clock) == 8 and clock[2] == clock[5] == ":" and _are_digits(clock[:2] + clock[3:5] + clock[6:])
+        and clock[:2] <= "23" and clock[3:5] <= "59" and clock[6:] <= "59"
+        and (not point or (_are_digits(fraction) and len(fraction) <= 9))
+    )  # fmt: skip
+
+
+def _are_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def check(record: Mapping[str, Any]) -> None:
+    """Refuse a record that the rest of the product could stumble over; fields it does not know are no reason."""
+    if is_newer(record):
+        return
+    kind = kind_of(record)
+    rules = _RULES[kind]
+    for field in schema.FIELDS[kind]:
+        _check_field(record, field, rules.get(field, _TEXT))
+
+
+def _check_field(record: Mapping[str, Any], field: str, rule: Rule) -> None:
+    what, is_right = rule
+    if field not in record:
+        raise RecordError(f"'{record['id']}' has no field '{field}'")
+    if not is_right(record[field]):
+        raise RecordError(f"field '{field}' of '{record['id']}' is not {what}")
+
+
+def _one_of(words: tuple[str, ...]) -> Rule:
+    return "one of " + ", ".join(words), lambda value: type(value) is str and value in words
+
+
+def _like(what: str, is_like: Callable[[str], bool]) -> Rule:
+    return what, lambda value: type(value) is str and is_like(value)
+
+
+def _or_null(rule: Rule) -> Rule:
+    return f"{rule[0]} or null", lambda value: value is None or rule[1](value)
+
+
+def _list_of(what: str, rule: Rule) -> Rule:
+    return what, lambda value: type(value) is list and all(map(rule[1], value))
+
+
+def _mapping_to(what: str, rule: Rule) -> Rule:
+    return what, lambda value: type(value) is dict and all(map(rule[1], value.values()))
+
+
+def _shape(**rules: Rule) -> Rule:
+    def is_right(value: Any) -> bool:
+        return type(value) is dict and all(name in value and rule[1](value[name]) for name, rule in rules.items())
+
+    return "a mapping with right values for " + ", ".join(rules), is_right
+
+
+_TEXT: Rule = ("a text", lambda value: type(value) is str)
+_COUNT: Rule = ("a number from 0 up", lambda value: type(value) is int and value >= 0)
+_BOOL: Rule = ("true or false", lambda value: type(value) is bool)
+_VERSION: Rule = ("a version number", lambda value: type(value) is int and value >= 1)
+_META: Rule = ("a mapping", lambda value: type(value) is dict)
+_WHEN = _like("a UTC time such as 2026-02-11T09:30:00Z", _is_time)
+_TEXTS = _list_of("a list of texts", _TEXT)
+_COUNTS = _mapping_to("a mapping to numbers from 0 up", _COUNT)
+_MAYBE_TEXT = _or_null(_TEXT)
+_PROJECT = _or_null(_shape(key=_TEXT, name=_TEXT))
+_TARGET = _shape(kind=_TEXT, path=_TEXT)
+_SOURCE = _shape(hook=_TEXT, turn=_or_null(_COUNT), file=_MAYBE_TEXT, entry=_MAYBE_TEXT)
+_TALLY_LINE: Rule = ("six texts", lambda value: _TEXTS[1](value) and len(value) == 6)
+
+# Fields that are not named here are texts.
+_RULES: dict[str, dict[str, Rule]] = {
+    "SIG": {
+        "version": _VERSION,
+        "timestamp": _WHEN,
+        "type": _one_of(schema.TYPES),
+        "status": _one_of(schema.STATUSES),
+        "confidence": _COUNT,
+        "source": _SOURCE,
+        "category": _one_of(schema.CATEGORIES),
+        "tags": _TEXTS,
+        "related": _TEXTS,
+        "promoted_to": _MAYBE_TEXT,
+        "meta": _META,
+        "project": _PROJECT,
+        "trust": _one_of(schema.TRUSTS),
+        "stored": _WHEN,
+    },
+    "LRN": {
+        "version": _VERSION,
+        "timestamp": _WHEN,
+        "category": _one_of(schema.CATEGORIES),
+        "project": _PROJECT,
+        "target": _TARGET,
+        "topic": _MAYBE_TEXT,
+        "paths": _TEXTS,
+        "signals": _TEXTS,
+        "supersedes": _TEXTS,
+        "trust": _one_of(schema.TRUSTS),
+        "matcher": _or_null(_META),
+        "meta": _META,
+    },
+    "DEC": {
+        "version": _VERSION,
+        "timestamp": _WHEN,
+        "by": _shape(road=_one_of(schema.ROADS), name=_TEXT, email=_TEXT),
+        "kind": _one_of(schema.DECISION_KINDS),
+        "text": _MAYBE_TEXT,
+        "text_sha256": _MAYBE_TEXT,
+        "key": _MAYBE_TEXT,
+        "target": _or_null(_TARGET),
+        "reopens": _MAYBE_TEXT,
+        "meta": _META,
+    },
+    "EXP": {
+        "version": _VERSION,
+        "project": _PROJECT,
+        "start": _WHEN,
+        "end": _WHEN,
+        "turns": _COUNT,
+        "typed": _COUNT,
+        "corrections": _COUNT,
+        "failures": _COUNTS,
+        "interruptions": _COUNT,
+        "model": _MAYBE_TEXT,
+        "client": _MAYBE_TEXT,
+        "attended": _BOOL,
+        "rules": _mapping_to("a mapping to lists of texts", _TEXTS),
+        "hits": _COUNTS,
+    },
+    "TLY": {
+        "version": _VERSION,
+        "day": _like("a day such as 2026-02-11", _is_day),
+        "lines": _list_of("a list of lines of six texts", _TALLY_LINE),
+    },
+}

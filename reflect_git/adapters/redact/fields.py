@@ -1,0 +1,238 @@
+"""Secrets that only their name gives away: `DB_PASSWORD=…`, `--token …`, "the password is …"."""
+
+from __future__ import annotations
+
+import re
+
+from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SPOKEN
+from reflect_git.adapters.redact.looks import chosen, digest_like, dummy, spoken, strict, strong
+from reflect_git.adapters.redact.words import BACKWARD, COPULAS, HARMLESS_KEYS, HARMLESS_TAILS, HARMLESS_TOKENS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Optional
+
+    Span = tuple[int, int]
+
+# The rest of the name, what closes it, the sign, what opens the value.
+_SIGN = (
+    r"([\w-]{0,40})([\\\"'`\]\)*}]{0,6})\s{0,4}"
+    r"(=>|->|:=|==?|[:>,]|：|＝|[\"']?\s{1,4}value=)(?:\*\*)?\s{0,12}(?:[bfrNu@](?=[\"']))?(\\{0,3}[\"'`]|)"
+)
+_BARE = r"[^\s\"'`<>;,&=()\\]+={0,2}"
+_LINE = r"[^\s\"'`]+"
+_WRAP = "\"'`()[]{}<>,.;:“”„«»‘’"
+_REACH = 160
+_WIDEST = 4096
+_SHORT = ("pw", "mdp")
+_MANY = 2000
+_LONGEST_WORD = 600
+
+
+def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
+    """Every secret in `text` that one of `nouns` announces. `norm` is the text as nouns are written, just as long."""
+    pattern = re.compile("|".join(sorted(nouns, key=len, reverse=True)))
+    match, count = pattern.search(norm), 0
+    while match:
+        start, end = match.span()
+        whole = _whole(text, norm, start, end)
+        count += whole
+        if count > _MANY:  # nobody writes so; reading on would take seconds, and what is not read must not stay
+            yield start, len(text)
+            return
+        span = _field(text, norm, start, end) if whole else None
+        while span and span[0] < span[1]:
+            yield span
+            end = max(end, span[1])
+            span = _said(text, norm[start : match.end()], end, False)
+        match = pattern.search(norm, end)
+
+
+def _whole(text: str, norm: str, start: int, end: int) -> bool:
+    """Not the name of a mask; and a short noun has to be a word: not `bypass`, but `dbPass` and `SMTP_PASS`."""
+    before = norm[max(0, start - 20) : start]
+    if "[redacted:" in before and "]" not in before.rpartition("[redacted:")[2]:
+        return False
+    if norm[start:end] not in ASSIGNED:
+        return True
+    if norm[start] == "_":
+        return text[start] in "_-" and not norm[end : end + 1].isalpha()
+    head = start == 0 or not norm[start - 1].isalpha() or (text[start].isupper() and text[start - 1].islower())
+    return head and not norm[end : end + 1].isalpha()
+
+
+def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
+    noun = norm[start:end]
+    heads = HARMLESS_KEYS if noun.endswith("key") else HARMLESS_TOKENS if noun == "token" else ()
+    if norm[max(0, start - 16) : start].rstrip("_").endswith(heads):
+        return None
+    return (
+        _assigned(text, norm, start, end)
+        or _flagged(text, norm, start, end)
+        or _inside(text, noun, end)
+        or _said(text, noun, end, True)
+        or _said_before(text, start, noun)
+    )
+
+
+def _harmless(tail: str) -> bool:
+    return tail.lower().lstrip("s_-").startswith(HARMLESS_TAILS) or tail.lower().lstrip("_-").startswith(HARMLESS_TAILS)
+
+
+def _assigned(text: str, norm: str, start: int, end: int) -> Optional[Span]:
+    """The value behind a sign; an empty span if one stands there that is no secret."""
+    sign = re.compile(_SIGN).match(text, end)
+    if not sign:
+        return None
+    quote = sign.group(4)
+    if sign.group(3) == "," and not (quote and sign.group(2)):
+        return None
+    exported = not quote and sign.group(3) == "=" and text[start:end].isupper()
+    begin, stop = sign.end(), _value_end(text, sign.end(), quote, exported)
+    plain = bool(quote) or exported or _is_flag(norm, start)
+    value = text[begin:stop]
+    if _kept(value, norm[start:end], plain, sign.group(1)):
+        return begin, stop
+    return None if value.isalpha() and not quote and sign.group(3) == ":" else (end, end)
+
+
+def _value_end(text: str, begin: int, quote: str, exported: bool) -> int:
+    if not quote:
+        match = re.compile(_LINE if exported else _BARE).match(text, begin, begin + _WIDEST)
+        return match.end() if match else begin
+    stop = text.find(quote, begin, begin + _WIDEST)
+    line = text.find("\n", begin, begin + _WIDEST)
+    stop = stop if stop >= 0 else min(len(text), begin + _WIDEST)
+    return min(stop, line) if line >= 0 else stop
+
+
+def _kept(value: str, noun: str, plain: bool, tail: str) -> bool:
+    """Whether what stands behind a name and a sign is its value, and not a type, a variable or a call."""
+    if dummy(value):
+        return False
+    if noun in ASSIGNED[3:]:
+        return strict(value)
+    if _harmless(tail) or tail.lower() in ("s", "id", "_id", "-id"):
+        return strict(value) and not (_harmless(tail) and digest_like(value))
+    words = value[:_LONGEST_WORD].split()
+    if len(words) > 1:
+        return any(spoken(word) for word in words)
+    return strong(value) or _weak(value, noun, plain)
+
+
+def _weak(value: str, noun: str, plain: bool) -> bool:
+    """Passwords that people choose: 4921, hunter2, or one long word where nothing but a value can stand."""
+    if noun not in PASSWORDS and noun not in ASSIGNED[:3]:
+        return plain and len(value) >= 16 and value.isalnum() and not value.isalpha()
+    if value.isdigit():
+        return len(value) >= 4
+    if not value.isalnum() or len(value) < 6:
+        return False
+    return not value.isalpha() or (plain and value.islower() and len(value) >= 8 and noun not in value)
+
+
+def _is_flag(norm: str, start: int) -> bool:
+    """`--db-password`: dashes are underscores here."""
+    head = norm[max(0, start - 40) : start]
+    word = head[len(head.rstrip("abcdefghijklmnopqrstuvwxyz0123456789_")) :]
+    alone = len(head) > len(word) and not head[-len(word) - 1].isalnum()
+    return word.startswith("__") or (word.startswith("_") and alone)
+
+
+def _flagged(text: str, norm: str, start: int, end: int) -> Optional[Span]:
+    """`--password hunter`: the dashes say that the next word is the value."""
+    if text[max(0, start - 40) : start].rpartition(" ")[2][:1] != "-":
+        return None
+    match = re.compile(r"([\w-]{0,40}) {1,4}(\\{0,3}[\"'`]|)").match(text, end)
+    if not match or _harmless(match.group(1)):
+        return None
+    begin, stop = match.end(), _value_end(text, match.end(), match.group(2), True)
+    value = text[begin:stop]
+    taken = not dummy(value) and value[:1] not in "-|<>&" and len(value) >= 3 and not value.isdigit()
+    return (begin, stop) if (taken and "/" not in value) or strong(value) else None
+
+
+def _inside(text: str, noun: str, end: int) -> Optional[Span]:
+    """A secret that is part of a name itself: `notes-password-….txt`."""
+    match = re.compile(r"[_=+/-]([^\s/\\\"'`<>;,()=:]{10,80})").match(text, end)
+    if not match or noun in ASSIGNED:  # `Pw/` stands in every other base64 text
+        return None
+    stem = match.group(1)
+    if stem[-5:].rpartition(".")[1]:
+        stem = stem.rpartition(".")[0]
+    return (match.start(1), match.start(1) + len(stem)) if "_" not in stem and strict(stem) else None
+
+
+def _said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
+    """The first word behind the noun, in its sentence, that looks like one: at once or behind a verb less is enough."""
+    if (noun in ASSIGNED and noun not in _SHORT) or text[end : end + 1] in tuple("_-=[.,<{/"):
+        return None
+    glued = text[end : end + 1].isalnum() and text[end].isascii()
+    near = near and not glued and noun not in SPOKEN
+    for place, match in enumerate(_words(text, end)):
+        begin, stop = _unwrap(text, match.start(), match.end())
+        word = text[begin:stop]
+        if place and any(name in word.lower() for name in ("passw", "token", "secret")):
+            return None
+        near = near or match.group()[0] in "`\"'“„«"
+        if (place or not glued) and _told(word, near, place > 0 and noun in PASSWORDS):
+            return begin, stop
+        near = _leads(match.group(), word, noun)
+        if place > 9 or match.group()[-1] in ".?!;":
+            return None
+    return None
+
+
+def _leads(raw: str, word: str, noun: str) -> bool:
+    """Whether the next word is what the noun is said to be."""
+    if noun in SPOKEN:
+        return raw in ("/", "are", ":")
+    return not word or raw.lower() in COPULAS or raw[-1] in ":=："
+
+
+def _told(word: str, near: bool, certain: bool) -> bool:
+    if not word.isascii():
+        return False
+    if not near:
+        return strict(word) and not digest_like(word)
+    return spoken(word) or (certain and (chosen(word) or (word.isdigit() and 4 <= len(word) <= 12)))
+
+
+def _words(text: str, start: int) -> Iterator[re.Match[str]]:
+    """What stands in reach on the same line, as it is and as JSON writes it."""
+    limit = start + _REACH
+    ends = [end for end in (text.find("\n", start, limit), text.find("\\n", start, limit)) if end >= 0]
+    # The last word may reach over the limit: half a secret is still one.
+    for match in re.compile(rf"\S{{1,{_LONGEST_WORD}}}").finditer(text, start, min(ends or [limit + _LONGEST_WORD])):
+        if match.start() > limit:
+            return
+        yield match
+
+
+def _unwrap(text: str, start: int, end: int) -> Span:
+    """Without quotes, brackets and stops, and without a word of another script that is written together with it."""
+    while start < end and (text[start] in _WRAP or ord(text[start]) > 127):
+        start += 1
+    while start < end and (text[end - 1] in _WRAP or ord(text[end - 1]) > 127 or text[end - 2 : end] == "**"):
+        end -= 1
+    return start, end
+
+
+def _said_before(text: str, start: int, noun: str) -> Optional[Span]:
+    """`… is the password`."""
+    if noun in ASSIGNED:
+        return None
+    enough = strict if noun in SPOKEN else spoken
+    words = list(re.compile(r"\S+").finditer(text, max(0, start - 100), start))[-6:]
+    for left, verb in zip(words, words[1:]):
+        begin, stop = _unwrap(text, left.start(), left.end())
+        if verb.group().lower() in BACKWARD and text[begin:stop].isascii() and enough(text[begin:stop]):
+            return _whole_word(text, begin), stop
+    return None
+
+
+def _whole_word(text: str, begin: int) -> int:
+    while begin > 0 and not text[begin - 1].isspace() and text[begin - 1] not in _WRAP:
+        begin -= 1
+    return begin

@@ -1,0 +1,150 @@
+"""A whole signal from the facts of a moment: known secrets replaced, bounded, named, keyed."""
+
+from __future__ import annotations
+
+from reflect_git.adapters.redact import redact, redact_value
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model import schema
+from reflect_git.model.ids import digest, moment_id, random_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Optional
+
+    from reflect_git.model.schema import Project, Signal
+
+CONTENT_LIMIT = 2048
+CONTEXT_LIMIT = 4096
+NAME_LIMIT = 256
+_TAGS = 16
+
+
+def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
+    """Fill what the facts leave open and bring the rest into form. Fields that are computed are not taken from them."""
+    timestamp = _time(facts.get("timestamp"), now)
+    content = clip(redact(_text(facts.get("content")), home), CONTENT_LIMIT)
+    if not content.strip():
+        raise ReflectError("a signal needs a content", "give it with --content TEXT", "usage", EXIT_USAGE)
+    source = _source(facts.get("source"), home)
+    return {
+        "id": _identity(facts, timestamp, source["entry"]),
+        "version": schema.VERSION,
+        "timestamp": timestamp,
+        "session_id": safe_name(_text(facts.get("session_id"))),
+        "type": _word(facts, "type", schema.TYPES, "discovery"),
+        "status": "captured",
+        "confidence": _confidence(facts.get("confidence", 1)),
+        "source": source,
+        "content": content,
+        "context": clip(redact(_text(facts.get("context")), home), CONTEXT_LIMIT),
+        "category": _word(facts, "category", schema.CATEGORIES, "convention"),
+        "tags": _tags(facts.get("tags"), home),
+        "related": [],
+        "promoted_to": None,
+        "meta": redact_value(facts.get("meta") or {}, home),
+        "project": _project(facts.get("project"), home),
+        "machine": machine,
+        "trust": _word(facts, "trust", schema.TRUSTS, "assistant"),
+        "key": key_of(content),
+        "stored": now,
+    }  # fmt: skip
+
+
+def _identity(facts: Mapping[str, Any], timestamp: str, entry: Optional[str]) -> str:
+    """The same moment gives the same id; a moment without a trace in a transcript gets a random one."""
+    if not entry:
+        return random_id("SIG", timestamp)
+    return moment_id(
+        timestamp, entry, _text(facts.get("family")) or _text(facts.get("type")), int(facts.get("ordinal", 0))
+    )
+
+
+def key_of(content: str) -> str:
+    """What two signals share when they say the same sentence: case, spaces and punctuation do not count."""
+    letters = "".join(c if c.isalnum() or c == "_" else " " for c in content.casefold())
+    return digest("sentence", " ".join(letters.split()))[:16]
+
+
+def clip(text: str, limit: int) -> str:
+    """At most `limit` bytes of UTF-8, cut between characters and marked where it was cut."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limit:
+        return text
+    return data[: limit - 3].decode("utf-8", "ignore") + "…"
+
+
+def safe_name(text: str) -> str:
+    """A session id as the client makes them; anything else becomes a hash, since names end up in paths and messages."""
+    if len(text) <= 64 and all(c.isascii() and (c.isalnum() or c == "-") for c in text):
+        return text
+    return "h" + digest("name", text)[:16]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _time(value: Any, now: str) -> str:
+    """A UTC time, with or without the milliseconds of transcripts; anything else is now."""
+    text = _text(value)
+    whole = text[:19] + "Z"
+    return whole if text.endswith("Z") and text[19:20] in ("Z", ".") and is_utc(whole) else now
+
+
+def is_utc(text: str) -> bool:
+    """2026-02-11T10:23:00Z, without a pattern to compile: this runs in every hook."""
+    if len(text) != 20 or not text.isascii() or text[4::3] != "--T::Z":
+        return False
+    digits = text[0:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19]
+    if not digits.isdigit():
+        return False
+    month, day, hour, minute, second = (int(digits[at : at + 2]) for at in range(4, 14, 2))
+    return 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 60
+
+
+def _word(facts: Mapping[str, Any], field: str, words: tuple[str, ...], default: str) -> str:
+    value = facts.get(field)
+    if value is None:
+        return default
+    if value not in words:
+        raise ReflectError(f"'{_text(value)}' is not a {field}", f"one of: {', '.join(words)}", "usage", EXIT_USAGE)
+    return str(value)
+
+
+def _confidence(value: Any) -> int:
+    """4 is what approval gives; no detector and no caller may claim it."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 3:
+        raise ReflectError(f"'{_text(value)}' is not a confidence", "one of: 1, 2, 3", "usage", EXIT_USAGE)
+    return value
+
+
+def _source(value: Any, home: str) -> schema.Source:
+    given = value if isinstance(value, dict) else {}
+    turn = given.get("turn")
+    return {
+        "hook": clip(_text(given.get("hook")) or "manual", NAME_LIMIT),
+        "turn": turn if isinstance(turn, int) and not isinstance(turn, bool) else None,
+        "file": clip(redact(_text(given.get("file")), home), NAME_LIMIT) or None,
+        "entry": safe_entry(_text(given.get("entry"))) or None,
+    }
+
+
+def safe_entry(text: str) -> str:
+    """A tool_use_id or the uuid of a transcript's entry."""
+    cleaned = text.replace("_", "-")
+    return text if safe_name(cleaned) == cleaned else safe_name(text)
+
+
+def _tags(value: Any, home: str) -> list[str]:
+    given = value if isinstance(value, (list, tuple)) else []
+    return [clip(redact(_text(tag), home), NAME_LIMIT) for tag in given[:_TAGS] if _text(tag).strip()]
+
+
+def _project(value: Any, home: str) -> Optional[Project]:
+    if not isinstance(value, dict) or not value.get("key"):
+        return None
+    return {
+        "key": clip(redact(_text(value["key"]), home), NAME_LIMIT),
+        "name": clip(redact(_text(value.get("name")), home), NAME_LIMIT),
+    }

@@ -1,0 +1,1 @@
+"""The command line: the front that talks to people and to scripts."""

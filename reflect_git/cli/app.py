@@ -1,0 +1,191 @@
+"""The program: finds the verb, runs it, and turns whatever happens into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from reflect_git import __version__
+from reflect_git.cli.front import Front, leave, printable, report
+from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+PROGRAM = "reflect-git"
+COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are this program
+
+# Verb → group and one line; --help reads this table and imports no verb.
+VERBS = {
+    "status": ("Daily", "what is captured, waiting and going soon"),
+    "show": ("Daily", "the story of any id"),
+    "init": ("Set-up", "make the store (hooks and commands also do it when needed)"),
+    "enable": ("Set-up", "switch capture on"),
+    "disable": ("Set-up", "switch capture off, for a while or for a project"),
+    "doctor": ("Set-up", "check everything, mend what is ours"),
+    "config": ("Set-up", "list, read or change settings"),
+    "completion": ("Set-up", "print the completion script of a shell"),
+    "capture": ("Plumbing", "store one signal by hand"),
+    "signals": ("Plumbing", "list and filter signals"),
+    "stats": ("Plumbing", "count signals"),
+}
+GROUPS = ("Daily", "Set-up", "Plumbing")
+
+
+class Verbs(click.Group):
+    """Verbs are imported when they are called: `--help` and `--version` load none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        from importlib import import_module
+
+        command: click.Command = import_module(f"reflect_git.cli.verbs.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise unknown_verb(args[0])
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the table: click would import every verb to ask for its help text."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=text) for name, (_, text) in VERBS.items() if name.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group in GROUPS:
+            rows = [(name, text) for name, (of, text) in VERBS.items() if of == group]
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
+def unknown_verb(name: str) -> ReflectError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, VERBS, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else "see 'reflect-git --help'"
+    return ReflectError(f"'{name}' is not a reflect-git command", hint, "usage", EXIT_USAGE)
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Without a command: status. Settings are keys 'reflect.*' of git config.",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
+@click.option(
+    "--store", "store_option", metavar="DIR", default="", help="Use this store instead of the configured one."
+)
+@click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour.")
+@click.option("--no-input", is_flag=True, help="Never ask.")
+@click.option("--yes", is_flag=True, help="Answer yes to what would be asked (never an approval).")
+@click.pass_context
+def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no_input: bool, yes: bool) -> None:
+    """Keep what Claude Code is taught: captured as it happens, approved by you, in git."""
+    front: Front = ctx.obj
+    front.store_option, front.color = store_option, color
+    front.json, front.no_input, front.yes = as_json, no_input, yes
+    if ctx.invoked_subcommand is None:
+        command = program.get_command(ctx, "status")
+        assert command is not None
+        ctx.invoke(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    gc.disable()  # a run is over before a collection pays: it took 60 of 150 ms of reading 10,000 signals
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no "…" gets its escape, not a traceback
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    front = Front(os.environ)
+    code = run(front, list(sys.argv[1:] if arguments is None else arguments))
+    if front.opened is not None:
+        from reflect_git.cli.detached import run_upkeep_if_due
+
+        run_upkeep_if_due(front.opened)
+    leave(code)
+
+
+def run(front: Front, words: list[str]) -> int:
+    """The whole error policy."""
+    try:
+        result: Any = program.main(
+            words, prog_name=PROGRAM, complete_var=COMPLETE_VAR, standalone_mode=False, obj=front
+        )
+        return result if isinstance(result, int) else 0
+    except ReflectError as error:
+        if error.exit_code == EXIT_USAGE:
+            front.json = front.json or "--json" in words
+        return report(front, error)
+    except click.UsageError as error:
+        front.json = front.json or "--json" in words  # the command line was not understood: take the word for the wish
+        return report(front, _usage(error))
+    except click.ClickException as error:
+        return report(front, ReflectError(_sentence(error.format_message())))
+    except (click.Abort, KeyboardInterrupt):
+        said = "interrupted; what was answered is stored"
+        return report(front, ReflectError(said, code="interrupted", exit_code=EXIT_INTERRUPTED))
+    except OSError as error:
+        return report(front, _system(error))
+    except Exception as error:
+        return bug(front, error, words)
+
+
+def _usage(error: click.UsageError) -> ReflectError:
+    hint = f"see '{error.ctx.command_path if error.ctx else PROGRAM} --help'"
+    if isinstance(error, click.NoSuchOption):
+        close = f"did you mean '{error.possibilities[0]}'?" if error.possibilities else hint
+        return ReflectError(f"there is no option '{error.option_name}'", close, "usage", EXIT_USAGE)
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return ReflectError(f"{error.param.get_error_hint(error.ctx)} is missing", hint, "usage", EXIT_USAGE)
+    return ReflectError(_sentence(error.format_message()), hint, "usage", EXIT_USAGE)
+
+
+def _sentence(message: str) -> str:
+    """click writes sentences with a capital, a full stop and tabs; we write as git does."""
+    flat = " ".join(message.split())
+    return flat[:1].lower() + flat[1:].rstrip(".")
+
+
+def _system(error: OSError) -> ReflectError:
+    """The operating system said no: a full disk, a read-only file system, a missing right."""
+    where = f" '{error.filename}'" if isinstance(error.filename, str) else ""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room and run it again" if full else "see who owns that path and what it is, or choose another --store"
+    said = (error.strerror or str(error)).lower()
+    return ReflectError(f"{said}{where}", f"{hint}; nothing that was acknowledged is lost", "system")
+
+
+def bug(front: Front, error: Exception, words: list[str]) -> int:
+    """Everything a maintainer needs, in a file that can be pasted; one sentence for the person."""
+    import platform
+    import tempfile
+    import traceback
+
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    facts = f"reflect-git {__version__}\nPython {platform.python_version()}, {platform.platform()}\n"
+    facts += f"command: {printable(' '.join(words[:1]))}\n\n"
+    with tempfile.NamedTemporaryFile("w", prefix="reflect-git-bug-", suffix=".log", delete=False) as file:
+        file.write(facts + trace)
+    said = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return report(front, ReflectError(f"bug: {said}", f"please report it with '{file.name}'", "bug", EXIT_BUG))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""What every verb needs from its surroundings: the environment, the store, and a way to speak."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from reflect_git.errors import ReflectError
+
+# The store's modules take 15 ms to import: --help, --version and completion do without.
+if TYPE_CHECKING:
+    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.repository import Store
+
+SCHEMA_VERSION = 1
+_AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
+_WIDE = "WF"
+
+
+class Front:
+    """One run of the program. stdout is data, stderr is talk."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+        self.store_option = ""
+        self.json = False
+        self.color = "auto"
+        self.no_input = False
+        self.yes = False
+        self.opened: Store | None = None
+
+    def store(self, create: bool = True) -> Store:
+        """The swept store."""
+        from reflect_git import workflow
+
+        self.opened = workflow.open_swept(self.env, self.store_option, create)
+        return self.opened
+
+    def snapshot(self, store: Store) -> Snapshot:
+        from reflect_git.store import reading
+
+        return reading.read(store, _by_hand)
+
+    @property
+    def at_terminal(self) -> bool:
+        return sys.stdin.isatty() and sys.stdout.isatty()
+
+    def data(self, data: Any) -> None:
+        """The one JSON document of this run."""
+        _write_document("data", encode(data))
+
+    def out(self, text: str = "") -> None:
+        """A line of the answer."""
+        try:
+            click.echo(text, color=self.uses_color(sys.stdout.isatty()))
+        except BrokenPipeError:
+            leave(0)
+
+    def talk(self, text: str) -> None:
+        """A line beside the answer."""
+        click.echo(text, err=True, color=self.uses_color(sys.stderr.isatty()))
+
+    def hint(self, name: str, text: str) -> None:
+        """Advice that a person can silence with `git config --global reflect.hint.<name> false`."""
+        if not self.json and self._hints(name):
+            self.talk(click.style(f"hint: {text}", fg="yellow"))
+            self.talk(click.style(f"hint: silence this with 'git config --global reflect.hint.{name} false'", dim=True))
+
+    def _hints(self, name: str) -> bool:
+        from reflect_git import workflow
+
+        try:
+            settings = workflow.open_store(self.env, self.store_option, create=False).git.user_settings()
+        except ReflectError:
+            return True
+        values = settings.get(f"reflect.hint.{name.lower()}", ["true"])
+        return values[-1].lower() not in ("false", "no", "off", "0")
+
+    def uses_color(self, tty: bool) -> bool:
+        """--color, then NO_COLOR, then CLICOLOR_FORCE, then whether a terminal looks at it."""
+        if self.color != "auto":
+            return self.color == "always"
+        if self.env.get("NO_COLOR"):
+            return False
+        if self.env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+            return True
+        return tty and self.env.get("TERM") != "dumb"
+
+    def confirm(self, question: str) -> bool:
+        """Ask, unless --yes answers; without a person to ask, refuse and name the flag."""
+        if self.yes:
+            return True
+        if self.no_input or not self.at_terminal:
+            raise ReflectError(f"cannot ask '{question}' without a terminal", "answer with --yes", code="no-input")
+        return click.confirm(question, err=True)
+
+
+def _by_hand(data: bytes) -> dict[str, Any]:
+    """A file that a person edited; the first one loads ruamel.yaml, which takes 30 ms."""
+    from reflect_git.adapters import handwritten
+
+    return handwritten.read(data)
+
+
+def printable(text: str) -> str:
+    """Text from a record as a terminal may show it: what acts on a terminal, or hides in it, is spelled out."""
+    return "".join(c if c.isprintable() or c == "\n" else _spelled(c) for c in text)
+
+
+def _spelled(char: str) -> str:
+    return "    " if char == "\t" else f"<U+{ord(char):04X}>"
+
+
+def one_line(text: str, width: int) -> str:
+    """The text on one line of at most `width` columns, marked where it was cut."""
+    flat = " ".join(printable(text).split())
+    if columns(flat) <= width:
+        return flat
+    kept = flat[: max(0, width - 1)]
+    while kept and columns(kept) > width - 1:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def columns(text: str) -> int:
+    """How many cells of a terminal a text takes: Chinese, Japanese, Korean letters and emoji take two, accents none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in _WIDE else 1 for c in text)
+
+
+def age(seconds: float) -> str:
+    """A span of time as people say it: `3 days`."""
+    for unit, name in _AGES:
+        count = int(seconds // unit)
+        if count >= (2 if name == "week" else 1):  # ten days are ten days, not one week
+            return f"{count} {name}{'s' if count > 1 else ''}"
+    return "a moment"
+
+
+def ago(timestamp: str) -> str:
+    """How long ago a UTC time of a record was."""
+    from reflect_git.store.expiry import seconds_of
+
+    return age(max(0.0, time.time() - seconds_of(timestamp)))
+
+
+def encode(data: Any) -> bytes:
+    """JSON as every reader takes it: UTF-8, and half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def _write_document(kind: str, body: bytes) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b'{"schema_version":%d,"%s":%s}\n' % (SCHEMA_VERSION, kind.encode("ascii"), body))
+    except BrokenPipeError:
+        leave(0)
+
+
+def report(front: Front, error: ReflectError) -> int:
+    """Say what failed and what to do, in the form this run speaks."""
+    if front.json:
+        failure = {"code": error.code, "message": error.message, "hint": error.hint}
+        _write_document("error", encode(failure))
+        return error.exit_code
+    front.talk(click.style("error: ", fg="red", bold=True) + printable(error.message))
+    if error.hint:
+        front.talk(click.style(f"hint: {printable(error.hint)}", fg="yellow"))
+    return error.exit_code
+
+
+def leave(code: int) -> NoReturn:
+    """Exit after what was printed has really gone out; a reader that left early is no failure of ours."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

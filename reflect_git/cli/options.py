@@ -1,0 +1,49 @@
+"""Options that several verbs share, so that they mean the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from reflect_git.cli.front import Front
+from reflect_git.errors import EXIT_USAGE, ReflectError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _speak_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(Front).json = True
+
+
+def json_option(command: F) -> F:
+    """`--json` after the verb: the same as before it, so it is no parameter of the verb but `front.json`."""
+    return click.option(
+        "--json",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_speak_json,
+        help="Answer with one JSON document.",
+    )(command)
+
+
+def dry_run_option(command: F) -> F:
+    """`--dry-run`: the parameter `dry_run` of a verb that writes."""
+    return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)
+
+
+class Word(click.Choice[str]):
+    """One word of a vocabulary; refused in the sentence that every other front uses for it."""
+
+    def __init__(self, noun: str, words: Sequence[str]) -> None:
+        super().__init__(words)
+        self.noun = noun
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            hint = f"one of: {', '.join(self.choices)}"
+            raise ReflectError(f"'{value}' is not a {self.noun}", hint, "usage", EXIT_USAGE)
+        return str(value)

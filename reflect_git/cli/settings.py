@@ -1,0 +1,168 @@
+"""Every `reflect.*` key: what it is called, what it may be, and where it is read from."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters.git import SETTINGS, Git, find_program
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.store import policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reflect_git.store.repository import Store
+
+STORE, GLOBAL, ALL = "store", "global", "all"
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`scope` says whose git config is read: the store's own, the user's global one, or all of them.
+
+    `guarded` values widen what may happen without a person: they are switched on by a person at a terminal only.
+    """
+
+    name: str
+    kind: str
+    default: str
+    help: str
+    scope: str = STORE
+    words: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+    read_only: str = ""
+
+    @property
+    def is_policy(self) -> bool:
+        return policy.is_policy(self.name)
+
+    @property
+    def is_multiple(self) -> bool:
+        return self.kind == "globs"
+
+    def is_guarded(self, value: str) -> bool:
+        return value in self.guarded
+
+
+TABLE = (
+    Setting("reflect.capture", "boolean", "true", "hooks capture signals"),
+    Setting("reflect.pausedUntil", "time", "", "no capture before this time; 'disable --for 2h' sets it"),
+    Setting("reflect.ignore", "globs", "", "folders in which nothing is captured"),
+    Setting("reflect.ttl", "days", "14", "days a signal lives"),
+    Setting("reflect.upkeep", "boolean", "true", "commands start the daily upkeep in the background"),
+    Setting(
+        "reflect.approval", "word", "ask", "who approves: a person who is asked, or scripts as well",
+        words=("ask", "unattended"), guarded=("unattended",),
+    ),
+    Setting("reflect.hint.init", "boolean", "true", "advice after 'init'", ALL),
+    Setting(
+        "reflect.home", "path", "", "where the store is", GLOBAL,
+        read_only="set it with 'git config --global reflect.home DIR'",
+    ),
+    Setting("reflect.machine", "text", "", "what this machine is called in the store", read_only="it is made once"),
+    Setting("reflect.binding", "text", "", "the machine and folder this store belongs to", read_only="it is made once"),
+    Setting("reflect.born", "time", "", "when this store was made", read_only="it is made once"),
+)  # fmt: skip
+BY_NAME = {setting.name.lower(): setting for setting in TABLE}
+
+
+@dataclass(frozen=True)
+class Current:
+    """What holds now, and where it was set."""
+
+    setting: Setting
+    values: tuple[str, ...]
+    origin: str
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.values)
+
+
+def find(name: str) -> Setting:
+    """A key by its name; `reflect.` may be left out and case does not count."""
+    wanted = name.lower()
+    for candidate in (wanted, f"reflect.{wanted}"):
+        if candidate in BY_NAME:
+            return BY_NAME[candidate]
+    if wanted.startswith("reflect.hint.") and wanted.count(".") == 2:
+        return Setting(wanted, "boolean", "true", "advice that can be silenced", ALL)
+    raise unknown(name)
+
+
+def unknown(name: str) -> ReflectError:
+    from difflib import get_close_matches
+
+    short = {key.removeprefix("reflect."): setting.name for key, setting in BY_NAME.items()}
+    close = get_close_matches(name.lower().removeprefix("reflect."), short, n=1)
+    hint = f"did you mean '{short[close[0]]}'?" if close else "list them with 'reflect-git config'"
+    return ReflectError(f"there is no setting '{name}'", hint, "usage", EXIT_USAGE)
+
+
+def checked(setting: Setting, value: str) -> str:
+    """The value as it is stored, or a refusal that says what it may be."""
+    kind = setting.kind
+    if kind == "boolean" and value.lower() in (*_TRUE, *_FALSE):
+        return "true" if value.lower() in _TRUE else "false"
+    if kind == "days" and value.isascii() and value.isdigit() and 1 <= int(value) <= 3650:
+        return str(int(value))
+    if kind == "time" and _is_time(value):
+        return value
+    if kind == "globs" and os.path.isabs(value) and value.isprintable():
+        return value.rstrip("/") or "/"
+    if (kind == "word" and value in setting.words) or (kind == "text" and value and value.isprintable()):
+        return value
+    raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+
+
+def _expected(setting: Setting) -> str:
+    return {
+        "boolean": "true or false",
+        "days": "a number of days from 1 to 3650",
+        "time": "a UTC time such as 2026-02-11T09:30:00Z",
+        "globs": "an absolute path of a folder, in which * and ? stand for any characters",
+        "word": f"one of: {', '.join(setting.words)}",
+    }.get(setting.kind, "a text on one line")
+
+
+def _is_time(value: str) -> bool:
+    try:
+        time.strptime(value, _TIME)
+    except ValueError:
+        return False
+    return True
+
+
+def current(store: Store | None, env: Mapping[str, str]) -> dict[str, Current]:
+    """Every key of the table, and every other `reflect.hint.*` that is set, by lower-case name."""
+    found = _all_scopes(store, env)
+    listed = dict(BY_NAME)
+    listed.update({key: find(key) for key, _ in found if key.startswith("reflect.hint.") and key.count(".") == 2})
+    return {key: _current(setting, found) for key, setting in listed.items()}
+
+
+def _current(setting: Setting, found: list[tuple[str, tuple[str, str]]]) -> Current:
+    wanted = {STORE: ("store",), GLOBAL: ("global",), ALL: ("system", "global", "store")}[setting.scope]
+    set_here = [entry for key, entry in found if key == setting.name.lower() and entry[0] in wanted]
+    if not set_here:
+        return Current(setting, (setting.default,) if setting.default else (), "default")
+    values = tuple(value for _, value in set_here)
+    return Current(setting, values if setting.is_multiple else values[-1:], set_here[-1][0])
+
+
+def _all_scopes(store: Store | None, env: Mapping[str, str]) -> list[tuple[str, tuple[str, str]]]:
+    """(key, (scope, value)) of every `reflect.*` key in the order in which git reads them."""
+    git = store.git if store else Git(find_program(env.get("PATH", "")), "/", git_dir=os.devnull, user=env)
+    result = git.run("config", "--list", "--show-scope", "-z", profile=SETTINGS, check=False)
+    fields = result.out.decode("utf-8", "replace").split("\0")
+    found = []
+    for scope, entry in zip(fields[0::2], fields[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        if key.startswith("reflect."):
+            found.append((key, ("store" if scope == "local" else scope, value)))
+    return found

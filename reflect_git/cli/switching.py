@@ -1,0 +1,129 @@
+"""Whether hooks capture here and now, and how that is switched: for good, for a while, or for one project."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, age, printable
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc, utc_precise
+from reflect_git.store import policy
+from reflect_git.store.expiry import seconds_of
+
+if TYPE_CHECKING:
+    from reflect_git.store.policy import Value
+    from reflect_git.store.repository import Store
+
+CAPTURE, PAUSED, IGNORE = "reflect.capture", "reflect.pausedUntil", "reflect.ignore"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Whether hooks capture in this folder now, and if not, why."""
+
+    state: str
+    until: str | None = None
+    reason: str = ""
+
+    def said(self) -> str:
+        if self.state == "paused":
+            left = seconds_of(self.until or "") - time.time()
+            return f"paused until {self.until}, {age(left)} from now"
+        return f"{self.state} ({self.reason})" if self.reason else self.state
+
+
+def capture_here(store: Store, env: Mapping[str, str], folder: str, now: float) -> Capture:
+    """The same questions that a hook asks, in the same order, with the answer in words."""
+    if env.get("REFLECT_GIT_OFF") == "1":
+        return Capture("off", reason="REFLECT_GIT_OFF is set")
+    if not store.switched("reflect.capture", True):
+        return Capture("off", reason="'reflect-git enable' switches it on")
+    if store.setting(PAUSED) > utc(now):
+        return Capture("paused", store.setting(PAUSED))
+    above = project_folder(folder)
+    if workflow.is_ignored(store, folder) or workflow.is_ignored(store, above):
+        return Capture("ignored", reason=f"nothing is captured in '{printable(above)}'")
+    return Capture("on")
+
+
+def project_folder(folder: str) -> str:
+    """The top of the work tree a folder is in, else the folder itself: what Claude Code calls the project."""
+    current = os.path.abspath(folder)
+    while not os.path.lexists(os.path.join(current, ".git")):
+        current, below = os.path.dirname(current), current
+        if current == below:
+            return os.path.abspath(folder)
+    return current
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a verb wants: policies become a commit, settings do not. Nothing to change: it was so before."""
+
+    said: str
+    undo: str
+    state: str
+    policies: Mapping[str, Value]
+    settings: Mapping[str, Value]
+    until: str | None = None
+    project: str | None = None
+
+    @property
+    def changes_something(self) -> bool:
+        return bool(self.policies or self.settings)
+
+
+def store_for(front: Front, dry_run: bool) -> Store | None:
+    """The store; a dry run makes none."""
+    if not dry_run:
+        return front.store()
+    try:
+        return workflow.open_store(front.env, front.store_option, create=False)
+    except ReflectError as error:
+        if error.code != "no-store":
+            raise
+        return None
+
+
+def stored(store: Store | None, key: str) -> list[str]:
+    return list(store.config.get(key.lower(), [])) if store else []
+
+
+def project_glob(folder: str) -> str:
+    """What reflect.ignore says of a project; `*`, `?` and `[` in its path stand for themselves."""
+    return glob.escape(project_folder(os.path.realpath(folder)))
+
+
+def matches(folder: str, value: str) -> bool:
+    """Whether a value of reflect.ignore speaks of a folder."""
+    return fnmatchcase(folder, value) or fnmatchcase(folder, f"{value.rstrip('/')}/*")
+
+
+def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) -> None:
+    """Do it, and say what was done and how to undo it."""
+    commit = None
+    if not dry_run and store is not None:
+        if change.policies:
+            by = workflow.author(store, workflow.road_of(store, front.env, front.at_terminal))
+            commit = policy.switch(store, change.policies, by, utc_precise())
+        if change.settings:
+            policy.set_keys(store, change.settings)
+    if front.json:
+        front.data({
+            "capture": change.state, "until": change.until, "project": change.project,
+            "changed": change.changes_something, "commit": commit,
+        })  # fmt: skip
+        return
+    verb = "would be" if dry_run else "is"
+    front.out(
+        printable(f"capture {verb} {change.said}" if change.changes_something else f"capture is already {change.said}")
+    )
+    if change.changes_something and not dry_run:
+        front.talk(printable(f"{f'commit {commit[:10]}, ' if commit else ''}undo with: {change.undo}"))

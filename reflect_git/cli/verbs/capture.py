@@ -1,0 +1,142 @@
+"""One signal by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.options import Word, dry_run_option, json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model import schema
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Signal
+    from reflect_git.store.repository import Store
+
+_WAIT = 5.0
+_STDIN_LIMIT = 1 << 20
+
+
+@click.command()
+@click.option(
+    "--type", "kind", type=Word("type", schema.TYPES), metavar="TYPE", required=True, help="What kind of moment."
+)
+@click.option("--content", metavar="TEXT", required=True, help="The sentence that carries it; '-' reads it from stdin.")
+@click.option("--category", type=Word("category", schema.CATEGORIES), metavar="WORD", help="What it is about.")
+@click.option("--tag", "tags", metavar="WORD", multiple=True, help="A word to find it by; may be repeated.")
+@click.option("--context", metavar="TEXT", default="", help="What was done and said around it.")
+@click.option("--quote", metavar="TEXT", default="", help="The user's own words, kept with the context.")
+@click.option(
+    "--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="The project; default: here."
+)
+@click.option("--session", metavar="ID", help="The session; default: the one this runs in.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -> None:
+    """Store one signal by hand.
+
+    Typed at a terminal it counts as the user's own words; from a script or from inside Claude Code it counts as the
+    assistant's, with or without --quote.
+    """
+    facts = _facts(front, **given)
+    folder = project or _repository_above(os.getcwd())
+    if dry_run:
+        _preview(front, facts, folder)
+        return
+    store = front.store()
+    _place(store, facts, folder)
+    signal, commit = workflow.capture(store, facts, front.env, _WAIT)
+    _say(front, signal, commit, was_cut=len(signal["content"]) < len(facts["content"]))
+
+
+def _facts(
+    front: Front, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
+    session: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    typed = front.at_terminal and not front.env.get("CLAUDECODE")
+    said = f'the user said: "{quote}"' if quote else ""
+    return {
+        "type": kind,
+        "content": _readable(_stdin() if content == "-" else os.fsencode(content)),
+        "category": category,
+        "tags": [_readable(os.fsencode(tag)) for tag in tags],
+        "context": _readable(os.fsencode("\n".join(part for part in (context, said) if part))),
+        "session_id": session if session is not None else front.env.get("CLAUDE_CODE_SESSION_ID", ""),
+        "trust": "user_typed" if typed else "assistant",
+        # Who sits down to type a rule means it; what a script reports has to be seen again to count as much.
+        "confidence": 2 if typed else 1,
+    }
+
+
+def _stdin() -> bytes:
+    data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
+    if len(data) > _STDIN_LIMIT:
+        raise ReflectError("the content is larger than 1 MiB", "give the sentence that matters", "usage", EXIT_USAGE)
+    return data
+
+
+def _readable(data: bytes) -> str:
+    """Bytes that are no UTF-8 are kept as their escapes: nothing is lost, and every reader can read the file."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _repository_above(folder: str) -> str:
+    """The top of the git repository a folder is in, or an empty text: a signal typed anywhere else has no project."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        folder, below = os.path.dirname(folder), folder
+        if folder == below:
+            return ""
+    return folder
+
+
+def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
+    if folder and workflow.is_ignored(store, os.path.abspath(folder)):
+        raise ReflectError(
+            f"nothing is captured in '{folder}'",
+            "its .reflectignore or the setting reflect.ignore says so",
+            code="ignored",
+        )
+    facts["project"] = workflow.project_of(store, folder)
+
+
+def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
+    """The record as it would be stored."""
+    from reflect_git import paths
+    from reflect_git.adapters import records
+    from reflect_git.capture.draft import draft
+    from reflect_git.model.ids import utc
+
+    machine = ""
+    try:
+        store = workflow.open_store(front.env, front.store_option, create=False)
+        _place(store, facts, folder)
+        machine = store.machine
+    except ReflectError as error:
+        if error.code != "no-store":
+            raise
+        front.talk("there is no store yet: it would be made first, and name this machine")
+    signal = draft(facts, machine, utc(), paths.home_dir(front.env))
+    records.check(signal)
+    if front.json:
+        front.data(signal)
+    else:
+        front.out(printable(records.emit(signal).decode("utf-8")).rstrip("\n"))
+
+
+def _say(front: Front, signal: Signal, commit: str | None, was_cut: bool) -> None:
+    if front.json:
+        front.data({"id": signal["id"], "commit": commit})
+        return
+    if commit:
+        front.out(f"stored {signal['id']} in commit {commit[:10]}")
+    else:
+        front.out(f"stored {signal['id']}")
+        front.talk("another process is writing: the next reflect-git command commits it")
+    if was_cut:
+        front.talk("the content was too long and was cut; 'reflect-git show' prints what is left")

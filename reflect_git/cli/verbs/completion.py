@@ -1,0 +1,38 @@
+"""The completion script of a shell, for both names of the program."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from reflect_git.cli.app import COMPLETE_VAR, PROGRAM
+from reflect_git.cli.front import Front
+from reflect_git.cli.options import json_option
+
+_PROGRAMS = (PROGRAM, "git-reflect")
+_INSTALL = {
+    "bash": "add to ~/.bashrc:  eval \"$(reflect-git completion bash)\"",
+    "zsh": "add to ~/.zshrc:  eval \"$(reflect-git completion zsh)\"",
+    "fish": "reflect-git completion fish > ~/.config/fish/completions/reflect-git.fish",
+}  # fmt: skip
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(sorted(_INSTALL)))
+@json_option
+@click.pass_obj
+def command(front: Front, shell: str) -> None:
+    """Print the completion script of a shell: bash, zsh or fish."""
+    script = "\n".join(_script(shell, name) for name in _PROGRAMS)
+    if front.json:
+        front.data({"shell": shell, "script": script})
+        return
+    front.out(script)
+    front.talk(f"hint: {_INSTALL[shell]}")
+
+
+def _script(shell: str, name: str) -> str:
+    kind = get_completion_class(shell)
+    assert kind is not None
+    # Not kind.source: that of bash starts a bash to ask for its version.
+    return ShellComplete.source(kind(click.Command(name), {}, name, COMPLETE_VAR))

@@ -1,0 +1,179 @@
+"""Settings: git config keys `reflect.*`, listed, read and changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git import workflow
+from reflect_git.cli import settings
+from reflect_git.cli.front import Front, one_line, printable
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import policy
+
+if TYPE_CHECKING:
+    from reflect_git.cli.settings import Current, Setting
+    from reflect_git.store.policy import Value
+    from reflect_git.store.repository import Store
+
+_VALUE_WIDTH = 24
+
+
+@click.command()
+@click.argument("key", required=False)
+@click.argument("values", metavar="[VALUE]...", nargs=-1)
+@click.option("--unset", is_flag=True, help="Go back to the default; with a VALUE, take that one out of a list.")
+@click.option("--add", is_flag=True, help="Add VALUE to a key that holds a list.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(front: Front, key: str | None, values: tuple[str, ...], unset: bool, add: bool, dry_run: bool) -> None:
+    """List all settings, print one, or change one.
+
+    'reflect.' may be left out of a KEY. Changes go to the store's own config; a change of a policy is a commit.
+    """
+    if key is None:
+        if unset or add:
+            raise ReflectError("which setting?", "name one of 'reflect-git config'", "usage", EXIT_USAGE)
+        _list(front)
+        return
+    setting = settings.find(key)
+    if unset or values:
+        _change(front, setting, values, unset, add, dry_run)
+    else:
+        _print(front, settings.current(_store_if_any(front), front.env)[setting.name.lower()])
+
+
+def _store_if_any(front: Front) -> Store | None:
+    try:
+        return workflow.open_store(front.env, front.store_option, create=False)
+    except ReflectError as error:
+        if error.code != "no-store":
+            raise
+        return None
+
+
+def _list(front: Front) -> None:
+    listed = settings.current(_store_if_any(front), front.env).values()
+    if front.json:
+        front.data([_as_data(current) for current in listed])
+        return
+    rows = [("setting", "value", "default", "from", "")]
+    rows += [
+        (one.setting.name, one.text or "-", one.setting.default or "-", one.origin, one.setting.help) for one in listed
+    ]
+    shown = [tuple(one_line(cell, _VALUE_WIDTH if at == 1 else 80) for at, cell in enumerate(row)) for row in rows]
+    widths = [max(len(row[at]) for row in shown) for at in range(4)]
+    for number, row in enumerate(shown):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
+        front.out(click.style(line.rstrip(), bold=True) if number == 0 else f"{line}  {row[4]}")
+
+
+def _as_data(current: Current) -> dict[str, object]:
+    setting = current.setting
+    value: object = list(current.values) if setting.is_multiple else current.text or None
+    return {
+        "key": setting.name, "value": value, "default": setting.default or None, "origin": current.origin,
+        "type": setting.kind, "scope": setting.scope, "policy": setting.is_policy, "read_only": bool(setting.read_only),
+        "help": setting.help,
+    }  # fmt: skip
+
+
+def _print(front: Front, current: Current) -> None:
+    if front.json:
+        front.data(_as_data(current))
+        return
+    for value in current.values:
+        front.out(printable(value))
+
+
+def _change(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool, dry_run: bool) -> None:
+    _require_writable(setting)
+    store = _store_if_any(front) if dry_run else front.store()
+    old = _stored(store, setting)
+    new = _wanted(setting, old, values, unset, add)
+    told = _is_told(front, store, setting, new)
+    for value in set(new or ()) - (set(old or ()) if told else set()):
+        _require_person(front, setting, value, dry_run)
+    commit = None
+    if (new != old or not told) and not dry_run and store:
+        commit = _write(front, store, setting, new)
+    _say(front, setting, old, new, commit, dry_run, changed=new != old or not told)
+
+
+def _require_writable(setting: Setting) -> None:
+    if setting.read_only:
+        raise ReflectError(f"'{setting.name}' cannot be changed here", setting.read_only, code="read-only")
+
+
+def _stored(store: Store | None, setting: Setting) -> list[str] | None:
+    return (store.config.get(setting.name.lower()) if store else None) or None
+
+
+def _wanted(
+    setting: Setting, old: list[str] | None, values: tuple[str, ...], unset: bool, add: bool
+) -> list[str] | None:  # fmt: skip
+    """What the config is to say; None: the default."""
+    given = list(dict.fromkeys(settings.checked(setting, value) for value in values))
+    if not setting.is_multiple and (add or len(given) > 1 or (unset and given)):
+        raise ReflectError(f"'{setting.name}' holds one value", "give it without --add", "usage", EXIT_USAGE)
+    if unset:
+        return [value for value in old or [] if given and value not in given] or None
+    return list(dict.fromkeys([*(old or []), *given])) if add else given
+
+
+def _is_told(front: Front, store: Store | None, setting: Setting, new: list[str] | None) -> bool:
+    """Whether history already says so: a value that was set behind its back is decided now."""
+    if not setting.is_policy or store is None:
+        return True
+    said = policy.decided(store, front.snapshot(store).history.decisions)
+    return said.get(setting.name) == _value(setting, new)
+
+
+def _value(setting: Setting, values: list[str] | None) -> Value:
+    if values is None:
+        return None
+    return values if setting.is_multiple else values[-1]
+
+
+def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:
+    """What widens the rights of programs is switched on by a person; inside Claude Code a terminal proves none."""
+    if not setting.is_guarded(value):
+        return
+    if front.env.get("CLAUDECODE"):
+        raise ReflectError(
+            f"'{setting.name}={value}' cannot be set from inside Claude Code",
+            f"run 'reflect-git config {setting.name} {value}' in a terminal of your own", code="approval",
+        )  # fmt: skip
+    if not dry_run and not front.confirm(f"set {setting.name} to {value}?"):
+        raise ReflectError("nothing was changed", code="declined")
+
+
+def _write(front: Front, store: Store, setting: Setting, new: list[str] | None) -> str | None:
+    changes = {setting.name: _value(setting, new)}
+    if not setting.is_policy:
+        policy.set_keys(store, changes)
+        return None
+    by = workflow.author(store, workflow.road_of(store, front.env, front.at_terminal))
+    return policy.switch(store, changes, by, utc_precise())
+
+
+def _say(
+    front: Front, setting: Setting, old: list[str] | None, new: list[str] | None, commit: str | None, dry_run: bool,
+    changed: bool,
+) -> None:  # fmt: skip
+    if front.json:
+        before, after = _value(setting, old), _value(setting, new)
+        front.data({"key": setting.name, "from": before, "to": after, "changed": changed, "commit": commit})
+        return
+    to = printable(" ".join(new)) if new else f"the default ({setting.default or 'nothing'})"
+    if not changed:
+        front.out(f"{setting.name} is already {to}")
+        return
+    front.out(f"{'would set' if dry_run else 'set'} {setting.name} to {to}")
+    if not dry_run:
+        undo = f"{setting.name} {printable(' '.join(old))}" if old else f"--unset {setting.name}"
+        front.talk(f"{f'commit {commit[:10]}, ' if commit else ''}undo with: reflect-git config {undo}")

@@ -1,0 +1,166 @@
+"""Check everything, mend what is ours."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git import workflow
+from reflect_git.adapters.git import OLDEST, Git, GitError, find_program
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.errors import EXIT_DECISION, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ReflectError
+from reflect_git.store.case import DECIDE, ERROR, NOTE, OK, WARNING, Case, Check, Finding
+from reflect_git.store.health import CHECKS
+from reflect_git.store.repository import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIXED = "fixed"
+_COLOURS = {OK: "green", FIXED: "green", NOTE: "blue", WARNING: "yellow", DECIDE: "yellow", ERROR: "red"}
+_WIDTH = max(len(word) for word in _COLOURS)
+_NAMES = max(len(name) for name in ("python", "interrupted", *(check.name for check in CHECKS)))
+_DETAILS = 8
+_OLDEST_PYTHON = (3, 10)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finding with the name of its check."""
+
+    check: str
+    level: str
+    message: str
+    hint: str = ""
+    fixable: bool = False
+    details: tuple[str, ...] = ()
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Mend what is ours, and say what was done.")
+@click.option("--selftest", is_flag=True, help="Prove in a throw-away store that captures survive a kill.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(front: Front, fix: bool, selftest: bool, dry_run: bool) -> int:
+    """Check everything, and say what to do about each thing that is not as it should be.
+
+    Exit code: 0 all is well, 1 there are errors, 4 something waits for your decision.
+    """
+    if selftest and fix:
+        raise ReflectError("--selftest and --fix do not go together", "give one of them", "usage", EXIT_USAGE)
+    if selftest:
+        return _selftest(front)
+    lines = []
+    for line in _examine(front, fix and not dry_run):
+        lines.append(line)
+        if not front.json:
+            _print(front, line)
+    return _conclude(front, lines, would_fix=fix and dry_run)
+
+
+def _examine(front: Front, fix: bool) -> Iterator[Line]:
+    yield _python()
+    yield _git(front)
+    root = workflow.locate_store(front.env, front.store_option)
+    if not os.path.lexists(root):
+        yield Line("store", NOTE, f"there is none at '{root}' yet", "make it with 'reflect-git init'")
+        return
+    try:
+        store = Store(root, front.env)
+    except GitError as error:
+        yield Line("store", ERROR, error.message, f"mend or put back '{os.path.join(root, '.git', 'config')}'")
+        return
+    except (ReflectError, OSError) as error:
+        yield Line("store", ERROR, str(error), getattr(error, "hint", None) or "")
+        return
+    for check in CHECKS:
+        yield from _run(front, store, check, fix)
+
+
+def _run(front: Front, store: Store, check: Check, fix: bool) -> Iterator[Line]:
+    """What a check finds; with `fix`, what was done about it and what is left."""
+    case = Case(store, time.time(), front.snapshot)
+    findings = check.run(case)
+    if fix and check.mend is not None and any(finding.fixable for finding in findings):
+        try:
+            yield Line(check.name, FIXED, check.mend(case))
+        except (ReflectError, OSError) as error:
+            yield Line(check.name, ERROR, f"could not be mended: {error}", getattr(error, "hint", None) or "")
+        findings = [left for left in check.run(Case(store, time.time(), front.snapshot)) if left.level != OK]
+    for finding in findings:
+        yield _line(check.name, finding)
+
+
+def _line(name: str, finding: Finding) -> Line:
+    return Line(name, finding.level, finding.message, finding.hint, finding.fixable, tuple(finding.details))
+
+
+def _python() -> Line:
+    said = f"{platform.python_version()}, '{sys.executable}'"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Line("python", ERROR, f"too old: {said}", "install Python 3.10 or later")
+    return Line("python", OK, said)
+
+
+def _git(front: Front) -> Line:
+    try:
+        git = Git(find_program(front.env.get("PATH", ""), front.env.get("CLAUDE_PROJECT_DIR", "")), "/", os.devnull)
+        version = git.version()
+    except ReflectError as error:
+        return Line("git", ERROR, error.message, error.hint or "")
+    said = f"{'.'.join(str(part) for part in version)}, '{git.program}'"
+    if version < OLDEST:
+        return Line("git", ERROR, f"too old: {said}", "install git 2.34 or later")
+    return Line("git", OK, said)
+
+
+def _print(front: Front, line: Line) -> None:
+    level = click.style(line.level.ljust(_WIDTH), fg=_COLOURS[line.level], bold=line.level == ERROR)
+    front.out(f"{level}  {line.check.ljust(_NAMES)}  {printable(line.message)}")
+    margin = " " * (_WIDTH + _NAMES + 4)
+    for detail in line.details[:_DETAILS]:
+        front.out(f"{margin}  {printable(detail)}")
+    if len(line.details) > _DETAILS:
+        front.out(f"{margin}  … and {len(line.details) - _DETAILS} more")
+    todo = "mend it with 'reflect-git doctor --fix'" if line.fixable else line.hint
+    if todo:
+        front.out(click.style(f"{margin}hint: {printable(todo)}", fg="yellow"))
+
+
+def _conclude(front: Front, lines: list[Line], would_fix: bool) -> int:
+    levels = {line.level for line in lines}
+    code = EXIT_REFUSED if ERROR in levels else EXIT_DECISION if DECIDE in levels else EXIT_OK
+    fixable = sum(line.fixable for line in lines)
+    if front.json:
+        front.data({"ok": code == EXIT_OK, "findings": [_as_data(line) for line in lines]})
+        return code
+    if would_fix:
+        front.talk(f"--fix would mend {fixable} of these" if fixable else "there is nothing to mend")
+    return code
+
+
+def _as_data(line: Line) -> dict[str, Any]:
+    return {**asdict(line), "hint": line.hint or None, "details": list(line.details)}
+
+
+def _selftest(front: Front) -> int:
+    from reflect_git.cli import selftest
+
+    steps = []
+    for step in selftest.run(front.env):
+        steps.append(step)
+        if not front.json:
+            word = click.style("ok   ", fg="green") if step.ok else click.style("error", fg="red", bold=True)
+            front.out(f"{word}  {step.name.ljust(8)}  {printable(step.message)} ({step.seconds:.2f} s)")
+    ok = all(step.ok for step in steps)
+    if front.json:
+        front.data({"ok": ok, "steps": [asdict(step) for step in steps]})
+    return EXIT_OK if ok else EXIT_REFUSED

@@ -1,0 +1,70 @@
+"""Switch capture on."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.cli.front import Front
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.switching import (
+    CAPTURE,
+    IGNORE,
+    PAUSED,
+    Change,
+    carry_out,
+    matches,
+    project_folder,
+    project_glob,
+    store_for,
+    stored,
+)  # fmt: skip
+from reflect_git.errors import ReflectError
+
+if TYPE_CHECKING:
+    from reflect_git.store.policy import Value
+    from reflect_git.store.repository import Store
+
+
+@click.command()
+@click.option("--project", metavar="[DIR]", is_flag=False, flag_value=".", help="In this project only; default: here.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(front: Front, project: str | None, dry_run: bool) -> None:
+    """Switch capture on, everywhere or in a project. Ends a pause."""
+    store = store_for(front, dry_run)
+    change = _everywhere(store) if project is None else _in_project(store, project)
+    carry_out(front, store, change, dry_run)
+
+
+def _everywhere(store: Store | None) -> Change:
+    off = store is not None and not store.switched(CAPTURE, True)
+    settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
+    policies: dict[str, Value] = {CAPTURE: "true"} if off else {}
+    return Change("on", "reflect-git disable", "on", policies, settings)
+
+
+def _in_project(store: Store | None, project: str) -> Change:
+    folder = project_folder(os.path.realpath(project))
+    before = stored(store, IGNORE)
+    kept = [value for value in before if value != project_glob(project)]
+    _require_nothing_else(folder, kept)
+    policies: dict[str, Value] = {IGNORE: kept or None} if kept != before else {}
+    return Change(f"on in '{folder}'", f"reflect-git disable --project '{folder}'", "on", policies, {}, project=folder)
+
+
+def _require_nothing_else(folder: str, globs: list[str]) -> None:
+    """What a person wrote on purpose for more than this folder is theirs to take back."""
+    if os.path.lexists(os.path.join(folder, ".reflectignore")):
+        raise ReflectError(
+            f"'{folder}' has a .reflectignore", f"remove it: rm '{os.path.join(folder, '.reflectignore')}'", "ignored"
+        )
+    for value in globs:
+        if matches(folder, value):
+            raise ReflectError(
+                f"'{folder}' is ignored by '{value}'", f"take it back: reflect-git config --unset {IGNORE} '{value}'",
+                code="ignored",
+            )  # fmt: skip

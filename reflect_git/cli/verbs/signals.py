@@ -1,0 +1,111 @@
+"""List and filter signals."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, ago, one_line
+from reflect_git.cli.options import Word, json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model import schema
+from reflect_git.store import memory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reflect_git.model.schema import Signal
+    from reflect_git.store.repository import Store
+
+TRUST = {
+    "user_typed": "typed by the user",
+    "user_feedback": "the user's answer to a tool call",
+    "assistant": "assistant",
+    "tool_output": "tool output",
+    "remote": "another machine",
+    "imported": "imported",
+}
+_OWN_WORDS = ("user_typed", "user_feedback")
+_NARROWEST = 16
+
+
+@click.command()
+@click.option("--status", type=Word("status", schema.STATUSES), metavar="WORD", help="captured, promoted, …")
+@click.option("--type", "kind", type=Word("type", schema.TYPES), metavar="WORD", help="correction, failure, …")
+@click.option("--since", metavar="TIME", default="", help="2026-02-11, or 2h, 3d, 1w for a time ago.")
+@click.option("--tag", "tags", metavar="WORD", multiple=True, help="With this tag; repeated, with all of them.")
+@click.option("--session", metavar="ID", default="", help="Of a session (its beginning is enough), or 'current'.")
+@click.option("--project", metavar="NAME|KEY|DIR", default="", help="Of a project.")
+@click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.")
+@json_option
+@click.pass_obj
+def command(
+    front: Front, status: str | None, kind: str | None, since: str, tags: Sequence[str], session: str, project: str,
+    limit: int | None,
+) -> None:  # fmt: skip
+    """List signals, oldest first.
+
+    Each line: id, age, type, confidence (1 low … 4 approved), and the content; in brackets what is not as usual: a
+    status other than captured, words other than the user's own.
+    """
+    since = workflow.parse_since(since) if since else ""
+    session = current_session(front) if session == "current" else session
+    store = front.store()
+    found = memory.query(
+        front.snapshot(store).signals, status=status or "", kind=kind or "", since=since, tags=tags, session=session,
+        project=_project_key(front, store, project),
+    )  # fmt: skip
+    found = found[-limit:] if limit else found
+    if front.json:
+        front.data(found)
+    elif found:
+        _list(front, found)
+    else:
+        front.talk("no signals like that" if any((status, kind, since, tags, session, project)) else "no signals yet")
+
+
+def current_session(front: Front) -> str:
+    session = front.env.get("CLAUDE_CODE_SESSION_ID", "")
+    if not session:
+        raise ReflectError("there is no current session here", "give its id to --session", "usage", EXIT_USAGE)
+    return session
+
+
+def _project_key(front: Front, store: Store, text: str) -> str:
+    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+    if os.sep not in text and text not in (".", ".."):
+        return text
+    from reflect_git import paths
+    from reflect_git.adapters.redact import redact
+
+    found = workflow.project_of(store, os.path.expanduser(text))
+    # A signal's key was redacted like the rest of it: the home folder in it is '~'.
+    return redact(str(found["key"]), paths.home_dir(front.env)) if found else text
+
+
+def _list(front: Front, found: Sequence[Signal]) -> None:
+    import shutil  # 7 ms that an answer in JSON does not need
+
+    room = shutil.get_terminal_size().columns
+    ages = [ago(min(signal["timestamp"], signal["stored"])) for signal in found]
+    age_width = max(len(age) for age in ages)
+    kind_width = max(len(signal["type"]) for signal in found)
+    for signal, age in zip(found, ages, strict=True):
+        head = f"{signal['id']}  {age:<{age_width}}  {signal['type']:<{kind_width}}  {signal['confidence']}  "
+        notes = _notes(signal)
+        content = one_line(signal["content"], max(_NARROWEST, room - len(head) - len(notes)))
+        front.out(_colored(head, signal) + (click.style(notes, dim=True) if notes else "") + content)
+
+
+def _colored(head: str, signal: Signal) -> str:
+    rest = head.removeprefix(signal["id"]).replace(signal["type"], click.style(signal["type"], fg="cyan"), 1)
+    return click.style(signal["id"], fg="yellow") + rest
+
+
+def _notes(signal: Signal) -> str:
+    notes = [] if signal["status"] == "captured" else [signal["status"]]
+    notes += [] if signal["trust"] in _OWN_WORDS else [TRUST[signal["trust"]]]
+    return f"[{', '.join(notes)}] " if notes else ""

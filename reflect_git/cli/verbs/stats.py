@@ -1,0 +1,32 @@
+"""How many signals there are, by status, type and category."""
+
+from __future__ import annotations
+
+import click
+
+from reflect_git.cli.front import Front
+from reflect_git.cli.options import json_option
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def command(front: Front) -> None:
+    """Count signals by status, type and category."""
+    from reflect_git.store import memory
+
+    counts = memory.stats(front.snapshot(front.store()))
+    if front.json:
+        front.data(counts)
+        return
+    front.out(f"{_number(counts['total'], 'signal')}, {_number(counts['learnings'], 'learning')}")
+    for field in ("status", "type", "category"):
+        words = counts[field]
+        if words:
+            front.out(f"\n{field}")
+        for word in sorted(words, key=lambda word: (-words[word], word)):
+            front.out(f"  {words[word]:>6}  {word}")
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""What the product talks about: the shapes of records, their vocabularies and their ids."""

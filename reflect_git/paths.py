@@ -1,0 +1,59 @@
+"""Where things are: the store's home, and the files shipped beside the code. Decided from what a front hands in."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Optional
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def config_dir(env: Mapping[str, str]) -> str:
+    """Claude Code's own folder."""
+    return env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_dir(env), ".claude")
+
+
+def home_dir(env: Mapping[str, str]) -> str:
+    return env.get("HOME") or os.path.expanduser("~")
+
+
+def store_home(env: Mapping[str, str], configured: Optional[str] = None) -> str:
+    """REFLECT_GIT_HOME > git config reflect.home (global) > CLAUDE_CONFIG_DIR/reflections > ~/.claude/reflections."""
+    chosen = env.get("REFLECT_GIT_HOME") or configured
+    if chosen:
+        if chosen.startswith("~/"):
+            chosen = os.path.join(home_dir(env), chosen[2:])
+        return os.path.normpath(os.path.abspath(chosen))
+    return os.path.normpath(os.path.abspath(os.path.join(config_dir(env), "reflections")))
+
+
+def may_configure_home(env: Mapping[str, str]) -> bool:
+    """Whether the user's git config could name reflect.home: worth 2 ms of asking git only if the word is there."""
+    for path in _global_configs(env):
+        try:
+            with open(path, "rb") as file:
+                text = file.read(1 << 16).lower()
+        except OSError:
+            continue
+        if b"reflect" in text or b"include" in text:
+            return True
+    return False
+
+
+def _global_configs(env: Mapping[str, str]) -> list[str]:
+    if env.get("GIT_CONFIG_GLOBAL"):
+        return [env["GIT_CONFIG_GLOBAL"]]
+    home = home_dir(env)
+    xdg = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return [os.path.join(home, ".gitconfig"), os.path.join(xdg, "git", "config")]
+
+
+def resource(*parts: str) -> str:
+    """A file of hooks/ or templates/: beside the package in a checkout, inside it in a wheel."""
+    beside = os.path.join(os.path.dirname(_PACKAGE), *parts)
+    inside = os.path.join(_PACKAGE, "data", *parts)
+    return inside if os.path.exists(inside) else beside

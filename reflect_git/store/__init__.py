@@ -1,0 +1,21 @@
+"""The reflections repository: captures that cannot be lost, decisions that are history.
+
+repository   the opened store: where its files are, its lock, its settings
+opening      the door: there, ours, under a name nobody else writes with
+creation     a new store, made whole or not at all
+identity     which machine this store writes as
+spool        a capture, synced to disk: the moment it is acknowledged
+inbox        pending captures become one commit on this machine's branch
+append       both of these: all that a hook needs
+mainline     decisions become one commit on main, under the user's feet
+journal      what was under way when a process died
+copies       the plain copies in signals/
+sweep        what every command does first: finish, commit, mend
+reading      all signals and decisions, from git, pending and copies
+fold         status, confidence and counts, computed from records
+expiry       signals go after their time and leave a line in a tally
+upkeep       what is gone is really gone
+backups      a target's exact bytes before an approval
+projects     which project a folder belongs to
+memory       append, query, get, update, archive, stats, promote
+"""

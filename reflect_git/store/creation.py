@@ -1,0 +1,159 @@
+"""A new store, made whole beside its place and then renamed into it, so that 32 hooks at once make one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+from reflect_git.adapters import files
+from reflect_git.adapters.git import NOBODY, Git, find_program
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc
+from reflect_git.paths import resource
+from reflect_git.store import identity
+from reflect_git.store.layout import MARKER
+from reflect_git.store.repository import FIRST_GENERATION, INBOX, MAIN, PRIVATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_UNFINISHED = ".reflections-new-"
+_ABANDONED_AFTER = 3600
+
+# The first commit is the same on every machine: two stores that never met have a common ancestor.
+_ROOT_TIME = 1767225600
+
+
+def create(root: str, env: Mapping[str, str]) -> None:
+    _require_room(root)
+    parent = os.path.dirname(root)
+    files.make_private_dirs(parent)
+    remove_abandoned(parent)
+    draft = os.path.join(parent, f"{_UNFINISHED}{os.getpid()}-{os.urandom(4).hex()}")
+    files.make_private_dirs(draft)
+    try:
+        git = Git(find_program(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", "")), draft)
+        git.require_version()
+        _fill(git, draft, root)
+        files.rename(draft, root)
+    except OSError as error:
+        files.remove_tree(draft)
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another process was faster: fine
+            raise
+    except BaseException:
+        files.remove_tree(draft)
+        raise
+    files.sync_directory(parent)
+
+
+def _require_room(root: str) -> None:
+    if not os.path.lexists(root):
+        _require_own_home(os.path.dirname(root))
+        return
+    files.require_own_directory(root)
+    if os.listdir(root):
+        raise ReflectError(
+            f"'{root}' exists and is not a reflect-git store", "move it away, or choose another place with "
+            "'git config --global reflect.home DIR'", code="store-foreign",
+        )  # fmt: skip
+
+
+def _require_own_home(folder: str) -> None:
+    """Not in another user's home: with `sudo` and the caller's HOME, root would make a store they cannot use."""
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    if os.stat(folder).st_uid not in (os.geteuid(), 0):
+        raise ReflectError(
+            f"'{folder}' belongs to another user", "run as its owner, or set HOME to your own home folder",
+            code="store-owner",
+        )  # fmt: skip
+
+
+def remove_abandoned(parent: str) -> None:
+    """What a killed creation left: the process in its name is dead, or it is an hour old."""
+    for name in os.listdir(parent):
+        if name.startswith(_UNFINISHED):
+            path = os.path.join(parent, name)
+            pid = name[len(_UNFINISHED) :].partition("-")[0]
+            if not _is_alive(pid) or time.time() - os.lstat(path).st_mtime > _ABANDONED_AFTER:
+                files.remove_tree(path)
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OSError):
+        return True
+    return True
+
+
+def _fill(git: Git, draft: str, root: str) -> None:
+    git.run("init", "--quiet", "--template=", "-b", "main", "--object-format=sha1")
+    machine = identity.new_name()
+    _write_config(git, machine, identity.binding(root))
+    _write_private(git)
+    git.run("fast-import", "--quiet", "--done", stdin=_first_commits(machine))
+    git.run("read-tree", "-m", "-u", "HEAD")
+    files.make_private_dirs(os.path.join(draft, "signals"))
+    files.write_whole(os.path.join(draft, *MARKER.split("/")), template("store", "signals.md"))
+
+
+def _write_config(git: Git, machine: str, binding: str) -> None:
+    """Added to what `git init` wrote, in git's own file format: ten `git config` calls would cost 15 ms."""
+    ours = f"""\
+\tlogallrefupdates = false
+\tsharedRepository = 0600
+\tfsmonitor = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[reflect]
+\tmachine = {machine}
+\tbinding = {binding}
+\tborn = {utc()}
+"""
+    path = os.path.join(git.git_dir, "config")
+    core = files.read_regular(path, 1 << 16).replace(b"\tlogallrefupdates = true\n", b"")
+    files.write_whole(path, core + ours.encode())
+
+
+def _write_private(git: Git) -> None:
+    for name in PRIVATE:
+        files.make_private_dirs(os.path.join(git.git_dir, "reflect", name))
+    for folder, name, source in (
+        ("info", "exclude", "exclude"), ("info", "attributes", "attributes"), ("hooks", "pre-push", "pre-push")
+    ):  # fmt: skip
+        files.make_private_dirs(os.path.join(git.git_dir, folder))
+        files.write_whole(os.path.join(git.git_dir, folder, name), template("store", source))
+    os.chmod(os.path.join(git.git_dir, "hooks", "pre-push"), 0o700)
+    files.make_private_dirs(os.path.join(git.git_dir, "logs", "refs", "heads"))
+    for name in ("logs/HEAD", "logs/refs/heads/main"):  # git adds to a reflog that exists: main has one, an inbox none
+        files.write_whole(os.path.join(git.git_dir, name), b"")
+
+
+def _first_commits(machine: str) -> bytes:
+    main = first_commit(
+        MAIN, "init: a place for what is learned", "README.md", template("store", "README.md"), _ROOT_TIME
+    )
+    return main + first_inbox_commit(machine, FIRST_GENERATION) + b"done\n"
+
+
+def first_inbox_commit(machine: str, generation: str) -> bytes:
+    ref = f"{INBOX}{machine}/{generation}"
+    return first_commit(ref, f"init: inbox of {machine}", MARKER, template("store", "signals.md"), int(time.time()))
+
+
+def first_commit(ref: str, subject: str, path: str, data: bytes, seconds: int) -> bytes:
+    """A commit without a parent, in the language of fast-import."""
+    message = subject.encode()
+    head = f"commit {ref}\ncommitter {NOBODY} {seconds} +0000\ndata {len(message)}\n".encode()
+    return head + message + f"\nM 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
+
+
+def template(*parts: str) -> bytes:
+    return files.read_regular(resource("templates", *parts), 1 << 16)

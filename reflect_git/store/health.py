@@ -1,0 +1,327 @@
+"""What can be wrong with a store, one check each; `mending` has the repairs.
+
+Looking changes nothing, and each check gives at least one finding.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+
+from reflect_git.adapters import files
+from reflect_git.store import copies, expiry, identity, inbox, lockfiles, mending, policy, spool, upkeep
+from reflect_git.store.case import (
+    DAY,
+    DECIDE,
+    ERROR,
+    MINUTE,
+    NOTE,
+    OK,
+    WARNING,
+    Case,
+    Check,
+    Finding,
+    age,
+    all_refs,
+    count,
+    some,
+)  # fmt: skip
+from reflect_git.store.creation import template
+from reflect_git.store.repository import INBOX, MAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reflect_git.store.repository import Store
+
+_PATIENCE = 10 * MINUTE
+_LITTLE, _NONE = 200 << 20, 20 << 20  # bytes of free disk
+_OVERDUE = 3 * DAY
+_RECENT = 7 * DAY
+_LAST_LINES = 5
+
+
+def look_at_owner(case: Case) -> list[Finding]:
+    foreign = [path for path, status in mending.everything(case.store) if status.st_uid != os.geteuid()]
+    if not foreign:
+        return [Finding(OK, f"'{case.store.root}', machine '{case.store.machine}'")]
+    return [
+        Finding(
+            ERROR, f"{count(len(foreign), 'file')} of another user, such as '{foreign[0]}'",
+            f"give them to yourself: sudo chown -R $(id -u) '{case.store.root}'",
+        )
+    ]  # fmt: skip
+
+
+def look_at_modes(case: Case) -> list[Finding]:
+    opened = list(mending.opened_to_others(case.store))
+    if opened:
+        said = f"{count(len(opened), 'file')} can be read by other users, such as '{opened[0]}'"
+        return [Finding(ERROR, said, fixable=True)]
+    links = [path for path, status in mending.everything(case.store) if stat.S_ISLNK(status.st_mode)]
+    if links:
+        return [Finding(DECIDE, f"symbolic links in the store: {some(links)}", "replace them by what they point to")]
+    return [Finding(OK, "no other user can read it")]
+
+
+def look_at_files(case: Case) -> list[Finding]:
+    missing = mending.missing_files(case.store)
+    if missing:
+        level = NOTE if missing == ["hooks/pre-push"] else WARNING
+        return [Finding(level, f"missing or incomplete in '.git': {some(missing)}", fixable=True)]
+    live = files.read_if_there(os.path.join(case.store.git_dir, "hooks", "pre-push"))
+    if live != template("store", "pre-push"):
+        return [Finding(NOTE, "the pre-push hook was changed by hand", "it is yours now; delete it to get ours back")]
+    return [Finding(OK, "as written at init")]
+
+
+def look_at_config(case: Case) -> list[Finding]:
+    wrong = mending.wrong_config(case.store)
+    if wrong:
+        said = ", ".join(f"{key}={case.store.setting(key) or 'unset'}" for key in wrong)
+        return [Finding(WARNING, f"settings that keep the store whole were changed: {said}", fixable=True)]
+    return [Finding(OK, "the store's own git settings are as needed")]
+
+
+def look_at_policies(case: Case) -> list[Finding]:
+    keys = policy.undecided(case.store, case.snapshot().history.decisions)
+    findings = []
+    for key in keys:
+        value = policy.in_force(case.store, key)
+        word = "unset" if value is None else value if isinstance(value, str) else " ".join(value)
+        level = DECIDE if key == "reflect.approval" and value is not None else WARNING
+        keep = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
+        findings.append(Finding(level, f"{key} is {word}, and no decision of this machine says so", f"keep it: {keep}"))
+    return findings or [Finding(OK, "each is as decided")]
+
+
+def look_at_lock(case: Case) -> list[Finding]:
+    held = lockfiles.holder(case.store)
+    if held is None:
+        return [Finding(OK, "free")]
+    pid, since = held
+    said = f"held by process {pid} for {age(case.now - since)}"
+    if case.now - since < _PATIENCE:
+        return [Finding(NOTE, said)]
+    return [Finding(DECIDE, said, f"see what it is with 'ps -fp {pid}'; the lock goes when it ends")]
+
+
+def look_at_lock_files(case: Case) -> list[Finding]:
+    findings = [_lock_finding(case, lock) for lock in lockfiles.standing(case.store, case.now)]
+    return findings or [Finding(OK, "none")]
+
+
+def _lock_finding(case: Case, lock: lockfiles.LockFile) -> Finding:
+    said = f"'.git/{lock.name}', {age(lock.age)} old"
+    if lock.owner == lockfiles.DEAD:
+        return Finding(WARNING, f"{said}, left by a process that is gone", fixable=True)
+    if lock.owner == lockfiles.BUSY:
+        return Finding(NOTE, f"{said}, of a reflect-git process at work")
+    path = os.path.join(case.store.git_dir, lock.name)
+    hint = f"end the git, editor or terminal that works in the store; if there is none: rm '{path}'"
+    return Finding(DECIDE if lock.age > MINUTE else NOTE, f"{said}, of another git process", hint)
+
+
+def look_at_journals(case: Case) -> list[Finding]:
+    names = files.names_in(case.store.private_path("journal"))
+    if not names:
+        return [Finding(OK, "nothing was interrupted")]
+    oldest = _oldest(case, "journal", names)
+    return [Finding(WARNING, f"{count(len(names), 'step')} interrupted, the oldest {age(oldest)} ago", fixable=True)]
+
+
+def look_at_pending(case: Case) -> list[Finding]:
+    names = spool.pending(case.store)
+    if names:
+        oldest = _oldest(case, "pending", names)
+        said = f"{count(len(names), 'capture')} not committed yet, the oldest {age(oldest)} old"
+        return [Finding(WARNING if oldest > MINUTE else NOTE, said, fixable=True)]
+    if os.path.exists(case.store.private_path(inbox.RESCUE)):
+        return [Finding(NOTE, "the inbox is new, and copies may not be in it yet", fixable=True)]
+    if not copies.are_there(case.store):
+        return [Finding(NOTE, "the plain copies in 'signals' are missing", fixable=True)]
+    return [Finding(OK, "every capture is committed")]
+
+
+def _oldest(case: Case, folder: str, names: Sequence[str]) -> float:
+    times = [case.now]
+    for name in names:
+        try:
+            times.append(os.lstat(case.store.private_path(folder, name)).st_mtime)
+        except FileNotFoundError:
+            continue
+    return case.now - min(times)
+
+
+def look_at_name(case: Case) -> list[Finding]:
+    if identity.is_copied(case.store):
+        said = f"this store was copied or moved, and still writes as '{case.store.machine}'"
+        return [Finding(WARNING, said, fixable=True)]
+    return [Finding(OK, f"'{case.store.machine}' is bound to this machine and folder")]
+
+
+def look_at_branches(case: Case) -> list[Finding]:
+    store, findings = case.store, []
+    names = all_refs(store)
+    if MAIN not in names:
+        found = bool(mending.last_places(store))
+        hint = "" if found else "put the folder back from a backup or another machine"
+        findings.append(Finding(ERROR, "the branch 'main' is missing", hint, fixable=found))
+    if not any(name.startswith(f"{INBOX}{store.machine}/") for name in names):
+        findings.append(Finding(ERROR, f"the inbox of '{store.machine}' is missing", fixable=True))
+    return findings or [Finding(OK, f"main, {inbox.current(store).removeprefix('refs/heads/')}")]
+
+
+def look_at_head(case: Case) -> list[Finding]:
+    branch = case.store.git.checked_out()
+    if branch == MAIN:
+        return [Finding(OK, "on main")]
+    where = f"on '{branch.removeprefix('refs/heads/')}'" if branch else "detached"
+    return [Finding(WARNING, f"{where}, not on main", f"go back with: git -C '{case.store.root}' switch main")]
+
+
+def look_at_objects(case: Case) -> list[Finding]:
+    fsck = case.fsck()
+    if fsck.code == 0:
+        return [Finding(OK, "git fsck is clean")]
+    lines = (fsck.out + fsck.err).decode("utf-8", "replace").splitlines()
+    own = f"{INBOX}{case.store.machine}/"
+    findings = []
+    for ref in all_refs(case.store):
+        if case.is_broken(ref):
+            findings.append(_damage(case, ref, ref.startswith(own), lines))
+    return findings or [Finding(ERROR, "damaged objects that no branch holds", "", True, lines)]
+
+
+def _damage(case: Case, ref: str, ours: bool, lines: Sequence[str]) -> Finding:
+    name = ref.removeprefix("refs/heads/")
+    if ours:
+        return Finding(ERROR, f"the inbox '{name}' is damaged", "", True, lines)
+    if ref == MAIN:
+        hint = f"fetch it from another machine or put a backup of '{case.store.root}' in its place"
+    else:
+        hint = f"if you can do without it: git -C '{case.store.root}' update-ref -d {ref}"
+    return Finding(ERROR, f"the branch '{name}' is damaged", hint, False, lines)
+
+
+def look_at_work_tree(case: Case) -> list[Finding]:
+    changed = uncommitted(case.store)
+    if not changed:
+        return [Finding(OK, "git status is clean")]
+    said = f"{count(len(changed), 'uncommitted change')}: {some(changed)}"
+    hint = f"see 'git -C {case.store.root} status'; commit them or take them back"
+    return [Finding(DECIDE, said, hint)]
+
+
+def uncommitted(store: Store) -> list[str]:
+    """Paths that a person changed in the store and did not commit."""
+    out = store.git.run("status", "--porcelain", "-z", "--no-renames").out
+    return [os.fsdecode(entry[3:]) for entry in out.split(b"\0") if entry]
+
+
+def look_at_quarantine(case: Case) -> list[Finding]:
+    reasons = quarantined(case.store)
+    if not reasons:
+        return [Finding(OK, "empty")]
+    folder = case.store.private_path("quarantine")
+    lines = [f"{name}: {reason}" for name, reason in reasons.items()]
+    hint = f"read them in '{folder}'; mend and move them to '../pending', or delete them"
+    return [Finding(DECIDE, f"{count(len(lines), 'file')} set aside", hint, False, lines)]
+
+
+def quarantined(store: Store) -> dict[str, str]:
+    """Name → why it was set aside, as the log tells."""
+    names = files.names_in(store.private_path("quarantine"))
+    if not names:
+        return {}
+    log = (files.read_if_there(store.private_path("log"), 1 << 26) or b"").decode("utf-8", "replace")
+    told = dict(re.findall(r"quarantined '([^']*)': (.*)", log))
+    return {name: told.get(name, "the reason is not in the log any more") for name in names}
+
+
+def look_at_records(case: Case) -> list[Finding]:
+    snapshot = case.snapshot()
+    findings = []
+    if snapshot.unreadable:
+        lines = [f"{path}: {reason}" for path, reason in sorted(snapshot.unreadable.items())]
+        hint = "mend the file and commit it; a capture's copy can be deleted"
+        findings.append(Finding(DECIDE, f"{count(len(lines), 'record')} cannot be read", hint, False, lines))
+    if snapshot.newer:
+        said = f"{count(len(snapshot.newer), 'record')} written by a newer reflect-git"
+        findings.append(Finding(NOTE, said, "upgrade reflect-git to read them", False, snapshot.newer))
+    total = count(len(snapshot.signals), "signal")
+    return findings or [Finding(OK, f"{total}, {count(len(snapshot.history.learnings), 'learning')}")]
+
+
+def look_at_log(case: Case) -> list[Finding]:
+    """Both logs: the store's, and the one beside it from when there was no store."""
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(case.now - _RECENT))
+    lines: list[str] = []
+    for path in (case.store.private_path("log"), f"{case.store.root}.log"):
+        text = (files.read_if_there(path, 1 << 26) or b"").decode("utf-8", "replace")
+        lines += [line for line in text.splitlines() if line[:20] >= since]
+    if not lines:
+        return [Finding(OK, "nothing in the last 7 days")]
+    said = f"{count(len(lines), 'line')} in the last 7 days"
+    return [Finding(NOTE, said, f"read it in '{case.store.private_path('log')}'", False, sorted(lines)[-_LAST_LINES:])]
+
+
+def look_at_disk(case: Case) -> list[Finding]:
+    disk = os.statvfs(case.store.root)
+    free = disk.f_bavail * disk.f_frsize
+    said = f"{free >> 20:,} MiB free".replace(",", " ")
+    if free < _NONE or (disk.f_files and not disk.f_favail):
+        return [Finding(ERROR, f"no room: {said}", "make room; captures cannot be acknowledged without")]
+    if free < _LITTLE:
+        return [Finding(WARNING, said, "make room before captures cannot be acknowledged")]
+    return [Finding(OK, said)]
+
+
+def look_at_clock(case: Case) -> list[Finding]:
+    newest = case.store.git.run("log", "-1", "--branches", "--format=%ct", check=False).out.strip()
+    future = [s["id"] for s in case.snapshot().signals if expiry.seconds_of(s["stored"]) > case.now + DAY]
+    findings = []
+    if newest.isdigit() and int(newest) > case.now + MINUTE:
+        said = f"the newest commit is {age(int(newest) - case.now)} in the future"
+        findings.append(Finding(WARNING, said, "check the clock of this machine"))
+    if future:
+        said = f"{count(len(future), 'signal')} stored in the future: {some(future)}"
+        findings.append(Finding(NOTE, said, "nothing goes because of it; check the clock"))
+    if upkeep.last_run(case.store) > case.now:
+        findings.append(Finding(NOTE, "the last upkeep was in the future; it runs again", fixable=False))
+    return findings or [Finding(OK, "agrees with the store")]
+
+
+def look_at_upkeep(case: Case) -> list[Finding]:
+    last = upkeep.last_run(case.store)
+    since = case.now - (last or expiry.seconds_of(case.store.setting("reflect.born")))
+    if since > _OVERDUE:
+        return [Finding(NOTE, f"not run for {age(since)}", fixable=True)]
+    return [Finding(OK, f"ran {age(since)} ago" if last else "not due yet")]
+
+
+CHECKS = (
+    Check("store", look_at_owner),
+    Check("rights", look_at_modes, mending.make_private),
+    Check("files", look_at_files, mending.write_shipped),
+    Check("lock", look_at_lock),
+    Check("lock files", look_at_lock_files, mending.bury_locks),
+    Check("settings", look_at_config, mending.set_config),
+    Check("name", look_at_name, mending.take_new_name),
+    Check("objects", look_at_objects, mending.clear_objects),
+    Check("branches", look_at_branches, mending.restore_refs),
+    Check("interrupted", look_at_journals, mending.finish),
+    Check("pending", look_at_pending, mending.finish),
+    Check("head", look_at_head),
+    Check("work tree", look_at_work_tree),
+    Check("quarantine", look_at_quarantine),
+    Check("records", look_at_records),
+    Check("policies", look_at_policies),
+    Check("clock", look_at_clock),
+    Check("upkeep", look_at_upkeep, mending.run_upkeep),
+    Check("disk", look_at_disk),
+    Check("log", look_at_log),
+)

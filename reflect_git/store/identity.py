@@ -1,0 +1,52 @@
+"""Which machine this store writes as.
+
+Two machines that write under one name would make the same inbox diverge. So the name is bound to the system's own id
+and to the store's path: a restored backup or a cloned disk takes a new name before its first write.
+"""
+
+from __future__ import annotations
+
+import os
+
+from reflect_git.adapters import host
+from reflect_git.model.ids import ALPHABET, digest
+from reflect_git.store import journal
+from reflect_git.store.repository import INBOX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from reflect_git.store.repository import Store
+
+
+def binding(root: str) -> str:
+    return digest(host.machine_id(), os.path.realpath(root))[:16]
+
+
+def new_name() -> str:
+    return host.short_name() + "-" + "".join(ALPHABET[byte % 32] for byte in os.urandom(4))
+
+
+def is_copied(store: Store) -> bool:
+    return store.setting("reflect.binding") != binding(store.root)
+
+
+def rename(store: Store) -> None:
+    """Take a new name, and our inbox with it: what is in this copy lives and goes here. The caller holds the lock."""
+    facts = {"old": store.machine, "new": new_name()}
+    store.log(f"this store was copied or moved: '{facts['old']}' goes on as '{facts['new']}'")
+    finish(store, journal.begin(store, "rename", ("config.lock", "packed-refs.lock"), facts), facts)
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """Every step can be done again."""
+    store.change_config({"reflect.machine": facts["new"], "reflect.binding": binding(store.root)})
+    old, new = f"{INBOX}{facts['old']}/", f"{INBOX}{facts['new']}/"
+    moves = [
+        f"create {new}{ref[len(old) :]} {commit}\ndelete {ref} {commit}\n"
+        for ref, commit in store.git.refs(old).items()
+    ]
+    store.git.update_refs("".join(moves))
+    journal.end(path)

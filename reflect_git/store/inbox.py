@@ -1,0 +1,218 @@
+"""Pending captures become ONE commit on this machine's inbox branch.
+
+The branch is never checked out, so this needs no index and no work tree and costs the same at 100,000 signals as at
+100. One `git fast-import` process says which of them the branch already has and takes the rest.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+from reflect_git.adapters import files, records
+from reflect_git.adapters.git import GitError, Result
+from reflect_git.errors import ReflectError
+from reflect_git.store import spool
+from reflect_git.store.layout import is_id, path_of
+from reflect_git.store.repository import FIRST_GENERATION, INBOX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Optional
+
+    from reflect_git.store.repository import Store
+
+    Entry = tuple[str, bytes, Mapping[str, Any]]
+
+AT_ONCE = 500
+RESCUE = "rescue"  # there is a new inbox: copies that the old one had may have to be committed again
+ATTEMPTS = 3
+TRAILERS = 20
+CORPSE_AGE = 2.0
+_LIMIT = records.MAX_BYTES + 1
+
+# The synced copy outlives a power cut, so the objects need no sync of their own (7.8 → 4.0 ms). 100 objects and fewer
+# become loose ones: a pack per capture would make every later look-up slower.
+_WRITER = ("core.fsync=none", "fastimport.unpackLimit=100")
+_SYNCED_WRITER = ("core.fsync=all", "fastimport.unpackLimit=100")
+
+
+def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[Entry] = None) -> Optional[str]:
+    """Commit what is pending, at most `AT_ONCE` records; the caller holds the lock. Returns the new commit, if any.
+
+    A lock file on our own inbox can only be a corpse, since all its writers hold the store's lock; it is moved away
+    once it stood unchanged for two seconds, and `patience` says how long to wait for that.
+    """
+    names = spool.pending(store)[:AT_ONCE]
+    entries = _read(store, names, just_written)
+    if not entries:
+        return None
+    deadline = time.monotonic() + patience
+    for _ in range(ATTEMPTS):
+        ref = current(store, deadline)
+        result = _write(store, ref, entries)
+        if result.code == 0:
+            _settle(store, entries)
+            return result.out.decode("ascii", "replace").strip() or store.git.resolve(ref)
+        _remove_crash_reports(store)
+        if b"Invalid ref name" in result.err:
+            files.remove(store.private_path("cache", "inbox"))
+        elif not bury(store, f"{ref}.lock", deadline):
+            break
+    raise GitError(("fast-import",), result)
+
+
+def current(store: Store, deadline: float = 0.0) -> str:
+    """The full name of the branch that hooks write to, as last known: fast-import refuses it if it is gone."""
+    cached = files.read_if_there(store.private_path("cache", "inbox"))
+    ref = cached.decode("utf-8", "replace").strip() if cached else ""
+    if ref.startswith(f"{INBOX}{store.machine}/"):
+        return ref
+    return start_inbox(store, deadline)
+
+
+def generations(store: Store) -> list[str]:
+    """Our inbox branches, oldest first; more than one only while a new one is being started."""
+    refs = [ref for ref in store.git.refs(f"{INBOX}{store.machine}/") if ref.rpartition("/")[2].isdigit()]
+    return sorted(refs, key=lambda ref: int(ref.rpartition("/")[2]))
+
+
+def remember_current(store: Store, ref: str) -> None:
+    files.write_whole(store.private_path("cache", "inbox"), f"{ref}\n".encode(), sync=False)
+
+
+def _derive(store: Store) -> Optional[str]:
+    found = generations(store)
+    if found:
+        remember_current(store, found[-1])
+    return found[-1] if found else None
+
+
+def start_inbox(store: Store, deadline: float = 0.0) -> str:
+    """The branch that git says is ours, made if there is none."""
+    ref = _derive(store)
+    if ref is None:
+        from reflect_git.store.creation import first_inbox_commit  # once in a machine's life
+
+        stream = first_inbox_commit(store.machine, FIRST_GENERATION) + b"done\n"
+        ref = f"{INBOX}{store.machine}/{FIRST_GENERATION}"
+        bury(store, f"{ref}.lock", deadline)
+        store.git.run("fast-import", "--quiet", "--done", stdin=stream)
+        remember_current(store, ref)
+        files.write_whole(store.private_path(RESCUE), b"", sync=False)
+    return ref
+
+
+def bury(store: Store, lock_file: str, deadline: float) -> bool:
+    """Move a dead lock file of ours away; False when there is none, or it is too young to be sure before `deadline`."""
+    path = os.path.join(store.git_dir, lock_file)
+    while True:
+        try:
+            age = time.time() - os.lstat(path).st_mtime
+        except OSError:
+            return False
+        if age >= CORPSE_AGE or age < -CORPSE_AGE:
+            name = f"{lock_file.replace('/', '_')}-{os.urandom(4).hex()}"
+            store.log(f"moved the dead lock '{lock_file}' away")
+            files.rename(path, store.private_path("corpses", name))
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.05)
+
+
+def _read(store: Store, names: list[str], just_written: Optional[Entry]) -> list[Entry]:
+    """(id, bytes, record) of each pending file; what cannot be read is set aside, never in the way of the others."""
+    entries = [just_written] if just_written else []
+    for name in names:
+        if just_written and name == f"{just_written[0]}.yaml":
+            continue
+        path = store.private_path("pending", name)
+        try:
+            data = files.read_regular(path, _LIMIT)
+            record = records.parse(data)
+            records.check(record)
+            if not is_id(name[:-5]) or record.get("id") != name[:-5]:
+                raise ReflectError("its name is not its id")
+        except ReflectError as error:
+            spool.quarantine(store, path, error.message)
+            continue
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ELOOP):  # a pipe, a device, a link: no capture of ours
+                spool.quarantine(store, path, str(error))
+            continue  # a passing error must not take a capture out of the way to the tip
+        entries.append((record["id"], data, record))
+    return entries
+
+
+def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
+    """One fast-import conversation: open the commit, ask which paths it has, add the others. Its output is the commit.
+
+    Nothing new means no commit: the stream ends early, and git changes nothing.
+    """
+    copied = all(identity.startswith("SIG-") for identity, _, _ in entries)
+    child = store.git.start("fast-import", "--quiet", "--done", config=_WRITER if copied else _SYNCED_WRITER)
+    message = subject(entries).encode("utf-8", "replace")
+    who = f"reflect-git <{store.machine}@localhost>"
+    child.send(
+        f"commit {ref}\nmark :1\ncommitter {who} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode()
+        + message + f"\nfrom {ref}^0\n".encode()
+    )  # fmt: skip
+    stream = []
+    for identity, data, _ in entries:
+        path = path_of(identity)
+        child.send(f'ls "{path}"\n'.encode())
+        answer = child.line()
+        if not answer:  # git is gone: `finish` tells why
+            return child.finish()
+        if answer.startswith(b"missing"):
+            stream.append(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
+    if not stream:
+        result = child.finish()
+        _remove_crash_reports(store)
+        return Result(0, b"", result.err)
+    return child.finish(b"".join(stream) + b"get-mark :1\ndone\n")
+
+
+def _remove_crash_reports(store: Store) -> None:
+    for name in os.listdir(store.git_dir):
+        if name.startswith("fast_import_crash_"):
+            files.discard(os.path.join(store.git_dir, name))
+
+
+def subject(entries: list[Entry]) -> str:
+    """`capture: 3 signals from <project>`, with trailers."""
+    projects = sorted({_project_name(record) for _, _, record in entries} - {""})
+    count = len(entries)
+    where = f" from {projects[0]}" if len(projects) == 1 else f" from {len(projects)} projects" if projects else ""
+    trailers = [f"Signal-Id: {identity}" for identity, _, _ in entries[:TRAILERS]]
+    if count > TRAILERS:
+        trailers.append(f"Signal-Count: {count}")
+    trailers.extend(f"Session: {session}" for session in _sessions(entries))
+    trailers.append(f"Machine: {entries[0][2].get('machine', '')}")
+    return f"capture: {count} signal{'s' if count > 1 else ''}{where}\n\n" + "\n".join(trailers) + "\n"
+
+
+def _project_name(record: Mapping[str, Any]) -> str:
+    project = record.get("project")
+    name = str(project.get("name", "")) if isinstance(project, dict) else ""
+    return "".join(c for c in name if c.isprintable())[:60]
+
+
+def _sessions(entries: list[Entry]) -> list[str]:
+    found = {str(record.get("session_id", "")) for _, _, record in entries}
+    return sorted("".join(c for c in session if c.isalnum() or c == "-")[:64] for session in found if session)[:5]
+
+
+def _settle(store: Store, entries: list[Entry]) -> None:
+    """Committed: the pending files, synced as they are, become the plain copies in signals/, unless there is one."""
+    for identity, _, _ in entries:
+        source = store.private_path("pending", f"{identity}.yaml")
+        copy = store.path(path_of(identity))
+        if not identity.startswith("SIG-") or os.path.lexists(copy):
+            files.remove(source)
+            continue
+        files.make_private_dirs(os.path.dirname(copy))
+        files.rename(source, copy)

@@ -1,0 +1,281 @@
+"""Decisions become ONE commit on main, while the user may be working in the same repository.
+
+main is checked out. Moving its ref alone would leave the user's index behind, and the next `git commit` would delete
+the new records; `git merge --ff-only` left 187 of 500 killed runs that could not be repeated. So: the commit is made
+first, then a private copy of the index gets the new entries, a ref transaction is prepared, the private index is put
+in the user's place (locked as git locks it, for three system calls), and the transaction is committed. All this waits
+for a quiet moment of the user's own git, and every step can be repeated from the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from reflect_git.adapters import files
+from reflect_git.adapters.git import NOBODY, GitError
+from reflect_git.errors import ReflectError
+from reflect_git.store import journal
+from reflect_git.store.repository import MAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Optional
+
+    from reflect_git.store.repository import Store
+
+    Stamp = Optional[tuple[int, int, int]]
+
+LOCKS = ("HEAD.lock", "refs/heads/main.lock", "packed-refs.lock")
+_PATIENCE = 10.0
+_QUIET = 0.25
+_SYNCED = ("core.fsync=all",)
+
+
+class IndexLocked(ReflectError):
+    def __init__(self) -> None:
+        super().__init__(
+            "another git process holds the store's index", "wait for it to end; 'reflect-git doctor' shows its age",
+            code="index-locked",
+        )  # fmt: skip
+
+
+def record(store: Store, new: Mapping[str, bytes], message: str) -> str:
+    """Add files to main in one commit, index and work tree included; returns it. The caller holds the lock."""
+    facts = {"message": message, "files": {path: data.decode("utf-8") for path, data in new.items()}}
+    standing = journal.begin(store, "main", LOCKS, facts)
+    try:
+        commit = _land(store, new, message)
+    except BaseException:
+        if _withdraw(store, new):
+            journal.end(standing)
+        raise
+    journal.end(standing)
+    return commit
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """A process died while recording: do again what is not done yet."""
+    release_index(store)
+    new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
+    _land(store, new, facts["message"])
+    journal.end(path)
+
+
+def _land(store: Store, new: Mapping[str, bytes], message: str) -> str:
+    """Until it succeeds or patience ends: whoever was faster, the user or another step of ours, stays."""
+    deadline = time.monotonic() + _PATIENCE
+    parent = commit = ""
+    while True:
+        old = store.git.resolve(MAIN)
+        if old is None:
+            raise ReflectError("the store has no branch 'main'", "run 'reflect-git doctor'", code="no-main")
+        patient = time.monotonic() < deadline - _PATIENCE / 2
+        if not (patient and _user_is_at_work(store)):
+            if old != parent:
+                commit = old if _has_all(store, old, new) else _make_commit(store, old, new, message)
+                parent = old
+            if _advance(store, old, commit, new, message, patient):
+                return commit
+        if time.monotonic() > deadline:
+            raise IndexLocked()
+        time.sleep(0.01)
+
+
+def _has_all(store: Store, commit: str, new: Mapping[str, bytes]) -> bool:
+    """Whether main carries these very bytes already: a step that was killed after its commit."""
+    present = store.git.tree(commit, *new)
+    if len(present) < len(new):
+        return False
+    blobs = store.git.blobs([present[path] for path in new])
+    return all(blob == data for blob, data in zip(blobs, new.values()))
+
+
+def _make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) -> str:
+    """The objects only; no ref points to them yet. `reset` to nothing keeps fast-import from leaving one."""
+    text = message.encode("utf-8")
+    parts = [
+        f"commit refs/reflect/next\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode(),
+        f"data {len(text)}\n".encode(), text, f"\nfrom {old}\n".encode(),
+    ]  # fmt: skip
+    for path, data in new.items():
+        parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
+    parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
+    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=_SYNCED).out
+    return out.decode("ascii").strip()
+
+
+def _advance(store: Store, old: str, commit: str, new: Mapping[str, bytes], message: str, patient: bool) -> bool:
+    """Move main from `old` to `commit` with index and work tree; False when somebody else was at it."""
+    if store.git.checked_out() != MAIN:
+        return _move_ref_only(store, old, commit, message)
+    seen = _prepare_index(store, old, new)
+    transaction = store.git.start(
+        "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=_SYNCED
+    )
+    done = False
+    try:
+        transaction.send(f"start\nupdate {MAIN} {commit} {old}\nprepare\n".encode())
+        ready = transaction.line() == b"start: ok" and transaction.line() == b"prepare: ok"
+        if ready and not (patient and _user_is_at_work(store)) and _publish_index(store, seen):
+            transaction.send(b"commit\n")
+            done = transaction.line() == b"commit: ok"
+    finally:
+        # Its input ends here: a transaction that was not committed is aborted, and its locks go with it.
+        if transaction.finish().code < 0:
+            _bury_refs(store, commit)
+    return done
+
+
+def _user_is_at_work(store: Store) -> bool:
+    """Whether a git command of the user's wrote here a moment ago, so that the next one may be about to.
+
+    A commit of theirs fails if main moves between its first look at HEAD and its end; nobody can lock that out.
+    """
+    newest = _changed(os.path.join(store.git_dir, "COMMIT_EDITMSG"))
+    if not _is_same(os.path.join(store.git_dir, "index"), _private_index(store)):
+        newest = max(newest, _changed(os.path.join(store.git_dir, "index")))
+    return 0 <= time.time() - newest < _QUIET
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _bury_refs(store: Store, commit: str) -> None:
+    """Our git was killed with its locks in hand; they are ours if main's lock carries the commit it was writing."""
+    lock = files.read_if_there(os.path.join(store.git_dir, "refs", "heads", "main.lock"))
+    if lock is not None and lock.strip() in (b"", commit.encode("ascii")):
+        for name in LOCKS:
+            files.discard(os.path.join(store.git_dir, name))
+
+
+def _move_ref_only(store: Store, old: str, commit: str, message: str) -> bool:
+    """HEAD is elsewhere: the user's index and work tree belong to another branch."""
+    try:
+        store.git.run("update-ref", "-m", message.partition("\n")[0], MAIN, commit, old, config=_SYNCED)
+    except GitError:
+        return False
+    return True
+
+
+def _private_index(store: Store) -> str:
+    return store.private_path("index")
+
+
+def index_stamp(store: Store) -> Stamp:
+    try:
+        status = os.stat(os.path.join(store.git_dir, "index"))
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:
+    """A copy of the user's index with our entries added, and the files themselves; returns what was copied."""
+    private = _private_index(store)
+    files.discard(f"{private}.lock")
+    files.discard(private)
+    seen = index_stamp(store)
+    if seen is None:
+        store.git.run("read-tree", old, index=private)
+    else:
+        data = files.read_regular(os.path.join(store.git_dir, "index"), 1 << 32)
+        files.write_whole(private, data, sync=False)
+    ours, theirs = _write_work_tree(store, old, new)
+    if ours:
+        listing = b"".join(os.fsencode(path) + b"\0" for path in ours)
+        store.git.run("update-index", "--add", "-z", "--stdin", stdin=listing, index=private)
+    if theirs:
+        _add_by_content(store, theirs, new)
+    return seen
+
+
+def _write_work_tree(store: Store, old: str, new: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
+    """Write the files; one that the user changed by hand stays as it is and shows up in `git status`."""
+    ours, theirs = [], []
+    before = store.git.tree(old, *new)
+    for path, data in new.items():
+        live = files.read_if_there(store.path(path), 1 << 26)
+        known = next(store.git.blobs([before[path]]), b"") if path in before else None
+        if live is None or live in (data, known):
+            store.write(path, data)
+            ours.append(path)
+        else:
+            theirs.append(path)
+    return ours, theirs
+
+
+def _add_by_content(store: Store, paths: Sequence[str], new: Mapping[str, bytes]) -> None:
+    lines = []
+    for path in paths:
+        blob = store.git.run("hash-object", "-w", "--stdin", stdin=new[path]).out.decode("ascii").strip()
+        lines.append(f"100644 {blob} 0\t{path}\0")
+    store.git.run(
+        "update-index", "--add", "-z", "--index-info", stdin="".join(lines).encode(), index=_private_index(store)
+    )
+
+
+def _take_index(store: Store, seen: Stamp) -> bool:
+    """Lock the index by linking ours in its lock's place; not if the user's git has it or changed it meanwhile."""
+    lock = os.path.join(store.git_dir, "index.lock")
+    try:
+        files.link(_private_index(store), lock)
+    except FileExistsError:
+        return False
+    if index_stamp(store) == seen:
+        return True
+    files.remove(lock)
+    return False
+
+
+def _publish_index(store: Store, seen: Stamp) -> bool:
+    """Put our index in the user's place; it stays linked to the private one, which tells it from the user's own."""
+    if not _take_index(store, seen):
+        return False
+    files.rename(os.path.join(store.git_dir, "index.lock"), os.path.join(store.git_dir, "index"))
+    return True
+
+
+def hold_index(store: Store) -> bool:
+    """Keep the user's git from writing for a moment; False when it is at work right now."""
+    files.discard(_private_index(store))
+    files.write_whole(_private_index(store), b"", sync=False)
+    return _take_index(store, index_stamp(store))
+
+
+def release_index(store: Store) -> None:
+    """Remove an index.lock that is ours: the same inode as the private index of the process that died."""
+    lock = os.path.join(store.git_dir, "index.lock")
+    if _is_same(lock, _private_index(store)):
+        files.remove(lock)
+
+
+def _withdraw(store: Store, new: Mapping[str, bytes]) -> bool:
+    """It failed: take away what it would have added. False when main has it already, so that it must be finished."""
+    try:
+        main = store.git.resolve(MAIN)
+        if main is not None and _has_all(store, main, new):
+            return False
+        release_index(store)
+        kept = store.git.tree(main, *new) if main else {}
+        ours = [path for path in new if path not in kept]
+        listing = b"".join(os.fsencode(path) + b"\0" for path in ours)
+        store.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=listing)
+        for path in ours:
+            if files.read_if_there(store.path(path), 1 << 26) == new[path]:
+                files.discard(store.path(path))
+    except (ReflectError, OSError):
+        return False
+    return True

@@ -1,0 +1,182 @@
+"""The store as other programs use it: append, query, get, update, archive, stats, promote.
+
+Records are never edited: `update` and `archive` write decisions, `promote` writes a learning with its decision. None of
+them touches an instruction file.
+"""
+
+from __future__ import annotations
+
+from reflect_git.adapters import records
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model import schema
+from reflect_git.model.ids import digest, random_id
+from reflect_git.store import mainline, sweep
+from reflect_git.store.append import append
+from reflect_git.store.layout import path_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Optional
+
+    from reflect_git.model.schema import By, Decision, Learning, Signal, Target
+    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.repository import Store
+
+__all__ = ["append", "archive", "find", "get", "promote", "query", "stats", "update"]
+
+WAIT = 10.0
+_KIND_OF_STATUS = {"dismissed": "dismissed", "analyzed": "joined", "archived": "archived", "captured": "reverted"}
+_VERB_OF_KIND = {"dismissed": "dismiss", "joined": "join", "archived": "archive", "reverted": "revert"}
+_AT_ONCE = 200  # signals of one decision: its record stays below the size limit
+
+
+def query(
+    signals: Iterable[Signal], *, status: str = "", kind: str = "", since: str = "", tags: Sequence[str] = (),
+    session: str = "", project: str = "",
+) -> list[Signal]:  # fmt: skip
+    """The signals that pass every filter given; `since` is a UTC time, `project` a key or a name."""
+    return [
+        signal
+        for signal in signals
+        if (not status or signal["status"] == status)
+        and (not kind or signal["type"] == kind)
+        and (not since or signal["timestamp"] >= since)
+        and (not tags or set(tags) <= set(signal["tags"]))
+        and (not session or signal["session_id"].startswith(session))
+        and (not project or _is_of(signal, project))
+    ]
+
+
+def _is_of(signal: Signal, project: str) -> bool:
+    return signal["project"] is not None and project in (signal["project"]["key"], signal["project"]["name"])
+
+
+def get(snapshot: Snapshot, prefix: str) -> Any:
+    """The record of an id, or of its unique beginning."""
+    return snapshot.by_id[find(snapshot.by_id, prefix)]
+
+
+def _signal(snapshot: Snapshot, prefix: str) -> Signal:
+    identity = find(snapshot.by_id, prefix)
+    if not identity.startswith("SIG-"):
+        raise ReflectError(f"'{identity}' is not a signal", "list them with 'reflect-git signals'", "usage", EXIT_USAGE)
+    signal: Signal = snapshot.by_id[identity]
+    return signal
+
+
+def find(identities: Iterable[str], prefix: str) -> str:
+    """The one id that begins with `prefix` (case does not count; the part after the date is enough)."""
+    wanted = prefix.strip().lower()
+    matches = [i for i in identities if i.lower().startswith(wanted) or i.lower().rpartition("-")[2].startswith(wanted)]
+    exact = [identity for identity in matches if identity.lower() == wanted]
+    if wanted and len(exact or matches) == 1:
+        return (exact or matches)[0]
+    if not wanted or not matches:
+        raise ReflectError(f"no record '{prefix}'", "list them with 'reflect-git signals'", code="unknown-id")
+    some = ", ".join(sorted(matches)[:5]) + (", …" if len(matches) > 5 else "")
+    raise ReflectError(f"'{prefix}' is the beginning of {len(matches)} ids", f"one of: {some}", code="ambiguous-id")
+
+
+def stats(snapshot: Snapshot) -> dict[str, Any]:
+    """Counts by status, type and category."""
+    counts: dict[str, dict[str, int]] = {"status": {}, "type": {}, "category": {}}
+    for signal in snapshot.signals:
+        for field, words in counts.items():
+            word = str(signal[field])  # type: ignore[literal-required]
+            words[word] = words.get(word, 0) + 1
+    ordered = {field: dict(sorted(words.items())) for field, words in counts.items()}
+    return {"total": len(snapshot.signals), **ordered, "learnings": len(snapshot.history.learnings)}
+
+
+def update(store: Store, snapshot: Snapshot, identity: str, fields: Mapping[str, Any], by: By, now: str) -> Decision:
+    """Change the status of a signal: one decision."""
+    computed = sorted(set(fields) - {"status", "related", "reason"})
+    if computed:
+        raise ReflectError(
+            f"'{computed[0]}' is computed from records and cannot be set", "status, related and reason can",
+            "usage", EXIT_USAGE,
+        )  # fmt: skip
+    kind = _KIND_OF_STATUS.get(str(fields.get("status", "")))
+    if kind is None:
+        raise ReflectError(
+            f"a signal cannot be made '{fields.get('status', '')}'", f"one of: {', '.join(_KIND_OF_STATUS)}; 'promote' "
+            "records an approval", "usage", EXIT_USAGE,
+        )  # fmt: skip
+    signal = _signal(snapshot, identity)
+    related = [_signal(snapshot, other)["id"] for other in fields.get("related", [])]
+    before = snapshot.history.last_word(signal["id"])
+    made = decision(
+        store, kind, signal["id"], by, now, key=signal["key"], reason=str(fields.get("reason", "")),
+        reopens=before["id"] if kind == "reverted" and before else None, meta={"signals": related} if related else {},
+    )  # fmt: skip
+    # The id, not the words: main is shared and kept, a signal that nobody approved is neither.
+    record(store, [made], f"{_VERB_OF_KIND[kind]}: {signal['id']}", {"Signal-Id": [signal["id"], *related]})
+    return made
+
+
+def archive(store: Store, snapshot: Snapshot, before: str, status: str, by: By, now: str) -> list[Decision]:
+    """Archive every signal of a status that is older than `before`: one commit."""
+    old = [s for s in query(snapshot.signals, status=status) if s["timestamp"] < before and s["status"] != "archived"]
+    identities = [signal["id"] for signal in old if signal["status"] != "promoted"]
+    made = []
+    for start in range(0, len(identities), _AT_ONCE):
+        first, *others = identities[start : start + _AT_ONCE]
+        made.append(decision(store, "archived", first, by, now, meta={"signals": others} if others else {}))
+    if made:
+        record(store, made, f"archive: {len(identities)} signals from before {before[:10]}", {})
+    return made
+
+
+def promote(
+    store: Store, snapshot: Snapshot, identity: str, target: Target, content: str, by: By, now: str
+) -> Learning:
+    """Record that a person approved a text for a target. Writing the target is somebody else's work."""
+    signal = _signal(snapshot, identity)
+    learning_id = random_id("LRN", now)
+    made = decision(
+        store, "approved", learning_id, by, now, text=content, key=signal["key"], target=target,
+        meta={"signals": [signal["id"]]},
+    )  # fmt: skip
+    learning: Learning = {
+        "id": learning_id, "version": schema.VERSION, "timestamp": now, "text": content, "title": title(content),
+        "category": signal["category"], "scope": "project" if signal["project"] else "global",
+        "project": signal["project"], "target": target, "topic": None, "paths": [], "signals": [signal["id"]],
+        "decision": made["id"], "supersedes": [], "reason": "", "trust": signal["trust"], "matcher": None, "meta": {},
+    }  # fmt: skip
+    trailers = {"Signal-Id": [signal["id"]], "Learning-Id": [learning_id], "Target": [target["path"]]}
+    record(store, [learning, made], f"approve: {title(content)}", {**trailers, "Approved-By": [by["road"]]})
+    return learning
+
+
+def decision(
+    store: Store, kind: str, subject: str, by: By, now: str, *, text: Optional[str] = None, key: Optional[str] = None,
+    target: Optional[Target] = None, reason: str = "", reopens: Optional[str] = None,
+    meta: Optional[dict[str, Any]] = None,
+) -> Decision:  # fmt: skip
+    return {
+        "id": random_id("DEC", now), "version": schema.VERSION, "timestamp": now, "machine": store.machine, "by": by,
+        "kind": kind, "subject": subject, "text": text, "text_sha256": None if text is None else digest(text),
+        "key": key, "target": target, "reason": reason, "reopens": reopens, "meta": meta or {},
+    }  # fmt: skip
+
+
+def record(store: Store, made: Sequence[Mapping[str, Any]], subject: str, trailers: Mapping[str, Sequence[str]]) -> str:
+    """Records on main, in one commit with its trailers."""
+    new = {}
+    for item in made:
+        records.check(item)
+        new[path_of(item["id"])] = records.emit(item)
+    decided = [item["id"] for item in made if item["id"].startswith("DEC-")]
+    listed = {**trailers, "Decision": decided, "Machine": [store.machine]}
+    lines = [f"{name}: {' '.join(value.split())}" for name, values in listed.items() for value in values]
+    with store.locked(WAIT):
+        sweep.finish_interrupted(store)
+        return mainline.record(store, new, f"{subject}\n\n" + "\n".join(lines) + "\n")
+
+
+def title(text: str) -> str:
+    """The first line of a text, short enough for a subject, without characters that act on a terminal."""
+    line = "".join(c if c.isprintable() else " " for c in text.strip().partition("\n")[0])
+    line = " ".join(line.split())
+    return line if len(line) <= 60 else line[:59].rstrip() + "…"

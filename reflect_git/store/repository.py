@@ -1,0 +1,176 @@
+"""The opened store: where its files are, its lock, its settings."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from reflect_git.adapters import files, jsontext
+from reflect_git.adapters.git import Git, find_program
+from reflect_git.errors import ReflectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any, Optional
+
+MAIN = "refs/heads/main"
+INBOX = "refs/heads/inbox/"
+BACKUP = "refs/heads/backup/"
+FIRST_GENERATION = "0001"
+PRIVATE = ("pending", "journal", "cache", "corpses", "quarantine", "cursors", "answers")
+
+
+class Store:
+    """An existing reflections repository, checked to be ours."""
+
+    def __init__(self, root: str, env: Optional[Mapping[str, str]] = None) -> None:
+        files.require_own_directory(root)
+        self.root = root
+        self.git_dir = os.path.join(root, ".git")
+        self.private = os.path.join(self.git_dir, "reflect")
+        self.env = env or {}
+        self.config = self._settings()
+        self.lock = files.Lock(self.private_path("lock"))
+
+    def private_path(self, *parts: str) -> str:
+        """A file below .git/reflect: private, never synced, not git's."""
+        return os.path.join(self.private, *parts)
+
+    def path(self, relative: str) -> str:
+        """A file of the work tree."""
+        return os.path.join(self.root, *relative.split("/"))
+
+    def write(self, relative: str, data: bytes) -> None:
+        """A file of the work tree, whole; what a kill leaves is in .git/reflect, where upkeep finds it."""
+        path = self.path(relative)
+        files.make_private_dirs(os.path.dirname(path))
+        files.write_whole(path, data, sync=False, scratch=self.private_path("cache"))
+
+    @property
+    def machine(self) -> str:
+        return self.setting("reflect.machine")
+
+    def setting(self, key: str, default: str = "") -> str:
+        """A key of the store's own config; the last value wins, as in git."""
+        values = self.config.get(key.lower())
+        return values[-1] if values else default
+
+    def switched(self, key: str, default: bool) -> bool:
+        value = self.setting(key, "true" if default else "false").lower()
+        return value in ("true", "yes", "on", "1", "")
+
+    def locked(self, seconds: float) -> Held:
+        """`with store.locked(5):` – one writer at a time, its git children included."""
+        return Held(self, seconds)
+
+    def change_config(self, changes: Mapping[str, Optional[str]]) -> None:
+        """Set or, with None, remove keys of the store's own config. The caller holds the lock."""
+        for key, value in changes.items():
+            self.git.set_config(key, value)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the config again: another process may have changed it."""
+        keep = self.git.keep
+        self.config = self._settings()
+        self.git.keep = keep
+
+    def log(self, line: str) -> None:
+        """One line for `doctor`; losing it is better than failing for it."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        flat = " ".join(line.split())[:500]
+        try:
+            descriptor = os.open(
+                self.private_path("log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
+            )
+            try:
+                os.write(descriptor, f"{stamp} {flat}\n".encode("utf-8", "replace"))
+            finally:
+                os.close(descriptor)
+        except OSError:
+            pass
+
+    def _settings(self) -> dict[str, list[str]]:
+        """The store's config, asked of git once per change of the file."""
+        stamp = _stamp(os.path.join(self.git_dir, "config"))
+        if stamp is None:
+            raise not_a_store(self.root)
+        cached = self._cached_settings()
+        if cached.get("stamp") == stamp and os.access(cached["git"], os.X_OK):
+            self.git = Git(cached["git"], self.root, user=self.env)
+            found: dict[str, list[str]] = cached["config"]
+            return found
+        self.git = Git(self._find_git(cached), self.root, user=self.env)
+        config = self.git.settings()
+        if "reflect.machine" not in config:
+            raise not_a_store(self.root)
+        self._remember(stamp, config)
+        return config
+
+    def _find_git(self, cached: Mapping[str, Any]) -> str:
+        known = cached.get("git")
+        if isinstance(known, str) and os.access(known, os.X_OK):
+            return known
+        return find_program(self.env.get("PATH", ""), self.env.get("CLAUDE_PROJECT_DIR", ""))
+
+    def _cached_settings(self) -> dict[str, Any]:
+        try:
+            with open(self.private_path("cache", "settings.json"), "rb") as file:
+                cached = jsontext.loads(file.read().decode("utf-8", "replace"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return cached if isinstance(cached, dict) else {}
+
+    def _remember(self, stamp: Optional[list[int]], config: Mapping[str, list[str]]) -> None:
+        import json
+
+        known = {"stamp": stamp, "git": self.git.program, "config": config}
+        try:
+            files.make_private_dirs(self.private_path("cache"))
+            files.write_whole(self.private_path("cache", "settings.json"), json.dumps(known).encode(), sync=False)
+        except OSError:  # read-only or full: the next one asks git again
+            pass
+
+
+class Held:
+    """The lock, held for a `with` block and lent to every git child in it."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        self._store = store
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        if not self._store.lock.acquire(self._seconds):
+            raise Busy()
+        self._store.git.keep = self._store.lock.descriptor
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self._store.git.keep = -1
+        self._store.lock.release()
+
+
+class Busy(ReflectError):
+    def __init__(self) -> None:
+        super().__init__(
+            "another reflect-git process is writing to the store", "try again, or see 'reflect-git doctor'", code="busy"
+        )
+
+
+def not_a_store(root: str) -> ReflectError:
+    return ReflectError(
+        f"'{root}' is not a reflect-git store",
+        "run 'reflect-git init', or choose another reflect.home",
+        code="no-store",
+    )
+
+
+def _stamp(path: str) -> Optional[list[int]]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return [status.st_ino, status.st_size, status.st_mtime_ns]

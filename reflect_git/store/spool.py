@@ -1,0 +1,33 @@
+"""A capture is acknowledged when its file is synced to disk; everything after that can be done again."""
+
+from __future__ import annotations
+
+import os
+
+from reflect_git.adapters import files, records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from reflect_git.store.repository import Store
+
+
+def acknowledge(store: Store, record: Mapping[str, Any]) -> bytes:
+    """Write a record to pending/, synced. When this returns its bytes, it cannot be lost any more."""
+    data = records.emit(record)
+    files.write_whole(store.private_path("pending", f"{record['id']}.yaml"), data)
+    return data
+
+
+def pending(store: Store) -> list[str]:
+    """File names of what waits for a commit, oldest id first."""
+    return [name for name in files.names_in(store.private_path("pending")) if name.endswith(".yaml")]
+
+
+def quarantine(store: Store, path: str, reason: str) -> None:
+    """Set a file aside that cannot be read; `doctor` names it."""
+    name = os.path.basename(path)
+    store.log(f"quarantined '{name}': {reason}")
+    files.rename(path, store.private_path("quarantine", name))

@@ -1,0 +1,88 @@
+"""What every command does first: finish what a killed process began, commit what is pending, write copies again."""
+
+from __future__ import annotations
+
+import os
+
+from reflect_git.adapters import files
+from reflect_git.errors import ReflectError
+from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, spool, upkeep
+from reflect_git.store.repository import Busy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from reflect_git.store.repository import Store
+
+_WAIT = 2.0
+
+
+def is_needed(store: Store) -> bool:
+    return bool(
+        spool.pending(store)
+        or journal.is_standing(store)
+        or not copies.are_there(store)
+        or os.path.exists(store.private_path(inbox.RESCUE))
+        or not inbox.generations(store)
+    )
+
+
+def sweep(store: Store) -> None:
+    """Leave the store as if nothing had been interrupted; what cannot be done now is left to the next command."""
+    if not is_needed(store):
+        return
+    try:
+        with store.locked(_WAIT):
+            _try(store, finish_interrupted)
+            if not any(facts.get("kind") == "roll" for _, facts in journal.standing(store)):
+                _try(store, _mend_inbox)
+    except Busy:
+        return  # the holder commits, or the next command does
+
+
+def _try(store: Store, step: Callable[[Store], None]) -> None:
+    """One step that fails must not keep the others from being done."""
+    try:
+        step(store)
+    except (ReflectError, OSError) as error:
+        store.log(f"{step.__name__.strip('_')}: {error}")
+
+
+def _mend_inbox(store: Store) -> None:
+    inbox.start_inbox(store)
+    commit_all(store)
+    if os.path.exists(store.private_path(inbox.RESCUE)):
+        copies.rescue(store)
+        commit_all(store)
+        files.remove(store.private_path(inbox.RESCUE))
+    if not copies.are_there(store):
+        copies.restore(store)
+
+
+def finish_interrupted(store: Store) -> None:
+    """The caller holds the lock."""
+    from reflect_git.store import policy  # which sweeps before it decides
+
+    steps = {
+        "main": mainline.finish, "roll": expiry.finish, "upkeep": upkeep.finish, "rename": identity.finish,
+        "config": policy.finish,
+    }  # fmt: skip
+    for path, facts in sorted(journal.standing(store), key=_is_config):
+        finish = steps.get(str(facts.get("kind")))
+        if finish is not None:  # a newer reflect-git may know what to do with the others
+            journal.bury_locks(store, facts)
+            finish(store, path, facts)
+
+
+def _is_config(standing: tuple[str, dict[str, Any]]) -> bool:
+    """A switched policy comes last: the decision it carries out may stand in a journal of its own."""
+    return standing[1].get("kind") == "config"
+
+
+def commit_all(store: Store) -> None:
+    """All that is pending, however much; the caller holds the lock."""
+    while spool.pending(store):
+        if inbox.commit_pending(store, patience=inbox.CORPSE_AGE + 0.5) is None:
+            return

@@ -1,0 +1,134 @@
+"""Once a day, never in a hook: signals go when their time is over, and what is gone is taken out of the object store.
+
+`repack -ad` drops what no branch holds from the packs, `prune` drops the loose rest and the temporary files of killed
+git children. Anything less keeps every expired quote on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from reflect_git.adapters import files
+from reflect_git.store import backups, copies, creation, expiry, journal, mainline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.repository import Store
+
+_JUMP = 45 * expiry.DAY
+_WEEK = 7 * expiry.DAY
+_LOG_LIMIT = 256 << 10
+_LOCKS = ("packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
+
+
+def is_due(store: Store, now: float) -> bool:
+    last = last_run(store)
+    return now - last >= expiry.DAY or last > now
+
+
+def last_run(store: Store) -> float:
+    last = _notes(store).get("last")
+    return float(last) if isinstance(last, (int, float)) else 0.0
+
+
+def _notes(store: Store) -> dict[str, Any]:
+    try:
+        notes = json.loads(files.read_if_there(store.private_path("upkeep.json")) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return notes if isinstance(notes, dict) else {}
+
+
+def clock_is_believable(snapshot: Snapshot, last: float, now: float) -> bool:
+    """A clock that jumped must not empty the inbox: signals go only under a clock that was seen to run for a week.
+
+    What was seen are the times at which signals were stored and upkeep ran; 45 days without any are a jump, or a long
+    absence, after which everything stays for a week more.
+    """
+    seen = sorted({last, *(expiry.seconds_of(signal["stored"]) for signal in snapshot.signals)}, reverse=True)
+    since = now
+    for moment in seen:
+        if moment <= now:
+            if since - moment > _JUMP:
+                break
+            since = moment
+    return now - since >= _WEEK
+
+
+def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
+    """Everything that is due; the caller holds the lock and has swept. Returns how many signals went."""
+    first_seen = _first_seen(store, expiry.undated(store, snapshot, now), now)
+    believable = clock_is_believable(snapshot, last_run(store), now)
+    notes = json.dumps({"last": now, "undated": first_seen}).encode()
+    files.write_whole(store.private_path("upkeep.json"), notes)
+    gone = expiry.expired(store, snapshot, now, first_seen) if believable else []
+    expiry.expire(store, gone, now)
+    copies.rescue(store)
+    backups.prune(store, now)
+    free(store)
+    return len(gone)
+
+
+def _first_seen(store: Store, undated: list[str], now: float) -> dict[str, float]:
+    """When upkeep met each signal whose date cannot be right."""
+    known = _notes(store).get("undated")
+    before = known if isinstance(known, dict) else {}
+    noted = {identity: when for identity, when in before.items() if isinstance(when, (int, float))}
+    return {identity: noted.get(identity, now) for identity in undated}
+
+
+def free(store: Store) -> None:
+    """Take what no branch holds out of the object store.
+
+    The index is locked meanwhile: no half-made commit of the user's may lose its objects.
+    """
+    standing = journal.begin(store, "upkeep", _LOCKS, {})
+    if mainline.hold_index(store):
+        try:
+            _unkeep_packs(store)
+            store.git.run("repack", "-a", "-d", "-q")
+            store.git.run("prune", "--expire=now")
+        finally:
+            mainline.release_index(store)
+        store.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--no-progress", check=False)
+    _tidy(store)
+    journal.end(standing)
+
+
+def _unkeep_packs(store: Store) -> None:
+    """A killed fast-import leaves its pack marked as kept, and repack would keep what is in it for ever."""
+    folder = os.path.join(store.git_dir, "objects", "pack")
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.endswith(".keep") and files.read_regular(path, 64).strip() == b"fast-import":
+            files.remove(path)
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """Interrupted upkeep needs no repair, only its locks removed; it is done again tomorrow or by `doctor --fix`."""
+    mainline.release_index(store)
+    journal.end(path)
+
+
+def _tidy(store: Store) -> None:
+    """Temporary files of killed processes, buried locks, and the older half of a long log."""
+    creation.remove_abandoned(os.path.dirname(store.root))
+    for folder in ("pending", "cache", "journal", "corpses", ""):
+        _remove_old(store.private_path(folder) if folder else store.private, everything=folder == "corpses")
+    log = files.read_if_there(store.private_path("log"), 1 << 26) or b""
+    if len(log) > _LOG_LIMIT:
+        files.write_whole(store.private_path("log"), log[-_LOG_LIMIT // 2 :].partition(b"\n")[2])
+
+
+def _remove_old(folder: str, everything: bool) -> None:
+    """The store's lock is held, so only a capture being acknowledged right now has a young temporary file."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if (everything or name.startswith(".tmp-")) and time.time() - os.lstat(path).st_mtime > 600:
+            files.discard(path)

@@ -1,0 +1,149 @@
+"""The order of steps. Fronts hand in the environment and the time; rooms and the store do the work."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from reflect_git import paths
+from reflect_git.adapters import faults
+from reflect_git.adapters.git import Git, find_program
+from reflect_git.capture.draft import draft
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc
+from reflect_git.store import projects
+from reflect_git.store.append import append
+from reflect_git.store.opening import open_or_create
+from reflect_git.store.repository import Store, not_a_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Optional
+
+    from reflect_git.model.schema import By, Project, Signal
+
+FAULT, FAULT_TRACE = "REFLECT_GIT_FAULT", "REFLECT_GIT_FAULT_TRACE"
+
+
+def locate_store(env: Mapping[str, str], override: str = "") -> str:
+    """Where the store is or will be. A project's own git config has no say in it."""
+    if override:
+        return os.path.abspath(override)
+    if env.get("REFLECT_GIT_HOME") or not paths.may_configure_home(env):
+        return paths.store_home(env)
+    program = find_program(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", ""))
+    git = Git(program, "/", git_dir=os.devnull, user=env)
+    return paths.store_home(env, git.global_setting("reflect.home"))
+
+
+def open_store(env: Mapping[str, str], override: str = "", create: bool = True) -> Store:
+    """The store, made if there is none yet and `create` says so."""
+    root = locate_store(env, override)
+    if env.get(FAULT):
+        faults.arm(env[FAULT], root, _temp(env), env.get(FAULT_TRACE, ""))
+    if not create and not os.path.lexists(os.path.join(root, ".git")):
+        raise not_a_store(root)
+    return open_or_create(root, env)
+
+
+def _temp(env: Mapping[str, str]) -> str:
+    return env.get("TMPDIR") or "/tmp"
+
+
+def open_swept(env: Mapping[str, str], override: str = "", create: bool = True) -> Store:
+    """As every command that is not a hook begins: nothing interrupted, nothing pending."""
+    from reflect_git.store import sweep  # no hook sweeps
+
+    store = open_store(env, override, create)
+    sweep.sweep(store)
+    return store
+
+
+def is_capturing(store: Store, env: Mapping[str, str], folder: str, now: float) -> bool:
+    """Whether hooks may capture here and now."""
+    if env.get("REFLECT_GIT_OFF") == "1" or not store.switched("reflect.capture", True):
+        return False
+    paused = store.setting("reflect.pausedUntil")
+    return not (paused and paused > utc(now)) and not is_ignored(store, folder)
+
+
+def is_ignored(store: Store, folder: str) -> bool:
+    """`reflect.ignore` (globs of folders) and a `.reflectignore` in the project: no capture there."""
+    if not folder:
+        return False
+    globs = store.config.get("reflect.ignore", [])
+    if globs and any(_matches(name, glob) for glob in globs for name in (folder, os.path.realpath(folder))):
+        return True
+    return os.path.lexists(os.path.join(folder, ".reflectignore"))
+
+
+def _matches(folder: str, glob: str) -> bool:
+    from fnmatch import fnmatchcase  # only for those who have such a setting
+
+    wanted = glob.rstrip("/")
+    return fnmatchcase(folder, wanted) or fnmatchcase(folder, f"{wanted}/*")
+
+
+def capture(
+    store: Store, facts: Mapping[str, Any], env: Mapping[str, str], wait: float = 0.0
+) -> tuple[Signal, Optional[str]]:
+    """One signal: drafted, acknowledged, and committed unless another process is at it. Returns it and the commit."""
+    signal = draft(facts, store.machine, utc(), paths.home_dir(env))
+    return signal, append(store, signal, wait)
+
+
+def project_of(store: Store, folder: str) -> Optional[Project]:
+    return projects.project_of(store, folder) if folder and os.path.isdir(folder) else None
+
+
+def author(store: Store, road: str) -> By:
+    """Who decides, as the person's own git calls them."""
+    settings = store.git.user_settings()
+    return {
+        "road": road,
+        "name": (settings.get("user.name") or [""])[-1],
+        "email": (settings.get("user.email") or [""])[-1],
+    }
+
+
+def road_of(store: Store, env: Mapping[str, str], at_terminal: bool) -> str:
+    """By which road a decision comes; inside Claude Code a terminal counts for nothing, since a model can have one."""
+    return "terminal" if at_terminal and not env.get("CLAUDECODE") else "unattended"
+
+
+def require_approval(store: Store, env: Mapping[str, str], at_terminal: bool) -> str:
+    """The road of an approval that may be recorded without a dialogue, or a refusal."""
+    if env.get("CLAUDECODE"):
+        raise ReflectError(
+            "an approval needs a person's answer", "ask with /reflect, or run 'reflect-git review' in a terminal",
+            code="approval",
+        )  # fmt: skip
+    road = road_of(store, env, at_terminal)
+    if road == "unattended" and store.setting("reflect.approval") != "unattended":
+        raise ReflectError(
+            "an approval needs a person at a terminal",
+            "scripts may approve after 'reflect-git config reflect.approval unattended'", code="approval",
+        )  # fmt: skip
+    return road
+
+
+def parse_duration(text: str) -> Optional[int]:
+    """`90s`, `30m`, `2h`, `3d`, `1w` → seconds."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+    number, unit = text[:-1], text[-1:]
+    return int(number) * units[unit] if number.isascii() and number.isdigit() and unit in units else None
+
+
+def parse_since(text: str, now: Optional[float] = None) -> str:
+    """A UTC time from `2026-02-11`, a full timestamp, or a duration ago."""
+    seconds = parse_duration(text)
+    if seconds is not None:
+        return utc((time.time() if now is None else now) - seconds)
+    for form, suffix in (("%Y-%m-%d", "T00:00:00Z"), ("%Y-%m-%dT%H:%M:%SZ", "")):
+        try:
+            time.strptime(text, form)
+        except ValueError:
+            continue
+        return text + suffix
+    raise ReflectError(f"'{text}' is not a time", "write 2026-02-11, or 2h, 3d, 1w for a time ago", "usage", 2)

@@ -1,0 +1,234 @@
+"""`capture`: one signal by hand, of as much trust as the hand deserves."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REAL_GIT, REPO, RunCli
+
+SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
+
+
+def _capture(run_cli: RunCli, *args: str, **more: Any) -> dict[str, Any]:
+    """Capture a signal and give back the record as listed."""
+    made = run_cli("capture", "--type", "convention", *args, "--json", **more)
+    assert made.code == 0, made.out
+    data: dict[str, Any] = made.json()["data"]
+    assert set(data) == {"id", "commit"}
+    found = run_cli("show", data["id"], "--json").json()["data"]
+    assert found["commit"]["id"] == data["commit"]
+    record: dict[str, Any] = found["record"]
+    return record
+
+
+def _at_terminal(home: Path, *args: str, env: dict[str, str] | None = None) -> str:
+    """Run the program with a terminal as stdin and stdout; what it printed."""
+    primary, secondary = pty.openpty()
+    command = [sys.executable, "-m", "reflect_git.cli.app", *args]
+    environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})}
+    with subprocess.Popen(
+        command,
+        stdin=secondary,
+        stdout=secondary,
+        stderr=subprocess.PIPE,
+        cwd=home,
+        env=environment,
+        start_new_session=True,
+    ) as child:
+        os.close(secondary)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(primary, 65536)
+            except OSError:  # EIO: the other side is closed
+                break
+            if not chunk:
+                break
+            shown += chunk
+    os.close(primary)
+    assert child.returncode == 0, shown
+    return shown.decode("utf-8")
+
+
+def test_everything_that_is_said_is_kept(run_cli: RunCli, store_home: Path) -> None:
+    record = _capture(
+        run_cli, "--content", "use pnpm, never npm", "--category", "command", "--tag", "pnpm", "--tag", "node",
+        "--context", "ran npm install", "--quote", "no, pnpm!", "--session", "4f2b-1",
+    )  # fmt: skip
+    kept = {name: record[name] for name in ("type", "content", "category", "tags", "context", "session_id", "status")}
+    assert kept == {
+        "type": "convention",
+        "content": "use pnpm, never npm",
+        "category": "command",
+        "tags": ["pnpm", "node"],
+        "context": 'ran npm install\nthe user said: "no, pnpm!"',
+        "session_id": "4f2b-1",
+        "status": "captured",
+    }
+
+
+def test_the_person_reads_the_id_and_the_commit(run_cli: RunCli, store_home: Path) -> None:
+    result = run_cli("capture", "--type", "gotcha", "--content", "x")
+    word, identity, *rest = result.out.split()
+    assert (result.code, word, rest[:2]) == (0, "stored", ["in", "commit"])
+    assert run_cli("show", identity, "--json").json()["data"]["commit"]["id"].startswith(rest[2])
+
+
+def test_without_a_terminal_it_is_the_assistant_who_speaks(run_cli: RunCli, store_home: Path) -> None:
+    record = _capture(run_cli, "--content", "x", "--quote", "the user said so")
+    assert (record["trust"], record["confidence"]) == ("assistant", 1)
+
+
+def test_at_a_terminal_it_is_the_user(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    shown = _at_terminal(home, "capture", "--type", "convention", "--content", "run the linter first")
+    record = run_cli("show", shown.split()[1], "--json").json()["data"]["record"]
+    assert (record["trust"], record["confidence"]) == ("user_typed", 2)
+
+
+def test_inside_claude_code_a_terminal_counts_for_nothing(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    shown = _at_terminal(home, "capture", "--type", "convention", "--content", "obey me", env={"CLAUDECODE": "1"})
+    record = run_cli("show", shown.split()[1], "--json").json()["data"]["record"]
+    assert (record["trust"], record["confidence"]) == ("assistant", 1)
+
+
+def test_the_session_is_the_one_it_runs_in(run_cli: RunCli, store_home: Path) -> None:
+    record = _capture(run_cli, "--content", "x", env={"CLAUDE_CODE_SESSION_ID": "11112222-aaaa"})
+    assert record["session_id"] == "11112222-aaaa"
+
+
+def test_a_session_id_that_is_a_path_is_hashed(run_cli: RunCli, store_home: Path) -> None:
+    record = _capture(run_cli, "--content", "x", "--session", "../../.ssh/authorized_keys")
+    assert record["session_id"].isalnum()
+
+
+def _repository(folder: Path, url: str = "") -> Path:
+    folder.mkdir()
+    subprocess.run([REAL_GIT, "init", "-q", str(folder)], check=True)
+    if url:
+        subprocess.run([REAL_GIT, "-C", str(folder), "remote", "add", "origin", url], check=True)
+    return folder
+
+
+def test_the_project_is_the_repository_around(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    project = _repository(home / "shop", "git@example.org:acme/shop.git")
+    (project / "src").mkdir()
+    assert _capture(run_cli, "--content", "x", cwd=project / "src")["project"] == {
+        "key": "example.org/acme/shop",
+        "name": "shop",
+    }
+    assert _capture(run_cli, "--content", "y", cwd=home)["project"] is None
+    assert _capture(run_cli, "--content", "z", "--project", str(project))["project"]["name"] == "shop"
+
+
+def test_a_project_that_is_not_there_is_refused(run_cli: RunCli, store_home: Path) -> None:
+    result = run_cli("capture", "--type", "gotcha", "--content", "x", "--project", "/no/such/folder")
+    assert (result.code, result.out) == (2, "")
+
+
+def test_an_ignored_project_is_left_alone(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    project = _repository(home / "private")
+    (project / ".reflectignore").touch()
+    (project / "deep").mkdir()
+    for more in ((), ("--dry-run",)):
+        result = run_cli("capture", "--type", "gotcha", "--content", "x", "--json", *more, cwd=project / "deep")
+        assert (result.code, result.json()["error"]["code"]) == (1, "ignored")
+    assert run_cli("stats", "--json").json()["data"]["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--type", "opinion", "--content", "x"), "'opinion' is not a type"),
+        (("--type", "gotcha", "--content", "x", "--category", "misc"), "'misc' is not a category"),
+        (("--type", "gotcha", "--content", ""), "a signal needs a content"),
+        (("--type", "gotcha", "--content", " \n\t"), "a signal needs a content"),
+        (("--type", "gotcha", "--content", "-"), "a signal needs a content"),
+        (("--type", "gotcha"), "'--content' is missing"),
+    ],
+)
+@pytest.mark.parametrize("form", [(), ("--dry-run",)])
+def test_what_is_no_signal_is_refused(
+    run_cli: RunCli, store_home: Path, args: tuple[str, ...], message: str, form: tuple[str, ...]
+) -> None:
+    result = run_cli("capture", *args, *form)
+    assert (result.code, result.out) == (2, "")
+    assert f"error: {message}\n" in result.err
+
+
+def test_content_comes_from_stdin(run_cli: RunCli, store_home: Path) -> None:
+    assert _capture(run_cli, "--content", "-", stdin="first line\nsecond ü\n")["content"] == "first line\nsecond ü\n"
+
+
+def test_two_megabytes_on_stdin_are_refused(run_cli: RunCli, store_home: Path) -> None:
+    result = run_cli("capture", "--type", "gotcha", "--content", "-", stdin="x" * 2_000_000)
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: the content is larger than 1 MiB")
+
+
+def test_a_long_content_is_cut_and_that_is_said(run_cli: RunCli, store_home: Path) -> None:
+    result = run_cli("capture", "--type", "gotcha", "--content", "-", stdin="word " * 2000)
+    assert (result.code, "was cut" in result.err) == (0, True)
+    content = run_cli("signals", "--json").json()["data"][0]["content"]
+    assert len(content.encode()) <= 2048
+
+
+def test_bytes_that_are_no_text_are_kept_as_escapes(run_cli: RunCli, store_home: Path) -> None:
+    assert _capture(run_cli, "--content", "-", stdin="caf\udce9 \udcff")["content"] == "caf\\xe9 \\xff"
+    assert _capture(run_cli, "--content", "caf\udce9", "--tag", "\udcff", "--context", "\udcfe")["tags"] == ["\\xff"]
+
+
+def test_control_characters_are_escaped_in_the_file(run_cli: RunCli, store_home: Path) -> None:
+    record = _capture(run_cli, "--content", "-", stdin="a\x1b]52;c;eA==\x07b\rc\x9bd\x00e")
+    assert record["content"] == "a\x1b]52;c;eA==\x07b\rc\x9bd\x00e"
+    (copy,) = store_home.glob("signals/*/*/*/*/SIG-*.yaml")
+    assert [byte for byte in copy.read_bytes() if byte < 32 and byte != 10] == []
+
+
+def test_a_secret_reaches_no_file(run_cli: RunCli, store_home: Path) -> None:
+    words = ("--content", f"log in with {SECRET}", "--context", SECRET, "--quote", SECRET, "--tag", SECRET)
+    record = _capture(run_cli, *words)
+    assert SECRET not in str(record)
+    held = [path for path in store_home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert held == []
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+def test_dry_run_shows_the_record_and_writes_nothing(run_cli: RunCli, store_home: Path, has_store: bool) -> None:
+    if has_store:
+        run_cli("init")
+    words = ("capture", "--type", "gotcha", "--content", f"token {SECRET} \x1b[31m", "--dry-run")
+    spoken, written = run_cli(*words), run_cli(*words, "--json")
+    assert 'content: "token [REDACTED:github] \\u001b[31m"' in spoken.out.splitlines()
+    assert written.json()["data"]["content"] == "token [REDACTED:github] \x1b[31m"
+    assert store_home.exists() == has_store
+    if has_store:
+        assert run_cli("stats", "--json").json()["data"]["total"] == 0
+
+
+def test_a_held_lock_leaves_it_pending_until_the_next_command(run_cli: RunCli, store_home: Path) -> None:
+    run_cli("init")
+    with open(store_home / ".git" / "reflect" / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = run_cli("capture", "--type", "gotcha", "--content", "patience")
+        assert (result.code, "the next reflect-git command commits it" in result.err) == (0, True)
+        identity = result.out.split()[1]
+        waiting = run_cli("show", identity, "--json").json()["data"]
+        assert (waiting["record"]["content"], waiting["commit"]) == ("patience", None)
+        assert "pending" in run_cli("show", identity).out
+    assert run_cli("show", identity, "--json").json()["data"]["commit"] is not None
+
+
+def test_the_environment_of_another_repository_is_ignored(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    other = _repository(home / "other")
+    env = {"GIT_DIR": str(other / ".git"), "GIT_WORK_TREE": str(other), "GIT_INDEX_FILE": str(other / "index")}
+    _capture(run_cli, "--content", "x", env=env)
+    assert sorted(os.listdir(other)) == [".git"]
+    refs = subprocess.run([REAL_GIT, "-C", str(other), "for-each-ref"], capture_output=True, check=True)
+    assert refs.stdout == b""

@@ -1,0 +1,64 @@
+"""`completion` prints what a shell evaluates, and what it evaluates completes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO, RunCli
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_knows_both_names_of_the_program(run_cli: RunCli, shell: str) -> None:
+    result = run_cli("completion", shell)
+    assert result.code == 0
+    assert "reflect-git" in result.out
+    assert "git-reflect" in result.out
+    assert result.err.startswith("hint: ")
+    assert run_cli("completion", shell, "--json").json()["data"]["script"] in result.out
+
+
+def test_an_unknown_shell_is_refused(run_cli: RunCli) -> None:
+    assert run_cli("completion", "tcsh").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("reflect-git si", ["signals"]),
+        ("reflect-git signals --sta", ["--status"]),
+        ("reflect-git signals --status prom", ["promoted"]),
+        ("git-reflect compl", ["completion"]),
+        ("reflect-git nonsense --vers", ["--version"]),
+    ],
+)
+def test_bash_completes(run_cli: RunCli, home: Path, tmp_path: Path, words: str, found: list[str]) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash")
+    for name in ("reflect-git", "git-reflect"):
+        program = tmp_path / name
+        program.write_text(
+            f'#!/bin/sh\nPYTHONPATH="{REPO}" PYTHONSAFEPATH=1 exec "{sys.executable}" -m reflect_git.cli.app "$@"\n'
+        )
+        program.chmod(0o755)
+    script = run_cli("completion", "bash").out
+    name = words.partition(" ")[0]
+    ask = f"""
+COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+_{name.replace("-", "_")}_completion {name}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(
+        [bash, "-c", script + ask],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == found
+    assert done.stderr == ""

@@ -1,0 +1,101 @@
+"""Upkeep after a command: nobody waits for it, nobody hears it, and it never meets another one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reflect_git import workflow
+from reflect_git.cli import detached
+from reflect_git.store import upkeep
+from reflect_git.store.repository import Store
+from tests.conftest import REPO
+
+RUN = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from reflect_git import workflow
+from reflect_git.cli import detached
+sys.stdout.write("said once\\n")  # buffered: stdout is a pipe
+print(detached.run_upkeep_if_due(workflow.open_store(os.environ)))
+"""
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    store = workflow.open_store(os.environ)
+    store.change_config({"reflect.born": "2026-01-01T00:00:00Z"})
+    return store
+
+
+def _run() -> tuple[str, float]:
+    """What `$(command)` sees, and how long it waited for the last descriptor to close."""
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", RUN, str(REPO)], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout, time.monotonic() - start
+
+
+def _wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _slow_git(store: Store, tmp_path: Path) -> Path:
+    """A git whose repack takes long: the store is told to use it."""
+    slow = tmp_path / "git"
+    slow.write_text(f'#!/bin/sh\ncase " $* " in *" repack "*) sleep 3;; esac\nexec {store.git.program} "$@"\n')
+    slow.chmod(0o755)
+    store.git.program = str(slow)
+    store._remember(None, store.config)
+    store.reload()
+    return slow
+
+
+def test_it_runs_once_and_the_caller_does_not_wait(store: Store, tmp_path: Path) -> None:
+    _slow_git(store, tmp_path)
+    out, seconds = _run()
+    assert out == "said once\nTrue\n"
+    assert seconds < 2.5
+    assert _wait_until(lambda: upkeep.last_run(store) > 0)
+    assert not detached.is_due(store, time.time())
+    assert _wait_until(store.lock.try_acquire)
+    store.lock.release()
+    assert _run()[0] == "said once\nFalse\n"
+
+
+def test_it_can_be_switched_off(store: Store) -> None:
+    store.change_config({"reflect.upkeep": "false"})
+    assert detached.run_upkeep_if_due(store) is False
+
+
+def test_a_young_store_is_left_alone(store: Store) -> None:
+    store.change_config({"reflect.born": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+    assert not detached.is_due(store, time.time())
+    assert detached.is_due(store, time.time() + 2 * 86400)
+
+
+def test_it_never_waits_for_the_lock(store: Store) -> None:
+    with store.locked(1.0):
+        assert _run()[0] == "said once\nTrue\n"
+        time.sleep(0.5)
+    assert upkeep.last_run(store) == 0.0
+
+
+def test_what_goes_wrong_is_in_the_log(store: Store) -> None:
+    journal = Path(store.private_path("journal"))
+    journal.rmdir()
+    journal.touch()
+    assert _run()[0] == "said once\nTrue\n"
+    log = Path(store.private_path("log"))
+    assert _wait_until(lambda: log.exists() and b"upkeep: " in log.read_bytes())

@@ -1,0 +1,110 @@
+"""`disable` switches capture off: for good, for a while, or for a project; hooks obey."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO, RunCli
+
+
+@pytest.fixture
+def store(run_cli: RunCli, store_home: Path) -> Path:
+    assert run_cli("init").code == 0
+    return store_home
+
+
+def _subjects(store: Path) -> list[str]:
+    done = subprocess.run(["git", "-C", str(store), "log", "--format=%s", "main"], capture_output=True, check=True)
+    return done.stdout.decode().splitlines()
+
+
+def _fails_in(folder: Path, entry: str) -> None:
+    """A tool call fails in a session of Claude Code in this folder."""
+    event = {
+        "hook_event_name": "PostToolUseFailure", "session_id": "s1", "tool_name": "Bash", "tool_use_id": entry,
+        "tool_input": {"command": "make widgets"}, "error": "no rule to make target", "cwd": str(folder),
+    }  # fmt: skip
+    command = [sys.executable, "-I", "-S", str(REPO / "hooks" / "hook.py")]
+    subprocess.run(command, input=json.dumps(event).encode(), cwd=folder, check=True)
+
+
+def _waiting(run_cli: RunCli) -> int:
+    return int(run_cli("status", "--json").json()["data"]["waiting"])
+
+
+def test_capture_goes_off_with_one_commit_and_stays_off(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
+    result = run_cli("disable")
+    assert (result.code, result.out) == (0, "capture is off\n")
+    assert "undo with: reflect-git enable\n" in result.err
+    assert _subjects(store)[0] == "policy: reflect.capture=false"
+    assert run_cli("disable").out == "capture is already off\n"
+    assert run_cli("disable", "--for", "1h").out == "capture is already off, for good\n"
+    assert len(_subjects(store)) == 2
+    _fails_in(tmp_path, "toolu_1")
+    assert _waiting(run_cli) == 0
+    run_cli("enable")
+    _fails_in(tmp_path, "toolu_2")
+    assert _waiting(run_cli) == 1
+
+
+def test_a_pause_is_a_setting_of_this_machine_and_ends_by_itself(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
+    data = run_cli("disable", "--for", "2h", "--json").json()["data"]
+    assert (data["capture"], data["commit"], data["changed"]) == ("paused", None, True)
+    assert run_cli("config", "pausedUntil").out.strip() == data["until"]
+    assert _subjects(store) == _subjects(store)[-1:]
+    _fails_in(tmp_path, "toolu_1")
+    assert _waiting(run_cli) == 0
+    run_cli("config", "pausedUntil", "2026-01-01T00:00:00Z")
+    _fails_in(tmp_path, "toolu_2")
+    assert _waiting(run_cli) == 1
+
+
+def test_a_project_is_ignored_from_its_top_to_its_subfolders(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
+    project, other = tmp_path / "a [draft]*", tmp_path / "a d"
+    for folder in (project / "src", other):
+        folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    result = run_cli("disable", "--project", cwd=project / "src")
+    assert result.out == f"capture is off in '{project}'\n"
+    assert run_cli("disable", "--project", str(project)).out == f"capture is already off in '{project}'\n"
+    for number, folder in enumerate((project, project / "src")):
+        _fails_in(folder, f"toolu_{number}")
+    assert _waiting(run_cli) == 0
+    _fails_in(other, "toolu_9")
+    assert _waiting(run_cli) == 1
+    assert run_cli("status", "--json", cwd=project / "src").json()["data"]["capture"] == "ignored"
+    assert run_cli("status", "--json", cwd=other).json()["data"]["capture"] == "on"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("--for", "soon"), ("--for", "0h"), ("--for", "9999w"), ("--for", "2h", "--project"), ("--project", "/none")],
+)
+def test_nonsense_is_refused(run_cli: RunCli, store: Path, args: tuple[str, ...]) -> None:
+    before = (store / ".git" / "config").read_bytes()
+    assert run_cli("disable", *args).code == 2
+    assert (store / ".git" / "config").read_bytes() == before
+
+
+def test_a_dry_run_changes_nothing_and_makes_no_store(run_cli: RunCli, store_home: Path) -> None:
+    assert run_cli("disable", "--dry-run").out == "capture would be off\n"
+    assert not store_home.exists()
+    run_cli("init")
+    before = (store_home / ".git" / "config").read_bytes()
+    for args in (
+        ("disable", "--dry-run"),
+        ("disable", "--project", "--dry-run"),
+        ("disable", "--for", "1h", "--dry-run"),
+    ):
+        assert "would be" in run_cli(*args).out
+    assert (store_home / ".git" / "config").read_bytes() == before
+
+
+def test_without_a_store_it_makes_one_to_remember(run_cli: RunCli, store_home: Path) -> None:
+    assert run_cli("disable").out == "capture is off\n"
+    assert run_cli("status", "--json").json()["data"]["capture"] == "off"

@@ -1,0 +1,27 @@
+"""`stats` counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.conftest import RunCli
+
+
+def test_stats_counts_by_status_type_and_category(run_cli: RunCli, store_home: Path) -> None:
+    run_cli("capture", "--type", "gotcha", "--content", "the cache lies", "--category", "gotcha")
+    run_cli("capture", "--type", "gotcha", "--content", "the port is taken")
+    run_cli("capture", "--type", "command", "--content", "make check")
+    assert run_cli("stats", "--json").json()["data"] == {
+        "total": 3,
+        "status": {"captured": 3},
+        "type": {"command": 1, "gotcha": 2},
+        "category": {"convention": 2, "gotcha": 1},
+        "learnings": 0,
+    }
+    lines = run_cli("stats").out.splitlines()
+    assert lines[0] == "3 signals, 0 learnings"
+    assert lines.index("       2  gotcha") < lines.index("       1  command")
+
+
+def test_stats_of_nothing_is_one_line(run_cli: RunCli, store_home: Path) -> None:
+    assert run_cli("stats").out == "0 signals, 0 learnings\n"

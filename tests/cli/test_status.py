@@ -1,0 +1,166 @@
+"""`status` says in two columns how things stand, in every state, and makes nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from reflect_git import workflow
+from reflect_git.cli.verbs.status import going_said
+from reflect_git.model.ids import utc
+from reflect_git.store import spool
+from reflect_git.store.append import append
+from reflect_git.store.repository import Store
+from tests.conftest import REPO, RunCli
+
+DAY = 86400
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    return workflow.open_store(os.environ)
+
+
+def _git(store: Store, *args: str) -> str:
+    done = subprocess.run(["git", "-C", store.root, *args], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _signal(store: Store, content: str, days_ago: float = 0.0, **fields: object) -> str:
+    from reflect_git.capture.draft import draft
+
+    then = utc(time.time() - days_ago * DAY)
+    record = {**draft({"content": content, "session_id": content}, store.machine, then), "stored": then, **fields}
+    append(store, record, 5.0)
+    return str(record["id"])
+
+
+def _rows(out: str) -> dict[str, str]:
+    return {line[:14].strip(): line[14:].strip() for line in out.splitlines()}
+
+
+def test_without_a_store_it_says_so_and_makes_none(run_cli: RunCli, store_home: Path) -> None:
+    result = run_cli("status")
+    assert (result.code, len(result.out.splitlines())) == (0, 1)
+    assert "reflect-git init" in result.err
+    assert run_cli("status", "--json").json()["data"]["exists"] is False
+    assert run_cli("status", "--format", "statusline").out == ""
+    assert not store_home.exists()
+
+
+def test_a_store_that_is_none_is_an_error(run_cli: RunCli, store_home: Path) -> None:
+    (store_home / ".git").mkdir(parents=True)
+    assert run_cli("status").code == 1
+    (store_home / ".git").rmdir()
+
+
+def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: Store) -> None:
+    result = run_cli("status")
+    assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "learnings"]
+    assert _rows(result.out) == {
+        "capture": "on", "store": store.root, "machine": store.machine, "waiting": "0", "last capture": "none yet",
+        "learnings": "0",
+    }  # fmt: skip
+    assert {line[13] for line in result.out.splitlines()} == {" "}
+    assert run_cli().out == result.out
+
+
+def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
+    _signal(store, "one", 2)
+    _signal(store, "two", 3, confidence=3)
+    rows = _rows(run_cli("status").out)
+    assert (rows["waiting"], rows["last capture"]) == ("2, 1 of them strong", "2 days ago")
+    assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
+
+
+def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:
+    store.change_config({"reflect.born": "2020-01-01T00:00:00Z"})
+    for content, days in (("a", 13.5), ("b", 13.6), ("c", 11.5), ("d", 1)):
+        _signal(store, content, days)
+    data = run_cli("status", "--json").json()["data"]
+    assert data["going"] == [{"days": 0, "count": 2}, {"days": 2, "count": 1}]
+    assert _rows(run_cli("status").out)["going soon"] == "2 go today, 1 in 2 days"
+    assert run_cli("status", "--format", "statusline").out == "✎ 4 · 2 go today, 1 in 2 days\n"
+
+
+@pytest.mark.parametrize(
+    ("going", "said"),
+    [
+        ([{"days": 3, "count": 5}], "5 go in 3 days"),
+        ([{"days": 1, "count": 1}], "1 goes tomorrow"),
+        ([{"days": 0, "count": 1}, {"days": 1, "count": 2}], "1 goes today, 2 tomorrow"),
+    ],
+)
+def test_going_is_said_as_people_say_it(going: list[dict[str, int]], said: str) -> None:
+    assert going_said(going) == said
+
+
+def test_capture_off_paused_and_ignored(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
+    assert _rows(run_cli("status", env={"REFLECT_GIT_OFF": "1"}).out)["capture"] == "off (REFLECT_GIT_OFF is set)"
+    run_cli("disable", "--for", "3h")
+    assert run_cli("config", "pausedUntil").out.strip() in _rows(run_cli("status").out)["capture"]
+    assert run_cli("status", "--json").json()["data"]["paused_until"]
+    run_cli("disable")
+    assert _rows(run_cli("status").out)["capture"].startswith("off (")
+    run_cli("enable")
+    (tmp_path / ".reflectignore").touch()
+    assert _rows(run_cli("status", cwd=tmp_path).out)["capture"].startswith("ignored (")
+    assert _rows(run_cli("status").out)["capture"] == "on"
+
+
+def test_learnings_in_force_are_counted(run_cli: RunCli, store: Store) -> None:
+    golden = REPO / "tests" / "golden"
+    learning = (golden / "LRN-20260212-4c8d2a1f.yaml").read_bytes()
+    (Path(store.root) / "learnings").mkdir(mode=0o700)
+    Path(store.path("learnings/LRN-20260212-4c8d2a1f.yaml")).write_bytes(learning)
+    _git(store, "add", "learnings")
+    _git(store, "-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "by hand")
+    assert _rows(run_cli("status").out)["learnings"] == "1"
+
+
+def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> None:
+    from reflect_git.capture.draft import draft
+
+    spool.acknowledge(store, draft({"content": "waits"}, store.machine, utc()))
+    with store.locked(1.0):
+        rows = _rows(run_cli("status").out)
+    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "1")
+    assert "pending" not in _rows(run_cli("status").out)
+
+
+@pytest.mark.dirty_store
+def test_head_elsewhere_and_changes_by_hand_are_said(run_cli: RunCli, store: Store) -> None:
+    _git(store, "checkout", "-q", "-b", "mine")
+    Path(store.path("README.md")).write_text("mine\n")
+    Path(store.path("my notes.txt")).write_text("mine\n")
+    rows = _rows(run_cli("status").out)
+    assert rows["HEAD"].startswith("on 'mine'; go back with: git -C ")
+    assert rows["changed"].startswith("'README.md', 'my notes.txt'; ")
+    _git(store, "checkout", "-q", "--detach")
+    data = run_cli("status", "--json").json()["data"]
+    assert (data["branch"], data["changes"]) == ("(detached)", ["README.md", "my notes.txt"])
+    assert _rows(run_cli("status").out)["HEAD"].startswith("detached; ")
+
+
+def test_files_that_cannot_be_read_are_counted(run_cli: RunCli, store: Store) -> None:
+    Path(store.private_path("pending", "SIG-20260211-7k3v9q2m.yaml")).write_text("no record\n")
+    rows = _rows(run_cli("status").out)
+    assert rows["files"] == "1 quarantined; see 'reflect-git doctor'"
+
+
+def test_a_remote_is_shown_without_its_password(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
+    assert "remote" not in _rows(run_cli("status").out)
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "far.git")], check=True)
+    _git(store, "remote", "add", "origin", str(tmp_path / "far.git"))
+    _git(store, "push", "-q", "-u", "origin", "main")
+    run_cli("disable")
+    data = run_cli("status", "--json").json()["data"]
+    assert (data["ahead"], data["behind"]) == (1, 0)
+    assert _rows(run_cli("status").out)["remote"].endswith(", 1 ahead, 0 behind")
+    _git(store, "remote", "set-url", "origin", "https://ada:hunter2@example.org/me/reflections.git")
+    shown = run_cli("status").out + run_cli("status", "--json").out
+    assert ("example.org/me/reflections" in shown, "hunter2" in shown) == (True, False)

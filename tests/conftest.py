@@ -1,0 +1,241 @@
+"""Seals: no test sees or touches the real home, the real git configuration or a running Claude Code session."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, Protocol, Union
+
+import pytest
+from hypothesis import settings
+
+REPO = Path(__file__).resolve().parent.parent
+REAL_HOME = os.path.realpath(os.path.expanduser("~"))
+REAL_GIT = shutil.which("git") or "git"
+
+# Deadlines measure the machine: a property that starts git misses them whenever the other core is busy.
+settings.register_profile("default", deadline=None)
+settings.register_profile("deep", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+# event -> (index of a path that is written, index of the directory descriptor it is relative to)
+WRITES: dict[str, tuple[tuple[int, Optional[int]], ...]] = {
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.link": ((1, 3),),
+    "os.mkdir": ((0, 2),),
+    "os.remove": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.rmdir": ((0, 1),),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.utime": ((0, 3),),
+    "shutil.chown": ((0, None),),
+    "shutil.copyfile": ((1, None),),
+    "shutil.copymode": ((1, None),),
+    "shutil.copystat": ((1, None),),
+    "shutil.copytree": ((1, None),),
+    "shutil.make_archive": ((0, None),),
+    "shutil.move": ((0, None), (1, None)),
+    "shutil.rmtree": ((0, None),),
+    "shutil.unpack_archive": ((1, None),),
+    "sqlite3.connect": ((0, None),),
+}
+# These act on a link, everything else on what it points to.
+ON_LINKS = frozenset({"os.link", "os.remove", "os.rename", "os.rmdir", "os.symlink", "shutil.move", "shutil.rmtree"})
+
+
+class SealError(RuntimeError):
+    """A test wrote into the real home. Not an OSError: code under test handles those."""
+
+
+def _ruled_paths() -> dict[str, bool]:
+    """Path -> may be written below it. The deepest rule decides, so a checkout below the home stays writable and a home
+    below the temporary folder does not become so."""
+    homes = {REAL_HOME, os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)}
+    closed = [os.path.join(home, name) for home in homes for name in ("", ".claude", ".config", ".gitconfig")]
+    closed += [
+        os.environ[name] for name in ("CLAUDE_CONFIG_DIR", "REFLECT_GIT_HOME", "XDG_CONFIG_HOME") if name in os.environ
+    ]
+    opened = ["/", str(REPO), tempfile.gettempdir(), sys.prefix, sys.base_prefix]
+    rules = {os.path.realpath(path): False for path in closed}
+    rules.update({os.path.realpath(path): True for path in opened})
+    return rules
+
+
+class Seal:
+    """An audit hook that refuses writes into the real home, and remembers them: a hook of ours swallows every error."""
+
+    def __init__(self) -> None:
+        self.rules = _ruled_paths()
+        self.breaches: list[str] = []
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, mode, flags = args
+            if flags & WRITE_FLAGS or (isinstance(mode, str) and set(mode) & set("wax+")):
+                self.check(event, path, None)
+        elif event in WRITES:
+            for index, descriptor in WRITES[event]:
+                self.check(event, args[index], None if descriptor is None else args[descriptor])
+
+    def check(self, event: str, path: Any, descriptor: Optional[int]) -> None:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            return
+        if not self.allows(place(path, descriptor, follow=event not in ON_LINKS)):
+            self.breaches.append(f"{event} {os.fsdecode(path)}")
+            raise SealError(f"'{os.fsdecode(path)}' is in the real home: {event} refused")
+
+    def allows(self, path: str) -> bool:
+        # Bytecode is the interpreter's affair, wherever it and its packages live.
+        if "__pycache__" in path.split(os.sep)[-2:]:
+            return True
+        while path not in self.rules:
+            path = os.path.dirname(path)
+        return self.rules[path]
+
+
+def place(path: Union[str, bytes, os.PathLike[Any]], descriptor: Optional[int], follow: bool) -> str:
+    """Where a path really is: through links above it, with `follow` through itself, and relative to a directory."""
+    name = os.fsdecode(path)
+    if descriptor is not None and descriptor >= 0:
+        name = os.path.join(f"/proc/self/fd/{descriptor}", name)
+    if follow:
+        return os.path.realpath(name)
+    parent, last = os.path.split(name.rstrip(os.sep))
+    return os.path.join(os.path.realpath(parent), last)
+
+
+# An audit hook cannot be taken off again, so one process gets one.
+SEAL: Seal = getattr(sys, "_reflect_git_seal", None) or Seal()
+if not hasattr(sys, "_reflect_git_seal"):
+    sys._reflect_git_seal = SEAL  # type: ignore[attr-defined]
+    sys.addaudithook(SEAL)
+
+
+@pytest.fixture
+def seal() -> Seal:
+    return SEAL
+
+
+FOREIGN_PREFIXES = ("GIT_", "CLAUDE", "REFLECT_GIT_", "XDG_", "SSH_")
+COLOURS = {"CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "NO_COLOR"}
+FOREIGN_NAMES = {"COLUMNS", "EMAIL", "LANG", "LANGUAGE", "LESS", "PAGER", "VISUAL"} | COLOURS
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The HOME of this test alone, with an environment that tells nothing about the machine."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".gitconfig").touch()
+    for name in list(os.environ):
+        if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
+            monkeypatch.delenv(name)
+    sealed = {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+        "EDITOR": "false",
+        "TERM": "dumb",
+    }
+    for name, value in sealed.items():
+        monkeypatch.setenv(name, value)
+    time.tzset()
+    SEAL.breaches.clear()
+    yield home
+    if SEAL.breaches:
+        pytest.fail("wrote into the real home:\n" + "\n".join(SEAL.breaches))
+
+
+def _ask_git(store: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    # Nothing of the test's environment: it may have put another git, or a GIT_DIR, into it.
+    env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+    command = [REAL_GIT, "--no-optional-locks", "-C", str(store), *args]
+    return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", check=False)
+
+
+def store_faults(store: Path) -> list[str]:
+    """What git itself has to say against a store; nothing if it is sound and clean."""
+    fsck = _ask_git(store, "fsck", "--strict", "--no-dangling", "--no-progress")
+    status = _ask_git(store, "status", "--porcelain")
+    faults = [f"git fsck ended with {fsck.returncode}:\n{fsck.stdout}{fsck.stderr}"] if fsck.returncode else []
+    if status.returncode or status.stdout:
+        faults.append(f"git status is not clean:\n{status.stdout}{status.stderr}")
+    return faults
+
+
+@pytest.fixture
+def store_home(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Where the store of this test will be. Whatever is there at the end has to be sound and clean."""
+    store = home / ".claude" / "reflections"
+    yield store
+    if (store / ".git").exists() and not request.node.get_closest_marker("dirty_store"):
+        faults = store_faults(store)
+        if faults:
+            pytest.fail(f"the store '{store}' was left in disorder\n" + "\n".join(faults))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the console program left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class RunCli(Protocol):
+    def __call__(
+        self,
+        *args: str,
+        stdin: str = "",
+        cwd: Optional[Path] = None,
+        env: Optional[Mapping[str, str]] = None,
+        timeout: float = 60,
+    ) -> Result: ...
+
+
+@pytest.fixture
+def run_cli(home: Path) -> RunCli:
+    """Runs the console program as a process of its own; `env` is added to the sealed environment."""
+
+    def run(
+        *args: str,
+        stdin: str = "",
+        cwd: Optional[Path] = None,
+        env: Optional[Mapping[str, str]] = None,
+        timeout: float = 60,
+    ) -> Result:
+        done = subprocess.run(
+            [sys.executable, "-m", "reflect_git.cli.app", *args],
+            input=stdin.encode("utf-8", "surrogateescape"),
+            cwd=cwd or home,
+            # A console script does not put the working directory on sys.path; `-m` must not either.
+            env={**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})},
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+            # Without a session of its own it would find the developer's terminal in /dev/tty.
+            start_new_session=True,
+        )
+        out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
+        return Result(done.returncode, out, err)
+
+    return run

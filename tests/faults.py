@@ -1,0 +1,134 @@
+"""One operation, ended or failed at its first side effect, its second, … until it comes through.
+
+An operation is a function of a module that imports no test library: `operation(store, env) -> None`. It runs in a fresh
+process that opens the store with the fault armed; what it prints is what it acknowledged. Before each run the store is
+the same again, at the same path: a store that moved would take another machine name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+KILL, FAIL = "kill", "fail"
+_ENOUGH = 400
+
+_RUN = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from importlib import import_module
+from reflect_git import workflow
+from reflect_git.errors import ReflectError
+module, _, name = sys.argv[2].partition(":")
+operation = getattr(import_module(module), name)
+try:
+    operation(workflow.open_store(os.environ), os.environ)
+except (ReflectError, OSError) as error:
+    sys.stderr.write(f"refused: {type(error).__name__}: {error}\\n")
+    sys.exit(1)
+"""
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One run: at which effect it was struck (none: it came through), how it ended, what it had printed before."""
+
+    mode: str
+    number: int
+    effect: Optional[str]
+    code: int
+    said: tuple[str, ...]
+    errors: str
+
+    def __str__(self) -> str:
+        return f"{self.mode}:{self.number} at '{self.effect}' (exit {self.code})"
+
+
+class Prepared:
+    """A store as it was when this was made; `restore` brings it back. None at all is a state, too."""
+
+    def __init__(self, root: Path, shelf: Path) -> None:
+        self.root = root
+        self._shelf = shelf / "prepared"
+        if root.exists():
+            shutil.copytree(root, self._shelf, symlinks=True)
+
+    def restore(self) -> None:
+        for leftover in self.root.parent.glob(".reflections-new-*"):
+            shutil.rmtree(leftover)
+        if self.root.exists():
+            shutil.rmtree(self.root)
+        if self._shelf.exists():
+            shutil.copytree(self._shelf, self.root, symlinks=True)
+
+
+def run(operation: str, root: Path, spec: str = "", trace: str = "") -> subprocess.CompletedProcess[str]:
+    """The operation in a process of its own, with a fault armed if there is a `spec`."""
+    env = {**os.environ, "REFLECT_GIT_HOME": str(root), "TMPDIR": str(root.parent)}
+    if spec:
+        env.update({"REFLECT_GIT_FAULT": spec, "REFLECT_GIT_FAULT_TRACE": trace})
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _RUN, str(REPO), operation],
+        env=env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def strikes(operation: str, prepared: Prepared, mode: str, first: int = 1, step: int = 1) -> Iterator[Strike]:
+    """The runs one after another, the store restored before each; the last one came through."""
+    trace = prepared.root.parent / "effects"
+    for number in range(first, _ENOUGH, step):
+        prepared.restore()
+        trace.unlink(missing_ok=True)
+        done = run(operation, prepared.root, f"{mode}:{number}", str(trace))
+        effects = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
+        effect = effects[number - 1] if len(effects) >= number else None
+        yield Strike(mode, number, effect, done.returncode, tuple(done.stdout.split()), done.stderr)
+        if effect is None:
+            return
+    raise AssertionError(f"'{operation}' does not come through after {_ENOUGH} effects")
+
+
+def strike_everywhere(
+    operation: str, prepared: Prepared, mode: str, check: Callable[[Strike], None], first: int = 1, step: int = 1
+) -> None:
+    """Run the check after every strike and tell all the places where it does not hold."""
+    broken, count = [], 0
+    for strike in strikes(operation, prepared, mode, first, step):
+        count += 1
+        try:
+            _require_sane_end(strike)
+            check(strike)
+        except Exception as error:
+            broken.append(f"{strike}: {type(error).__name__}: {error}\n{strike.errors}")
+    if broken:
+        pytest.fail(f"{len(broken)} of {count} strikes broke a promise\n\n" + "\n".join(broken), pytrace=False)
+    assert count > 1, f"'{operation}' passed no side effect at all"
+
+
+def _require_sane_end(strike: Strike) -> None:
+    if strike.effect is None:
+        assert strike.code == 0, f"unstruck and yet it ended with {strike.code}"
+    elif strike.mode == KILL:
+        assert strike.code == -9, "struck and yet alive"
+    else:
+        assert strike.code in (0, 1), "a failing call became a traceback"
+
+
+def git(root: Path, *arguments: str, env: Optional[Mapping[str, str]] = None, stdin: str = "", check: bool = True) -> str:
+    """git as the person runs it in the store."""
+    done = subprocess.run(
+        ["git", "-C", str(root), *arguments], env=dict(env or os.environ), input=stdin, capture_output=True, text=True,
+        errors="replace", check=False, timeout=60,
+    )  # fmt: skip
+    if check and done.returncode:
+        raise AssertionError(f"git {' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
+    return done.stdout

@@ -1,0 +1,69 @@
+"""A store on the table: what tests of `health`, `mending` and `salvage` ask of it and do to it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from reflect_git import workflow
+from reflect_git.capture.draft import draft
+from reflect_git.store import health, inbox, reading, spool
+from reflect_git.store.case import Case, Finding
+from reflect_git.store.repository import Store
+
+CHECKS = {check.name: check for check in health.CHECKS}
+
+
+def capture(store: Store, *contents: str) -> list[str]:
+    return [workflow.capture(store, {"content": text}, os.environ)[0]["id"] for text in contents]
+
+
+def git(store: Store, *arguments: str) -> str:
+    return store.git.run(*arguments).out.decode().strip()
+
+
+def look(store: Store, name: str, now: float = 0.0) -> list[Finding]:
+    return CHECKS[name].run(Case(store, now or time.time(), reading.read))
+
+
+def mend(store: Store, name: str, now: float = 0.0) -> str:
+    act = CHECKS[name].mend
+    assert act is not None
+    return act(Case(store, now or time.time(), reading.read))
+
+
+def levels(findings: list[Finding]) -> list[str]:
+    return [finding.level for finding in findings]
+
+
+def ids(store: Store) -> list[str]:
+    return sorted(signal["id"] for signal in reading.read(store).signals)
+
+
+def in_tip(store: Store) -> list[str]:
+    return sorted(Path(path).stem for path in store.git.tree(inbox.current(store), "signals") if "SIG-" in path)
+
+
+def leave_a_capture(store: Store) -> None:
+    record = draft({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z")
+    spool.acknowledge(store, record)
+    os.utime(store.private_path("pending", f"{record['id']}.yaml"), (time.time() - 600, time.time() - 600))
+
+
+def loose(store: Store, oid: str) -> Path:
+    path = Path(store.git_dir, "objects", oid[:2], oid[2:])
+    path.chmod(0o600)
+    return path
+
+
+def drop(store: Store, name: str) -> None:
+    loose(store, git(store, "rev-parse", name)).unlink()
+
+
+def empty_file(store: Store, name: str) -> None:
+    loose(store, git(store, "rev-parse", name)).write_bytes(b"")
+
+
+def overwrite(store: Store, name: str) -> None:
+    loose(store, git(store, "rev-parse", name)).write_bytes(b"not an object")

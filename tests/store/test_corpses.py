@@ -1,0 +1,288 @@
+"""Lock files: a dead one of ours is moved away, a living or foreign one is waited for and never broken."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.adapters import files
+from reflect_git.adapters.git import Child
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc
+from reflect_git.store import inbox, journal, mainline, memory, reading, upkeep
+from reflect_git.store.repository import Store
+from tests.faults import git
+from tests.store.operations import BY
+from tests.store.probe import capture, inbox_ids, main_paths, opened, require_promises, swept, user_commit
+
+NEW = {"machines/m.yaml": b'name: "m"\n'}
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    store = opened(store_home)
+    capture(store, "the first one")
+    return store
+
+
+def plant_lock(store: Store, name: str, age: float) -> Path:
+    path = Path(store.git_dir, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+def record(store: Store, new: dict[str, bytes] = NEW) -> str:
+    with store.locked(5):
+        return mainline.record(store, new, "sync: a machine\n")
+
+
+@pytest.mark.parametrize("age", [3.0, 1e6, -3600.0])
+def test_a_dead_lock_on_our_inbox_is_moved_and_the_capture_committed(
+    store: Store, store_home: Path, age: float
+) -> None:
+    """An hour in the future is as dead: the clock was set back since."""
+    lock = plant_lock(store, f"refs/heads/inbox/{store.machine}/0001.lock", age)
+    identity = capture(store, "the second one")["id"]
+    assert identity in inbox_ids(store_home)
+    assert not lock.exists() and os.listdir(store.private_path("corpses"))
+
+
+def test_a_young_lock_on_our_inbox_keeps_the_capture_pending(store: Store, store_home: Path) -> None:
+    lock = plant_lock(store, f"refs/heads/inbox/{store.machine}/0001.lock", 0)
+    with pytest.raises(ReflectError):
+        capture(store, "the second one")
+    assert lock.exists() and len(os.listdir(store.private_path("pending"))) == 1
+    require_promises(store_home)
+    assert len(inbox_ids(store_home)) == 2
+
+
+def test_a_dead_lock_where_no_inbox_is_yet(store: Store, store_home: Path) -> None:
+    """The first git of a machine with a new name was killed."""
+    with store.locked(5):
+        store.change_config({"reflect.machine": "renamed-abcd"})
+    plant_lock(store, "refs/heads/inbox/renamed-abcd/0001.lock", 3)
+    identity = capture(opened(store_home), "the second one")["id"]
+    require_promises(store_home, [identity])
+
+
+def test_a_dead_lock_on_the_config_of_a_store_that_moved(store: Store, store_home: Path, home: Path) -> None:
+    """A `git config` was killed while the store took its new name."""
+    moved = home / ".claude" / "moved"
+    os.rename(store_home, moved)
+    (moved / ".git/config.lock").touch()
+    os.utime(moved / ".git/config.lock", (time.time() - 60,) * 2)
+    first = capture(opened(moved), "the second one")["id"]
+    swept(moved)
+    again = opened(moved)
+    assert again.machine != store.machine
+    require_promises(moved, [first, capture(again, "the third one")["id"]])
+
+
+def test_a_foreign_index_lock_is_waited_for_and_named(
+    store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mainline, "_PATIENCE", 0.3)
+    lock = plant_lock(store, "index.lock", 120)
+    with pytest.raises(ReflectError) as caught:
+        record(store)
+    assert caught.value.code == "index-locked"
+    assert lock.exists(), "it may be a person's editor that is open"
+    assert not journal.is_standing(store) and "machines/m.yaml" not in main_paths(store_home)
+    assert not (store_home / "machines/m.yaml").exists(), "a decision that failed leaves nothing behind"
+    lock.unlink()
+
+
+def test_a_foreign_index_lock_that_goes_is_waited_for(store: Store, store_home: Path) -> None:
+    lock = plant_lock(store, "index.lock", 0)
+    if os.fork() == 0:
+        time.sleep(0.5)
+        lock.unlink()
+        os._exit(0)
+    record(store)
+    os.wait()
+    assert "machines/m.yaml" in main_paths(store_home)
+
+
+@pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock"])
+def test_a_foreign_lock_on_main_is_never_broken(store: Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mainline, "_PATIENCE", 0.3)
+    lock = plant_lock(store, name, 3600)
+    with pytest.raises(ReflectError):
+        record(store)
+    assert lock.exists()
+    lock.unlink()
+
+
+def test_captures_go_on_under_a_foreign_index_lock(store: Store, store_home: Path) -> None:
+    lock = plant_lock(store, "index.lock", 120)
+    assert capture(store, "the second one")["id"] in inbox_ids(store_home)
+    lock.unlink()
+
+
+def test_captures_are_committed_though_an_interrupted_decision_cannot_be_finished(
+    store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git commit -a` holds the index for as long as its editor is open."""
+    monkeypatch.setattr(mainline, "_PATIENCE", 0.2)
+    facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
+    journal.begin(store, "main", mainline.LOCKS, facts)
+    lock = plant_lock(store, "index.lock", 0)
+    identity = capture(store, "the second one")["id"]
+    swept(store_home)
+    assert identity in inbox_ids(store_home)
+    lock.unlink()
+    require_promises(store_home, [identity])
+    assert "machines/m.yaml" in main_paths(store_home)
+
+
+def test_our_own_index_lock_of_a_killed_process_is_removed(store: Store, store_home: Path) -> None:
+    facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
+    journal.begin(store, "main", mainline.LOCKS, facts)
+    Path(store.private_path("index")).write_bytes(b"")
+    os.link(store.private_path("index"), os.path.join(store.git_dir, "index.lock"))
+    require_promises(store_home)
+    assert "machines/m.yaml" in main_paths(store_home)
+
+
+def test_locks_of_a_killed_update_ref_with_a_standing_journal_are_buried(store: Store, store_home: Path) -> None:
+    facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
+    journal.begin(store, "main", mainline.LOCKS, facts)
+    for name in mainline.LOCKS:
+        plant_lock(store, name, 3)
+    require_promises(store_home)
+    assert "machines/m.yaml" in main_paths(store_home)
+
+
+def test_a_git_that_is_killed_alone_in_its_transaction_leaves_no_lock(
+    store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The out-of-memory killer takes git between `prepare` and `commit`; we live."""
+    children: list[Child] = []
+    start, link = store.git.start, files.link
+
+    def started(*arguments: str, **more: Any) -> Child:
+        children.append(start(*arguments, **more))
+        return children[-1]
+
+    def kill_then_link(old: str, new: str) -> None:
+        monkeypatch.undo()
+        os.kill(children[-1].pid, signal.SIGKILL)
+        link(old, new)
+
+    monkeypatch.setattr(store.git, "start", started)
+    monkeypatch.setattr(files, "link", kill_then_link)
+    try:
+        record(store)
+    except ReflectError:
+        pass
+    swept(store_home)
+    done = user_commit(store_home, "mine.md", "mine\n")
+    assert done.returncode == 0, done.stderr
+    record(opened(store_home))
+
+
+def test_a_call_that_fails_in_the_transaction_does_not_lock_the_next(
+    store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process, two tries: a full disk must not leave a git child with main locked."""
+
+    def full(old: str, new: str) -> None:
+        raise OSError(28, "no space left on device", new)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "link", full)
+        with pytest.raises(OSError, match="no space"):
+            record(store)
+    monkeypatch.setattr(mainline, "_PATIENCE", 1.0)
+    record(store)
+    assert "machines/m.yaml" in main_paths(store_home)
+
+
+def test_a_lock_that_upkeep_left_is_removed(store: Store, store_home: Path) -> None:
+    journal.begin(store, "upkeep", ("packed-refs.lock",), {})
+    plant_lock(store, "packed-refs.lock", 3)
+    with store.locked(1):
+        assert mainline.hold_index(store)
+    require_promises(store_home)
+    assert user_commit(store_home, "mine.md", "mine\n").returncode == 0
+
+
+def test_upkeep_leaves_the_store_alone_while_the_user_holds_the_index(store: Store, store_home: Path) -> None:
+    lock = plant_lock(store, "index.lock", 0)
+    git(store_home, "hash-object", "-w", "--stdin", stdin="an object of a commit that is being made")
+    with store.locked(1):
+        upkeep.free(store)
+    assert lock.exists()
+    assert git(store_home, "count-objects").split()[0] != "0"
+    lock.unlink()
+
+
+def test_an_unknown_or_broken_journal_stops_nothing(store: Store, store_home: Path) -> None:
+    for name, text in (("x-1", "{"), ("x-2", "[1]"), ("x-3", '{"kind": "from the future"}'), ("x-4", "null")):
+        Path(store.private_path("journal", f"{name}.json")).write_text(text)
+    identity = capture(store, "the second one")["id"]
+    again = swept(store_home)
+    assert identity in inbox_ids(store_home)
+    memory.update(again, reading.read(again), identity, {"status": "dismissed"}, BY, utc())
+
+
+def test_a_lock_that_a_stranger_made_a_folder_is_not_a_traceback(store: Store) -> None:
+    os.mkdir(os.path.join(store.git_dir, f"refs/heads/inbox/{store.machine}/0001.lock"))
+    try:
+        capture(store, "the second one")
+    except (ReflectError, OSError):
+        pass
+
+
+def test_burying_waits_no_longer_than_told(store: Store) -> None:
+    lock = plant_lock(store, f"refs/heads/inbox/{store.machine}/0001.lock", 0)
+    started = time.monotonic()
+    assert not inbox.bury(store, f"refs/heads/inbox/{store.machine}/0001.lock", time.monotonic() + 0.2)
+    assert time.monotonic() - started < 1.5
+    lock.unlink()
+    assert not inbox.bury(store, f"refs/heads/inbox/{store.machine}/0001.lock", time.monotonic() + 5)
+
+
+def break_ref(root: Path, machine: str) -> None:
+    (root / f".git/refs/heads/inbox/{machine}/0001").write_bytes(b"")
+
+
+def break_commit(root: Path, machine: str) -> None:
+    tip = git(root, "rev-parse", f"inbox/{machine}/0001").strip()
+    path = root / ".git/objects" / tip[:2] / tip[2:]
+    path.chmod(0o600)
+    path.write_bytes(b"")
+
+
+def break_tree(root: Path, machine: str) -> None:
+    tree = git(root, "rev-parse", f"inbox/{machine}/0001^{{tree}}").strip()
+    (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+
+
+def break_blob(root: Path, machine: str) -> None:
+    line = git(root, "ls-tree", "-r", f"inbox/{machine}/0001", "signals/2026/").splitlines()[-1]
+    blob = line.split()[2]
+    path = root / ".git/objects" / blob[:2] / blob[2:]
+    path.chmod(0o600)
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("breaking", [break_ref, break_commit, break_tree, break_blob])
+def test_a_power_cut_that_took_unsynced_objects_loses_no_capture(store: Store, store_home: Path, breaking: Any) -> None:
+    """git's files were not synced; the plain copies were, so everything acknowledged comes back from them."""
+    before = inbox_ids(store_home)
+    identity = capture(store, "the second one")["id"]
+    breaking(store_home, store.machine)
+    again = swept(store_home)
+    try:
+        before.add(capture(again, "the third one")["id"])
+    except (ReflectError, OSError):
+        pass
+    require_promises(store_home, before | {identity})

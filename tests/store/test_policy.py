@@ -1,0 +1,154 @@
+"""Switching a policy is a decision on main; what a person set behind its back is seen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git import workflow
+from reflect_git.adapters import faults, files, records
+from reflect_git.errors import ReflectError
+from reflect_git.store import journal, policy, reading, sweep
+from reflect_git.store.repository import Store
+
+ME: Any = {"road": "terminal", "name": "Ada", "email": "ada@localhost"}
+NOW = "2026-02-11T09:00:00Z"
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    return workflow.open_store(os.environ)
+
+
+def decisions(store: Store) -> list[Any]:
+    return reading.read(store).history.decisions
+
+
+def test_a_switch_is_one_commit_that_says_from_what_to_what(store: Store) -> None:
+    before = store.git.resolve("main")
+    commit = policy.switch(store, {"reflect.capture": "false"}, ME, NOW, reason="holidays")
+    assert store.git.resolve("main") == commit
+    assert store.git.resolve(f"{commit}^") == before
+    message = store.git.run("log", "-1", "--format=%B", "main").out.decode()
+    (made,) = decisions(store)
+    assert message.splitlines() == [
+        "policy: reflect.capture=false",
+        "",
+        f"Decision: {made['id']}",
+        "Approved-By: terminal",
+        f"Machine: {store.machine}",
+        "",
+    ]
+    assert (made["kind"], made["subject"], made["reason"], made["by"]) == ("policy", "reflect.capture", "holidays", ME)
+    assert made["meta"].pop("at") > 1_700_000_000_000_000_000
+    assert made["meta"] == {"from": {"reflect.capture": None}, "to": {"reflect.capture": "false"}}
+    assert store.setting("reflect.capture") == "false"
+    path = f"decisions/2026/02/{made['id']}.yaml"
+    assert records.parse(Path(store.path(path)).read_bytes())["by"] == ME
+
+
+def test_a_list_keeps_its_order_and_loses_what_is_taken_out(store: Store) -> None:
+    policy.switch(store, {"reflect.ignore": ["/a", "/b", "/c"]}, ME, NOW)
+    assert store.config["reflect.ignore"] == ["/a", "/b", "/c"]
+    policy.switch(store, {"reflect.ignore": ["/c"]}, ME, NOW)
+    assert Store(store.root).config["reflect.ignore"] == ["/c"]
+    policy.switch(store, {"reflect.ignore": None}, ME, NOW)
+    assert "reflect.ignore" not in Store(store.root).config
+    assert policy.undecided(store, decisions(store)) == []
+
+
+def test_a_setting_of_this_machine_is_no_decision(store: Store) -> None:
+    before = store.git.resolve("main")
+    policy.set_keys(store, {"reflect.pausedUntil": NOW})
+    assert (store.setting("reflect.pausedUntil"), store.git.resolve("main")) == (NOW, before)
+
+
+def test_decisions_of_one_second_are_read_in_the_order_they_were_made(store: Store) -> None:
+    for value in ("false", "true", "false", "true", None, "false"):
+        policy.switch(store, {"reflect.capture": value}, ME, NOW)
+        assert policy.decided(store, decisions(store)) == {"reflect.capture": value}
+
+
+def test_what_was_set_without_a_decision_is_seen(store: Store) -> None:
+    policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
+    store.change_config({"reflect.capture": "true", "reflect.approval": "unattended"})
+    assert policy.undecided(store, decisions(store)) == ["reflect.approval", "reflect.capture"]
+
+
+def test_a_decision_of_another_machine_does_not_count_here(store: Store) -> None:
+    policy.switch(store, {"reflect.approval": "unattended"}, ME, NOW)
+    (made,) = decisions(store)
+    made["machine"] = "elsewhere-1234"
+    assert policy.decided(store, [made]) == {}
+
+
+def test_a_config_that_somebody_holds_leaves_no_decision(store: Store) -> None:
+    lock = Path(store.git_dir, "config.lock")
+    lock.touch()
+    with pytest.raises(ReflectError) as error:
+        policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
+    assert error.value.code == "config-locked"
+    assert (decisions(store), lock.exists(), journal.is_standing(store)) == ([], True, False)
+
+
+def test_what_another_git_writes_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = files.link
+    seen: list[str] = []
+
+    def meddle(old: str, new: str) -> None:
+        if not seen:
+            store.git.set_config("user.name", "Ada")
+        seen.append(new)
+        real(old, new)
+
+    monkeypatch.setattr(files, "link", meddle)
+    policy.set_keys(store, {"reflect.ttl": "20"})
+    opened = Store(store.root)
+    assert (opened.setting("user.name"), opened.setting("reflect.ttl"), len(seen)) == ("Ada", "20", 2)
+
+
+@pytest.mark.parametrize("key", ["reflect.capture", "REFLECT.SYNC.REQUIRESIGNED"])
+def test_policies_are_known_whatever_their_case(key: str) -> None:
+    assert policy.is_policy(key)
+    assert not policy.is_policy("reflect.ttl")
+
+
+def _time(minutes: int) -> str:
+    return f"2026-02-11T{minutes // 60:02d}:{minutes % 60:02d}:00Z"
+
+
+def _killed_at(store: Store, number: int) -> bool:
+    child = os.fork()
+    if child == 0:
+        faults.arm(f"kill:{number}", store.root, os.path.dirname(store.root))
+        policy.switch(store, {"reflect.capture": "false", "reflect.ignore": ["/a", "/b"]}, ME, _time(2 * number))
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+
+
+def test_a_switch_that_is_killed_never_changes_what_history_does_not_know(store: Store) -> None:
+    number = 1
+    while _killed_at(store, number):
+        sweep.sweep(store)
+        opened = Store(store.root)
+        said = policy.decided(opened, decisions(opened))
+        for key in ("reflect.capture", "reflect.ignore"):
+            value = policy.in_force(opened, key)
+            assert value == said.get(key), number
+        assert (journal.is_standing(opened), os.path.exists(Path(store.git_dir, "config.lock"))) == (False, False)
+        policy.switch(opened, {"reflect.capture": None, "reflect.ignore": None}, ME, _time(2 * number + 1))
+        store.reload()
+        number += 1
+    assert number > 10
+    assert Store(store.root).config["reflect.ignore"] == ["/a", "/b"]
+
+
+def test_an_interrupted_switch_can_be_finished(store: Store) -> None:
+    facts = {"changes": {"reflect.capture": "false"}}
+    standing = journal.begin(store, "config", ("config.lock",), facts)
+    with store.locked(1.0):
+        policy.finish(store, standing, facts)
+    assert (Store(store.root).setting("reflect.capture"), journal.is_standing(store)) == ("false", False)

@@ -1,0 +1,324 @@
+"""The store is the user's own repository: their git works in it as in any other, and nothing of ours is lost by it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from reflect_git.store import mainline, memory, reading
+from reflect_git.store.repository import Store
+from tests.faults import REPO, git
+from tests.store.operations import BY
+from tests.store.probe import capture, copies, inbox_ids, main_paths, opened, require_promises, user_commit
+
+NEW = {"machines/m.yaml": b'name: "m"\n'}
+
+# Until its stdin closes; prints what was acknowledged or recorded.
+CAPTURES = """
+import os, sys, time, select
+sys.path.insert(0, sys.argv[1])
+from reflect_git import workflow
+from tests.store import operations as o
+o.tell_acknowledged()
+store = workflow.open_store(os.environ)
+while not select.select([0], [], [], float(sys.argv[2]))[0]:
+    workflow.capture(store, o.facts("while the user commits"), os.environ)
+"""
+RECORDS = """
+import os, sys, time, select
+sys.path.insert(0, sys.argv[1])
+from reflect_git import workflow
+from reflect_git.store import mainline
+from tests.store import operations as o
+store, number = workflow.open_store(os.environ), 0
+while not select.select([0], [], [], float(sys.argv[2]))[0]:
+    path = f"machines/m{number}.yaml"
+    with store.locked(20):
+        mainline.record(store, {path: f'name: "m{number}"\\n'.encode()}, f"sync: {number}\\n")
+    o.say(path)
+    number += 1
+"""
+
+
+@pytest.fixture
+def store(store_home: Path, home: Path) -> Store:
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.com\n")
+    return opened(store_home)
+
+
+@contextmanager
+def at_work(root: Path, script: str, count: int, pause: float) -> Iterator[list[str]]:
+    """Processes that write to the store meanwhile; the list has what they said once they ended."""
+    env = {**os.environ, "REFLECT_GIT_HOME": str(root)}
+    command = [sys.executable, "-I", "-S", "-c", script, str(REPO), str(pause)]
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True) for _ in range(count)]
+    said: list[str] = []
+    try:
+        yield said
+    finally:
+        for process in running:
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in running:
+            assert process.stdout is not None
+            said.extend(process.stdout.read().split())
+            process.stdout.close()
+            assert process.wait(60) == 0
+
+
+def commit_forty(root: Path, count: int = 40, pause: float = 0.0) -> list[str]:
+    """Commits of a user's file, one after another; the complaints of those that failed."""
+    complaints = []
+    for number in range(count):
+        time.sleep(pause)
+        try:
+            done = user_commit(root, "notes.md", f"line {number}\n")
+        except AssertionError as error:
+            complaints.append(str(error))
+            continue
+        if done.returncode:
+            complaints.append(done.stderr)
+    return complaints
+
+
+def test_forty_commits_while_eight_processes_capture(store: Store, store_home: Path) -> None:
+    with at_work(store_home, CAPTURES, 8, 0.05) as acknowledged:
+        complaints = commit_forty(store_home)
+    assert complaints == []
+    assert len(acknowledged) > 20
+    assert git(store_home, "log", "--format=%an", "main").split().count("Ada") == 40
+    require_promises(store_home, acknowledged)
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+def test_commits_while_decisions_are_recorded(store: Store, store_home: Path, count: int) -> None:
+    """git does not wait for an index that is locked for a moment: on a busy machine a commit in a hundred meets ours and
+    has to be given again. Nothing is lost by that, on either side.
+    """
+    with at_work(store_home, RECORDS, 1, 0.2) as recorded:
+        complaints = commit_forty(store_home, count, pause=0.03)
+    assert len(complaints) <= count // 20, complaints
+    assert len(recorded) > 1
+    _require_ours_on_main(store_home, recorded)
+
+
+def _require_ours_on_main(root: Path, recorded: list[str]) -> None:
+    assert set(recorded) <= main_paths(root)
+    authors = git(root, "log", "--diff-filter=D", "--format=%an", "main", "--", "machines")
+    assert authors == "", "a commit of the user's deleted a record"
+    for commit in git(root, "log", "--author=Ada", "--format=%H", "main").split():
+        assert git(root, "show", "--name-only", "--format=", commit).split() == ["notes.md"]
+
+
+def record(store: Store, new: dict[str, bytes] = NEW) -> str:
+    with store.locked(5):
+        return mainline.record(store, new, "sync: a machine\n")
+
+
+def test_looking_at_the_inbox_and_back_brings_the_copies_back(store: Store, store_home: Path) -> None:
+    identity = capture(store, "use tabs")["id"]
+    git(store_home, "checkout", "-q", f"inbox/{store.machine}/0001")
+    second = capture(store, "use spaces")["id"]
+    git(store_home, "checkout", "-q", "-f", "main")
+    require_promises(store_home, [identity, second])
+    assert copies(store_home) == {identity, second}
+
+
+@pytest.mark.parametrize("flags", ["-fdx", "-fdX", "-ffdx"])
+def test_git_clean_loses_nothing(store: Store, store_home: Path, flags: str) -> None:
+    identity = capture(store, "use tabs")["id"]
+    git(store_home, "clean", "-q", flags)
+    require_promises(store_home, [identity])
+    assert copies(store_home) == {identity}
+
+
+@pytest.mark.parametrize("flag", ["-u", "-a"])
+def test_git_stash_loses_nothing(store: Store, store_home: Path, flag: str) -> None:
+    identity = capture(store, "use tabs")["id"]
+    (store_home / "mine.md").write_text("mine\n")
+    git(store_home, "stash", flag, "-q")
+    second = capture(store, "use spaces")["id"]
+    record(store)
+    require_promises(store_home, [identity, second])
+    assert copies(store_home) == {identity, second}
+    git(store_home, "stash", "pop", "-q", check=flag == "-u")
+    assert (store_home / "mine.md").read_text() == "mine\n"
+    os.unlink(store_home / "mine.md")
+
+
+def test_rm_of_all_copies_loses_nothing(store: Store, store_home: Path) -> None:
+    import shutil
+
+    identity = capture(store, "use tabs")["id"]
+    shutil.rmtree(store_home / "signals")
+    require_promises(store_home, [identity])
+    assert copies(store_home) == {identity}
+
+
+def test_a_detached_head_keeps_its_place(store: Store, store_home: Path) -> None:
+    user_commit(store_home, "mine.md", "one\n")
+    git(store_home, "checkout", "-q", "--detach")
+    head = git(store_home, "rev-parse", "HEAD")
+    record(store)
+    assert git(store_home, "rev-parse", "HEAD") == head
+    assert "machines/m.yaml" in main_paths(store_home)
+    assert not (store_home / "machines").exists() and git(store_home, "status", "--porcelain") == ""
+    git(store_home, "checkout", "-q", "main")
+    assert (store_home / "machines/m.yaml").read_bytes() == NEW["machines/m.yaml"]
+
+
+def test_on_another_branch_only_the_ref_moves(store: Store, store_home: Path) -> None:
+    git(store_home, "checkout", "-q", "-b", "mine")
+    (store_home / "staged.md").write_text("staged\n")
+    git(store_home, "add", "staged.md")
+    record(store)
+    assert git(store_home, "status", "--porcelain") == "A  staged.md\n"
+    assert not (store_home / "machines").exists() and "machines/m.yaml" in main_paths(store_home)
+    git(store_home, "rm", "-qf", "staged.md")
+    git(store_home, "checkout", "-q", "main")
+
+
+def test_decisions_are_read_wherever_head_is(store: Store, store_home: Path) -> None:
+    identity = capture(store, "use tabs")["id"]
+    git(store_home, "checkout", "-q", "--detach")
+    memory.update(store, reading.read(store), identity, {"status": "dismissed"}, BY, "2026-02-11T09:30:00Z")
+    assert reading.read(store).by_id[identity]["status"] == "dismissed"
+    git(store_home, "checkout", "-q", "main")
+
+
+def test_what_the_user_staged_stays_staged_and_nothing_else_is(store: Store, store_home: Path) -> None:
+    user_commit(store_home, "kept.md", "kept\n")
+    user_commit(store_home, "edited.md", "old\n")
+    (store_home / "staged.md").write_text("staged\n")
+    (store_home / "untracked.md").write_text("untracked\n")
+    (store_home / "edited.md").write_text("new\n")
+    git(store_home, "add", "staged.md")
+    git(store_home, "rm", "-q", "--cached", "kept.md")
+    git(store_home, "add", "-N", "untracked.md")
+    before = git(store_home, "status", "--porcelain")
+    record(store)
+    assert git(store_home, "status", "--porcelain") == before
+    assert (store_home / "machines/m.yaml").exists()
+    git(store_home, "reset", "-q", "--hard")
+    for name in ("untracked.md", "kept.md"):
+        if (store_home / name).exists() and name not in main_paths(store_home):
+            os.unlink(store_home / name)
+
+
+@pytest.mark.dirty_store
+def test_a_tracked_file_that_the_user_edited_by_hand_stays_as_it_is(store: Store, store_home: Path) -> None:
+    record(store)
+    path = store_home / "machines/m.yaml"
+    path.write_text("mine now\n")
+    record(store, {"machines/m.yaml": b'name: "newer"\n'})
+    assert path.read_text() == "mine now\n"
+    assert git(store_home, "show", "main:machines/m.yaml") == 'name: "newer"\n'
+    assert git(store_home, "status", "--porcelain") == " M machines/m.yaml\n"
+
+
+@pytest.mark.dirty_store
+def test_an_untracked_file_in_our_place_is_not_overwritten(store: Store, store_home: Path) -> None:
+    (store_home / "machines").mkdir()
+    (store_home / "machines/m.yaml").write_text("mine\n")
+    record(store)
+    assert (store_home / "machines/m.yaml").read_text() == "mine\n"
+
+
+def test_a_merge_under_way_is_not_disturbed(store: Store, store_home: Path) -> None:
+    """Unmerged entries in the user's index: ours go in beside them or the decision waits, but theirs stay."""
+    user_commit(store_home, "both.md", "base\n")
+    git(store_home, "checkout", "-q", "-b", "side")
+    user_commit(store_home, "both.md", "side\n")
+    git(store_home, "checkout", "-q", "main")
+    user_commit(store_home, "both.md", "main\n")
+    git(store_home, "merge", "-q", "side", check=False)
+    assert "UU both.md" in git(store_home, "status", "--porcelain")
+    record(store)
+    assert "UU both.md" in git(store_home, "status", "--porcelain")
+    assert "machines/m.yaml" in main_paths(store_home)
+    (store_home / "both.md").write_text("both\n")
+    git(store_home, "add", "both.md")
+    git(store_home, "commit", "-qm", "merged")
+    assert {"machines/m.yaml", "both.md"} <= main_paths(store_home)
+
+
+@pytest.mark.parametrize("setting", [
+    "core.splitIndex=true", "index.version=4", "core.untrackedCache=true", "feature.manyFiles=true", "index.sparse=true",
+])  # fmt: skip
+def test_any_kind_of_index_that_the_users_git_writes(store: Store, store_home: Path, home: Path, setting: str) -> None:
+    with open(home / ".gitconfig", "a") as file:
+        section, _, rest = setting.partition(".")
+        file.write(f"[{section}]\n\t{rest.replace('=', ' = ')}\n")
+    user_commit(store_home, "mine.md", "one\n")
+    record(store)
+    done = user_commit(store_home, "mine.md", "two\n")
+    assert done.returncode == 0, done.stderr
+    record(store, {"machines/n.yaml": b'name: "n"\n'})
+    assert {"machines/m.yaml", "machines/n.yaml", "mine.md"} <= main_paths(store_home)
+    assert git(store_home, "status", "--porcelain") == ""
+
+
+def test_an_index_that_is_not_there_is_made(store: Store, store_home: Path) -> None:
+    os.unlink(store_home / ".git/index")
+    record(store)
+    assert git(store_home, "status", "--porcelain") == ""
+
+
+def test_packed_refs_and_packed_objects_are_fine(store: Store, store_home: Path) -> None:
+    identity = capture(store, "use tabs")["id"]
+    git(store_home, "pack-refs", "--all", "--prune")
+    git(store_home, "gc", "-q", "--prune=now")
+    second = capture(store, "use spaces")["id"]
+    record(store)
+    require_promises(store_home, [identity, second])
+
+
+def test_reset_hard_to_an_older_main_is_the_users_right(store: Store, store_home: Path) -> None:
+    before = git(store_home, "rev-parse", "main").strip()
+    record(store)
+    git(store_home, "reset", "-q", "--hard", before)
+    assert "machines/m.yaml" not in main_paths(store_home)
+    record(store, {"machines/n.yaml": b'name: "n"\n'})
+    assert git(store_home, "status", "--porcelain") == ""
+
+
+def test_the_store_can_be_cloned_and_the_clone_is_not_a_store(store: Store, store_home: Path, home: Path) -> None:
+    from reflect_git.errors import ReflectError
+
+    git(store_home, "clone", "-q", str(store_home), str(home / "clone"))
+    with pytest.raises(ReflectError) as caught:
+        opened(home / "clone")
+    assert caught.value.code == "no-store"
+
+
+def test_a_copied_store_takes_a_new_name_and_keeps_what_it_has(store: Store, store_home: Path, home: Path) -> None:
+    import shutil
+
+    identity = capture(store, "use tabs")["id"]
+    shutil.copytree(store_home, home / "copy")
+    copy = opened(home / "copy")
+    second = capture(copy, "use spaces")["id"]
+    assert copy.machine != store.machine
+    assert opened(home / "copy").machine == copy.machine, "once, not at every start"
+    assert {signal["id"] for signal in reading.read(copy).signals} == {identity, second}
+    third = capture(store, "use both")["id"]
+    require_promises(store_home, [identity, third])
+    require_promises(home / "copy", [identity, second])
+
+
+def test_pushing_by_accident_leaves_backups_and_inboxes_at_home(store: Store, store_home: Path, home: Path) -> None:
+    capture(store, "use tabs")
+    git(home, "init", "-q", "--bare", "remote.git")
+    git(store_home, "remote", "add", "origin", str(home / "remote.git"))
+    git(store_home, "push", "-q", "--all", "origin", check=False)
+    assert git(home / "remote.git", "for-each-ref") == ""
+    git(store_home, "push", "-q", "origin", "main")
+    assert git(home / "remote.git", "for-each-ref", "--format=%(refname)") == "refs/heads/main\n"

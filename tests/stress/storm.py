@@ -1,0 +1,108 @@
+"""Many processes capturing while somebody kills them: the hook alone, its git alone, or both."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults import REPO
+
+HOOK, GIT, BOTH = "hook", "git", "both"
+MODES = (HOOK, GIT, BOTH)
+
+# As hook.py does it: what cannot be done now is left to the next one, and the end is 0.
+_WORKER = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from reflect_git import workflow
+from reflect_git.errors import ReflectError
+from tests.store import operations as o
+o.tell_acknowledged()
+for number in range(int(sys.argv[2])):
+    try:
+        workflow.capture(workflow.open_store(os.environ), o.facts(f"capture {os.getpid()} {number}"), os.environ)
+    except (ReflectError, OSError):
+        pass
+"""
+
+
+@dataclass
+class Slot:
+    """One of the processes that capture; a killed one is followed by another until the work is done."""
+
+    process: subprocess.Popen[bytes]
+    killed: bool = False
+    ended: bool = False
+
+
+@dataclass
+class Storm:
+    root: Path
+    captures: int
+    mode: str
+    seed: int
+    folder: Path
+    codes: list[int] = field(default_factory=list)
+    kills: int = 0
+
+    def rage(self, processes: int) -> set[str]:
+        """Run it all; returns the ids that were acknowledged."""
+        chance = random.Random(self.seed)
+        slots = [self._start(number) for number in range(processes)]
+        while running := self._running(slots):
+            time.sleep(0.05)
+            if len(running) > processes // 4:
+                self._kill(chance.choice(running))
+        logs = "".join(path.read_text() for path in self.folder.glob("said-*"))
+        return set(logs.split())
+
+    def _start(self, number: int) -> Slot:
+        log = self.folder / f"said-{number}"
+        left = self.captures - (len(log.read_text().split()) if log.exists() else 0)
+        env = {**os.environ, "REFLECT_GIT_HOME": str(self.root)}
+        command = [sys.executable, "-I", "-S", "-c", _WORKER, str(REPO), str(left)]
+        with open(log, "ab") as out:
+            return Slot(subprocess.Popen(command, env=env, stdout=out))
+
+    def _running(self, slots: list[Slot]) -> list[Slot]:
+        for number, slot in enumerate(slots):
+            code = slot.process.poll()
+            if code is None or slot.ended:
+                continue
+            if slot.killed and code == -signal.SIGKILL:
+                slots[number] = self._start(number)
+            else:
+                slot.ended = True
+                self.codes.append(code)
+        return [slot for slot in slots if not slot.ended]
+
+    def _kill(self, slot: Slot) -> None:
+        pid = slot.process.pid
+        self.kills += 1
+        if self.mode in (GIT, BOTH):
+            for child in children_of(pid):
+                _end(child)
+        if self.mode in (HOOK, BOTH):
+            slot.killed = True
+            _end(pid)
+            slot.process.wait()
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

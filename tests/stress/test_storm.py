@@ -1,0 +1,145 @@
+"""Nothing acknowledged is lost: many hooks at once, one of them killed every 50 ms."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reflect_git.adapters.files import Lock
+from tests.faults import REPO, git
+from tests.store.probe import inbox_ids, opened, require_promises
+from tests.stress.storm import MODES, Storm, children_of
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_small_storm(store_home: Path, tmp_path: Path, mode: str) -> None:
+    opened(store_home)
+    storm = Storm(store_home, 10, mode, 1, tmp_path)
+    acknowledged = storm.rage(8)
+    assert len(acknowledged) >= 0.9 * 8 * 10, "a capture whose git is killed under it may fail, but few do"
+    assert set(storm.codes) == {0}
+    require_promises(store_home, acknowledged)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("mode", MODES)
+def test_a_storm(store_home: Path, tmp_path: Path, mode: str, seed: int) -> None:
+    storm = Storm(store_home, 50, mode, seed, tmp_path)
+    acknowledged = storm.rage(32)
+    assert len(acknowledged) >= 0.95 * 32 * 50
+    assert set(storm.codes) == {0}
+    assert storm.kills > 20
+    require_promises(store_home, acknowledged)
+
+
+def event(number: int) -> bytes:
+    return json.dumps({
+        "hook_event_name": "PostToolUseFailure", "session_id": "s", "tool_name": "Bash", "tool_use_id": f"toolu_{number}",
+        "tool_input": {"command": f"make {number}"}, "error": "Exit code 2",
+    }).encode()  # fmt: skip
+
+
+def start_hook(number: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", str(REPO / "hooks/hook.py")]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+    assert process.stdin is not None
+    process.stdin.write(event(number))
+    return process
+
+
+def test_thirty_two_first_hooks_make_one_store(home: Path, store_home: Path) -> None:
+    running = [start_hook(number) for number in range(32)]
+    for process in running:
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out, err) == (0, b"", b"")
+    require_promises(store_home)
+    log = store_home / ".git/reflect/log"
+    assert len(inbox_ids(store_home)) == 32, log.read_text() if log.exists() else ""
+    assert git(store_home, "for-each-ref", "--format=%(refname)", "refs/heads/inbox").count("\n") == 1
+    assert [path.name for path in store_home.parent.iterdir()] == ["reflections"], "no draft is left"
+
+
+COUNT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from reflect_git.adapters.files import Lock
+for _ in range(25):
+    lock = Lock(sys.argv[2])
+    assert lock.acquire(30)
+    with open(sys.argv[3]) as file:
+        number = int(file.read())
+    with open(sys.argv[3], "w") as file:
+        file.write(str(number + 1))
+    lock.release()
+"""
+
+
+def test_one_holder_of_the_lock_at_a_time(tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    command = [sys.executable, "-I", "-S", "-c", COUNT, str(REPO), str(tmp_path / "lock"), str(counter)]
+    for process in [subprocess.Popen(command) for _ in range(4)]:
+        assert process.wait(60) == 0
+    assert counter.read_text() == "100"
+
+
+SLOW = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from reflect_git import workflow
+from tests.store import operations as o
+o.tell_acknowledged()
+store = workflow.open_store(os.environ)
+store.git.program = sys.argv[2]
+workflow.capture(store, o.facts("slowly"), os.environ)
+"""
+
+
+def test_the_lock_lives_as_long_as_the_git_of_a_killed_hook(home: Path, store_home: Path) -> None:
+    store = opened(store_home)
+    slow = home / "slow"
+    slow.write_text(f'#!/bin/sh\nsleep 1\nexec "{shutil.which("git")}" "$@"\n')
+    slow.chmod(0o755)
+    env = {**os.environ, "REFLECT_GIT_HOME": str(store_home)}
+    command = [sys.executable, "-I", "-S", "-c", SLOW, str(REPO), str(slow)]
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    acknowledged = process.stdout.readline().strip()
+    deadline = time.monotonic() + 10
+    while not children_of(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert not Lock(store.lock.path).try_acquire(), "a second hook has the lock while the first one's git still runs"
+    lock = Lock(store.lock.path)
+    assert lock.acquire(10), "and it is free when that git is dead"
+    lock.release()
+    require_promises(store_home, [acknowledged])
+
+
+def test_a_holder_that_is_killed_frees_the_lock_at_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    script = (
+        "import sys, time; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.adapters.files import Lock\n"
+        "lock = Lock(sys.argv[2]); assert lock.try_acquire(); print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", script, str(REPO), path]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    assert not Lock(path).try_acquire()
+    assert Path(path).read_text().split()[0] == str(process.pid), "it says who has it"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert Lock(path).acquire(1)

@@ -1,0 +1,145 @@
+"""The bench measures what it says it measures; with stores of five signals, since here nobody reads the figures."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import capture, concurrency, generate, reading, run
+from bench.setting import Setting
+from bench.table import Row, Table, as_markdown, as_text, timed
+from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
+from reflect_git.adapters import records
+from reflect_git.store.repository import Store
+
+
+@pytest.fixture
+def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
+    """Stores are generated in the folder of this test, not in the shared temp folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for module in (capture, reading):
+        monkeypatch.setattr(module, "ROUNDS", 3)
+    work = tmp_path / "work"
+    work.mkdir()
+    yield Setting(work, generate.make_project(work / "shop"), quick=True)
+
+
+def python(program: str) -> Command:
+    return Command((sys.executable, "-I", "-S", "-c", program), {})
+
+
+def test_subjects_take_turns_and_rare_ones_sit_out() -> None:
+    order: list[str] = []
+
+    def subject(name: str, every: int) -> Subject:
+        def prepare(_: int) -> list[Command]:
+            order.append(name)
+            return [python("pass")]
+
+        return Subject(name, prepare, every)
+
+    a, b = subject("a", 1), subject("b", 2)
+    found = measure([a, b], rounds=3, warm_up=1)
+    assert order == ["a", "a", "b", "a", "a", "b"]
+    assert [len(found[name].seconds) for name in "ab"] == [3, 2]
+    assert [turns(one, rounds=3, warm_up=1) for one in (a, b)] == [order.count("a"), order.count("b")]
+
+
+def test_a_process_gets_its_input_and_its_time_is_its_own() -> None:
+    wait = "import sys, time; sys.exit(sys.stdin.read() != 'moment'); "
+    nap = "import time; time.sleep(0.2)"
+    found = measure([fixed("nap", python(nap)), fixed("reads", Command((*python(wait).argv,), {}, b"moment"))], 1, 0)
+    assert found["nap"].least >= 0.2
+    assert found["reads"].seconds
+
+
+def test_what_fails_is_not_measured() -> None:
+    with pytest.raises(BenchError, match="ended with 3: no such luck"):
+        measure([fixed("bad", python("import os; os.write(2, b'no such luck'); os._exit(3)"))], 1)
+
+
+def test_a_generated_store_is_sound_and_its_copy_keeps_its_name(setting: Setting) -> None:
+    store = generate.copy_store(5, setting.home("copy"), plain_copies=True)
+    first = Store(str(generate.cached_store(5)), {})
+    assert generate.committed(store) == 5
+    assert store.machine == first.machine
+    assert store.git.fsck().code == 0
+    copies = sorted(Path(store.root, "signals").rglob("SIG-*.yaml"))
+    kinds = {records.parse(copy.read_bytes())["type"] for copy in copies}
+    assert len(copies) == 5
+    assert kinds <= {"failure", "correction"}
+
+
+def test_capture_is_measured_with_everything_beside_it(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "SIZES", (5,))
+    (table,) = capture.tables(setting)
+    rows = {row.name: row for row in table.rows}
+    assert {capture.FLOOR, capture.BARE, capture.TYPICAL, "failure hook at 5"} <= set(rows)
+    assert {"git add && git commit at 5", "GitPython index.add + commit at 5"} <= set(rows)
+    assert rows["failure hook at 5"].ceiling == capture.CEILING
+    assert rows[capture.FLOOR].ratio == 1.0
+
+
+def test_a_hook_that_stores_nothing_is_not_measured(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = setting.work / "idle.py"
+    idle.write_text("", encoding="utf-8")
+    monkeypatch.setattr(capture, "SIZES", (5,))
+    monkeypatch.setattr(capture, "HOOK", idle)
+    monkeypatch.setattr(capture, "APPEND", setting.work / "missing.py")
+    monkeypatch.setattr(capture, "_git_and_gitpython", lambda *_: [])
+    with pytest.raises(BenchError, match="hook at 5: 5 committed, 10 expected"):
+        capture.tables(setting)
+
+
+def test_hooks_at_once_lose_nothing(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "LANES", 4)
+    monkeypatch.setattr(concurrency, "SIZE", 5)
+    (table,) = concurrency.tables(setting)
+    assert table.rows[-1] == Row("captures lost", ratio=0, ceiling=0)
+    assert "8 captures" in table.notes[0]
+
+
+@pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")
+def test_reading_is_measured_cold_and_warm(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "SIZES", (5,))
+    monkeypatch.setattr(reading, "VERBS", ("stats",))
+    (table,) = reading.tables(setting)
+    assert [row.name for row in table.rows] == [reading.FLOOR, "stats --json at 5, warm", "stats --json at 5, cold"]
+
+
+def test_a_ratio_is_that_of_the_medians() -> None:
+    base, slow = Times("base", [0.010, 0.020, 0.090]), Times("slow", [0.030, 0.050, 0.070])
+    row = timed(slow, base, ceiling=2.0)
+    assert row.ratio == pytest.approx(2.5)
+    assert row.is_over
+    assert not timed(slow, base, ceiling=2.5).is_over
+    assert not timed(slow, base).is_over
+    assert slow.percentile(50) == 0.050
+    assert slow.percentile(95) == 0.070
+
+
+def test_a_broken_ceiling_is_named_and_ends_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = Table("Title", [Row("one | two", (0.001, 0.002), 2.5, "base", 2.0), Row("three", (0.001, 0.002))])
+    monkeypatch.setattr(run, "SUBJECTS", {"one": lambda _: [table]})
+    monkeypatch.setattr(run, "REPO", tmp_path)
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.chdir(os.getcwd())
+    assert run.main(["--write"]) == 1
+    assert capsys.readouterr().out.rstrip() == as_text(table)
+    assert "  one | two     1.0        2.0   2.50  base        2  OVER" in as_text(table).splitlines()
+    assert as_markdown(table) in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert "| one \\| two | 1.0 | 2.0 | 2.50 | base | 2 | OVER |" in as_markdown(table)
+
+
+def test_only_what_exists_can_be_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        run.main(["--only", "speed"])
+    assert end.value.code == 2
+    assert "there is no measurement 'speed'" in capsys.readouterr().err
