@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import os
 import random
 import shutil
@@ -136,7 +137,7 @@ def fill(store: Store, count: int, now: float) -> None:
 
 def _commit_head(ref: str, count: int, when: str, first: bool) -> bytes:
     message = f"capture: {count} signals\n".encode()
-    seconds = int(time.mktime(time.strptime(when, "%Y-%m-%dT%H:%M:%SZ")))
+    seconds = calendar.timegm(time.strptime(when, "%Y-%m-%dT%H:%M:%SZ"))
     head = f"commit {ref}\ncommitter reflect-git <bench@localhost> {seconds} +0000\ndata {len(message)}\n".encode()
     return head + message + (f"\nfrom {ref}^0\n".encode() if first else b"\n")
 

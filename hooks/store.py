@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """The store for scripts: `python3 -I -S hooks/store.py append '{…}'`. One JSON document on stdout; see USAGE.
 
-Arguments are read by hand: argparse would cost a capture 8 ms.
+Arguments are read by hand (argparse would cost a capture 8 ms), and what only the others need is imported by them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -18,14 +17,13 @@ from reflect_git import paths, workflow  # noqa: E402
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError  # noqa: E402
 from reflect_git.model import schema  # noqa: E402
 from reflect_git.model.ids import utc_precise  # noqa: E402
-from reflect_git.store import memory  # noqa: E402
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.reading import Scan, Snapshot
     from reflect_git.store.repository import Store
 
     Options = dict[str, list[str]]
@@ -98,6 +96,8 @@ def refuse(error: ReflectError) -> int:
 
 def write(document: Mapping[str, Any]) -> None:
     """UTF-8 whatever the locale; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
+    import json  # 10 ms that a capture does without
+
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
@@ -111,7 +111,8 @@ def append(words: Sequence[str]) -> None:
     facts = read_object(text)
     store = workflow.open_store(os.environ)
     signal, commit = workflow.capture(store, facts_of(store, facts), os.environ, WAIT)
-    answer({"id": signal["id"], "commit": commit})
+    where = f'"{commit}"' if commit else "null"
+    sys.stdout.write('{"schema_version":1,"data":{"id":"%s","commit":%s}}\n' % (signal["id"], where))
 
 
 def facts_of(store: Store, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,6 +147,8 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def query(words: Sequence[str]) -> None:
+    from reflect_git.store import memory
+
     options = parse_options(words, FILTERS)
     one_of("status", options, schema.STATUSES)
     one_of("type", options, schema.TYPES)
@@ -175,11 +178,15 @@ def project_key(store: Store, text: str) -> str:
 
 
 def get(words: Sequence[str]) -> None:
+    from reflect_git.store import memory
+
     (identity,) = positional(words, "get ID", 1)
     answer(memory.get(opened()[1], identity))
 
 
 def update(words: Sequence[str]) -> None:
+    from reflect_git.store import memory
+
     identity, text = positional(words, "update ID '{…}'", 2)
     fields = read_object(text)
     related = fields.get("related", [])
@@ -192,6 +199,8 @@ def update(words: Sequence[str]) -> None:
 
 
 def archive(words: Sequence[str]) -> None:
+    from reflect_git.store import memory
+
     before, status = (*positional(words, "archive BEFORE [STATUS]", 1, 2), "")[:2]
     if status and status not in schema.STATUSES:
         raise usage(f"'{status}' is not a status", f"one of: {', '.join(schema.STATUSES)}")
@@ -202,9 +211,11 @@ def archive(words: Sequence[str]) -> None:
 
 
 def stats(words: Sequence[str]) -> None:
+    from reflect_git.store import memory
+
     options = parse_options(words, ("format",))
     one_of("format", options, ("json", "statusline"))
-    counts = memory.stats(opened()[1])
+    counts = memory.stats(scanned())
     if last(options, "format") != "statusline":
         answer(counts)
         return
@@ -213,6 +224,8 @@ def stats(words: Sequence[str]) -> None:
 
 
 def promote(words: Sequence[str]) -> None:
+    from reflect_git.store import memory
+
     identity, place, content = positional(words, "promote ID TARGET CONTENT", 3)
     target = target_of(place)
     if not content.strip():
@@ -246,6 +259,12 @@ def opened() -> tuple[Store, Snapshot]:
 
     store = workflow.open_swept(os.environ)
     return store, reading.read(store)
+
+
+def scanned() -> Scan:
+    from reflect_git.store import reading
+
+    return reading.scan(workflow.open_swept(os.environ))
 
 
 def positional(words: Sequence[str], form: str, least: int, most: int = 0) -> Sequence[str]:

@@ -44,7 +44,7 @@ def main() -> int:
     return 0
 
 
-def _give_up(number: int, frame: Optional[FrameType]) -> None:
+def _give_up(_number: int, _frame: Optional[FrameType]) -> None:
     os._exit(0)
 
 

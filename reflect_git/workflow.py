@@ -8,11 +8,10 @@ import time
 from reflect_git import paths
 from reflect_git.adapters import faults
 from reflect_git.adapters.git import Git, find_program
-from reflect_git.capture.draft import draft
+from reflect_git.adapters.project import top_of
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
 from reflect_git.store import projects
-from reflect_git.store.append import append
 from reflect_git.store.opening import open_or_create
 from reflect_git.store.repository import Store, not_a_store
 
@@ -75,7 +74,7 @@ def is_ignored(store: Store, folder: str) -> bool:
     globs = store.config.get("reflect.ignore", [])
     if globs and any(_matches(name, glob) for glob in globs for name in (folder, os.path.realpath(folder))):
         return True
-    return os.path.lexists(os.path.join(folder, ".reflectignore"))
+    return any(os.path.lexists(os.path.join(place, ".reflectignore")) for place in {folder, top_of(folder) or folder})
 
 
 def _matches(folder: str, glob: str) -> bool:
@@ -89,6 +88,9 @@ def capture(
     store: Store, facts: Mapping[str, Any], env: Mapping[str, str], wait: float = 0.0
 ) -> tuple[Signal, Optional[str]]:
     """One signal: drafted, acknowledged, and committed unless another process is at it. Returns it and the commit."""
+    from reflect_git.capture.draft import draft  # commands that only read do without its 12 ms
+    from reflect_git.store.append import append
+
     signal = draft(facts, store.machine, utc(), paths.home_dir(env))
     return signal, append(store, signal, wait)
 

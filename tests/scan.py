@@ -1,4 +1,4 @@
-"""Looks for texts in everything a store has on disk: files, inflated objects, packs, reflogs, what killed writers left."""
+"""Looks for texts in all that a store has on disk: files, inflated objects, packs, what killed writers left."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 OLDEST = (2, 34)
 NOBODY = "reflect-git <reflect-git@localhost>"
-ZERO = "0" * 40
 _USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _KILL = 9
 
@@ -244,6 +243,8 @@ class Git:
 
     def version(self) -> tuple[int, ...]:
         words = self.run("version").out.decode("ascii", "replace").split()
+        if words[:2] != ["git", "version"] or len(words) < 3:
+            raise GitMissing(f"'{self.program}' is not git")
         return tuple(int(part) for part in words[2].split(".")[:3] if part.isdigit())
 
     def require_version(self) -> None:
@@ -267,9 +268,6 @@ class Git:
         result = self.run("for-each-ref", "--format=%(objectname) %(refname)", "--end-of-options", *prefixes)
         lines = result.out.decode("utf-8", "surrogateescape").splitlines()
         return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
-
-    def is_ancestor(self, old: str, new: str) -> bool:
-        return self.run("merge-base", "--is-ancestor", old, new, check=False).code == 0
 
     def tree(self, commit: str, *below: str) -> dict[str, str]:
         """Path → blob id of every file in a commit, or below some of its folders."""
@@ -327,13 +325,6 @@ class Git:
         """A key of the person's global config alone."""
         result = self.run("config", "--global", "--get", key, profile=SETTINGS, check=False)
         return result.out.decode("utf-8", "replace").rstrip("\n") or None
-
-    def set_config(self, key: str, value: Optional[str]) -> None:
-        """Set a key of this repository, or remove it with None."""
-        if value is None:
-            self.run("config", "--local", "--unset-all", key, check=False)
-        else:
-            self.run("config", "--local", "--replace-all", key, value)
 
     def fsck(self) -> Result:
         return self.run("fsck", "--strict", "--no-dangling", "--no-progress", check=False)

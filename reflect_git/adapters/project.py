@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from reflect_git.adapters import files
 from reflect_git.adapters.git import Git
 from reflect_git.errors import ReflectError
 
@@ -19,10 +20,10 @@ def identify(program: str, folder: str) -> Project:
     top = top_of(folder)
     if top is None:
         return {"key": f"path:{os.path.realpath(folder)}", "name": os.path.basename(os.path.realpath(folder))}
-    git = Git(program, top, git_dir=_git_dir(top))
     try:
+        git = Git(program, top, git_dir=_git_dir(top))
         key = _remote_key(git) or _root_key(git)
-    except ReflectError:
+    except (ReflectError, OSError):  # not a repository after all
         key = None
     name = (key or top).rstrip("/").rpartition("/")[2] if key and not key.startswith("root:") else os.path.basename(top)
     return {"key": key or f"path:{os.path.realpath(top)}", "name": name}
@@ -45,8 +46,7 @@ def _git_dir(top: str) -> str:
     dot = os.path.join(top, ".git")
     if os.path.isdir(dot):
         return dot
-    with open(dot, encoding="utf-8", errors="surrogateescape") as file:
-        target = file.read(4096).partition("gitdir:")[2].strip()
+    target = os.fsdecode(files.read_regular(dot, 4096).partition(b"gitdir:")[2].strip())
     return os.path.normpath(os.path.join(top, target))
 
 

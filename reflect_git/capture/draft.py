@@ -123,10 +123,10 @@ def _source(value: Any, home: str) -> schema.Source:
     given = value if isinstance(value, dict) else {}
     turn = given.get("turn")
     return {
-        "hook": clip(_text(given.get("hook")) or "manual", NAME_LIMIT),
+        "hook": clip(redact(_text(given.get("hook")), home), NAME_LIMIT) or "manual",
         "turn": turn if isinstance(turn, int) and not isinstance(turn, bool) else None,
         "file": clip(redact(_text(given.get("file")), home), NAME_LIMIT) or None,
-        "entry": safe_entry(_text(given.get("entry"))) or None,
+        "entry": safe_entry(redact(_text(given.get("entry")), home)) or None,
     }
 
 

@@ -47,13 +47,13 @@ def _leave_the_caller() -> None:
 def _run(store: Store, now: float) -> None:
     """Silent whatever happens: the next command that is due tries again, and `doctor` reads the log."""
     from reflect_git.adapters import handwritten
-    from reflect_git.store import reading, sweep
+    from reflect_git.store import inbox, reading, sweep
 
     os.nice(10)
     try:
         with store.locked(0.0):
             sweep.finish_interrupted(store)
-            sweep.commit_all(store)
+            inbox.commit_all(store)
             upkeep.upkeep(store, reading.read(store, handwritten.read), now)
     except Busy:
         return

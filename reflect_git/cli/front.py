@@ -15,7 +15,7 @@ from reflect_git.errors import ReflectError
 
 # The store's modules take 15 ms to import: --help, --version and completion do without.
 if TYPE_CHECKING:
-    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.reading import Scan, Snapshot
     from reflect_git.store.repository import Store
 
 SCHEMA_VERSION = 1
@@ -51,9 +51,19 @@ class Front:
     def at_terminal(self) -> bool:
         return sys.stdin.isatty() and sys.stdout.isatty()
 
+    def scan(self, store: Store) -> Scan:
+        """What lists and counts need of it."""
+        from reflect_git.store import reading
+
+        return reading.scan(store, _by_hand)
+
     def data(self, data: Any) -> None:
         """The one JSON document of this run."""
-        _write_document("data", encode(data))
+        _write_document("data", [encode(data)])
+
+    def parts(self, parts: list[bytes]) -> None:
+        """The one JSON document of this run, from JSON that was made before."""
+        _write_document("data", parts)
 
     def out(self, text: str = "") -> None:
         """A line of the answer."""
@@ -158,10 +168,11 @@ def encode(data: Any) -> bytes:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
-def _write_document(kind: str, body: bytes) -> None:
+def _write_document(kind: str, parts: list[bytes]) -> None:
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(b'{"schema_version":%d,"%s":%s}\n' % (SCHEMA_VERSION, kind.encode("ascii"), body))
+        head = b'{"schema_version":%d,"%s":' % (SCHEMA_VERSION, kind.encode("ascii"))
+        sys.stdout.buffer.write(b"".join((head, *parts, b"}\n")))
     except BrokenPipeError:
         leave(0)
 
@@ -170,7 +181,7 @@ def report(front: Front, error: ReflectError) -> int:
     """Say what failed and what to do, in the form this run speaks."""
     if front.json:
         failure = {"code": error.code, "message": error.message, "hint": error.hint}
-        _write_document("error", encode(failure))
+        _write_document("error", [encode(failure)])
         return error.exit_code
     front.talk(click.style("error: ", fg="red", bold=True) + printable(error.message))
     if error.hint:

@@ -18,7 +18,7 @@ from reflect_git.store import policy
 from reflect_git.store.expiry import seconds_of
 
 if TYPE_CHECKING:
-    from reflect_git.store.policy import Value
+    from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
 
 CAPTURE, PAUSED, IGNORE = "reflect.capture", "reflect.pausedUntil", "reflect.ignore"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reflect_git.adapters import records
+from reflect_git.errors import ReflectError
 from reflect_git.store import inbox, journal, spool
 from reflect_git.store.repository import Busy
 
@@ -24,4 +25,7 @@ def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Option
                 return None
             return inbox.commit_pending(store, just_written=(signal["id"], data, signal))
     except Busy:
+        return None
+    except (ReflectError, OSError) as error:  # it is stored: what failed is its commit, which the next command makes
+        store.log(f"commit: {error}")
         return None

@@ -31,7 +31,6 @@ else:
     Finding = namedtuple("Finding", "level message hint fixable details", defaults=("", False, ()))
 
 OK, NOTE, WARNING, DECIDE, ERROR = "ok", "note", "warning", "decide", "error"
-LEVELS = (OK, NOTE, WARNING, DECIDE, ERROR)
 MINUTE, DAY = 60, 86400
 _NAMED = 5
 
@@ -50,6 +49,11 @@ class Case:
         if self._snapshot is None:
             self._snapshot = self._read(self.store)
         return self._snapshot
+
+    def read_again(self) -> Snapshot:
+        """Under the lock: what was decided since the checks counts."""
+        self._snapshot = None
+        return self.snapshot()
 
     def fsck(self) -> Result:
         if self._fsck is None:

@@ -99,6 +99,9 @@ def expire(store: Store, gone: list[Signal], now: float) -> None:
     if not gone:
         return
     old = inbox.start_inbox(store)
+    if store.git.checked_out() == old:  # the user looks at it; it cannot be taken from under their feet
+        store.log(f"'{old}' is checked out: {len(gone)} signals stay for now")
+        return
     number = int(old.rpartition("/")[2]) + 1
     facts = {
         "old": old,
@@ -125,7 +128,7 @@ def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
         store.git.update_refs(f"delete {facts['old']} {refs[facts['old']]}\n")
     inbox.remember_current(store, facts["new"])
     copies.drop(store, facts["gone"])
-    files.remove(store.private_path("cache", "inbox-rows.json"))
+    files.remove(store.private_path("cache", "inbox-rows"))
     journal.end(standing)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from reflect_git.model.schema import Decision, Learning, Signal, Tally
+    from reflect_git.model.schema import Decision, Learning, Tally
 
 # What a decision makes of the signals it speaks of; a reverted one opens them again.
 _STATUS = {
@@ -66,38 +66,51 @@ def session_hash(session: str) -> str:
     return digest("session", session)[:12]
 
 
-def sessions_by_key(signals: Iterable[Mapping[str, Any]], tallied: Iterable[list[str]]) -> dict[str, set[str]]:
-    """Key → the distinct sessions in which it was seen, expired ones included."""
+def sessions_by_key(
+    keys: Iterable[str], sessions: Iterable[str], ids: Iterable[str], tallied: Iterable[list[str]]
+) -> dict[str, set[str]]:
+    """Key → the distinct sessions in which it was seen, expired ones included; no session: each is one."""
     found: dict[str, set[str]] = {}
     for line in tallied:
         found.setdefault(line[0], set()).add(line[4])
     hashes: dict[str, str] = {}
-    for signal in signals:
-        session = signal["session_id"] or signal["id"]
-        if session not in hashes:
-            hashes[session] = session_hash(session)
-        found.setdefault(signal["key"], set()).add(hashes[session])
+    for key, session, identity in zip(keys, sessions, ids):
+        name = session or identity
+        if name not in hashes:
+            hashes[name] = session_hash(name)
+        if key in found:
+            found[key].add(hashes[name])
+        else:
+            found[key] = {hashes[name]}
     return found
 
 
-def fold(signals: Iterable[Signal], history: History) -> list[Signal]:
-    """The signals as people see them, oldest first (clamped to when they were stored: a clock may lie)."""
-    listed = list(signals)
-    seen = sessions_by_key(listed, history.tallied)
-    folded = [_folded(signal, history, len(seen[signal["key"]])) for signal in listed]
-    return sorted(folded, key=lambda signal: (min(signal["timestamp"], signal["stored"]), signal["id"]))
+def fold(columns: dict[str, list[Any]], history: History) -> None:
+    """Bring status, confidence, related and promoted_to of signals to what the records say. Columns run in parallel."""
+    keys = columns["key"]
+    seen = sessions_by_key(keys, columns["session_id"], columns["id"], history.tallied)
+    least = {key: min(HIGH, len(sessions)) for key, sessions in seen.items()}
+    columns["confidence"] = [max(own, least[key]) for own, key in zip(columns["confidence"], keys)]
+    if not history.decisions:
+        return
+    for field in ("status", "related", "promoted_to"):
+        columns[field] = list(columns[field])
+    for row, identity in enumerate(columns["id"]):
+        if history.last_word(identity) is not None:
+            _decide(columns, row, history)
 
 
-def _folded(signal: Signal, history: History, sessions: int) -> Signal:
-    identity = signal["id"]
-    confidence = max(signal["confidence"], min(HIGH, sessions))
-    if history.last_word(identity) is None:
-        return signal if confidence == signal["confidence"] else {**signal, "confidence": confidence}
-    status = history.status(identity)
-    return {
-        **signal,
-        "status": status,
-        "confidence": VERIFIED if status == "promoted" else confidence,
-        "related": history.related(identity),
-        "promoted_to": history.promoted_to(identity),
-    }
+def _decide(columns: dict[str, list[Any]], row: int, history: History) -> None:
+    identity = columns["id"][row]
+    columns["status"][row] = history.status(identity)
+    columns["related"][row] = history.related(identity)
+    columns["promoted_to"][row] = history.promoted_to(identity)
+    if columns["status"][row] == "promoted":
+        columns["confidence"][row] = VERIFIED
+
+
+def in_order(columns: Mapping[str, list[Any]]) -> list[int]:
+    """Row numbers, oldest first (clamped to when they were stored: a clock may lie)."""
+    times = [(time if time < stored else stored) for time, stored in zip(columns["timestamp"], columns["stored"])]
+    ids = columns["id"]
+    return sorted(range(len(times)), key=list(zip(times, ids)).__getitem__)

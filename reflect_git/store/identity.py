@@ -35,6 +35,10 @@ def is_copied(store: Store) -> bool:
 
 def rename(store: Store) -> None:
     """Take a new name, and our inbox with it: what is in this copy lives and goes here. The caller holds the lock."""
+    for path, begun in journal.standing(store):
+        if begun.get("kind") == "rename":
+            journal.bury_locks(store, begun)
+            return finish(store, path, begun)
     facts = {"old": store.machine, "new": new_name()}
     store.log(f"this store was copied or moved: '{facts['old']}' goes on as '{facts['new']}'")
     finish(store, journal.begin(store, "rename", ("config.lock", "packed-refs.lock"), facts), facts)

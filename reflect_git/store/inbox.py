@@ -64,6 +64,13 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
     raise GitError(("fast-import",), result)
 
 
+def commit_all(store: Store) -> None:
+    """All that is pending, however much, with patience for dead locks; the caller holds the lock."""
+    while spool.pending(store):
+        if commit_pending(store, patience=CORPSE_AGE + 0.5) is None:
+            return
+
+
 def current(store: Store, deadline: float = 0.0) -> str:
     """The full name of the branch that hooks write to, as last known: fast-import refuses it if it is gone."""
     cached = files.read_if_there(store.private_path("cache", "inbox"))

@@ -55,6 +55,12 @@ def record(store: Store, new: Mapping[str, bytes], message: str) -> str:
     return commit
 
 
+def has(store: Store, new: Mapping[str, bytes]) -> bool:
+    """Whether main carries these very bytes, of which there are some."""
+    main = store.git.resolve(MAIN)
+    return bool(new) and main is not None and _has_all(store, main, new)
+
+
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """A process died while recording: do again what is not done yet."""
     release_index(store)
@@ -265,17 +271,17 @@ def release_index(store: Store) -> None:
 def _withdraw(store: Store, new: Mapping[str, bytes]) -> bool:
     """It failed: take away what it would have added. False when main has it already, so that it must be finished."""
     try:
-        main = store.git.resolve(MAIN)
-        if main is not None and _has_all(store, main, new):
+        if has(store, new):
             return False
         release_index(store)
-        kept = store.git.tree(main, *new) if main else {}
+        kept = store.git.tree(MAIN, *new)
         ours = [path for path in new if path not in kept]
-        listing = b"".join(os.fsencode(path) + b"\0" for path in ours)
-        store.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=listing)
         for path in ours:
             if files.read_if_there(store.path(path), 1 << 26) == new[path]:
                 files.discard(store.path(path))
+        staged = store.git.run("ls-files", "-z", "--", *ours).out
+        if ours and staged:
+            store.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=staged)
     except (ReflectError, OSError):
         return False
     return True

@@ -10,7 +10,6 @@ from reflect_git.adapters import records
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
 from reflect_git.model.ids import digest, random_id
-from reflect_git.store import mainline, sweep
 from reflect_git.store.append import append
 from reflect_git.store.layout import path_of
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from reflect_git.model.schema import By, Decision, Learning, Signal, Target
-    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.reading import Scan, Snapshot
     from reflect_git.store.repository import Store
 
 __all__ = ["append", "archive", "find", "get", "promote", "query", "stats", "update"]
@@ -78,15 +77,13 @@ def find(identities: Iterable[str], prefix: str) -> str:
     raise ReflectError(f"'{prefix}' is the beginning of {len(matches)} ids", f"one of: {some}", code="ambiguous-id")
 
 
-def stats(snapshot: Snapshot) -> dict[str, Any]:
+def stats(scan: Scan) -> dict[str, Any]:
     """Counts by status, type and category."""
-    counts: dict[str, dict[str, int]] = {"status": {}, "type": {}, "category": {}}
-    for signal in snapshot.signals:
-        for field, words in counts.items():
-            word = str(signal[field])  # type: ignore[literal-required]
-            words[word] = words.get(word, 0) + 1
-    ordered = {field: dict(sorted(words.items())) for field, words in counts.items()}
-    return {"total": len(snapshot.signals), **ordered, "learnings": len(snapshot.history.learnings)}
+    counts: dict[str, Any] = {"total": len(scan.rows)}
+    for field in ("status", "type", "category"):
+        column = scan.columns[field]
+        counts[field] = {word: column.count(word) for word in sorted(set(column))}
+    return {**counts, "learnings": len(scan.history.learnings)}
 
 
 def update(store: Store, snapshot: Snapshot, identity: str, fields: Mapping[str, Any], by: By, now: str) -> Decision:
@@ -170,6 +167,8 @@ def record(store: Store, made: Sequence[Mapping[str, Any]], subject: str, traile
     decided = [item["id"] for item in made if item["id"].startswith("DEC-")]
     listed = {**trailers, "Decision": decided, "Machine": [store.machine]}
     lines = [f"{name}: {' '.join(value.split())}" for name, values in listed.items() for value in values]
+    from reflect_git.store import mainline, sweep  # questions do without
+
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
         return mainline.record(store, new, f"{subject}\n\n" + "\n".join(lines) + "\n")

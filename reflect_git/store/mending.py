@@ -132,7 +132,7 @@ def finish(case: Case) -> str:
     store = case.store
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
-        sweep.commit_all(store)
+        inbox.commit_all(store)
         _rescue(store)
         if not copies.are_there(store):
             copies.restore(store)
@@ -166,7 +166,7 @@ def _rescue(store: Store) -> int:
     if not os.path.exists(store.private_path(inbox.RESCUE)):
         return 0
     rescued = copies.rescue(store)
-    sweep.commit_all(store)
+    inbox.commit_all(store)
     files.remove(store.private_path(inbox.RESCUE))
     return rescued
 
@@ -201,6 +201,6 @@ def run_upkeep(case: Case) -> str:
     store = case.store
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
-        sweep.commit_all(store)
-        gone = upkeep.upkeep(store, case.snapshot(), case.now)
+        inbox.commit_all(store)
+        gone = upkeep.upkeep(store, case.read_again(), case.now)
     return f"ran the upkeep; {gone} signals went"

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 
-from reflect_git.adapters import files, records
-from reflect_git.errors import ReflectError
-from reflect_git.store import journal, mainline, memory, sweep
+from reflect_git.adapters import records
+from reflect_git.store import configfile, journal, mainline, memory, sweep
 from reflect_git.store.layout import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Optional, Union
+    from typing import Any, Optional
 
     from reflect_git.model.schema import By, Decision
+    from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
-
-    Value = Union[None, str, list[str]]  # not set; one value; the values of a key that may be given more than once
 
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
 POLICIES = ("reflect.approval", "reflect.capture", "reflect.ignore")
 _SHOWN_VALUES = 2
-_ATTEMPTS = 5
-_LIMIT = 1 << 20
 
 
 def is_policy(key: str) -> bool:
@@ -58,80 +53,34 @@ def set_keys(store: Store, changes: Mapping[str, Value]) -> None:
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """A process died while switching: do again what is not done yet. The caller holds the lock."""
-    journal.bury_locks(store, facts)
     _apply(store, facts)
     journal.end(path)
 
 
 def _carry_out(store: Store, facts: Mapping[str, Any]) -> str:
+    """A decision that was recorded is followed in the end: its journal goes only with it, or if there is none."""
     with store.locked(memory.WAIT):
         sweep.finish_interrupted(store)
-        _require_free_config(store)
+        configfile.require_free(store)
         standing = journal.begin(store, "config", ("config.lock",), facts)
         try:
             commit = _apply(store, facts)
         except BaseException:
-            journal.end(standing)
+            if not mainline.has(store, _files(facts)):
+                journal.end(standing)
             raise
         journal.end(standing)
     return commit
 
 
-def _require_free_config(store: Store) -> None:
-    """Before the decision, so that none is recorded which cannot be followed now."""
-    if os.path.lexists(_config(store) + ".lock"):
-        raise _config_locked()
-
-
-def _config_locked() -> ReflectError:
-    hint = "wait for it to end; 'reflect-git doctor' shows its age"
-    return ReflectError("another git process holds the store's config", hint, code="config-locked")
+def _files(facts: Mapping[str, Any]) -> dict[str, bytes]:
+    return {path: text.encode("utf-8") for path, text in facts.get("files", {}).items()}
 
 
 def _apply(store: Store, facts: Mapping[str, Any]) -> str:
-    commit = ""
-    if facts.get("files"):
-        new = {path: text.encode("utf-8") for path, text in facts["files"].items()}
-        commit = mainline.record(store, new, facts["message"])
-    for _ in range(_ATTEMPTS):
-        if _replace_config(store, facts.get("changes", {})):
-            store.reload()
-            return commit
-    raise _config_locked()
-
-
-def _replace_config(store: Store, changes: Mapping[str, Value]) -> bool:
-    """All changes in one rename, under git's own lock of the file; False when somebody else changed it meanwhile."""
-    draft, live = store.private_path("config"), _config(store)
-    files.discard(f"{draft}.lock")
-    before = files.read_regular(live, _LIMIT)
-    files.write_whole(draft, before, sync=False)
-    for key, value in changes.items():
-        _set(store, draft, key, value)
-    files.write_whole(draft, files.read_regular(draft, _LIMIT))  # git does not sync it
-    try:
-        files.link(draft, f"{live}.lock")
-    except FileExistsError:
-        raise _config_locked() from None
-    unchanged = files.read_regular(live, _LIMIT) == before
-    if unchanged:
-        files.rename(f"{live}.lock", live)
-        files.sync_directory(store.git_dir)
-    else:
-        files.remove(f"{live}.lock")
-    files.remove(draft)
-    return unchanged
-
-
-def _set(store: Store, file: str, key: str, value: Value) -> None:
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    store.git.run("config", "--file", file, "--unset-all", key, check=False)
-    for one in values:
-        store.git.run("config", "--file", file, "--add", key, one)
-
-
-def _config(store: Store) -> str:
-    return os.path.join(store.git_dir, "config")
+    commit = mainline.record(store, _files(facts), facts["message"]) if facts.get("files") else ""
+    store.change_config(facts.get("changes", {}))
+    return commit
 
 
 def in_force(store: Store, key: str) -> Value:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Optional
 
+    from reflect_git.store.configfile import Value
+
 MAIN = "refs/heads/main"
 INBOX = "refs/heads/inbox/"
 BACKUP = "refs/heads/backup/"
@@ -65,10 +67,11 @@ class Store:
         """`with store.locked(5):` – one writer at a time, its git children included."""
         return Held(self, seconds)
 
-    def change_config(self, changes: Mapping[str, Optional[str]]) -> None:
-        """Set or, with None, remove keys of the store's own config. The caller holds the lock."""
-        for key, value in changes.items():
-            self.git.set_config(key, value)
+    def change_config(self, changes: Mapping[str, Value]) -> None:
+        """Set or, with None, remove keys of the store's own config, all at once. The caller holds the lock."""
+        from reflect_git.store import configfile  # hardly ever in a hook
+
+        configfile.replace(self, changes)
         self.reload()
 
     def reload(self) -> None:

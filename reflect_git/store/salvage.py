@@ -7,11 +7,13 @@ of git's way: their names are hashes of their content, so git would take the dam
 from __future__ import annotations
 
 import os
+import time
 
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import GitError
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, inbox, spool, sweep
+from reflect_git.store import copies, inbox, spool
+from reflect_git.store.case import Case
 from reflect_git.store.creation import first_inbox_commit
 from reflect_git.store.layout import path_of
 from reflect_git.store.repository import INBOX, MAIN
@@ -26,6 +28,16 @@ if TYPE_CHECKING:
 _CHUNK = 500
 
 
+def rebuild_if_damaged(store: Store) -> None:
+    """A power cut can take objects that were not synced; the copies were, and everything comes back from them."""
+    from reflect_git.store import reading
+
+    case = Case(store, time.time(), reading.read)
+    broken = case.broken_inboxes
+    if broken:
+        store.log(rebuild(store, broken, case.bad_objects))
+
+
 def rebuild(store: Store, broken: Sequence[str], bad: Collection[str]) -> str:
     """A new generation in place of the broken ones; the caller holds the lock. Returns what was done."""
     _drop_commit_graph(store)
@@ -37,9 +49,9 @@ def rebuild(store: Store, broken: Sequence[str], bad: Collection[str]) -> str:
         _set_ref_aside(store, ref)
     _leave_damaged_packs(store)
     ref = _start(store, max(numbers, default=0) + 1)
-    sweep.commit_all(store)
+    inbox.commit_all(store)
     rescued = copies.rescue(store)
-    sweep.commit_all(store)
+    inbox.commit_all(store)
     files.remove(store.private_path(inbox.RESCUE))
     return f"built '{ref.removeprefix('refs/heads/')}' anew from {rescued} copies and {found} readable objects"
 

@@ -29,5 +29,7 @@ def pending(store: Store) -> list[str]:
 def quarantine(store: Store, path: str, reason: str) -> None:
     """Set a file aside that cannot be read; `doctor` names it."""
     name = os.path.basename(path)
+    if os.path.lexists(store.private_path("quarantine", name)):
+        name = f"{name}-{os.urandom(4).hex()}"
     store.log(f"quarantined '{name}': {reason}")
     files.rename(path, store.private_path("quarantine", name))

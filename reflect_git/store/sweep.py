@@ -6,7 +6,7 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, spool, upkeep
+from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, salvage, spool, upkeep
 from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
@@ -36,26 +36,29 @@ def sweep(store: Store) -> None:
     try:
         with store.locked(_WAIT):
             _try(store, finish_interrupted)
-            if not any(facts.get("kind") == "roll" for _, facts in journal.standing(store)):
-                _try(store, _mend_inbox)
+            rolling = any(facts.get("kind") == "roll" for _, facts in journal.standing(store))
+            if not rolling and not _try(store, _mend_inbox):
+                _try(store, salvage.rebuild_if_damaged)
     except Busy:
         return  # the holder commits, or the next command does
 
 
-def _try(store: Store, step: Callable[[Store], None]) -> None:
+def _try(store: Store, step: Callable[[Store], None]) -> bool:
     """One step that fails must not keep the others from being done."""
     try:
         step(store)
     except (ReflectError, OSError) as error:
         store.log(f"{step.__name__.strip('_')}: {error}")
+        return False
+    return True
 
 
 def _mend_inbox(store: Store) -> None:
     inbox.start_inbox(store)
-    commit_all(store)
+    inbox.commit_all(store)
     if os.path.exists(store.private_path(inbox.RESCUE)):
         copies.rescue(store)
-        commit_all(store)
+        inbox.commit_all(store)
         files.remove(store.private_path(inbox.RESCUE))
     if not copies.are_there(store):
         copies.restore(store)
@@ -79,10 +82,3 @@ def finish_interrupted(store: Store) -> None:
 def _is_config(standing: tuple[str, dict[str, Any]]) -> bool:
     """A switched policy comes last: the decision it carries out may stand in a journal of its own."""
     return standing[1].get("kind") == "config"
-
-
-def commit_all(store: Store) -> None:
-    """All that is pending, however much; the caller holds the lock."""
-    while spool.pending(store):
-        if inbox.commit_pending(store, patience=inbox.CORPSE_AGE + 0.5) is None:
-            return

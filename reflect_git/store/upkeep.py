@@ -11,7 +11,8 @@ import os
 import time
 
 from reflect_git.adapters import files
-from reflect_git.store import backups, copies, creation, expiry, journal, mainline
+from reflect_git.adapters.git import GitError
+from reflect_git.store import backups, copies, creation, expiry, journal, mainline, salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
     expiry.expire(store, gone, now)
     copies.rescue(store)
     backups.prune(store, now)
-    free(store)
+    try:
+        free(store)
+    except GitError:  # what git cannot read it cannot pack
+        salvage.rebuild_if_damaged(store)
+        free(store)
     return len(gone)
 
 
@@ -86,19 +91,22 @@ def _first_seen(store: Store, undated: list[str], now: float) -> dict[str, float
 def free(store: Store) -> None:
     """Take what no branch holds out of the object store.
 
-    The index is locked meanwhile: no half-made commit of the user's may lose its objects.
+    Packs hold what was committed; loose objects may belong to a commit that the user is just making, so the index is
+    locked while those are pruned. If the user's git is at work right now, they go tomorrow.
     """
     standing = journal.begin(store, "upkeep", _LOCKS, {})
-    if mainline.hold_index(store):
-        try:
-            _unkeep_packs(store)
-            store.git.run("repack", "-a", "-d", "-q")
-            store.git.run("prune", "--expire=now")
-        finally:
-            mainline.release_index(store)
+    try:
+        _unkeep_packs(store)
+        store.git.run("repack", "-a", "-d", "-q")
+        if mainline.hold_index(store):
+            try:
+                store.git.run("prune", "--expire=now")
+            finally:
+                mainline.release_index(store)
         store.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--no-progress", check=False)
-    _tidy(store)
-    journal.end(standing)
+        _tidy(store)
+    finally:
+        journal.end(standing)
 
 
 def _unkeep_packs(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ from reflect_git.adapters import faults, files
 
 
 @pytest.fixture(autouse=True)
-def disarm() -> Iterator[None]:
-    yield
-    faults._mode, faults._countdown, faults._trace = None, 0, ""
+def disarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("_mode", None), ("_countdown", 0), ("_trace", "")):
+        monkeypatch.setattr(faults, name, value)
 
 
 def test_nothing_happens_unless_armed(tmp_path: Path) -> None:
@@ -43,7 +42,9 @@ def test_a_spec_that_is_none_arms_nothing(tmp_path: Path, spec: str) -> None:
     faults.point("write", "a")
 
 
-@pytest.mark.parametrize("root", ["/home/ada/.claude/reflections", "{tmp}-beside/store", "{tmp}", "{tmp}/../x", "{tmp}/link/x"])
+@pytest.mark.parametrize(
+    "root", ["/home/ada/.claude/reflections", "{tmp}-beside/store", "{tmp}", "{tmp}/../x", "{tmp}/link/x"]
+)
 def test_a_store_outside_the_temporary_folder_is_never_struck(tmp_path: Path, root: str) -> None:
     (tmp_path / "link").symlink_to("/usr")
     faults.arm("fail:1", root.format(tmp=tmp_path), str(tmp_path))

@@ -55,11 +55,10 @@ def test_a_git_that_cannot_be_run_says_so(tmp_path: Path) -> None:
             Git(program, str(tmp_path)).run("version")
 
 
-@pytest.mark.parametrize("said, old", [("2.33.9", True), ("2.34.0", False), ("2.39.5 (Apple Git-154)", False), ("3.0", False),
-                                       ("2.45.GIT", False), ("1.8.3.1", True)])  # fmt: skip
-def test_versions(tmp_path: Path, said: str, old: bool) -> None:
+@pytest.mark.parametrize("said", ["2.34.0", "2.39.5 (Apple Git-154)", "3.0", "2.45.GIT", "2.33.9", "1.8.3.1"])
+def test_versions(tmp_path: Path, said: str) -> None:
     git = Git(script(tmp_path / "git", f"echo 'git version {said}'"), str(tmp_path))
-    if old:
+    if said in ("2.33.9", "1.8.3.1"):
         with pytest.raises(GitMissing):
             git.require_version()
     else:
@@ -75,7 +74,13 @@ def test_a_program_that_is_not_git(tmp_path: Path, said: str) -> None:
 
 @pytest.mark.parametrize("profile", [LOCAL, SETTINGS, NETWORK])
 def test_no_profile_lets_a_git_variable_through(tmp_path: Path, profile: str) -> None:
-    hostile = {"GIT_DIR": "/x", "GIT_INDEX_FILE": "/x", "GIT_CONFIG_COUNT": "1", "GIT_EXTERNAL_DIFF": "x", "GIT_TRACE": "1"}
+    hostile = {
+        "GIT_DIR": "/x",
+        "GIT_INDEX_FILE": "/x",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_EXTERNAL_DIFF": "x",
+        "GIT_TRACE": "1",
+    }
     git = Git(script(tmp_path / "git", "env"), str(tmp_path), user={**hostile, "HOME": "/home/ada", "PATH": "/usr/bin"})
     seen = git.run("x", profile=profile).out.decode()
     assert f"GIT_DIR={tmp_path}/.git\n" in seen
@@ -100,7 +105,6 @@ def test_questions(repository: Git) -> None:
     assert head and repository.checked_out() == "refs/heads/main"
     assert repository.refs("refs/heads/") == {"refs/heads/main": head}
     assert list(repository.tree(head)) == ["a.txt"]
-    assert repository.is_ancestor(head, head) and not repository.is_ancestor("0" * 40, head)
     assert list(repository.blobs(list(repository.tree(head).values()))) == [b"a\n"]
     assert repository.fsck().code == 0
 
@@ -168,15 +172,6 @@ def test_settings_are_the_repositorys_own(repository: Git, home: Path) -> None:
     assert repository.user_settings()["reflect.hint"] == ["global", "own", "two\nlines"]
     assert repository.global_setting("reflect.home") == "/else"
     assert repository.global_setting("reflect.nothing") is None
-
-
-def test_config_is_set_and_removed(repository: Git) -> None:
-    repository.set_config("reflect.ttl", "3")
-    repository.set_config("reflect.ttl", "5")
-    assert repository.settings()["reflect.ttl"] == ["5"]
-    repository.set_config("reflect.ttl", None)
-    repository.set_config("reflect.ttl", None)
-    assert "reflect.ttl" not in repository.settings()
 
 
 def test_a_transaction_is_all_or_nothing(repository: Git) -> None:

@@ -105,14 +105,16 @@ def test_a_config_that_runs_programs_runs_none(project: Path, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"gitdir: /nowhere\n", b"gitdir: \xff\xfe\n", b"x" * 10000, b"gitdir: ../../../etc\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"gitdir: /nowhere\n", b"gitdir: \xff\xfe\n", b"x" * 10000, b"gitdir: ../../../etc\n"]
+)
 def test_a_git_file_that_leads_nowhere_is_a_folder_like_any_other(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app/.git").write_bytes(content)
     assert identify(GIT, str(tmp_path / "app"))["name"] == "app"
 
 
-@pytest.mark.parametrize("config", [b"[remote", b"\xff\xfe", b"[remote \"origin\"]\n\turl\n"])
+@pytest.mark.parametrize("config", [b"[remote", b"\xff\xfe", b'[remote "origin"]\n\turl\n'])
 def test_a_broken_config_is_no_obstacle(project: Path, config: bytes) -> None:
     (project / ".git/config").write_bytes(config)
     assert identify(GIT, str(project))["name"] == "app"
@@ -131,7 +133,7 @@ def test_a_git_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     os.mkfifo(tmp_path / "app/.git")
 
-    def stuck(number: int, frame: object) -> None:
+    def stuck(_number: int, _frame: object) -> None:
         raise AssertionError("it waits for a FIFO")
 
     before = signal.signal(signal.SIGALRM, stuck)

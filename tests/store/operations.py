@@ -1,4 +1,4 @@
-"""What the fault tests run in processes of their own: one function, one operation. Standard library and product only."""
+"""What the fault tests run in processes of their own: one function, one operation; no test library."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def tell_acknowledged() -> None:
     """From now on every id is printed right after the store acknowledged it."""
     acknowledge = spool.acknowledge
 
-    def told(store: Store, record: Mapping[str, Any]) -> str:
-        path = acknowledge(store, record)
+    def told(store: Store, record: Mapping[str, Any]) -> bytes:
+        data = acknowledge(store, record)
         say(record["id"])
-        return path
+        return data
 
     spool.acknowledge = told
 
@@ -102,7 +102,3 @@ def restore_copies(store: Store, env: Mapping[str, str]) -> None:
 def back_up(store: Store, env: Mapping[str, str]) -> None:
     with store.locked(5):
         say(backups.make(store, "LRN-20260211-4c8d2a1f", "/home/ada/CLAUDE.md", b"# mine\r\n\xff", time.time()))
-
-
-def open_moved(store: Store, env: Mapping[str, str]) -> None:
-    """Nothing more: a store at a new place takes its new name while it is opened."""

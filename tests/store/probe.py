@@ -58,6 +58,8 @@ def require_promises(root: Path, acknowledged: Iterable[str] = ()) -> Store:
         assert not [n for n in left if not n.startswith(".tmp-")], f"left in {name}: {left}"
     locks = [str(path) for path in (root / ".git").rglob("*.lock")]
     assert not locks, f"lock files stand: {locks}"
+    litter = [str(path) for path in root.rglob(".tmp-*") if ".git" not in path.parts]
+    assert not litter, f"temporary files in the work tree: {litter}"
     assert not reading.read(store).unreadable
     return store
 

@@ -100,7 +100,7 @@ def test_what_another_git_writes_meanwhile_stays(store: Store, monkeypatch: pyte
 
     def meddle(old: str, new: str) -> None:
         if not seen:
-            store.git.set_config("user.name", "Ada")
+            store.git.run("config", "--local", "user.name", "Ada")
         seen.append(new)
         real(old, new)
 
@@ -110,7 +110,7 @@ def test_what_another_git_writes_meanwhile_stays(store: Store, monkeypatch: pyte
     assert (opened.setting("user.name"), opened.setting("reflect.ttl"), len(seen)) == ("Ada", "20", 2)
 
 
-@pytest.mark.parametrize("key", ["reflect.capture", "REFLECT.SYNC.REQUIRESIGNED"])
+@pytest.mark.parametrize("key", ["reflect.capture", "REFLECT.APPROVAL"])
 def test_policies_are_known_whatever_their_case(key: str) -> None:
     assert policy.is_policy(key)
     assert not policy.is_policy("reflect.ttl")

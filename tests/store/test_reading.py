@@ -62,9 +62,9 @@ def as_data(snapshot: Snapshot) -> Any:
     return [snapshot.signals, snapshot.by_id, snapshot.newer, snapshot.unreadable, snapshot.history.tallied]
 
 
-def cold(store: Store, by_hand: Optional[reading.Reader] = None) -> Any:  # type: ignore[name-defined]
+def cold(store: Store, by_hand: Optional[reading.Reader] = None) -> Any:
     for name in os.listdir(store.private_path("cache")):
-        if name.endswith("-rows.json"):
+        if name.endswith("-rows"):
             os.unlink(store.private_path("cache", name))
     return as_data(reading.read(store, by_hand))
 
@@ -133,7 +133,7 @@ def test_a_hostile_record_is_named_and_in_nobodys_way(
     store: Store,
     store_home: Path,
     name: str,
-    by_hand: Optional[reading.Reader],  # type: ignore[name-defined]
+    by_hand: Optional[reading.Reader],
 ) -> None:
     identity = capture(store, "still here")["id"]
     plant(store_home, "refs/heads/main", {DECISION: HOSTILE[name]})
@@ -238,7 +238,7 @@ def test_a_read_without_the_reader_by_hand_does_not_spoil_the_cache(store: Store
      b'{"format":1,"tips":{"refs/heads/main":"0"},"rows":{},"unreadable":{}}', b"\xff\xfe\x00", b"\0" * 4096],
     ids=range(10),
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["inbox-rows.json", "main-rows.json", "settings.json", "inbox"])
+@pytest.mark.parametrize("name", ["inbox-rows", "main-rows", "settings.json", "inbox"])
 def test_a_damaged_cache_is_as_good_as_none(store: Store, store_home: Path, name: str, damage: bytes) -> None:
     fill(store, 70)
     expected = cold(store)

@@ -1,4 +1,4 @@
-"""Whatever the user's git configuration, environment, umask, PATH and folders are: captures and decisions come through."""
+"""Whatever configuration, environment, umask, PATH and folders a user has: captures and decisions come through."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from reflect_git import workflow
 from reflect_git.errors import ReflectError
 from reflect_git.store import mainline
 from tests.faults import REPO, git, run
+from tests.store import operations
 from tests.store.probe import capture, inbox_ids, main_paths, opened, require_promises, user_commit
 
 NEW = {"machines/m.yaml": b'name: "m"\n'}
@@ -49,13 +50,13 @@ def configure(home: Path, text: str) -> None:
 
 
 SETTINGS = {
-    "gpgsign": "[commit]\n\tgpgsign = true\n[tag]\n\tgpgsign = true\n[user]\n\tsigningkey = nobody\n[gpg]\n\tprogram = false\n",
+    "gpgsign": "[commit]\n\tgpgsign = true\n[user]\n\tsigningkey = nobody\n[gpg]\n\tprogram = false\n",
     "autocrlf": "[core]\n\tautocrlf = true\n\teol = crlf\n\tsafecrlf = true\n",
     "no identity": "[user]\n\tuseConfigOnly = true\n",
     "fsmonitor": "[core]\n\tfsmonitor = /bin/false\n\tuntrackedCache = true\n",
-    "reftable of tomorrow": "[extensions]\n\tworktreeConfig = true\n[init]\n\tdefaultBranch = trunk\n\tdefaultObjectFormat = sha256\n",
-    "log, colour and pager": "[color]\n\tui = always\n[core]\n\tpager = false\n[log]\n\tshowSignature = true\n[diff]\n\texternal = false\n",
-    "transfer checks": "[fsck]\n\tmissingEmail = error\n[receive]\n\tfsckObjects = true\n[core]\n\tsharedRepository = world\n",
+    "other defaults": "[init]\n\tdefaultBranch = trunk\n\tdefaultObjectFormat = sha256\n",
+    "log, colour and pager": "[color]\n\tui = always\n[log]\n\tshowSignature = true\n",
+    "open to the world": "[core]\n\tsharedRepository = world\n[fsck]\n\tmissingEmail = error\n",
     "broken": "[core\n\tautocrlf = tr",
 }
 
@@ -342,4 +343,4 @@ def test_fault_injection_is_for_stores_in_the_temporary_folder(home: Path, store
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO)]
     assert subprocess.run(command, env=env, check=False).returncode == 0
-    assert run("tests.store.operations:capture", store_home, "kill:1").returncode == -9
+    assert run(operations.capture, store_home, "kill:1").returncode == -9

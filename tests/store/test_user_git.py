@@ -16,7 +16,7 @@ from reflect_git.store import mainline, memory, reading
 from reflect_git.store.repository import Store
 from tests.faults import REPO, git
 from tests.store.operations import BY
-from tests.store.probe import capture, copies, inbox_ids, main_paths, opened, require_promises, user_commit
+from tests.store.probe import capture, copies, main_paths, opened, require_promises, user_commit
 
 NEW = {"machines/m.yaml": b'name: "m"\n'}
 
@@ -100,13 +100,11 @@ def test_forty_commits_while_eight_processes_capture(store: Store, store_home: P
 
 @pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_commits_while_decisions_are_recorded(store: Store, store_home: Path, count: int) -> None:
-    """git does not wait for an index that is locked for a moment: on a busy machine a commit in a hundred meets ours and
-    has to be given again. Nothing is lost by that, on either side.
-    """
+    """A decision waits for a quiet moment of the user's own git, so that none of its commits fails."""
     with at_work(store_home, RECORDS, 1, 0.2) as recorded:
         complaints = commit_forty(store_home, count, pause=0.03)
-    assert len(complaints) <= count // 20, complaints
-    assert len(recorded) > 1
+    assert complaints == []
+    assert recorded
     _require_ours_on_main(store_home, recorded)
 
 
@@ -251,7 +249,7 @@ def test_a_merge_under_way_is_not_disturbed(store: Store, store_home: Path) -> N
 
 
 @pytest.mark.parametrize("setting", [
-    "core.splitIndex=true", "index.version=4", "core.untrackedCache=true", "feature.manyFiles=true", "index.sparse=true",
+    "core.splitIndex=true", "index.version=4", "core.untrackedCache=true", "feature.manyFiles=true",
 ])  # fmt: skip
 def test_any_kind_of_index_that_the_users_git_writes(store: Store, store_home: Path, home: Path, setting: str) -> None:
     with open(home / ".gitconfig", "a") as file:

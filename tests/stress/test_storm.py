@@ -43,8 +43,8 @@ def test_a_storm(store_home: Path, tmp_path: Path, mode: str, seed: int) -> None
 
 def event(number: int) -> bytes:
     return json.dumps({
-        "hook_event_name": "PostToolUseFailure", "session_id": "s", "tool_name": "Bash", "tool_use_id": f"toolu_{number}",
-        "tool_input": {"command": f"make {number}"}, "error": "Exit code 2",
+        "hook_event_name": "PostToolUseFailure", "session_id": "s", "tool_name": "Bash",
+        "tool_use_id": f"toolu_{number}", "tool_input": {"command": f"make {number}"}, "error": "Exit code 2",
     }).encode()  # fmt: skip
 
 

@@ -128,10 +128,10 @@ WORD_SHAPES = (
     ("webhook", "real", (("webhook.office.com", "/webhookb2/"),), r"(?:https?://)?[\w.]{0,60}webhook\.office\.com/[\w@/-]{20,}"),
     ("google", "real", (("1//0",),), r"(?<![\w/])1//0[\w-]{30,}"),
     ("azure", "real", (("8q~", "7q~"),), r"[\w.~-]{3}[78]Q~[\w.~-]{31,}"),
-    ("airtable", "real", (("pat",), (".",)), r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{32,}"),
-    ("asana", "real", (("1/1", "2/1", "1/2", "0/"), (":",)), r"\b[0-2]/\d{12,}(?:/\d{12,})?:[0-9a-f]{32}\b"),
+    ("airtable", "real", (("pat",), (".",)), _EDGE + r"pat[A-Za-z0-9]{14}\.[0-9a-f]{32,}"),
+    ("asana", "real", (("1/1", "2/1", "1/2", "0/"), (":",)), _EDGE + r"[0-2]/\d{12,}(?:/\d{12,})?:[0-9a-f]{32}\b"),
     ("terraform", "real", ((".atlasv1.",),), r"[A-Za-z0-9]{8,20}\.atlasv1\.[\w-]{20,}"),
-    ("nuget", "real", (("oy2",),), r"\boy2[a-z0-9]{43}\b"),
+    ("nuget", "real", (("oy2",),), _EDGE + r"oy2[a-z0-9]{43}\b"),
     ("newrelic", "real", (("nral",),), r"\b[0-9a-f]{30,40}NRAL\b"),
 )  # fmt: skip
 # The same, but these need more of the text than one word.
@@ -153,7 +153,7 @@ SHAPES = (
     ("signature", "real", (("x-amz-", "x-goog-"),), r"(?i)x-(?:amz|goog)-(?:signature|security-token|credential)=([\w%+/=~-]{16,})"),
     ("password", "argument", ((" -u", "--user", "--proxy-user", " -a ", "--auth", "\n-u"),), r"(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\\\"']{0,2}[^\s:\"'/\\]{1,80}:([^\s\"'\\]+)"),
     ("password", "shell", (("sshpass",),), r"sshpass" + _COMMAND + r"?-p\s{0,4}" + _SHELL),
-    ("password", "shell", (("mysql", "mariadb", "7z"),), r"(?:mysql|mariadb|7z)\w*" + _COMMAND + r"-p(?=[^\s])" + _SHELL),
+    ("password", "shell", (("mysql", "mariadb", "7z"),), r"(?:mysql|mariadb|7z)\w*" + _COMMAND + r"[\"']?-p(?=[^\s])" + _SHELL),
     ("password", "shell", ((" login ", "mongo", "twine ", "rdesktop", "psexec", "ncftp"), (" -p",)), r"(?:login|mongo\w*|twine|rdesktop|psexec\w*|ncftp\w*)" + _COMMAND + r"-p[ =]{1,4}" + _SHELL),
     ("password", "shell", (("zip ", "sqlcmd", "bcp ", "mosquitto"), (" -p",)), r"(?:zip|sqlcmd|bcp|mosquitto_\w+)" + _COMMAND + r"-P\s{0,4}" + _SHELL),
     ("password", "shell", (("redis-cli",), (" -a",)), r"redis-cli" + _COMMAND + r"-a\s{0,4}" + _SHELL),
@@ -175,6 +175,8 @@ SHAPES = (
     ("password", "shell", ((":5432:", ":5433:", ":*:", ":6432:"),), r":(?:543\d|6432|\*):[^:\s]{1,64}:[^:\s]{1,64}:([^\s]+)"),
     ("password", "shell", (("auth=", "auth("), (",",)), r"(?i)auth(?:=\s{0,4}|=?\s{0,4}\()\(?\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
     ("password", "strong", (("login(", "credential(", "credentials(", "authenticate(", "connect(", "client("),), r"(?i)(?:login|credentials?|authenticate|connect|client)\((?:\s{0,8}[\"'][^\"'\n]{0,80}[\"']\s{0,4},){1,2}\s{0,8}[\"']([^\"'\n]{1,200})[\"']"),
+    ("password", "shell", (("bw unlock", "rclone obscure"),), r"(?:bw unlock|rclone obscure)\s{1,4}(?:--?\w{1,12}\s{1,4})?" + _SHELL),
+    ("basic", "strict", (("auth ",),), r"auth[ \t]{1,4}([A-Za-z0-9+/]{16,}={0,2})"),
     ("password", "strong", (("securestring",),), r"(?i)securestring\s{1,4}(?:-string\s{1,4})?[\"']?([^\s\"']+)"),
     ("password", "strong", (("send ", "send_keys", "sendline"), ("expect", "spawn", "password")), r"(?:send|sendline|send_keys|send_user)[\s(]{1,4}(?:-- )?[\\]?[\"']([^\"'\\\n]{1,200})"),
     ("password", "shell", (("secret set", "secrets set"),), r"secrets? set \S{1,80} (?:-b|--body)[ =]" + _SHELL),
@@ -203,7 +205,8 @@ TOKENS = (
     "トークン", "apiキー", "토큰", "geheimnis", "jeton", "anon_key", "ingest_key", "write_key",
 )  # fmt: skip
 # Too common to be read in prose: `pass` needs a sign after it, `login` a value that is beyond doubt.
-ASSIGNED = ("pass", "pw", "pin", "_key", "auth", "psk", "otp", "sid_secret", "encrypted", "salt", "clave", "mdp")
+SHORT_PASSWORDS = ("pass", "pw", "pin", "psk", "mdp", "clave")
+ASSIGNED = (*SHORT_PASSWORDS, "_key", "auth", "otp", "encrypted", "salt")
 SPOKEN = (
     "login",
     "log_in",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SPOKEN
+from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SHORT_PASSWORDS, SPOKEN
 from reflect_git.adapters.redact.looks import chosen, digest_like, dummy, spoken, strict, strong
 from reflect_git.adapters.redact.words import BACKWARD, COPULAS, HARMLESS_KEYS, HARMLESS_TAILS, HARMLESS_TOKENS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from re import Match, Pattern
     from typing import Optional
 
     Span = tuple[int, int]
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 # The rest of the name, what closes it, the sign, what opens the value.
 _SIGN = (
     r"([\w-]{0,40})([\\\"'`\]\)*}]{0,6})\s{0,4}"
-    r"(=>|->|:=|==?|[:>,]|：|＝|[\"']?\s{1,4}value=)(?:\*\*)?\s{0,12}(?:[bfrNu@](?=[\"']))?(\\{0,3}[\"'`]|)"
+    r"(=>|->|:=|==?|[:>,]|：|＝|[\"']?\s{1,4}value=)(?:\*\*)?\s{0,12}(?:{\s{0,4}\"value\":\s{0,4}|[bfrNu@](?=[\"']))?(\\{0,3}[\"'`]|)"
 )
 _BARE = r"[^\s\"'`<>;,&=()\\]+={0,2}"
 _LINE = r"[^\s\"'`]+"
@@ -27,15 +26,16 @@ _REACH = 160
 _WIDEST = 4096
 _SHORT = ("pw", "mdp")
 _MANY = 2000
+_NOWHERE = 1 << 62
 _LONGEST_WORD = 600
 
 
 def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
     """Every secret in `text` that one of `nouns` announces. `norm` is the text as nouns are written, just as long."""
-    pattern = re.compile("|".join(sorted(nouns, key=len, reverse=True)))
-    match, count = pattern.search(norm), 0
-    while match:
-        start, end = match.span()
+    places = dict.fromkeys(sorted(nouns, key=len, reverse=True), -1)
+    found, count = _next(norm, places, 0), 0
+    while found:
+        start, end = found
         whole = _whole(text, norm, start, end)
         count += whole
         if count > _MANY:  # nobody writes so; reading on would take seconds, and what is not read must not stay
@@ -45,8 +45,26 @@ def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
         while span and span[0] < span[1]:
             yield span
             end = max(end, span[1])
-            span = _said(text, norm[start : match.end()], end, False)
-        match = pattern.search(norm, end)
+            span = _said(text, norm[start : found[1]], end, False)
+        found = _next(norm, places, end)
+
+
+def _next(norm: str, places: dict[str, int], at: int) -> Optional[Span]:
+    """The first noun from `at` on, the longest of those that begin there; `places` remembers where each comes next."""
+    best: Optional[Span] = None
+    for noun, place in places.items():
+        if place < at:
+            place = norm.find(noun, at)
+            places[noun] = place = _NOWHERE if place < 0 else place
+        if place < (best[0] if best else _NOWHERE):
+            best = place, place + len(noun)
+    return best
+
+
+def _pattern(text: str) -> Pattern[str]:
+    import re  # 8 ms: most texts with `passed` or `unexpected token` in them need none
+
+    return re.compile(text)
 
 
 def _whole(text: str, norm: str, start: int, end: int) -> bool:
@@ -69,7 +87,7 @@ def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
         return None
     return (
         _assigned(text, norm, start, end)
-        or _flagged(text, norm, start, end)
+        or _flagged(text, start, end)
         or _inside(text, noun, end)
         or _said(text, noun, end, True)
         or _said_before(text, start, noun)
@@ -82,7 +100,7 @@ def _harmless(tail: str) -> bool:
 
 def _assigned(text: str, norm: str, start: int, end: int) -> Optional[Span]:
     """The value behind a sign; an empty span if one stands there that is no secret."""
-    sign = re.compile(_SIGN).match(text, end)
+    sign = _pattern(_SIGN).match(text, end)
     if not sign:
         return None
     quote = sign.group(4)
@@ -99,7 +117,7 @@ def _assigned(text: str, norm: str, start: int, end: int) -> Optional[Span]:
 
 def _value_end(text: str, begin: int, quote: str, exported: bool) -> int:
     if not quote:
-        match = re.compile(_LINE if exported else _BARE).match(text, begin, begin + _WIDEST)
+        match = _pattern(_LINE if exported else _BARE).match(text, begin, begin + _WIDEST)
         return match.end() if match else begin
     stop = text.find(quote, begin, begin + _WIDEST)
     line = text.find("\n", begin, begin + _WIDEST)
@@ -111,10 +129,10 @@ def _kept(value: str, noun: str, plain: bool, tail: str) -> bool:
     """Whether what stands behind a name and a sign is its value, and not a type, a variable or a call."""
     if dummy(value):
         return False
-    if noun in ASSIGNED[3:]:
+    if noun in ASSIGNED and noun not in SHORT_PASSWORDS:
         return strict(value)
     if _harmless(tail) or tail.lower() in ("s", "id", "_id", "-id"):
-        return strict(value) and not (_harmless(tail) and digest_like(value))
+        return strict(value) and not (_harmless(tail) and (":" in value or digest_like(value)))
     words = value[:_LONGEST_WORD].split()
     if len(words) > 1:
         return any(spoken(word) for word in words)
@@ -123,7 +141,7 @@ def _kept(value: str, noun: str, plain: bool, tail: str) -> bool:
 
 def _weak(value: str, noun: str, plain: bool) -> bool:
     """Passwords that people choose: 4921, hunter2, or one long word where nothing but a value can stand."""
-    if noun not in PASSWORDS and noun not in ASSIGNED[:3]:
+    if noun not in PASSWORDS and noun not in SHORT_PASSWORDS:
         return plain and len(value) >= 16 and value.isalnum() and not value.isalpha()
     if value.isdigit():
         return len(value) >= 4
@@ -140,11 +158,11 @@ def _is_flag(norm: str, start: int) -> bool:
     return word.startswith("__") or (word.startswith("_") and alone)
 
 
-def _flagged(text: str, norm: str, start: int, end: int) -> Optional[Span]:
+def _flagged(text: str, start: int, end: int) -> Optional[Span]:
     """`--password hunter`: the dashes say that the next word is the value."""
     if text[max(0, start - 40) : start].rpartition(" ")[2][:1] != "-":
         return None
-    match = re.compile(r"([\w-]{0,40}) {1,4}(\\{0,3}[\"'`]|)").match(text, end)
+    match = _pattern(r"([\w-]{0,40}) {1,4}(\\{0,3}[\"'`]|)").match(text, end)
     if not match or _harmless(match.group(1)):
         return None
     begin, stop = match.end(), _value_end(text, match.end(), match.group(2), True)
@@ -155,7 +173,7 @@ def _flagged(text: str, norm: str, start: int, end: int) -> Optional[Span]:
 
 def _inside(text: str, noun: str, end: int) -> Optional[Span]:
     """A secret that is part of a name itself: `notes-password-….txt`."""
-    match = re.compile(r"[_=+/-]([^\s/\\\"'`<>;,()=:]{10,80})").match(text, end)
+    match = _pattern(r"[_=+/-]([^\s/\\\"'`<>;,()=:]{10,80})").match(text, end)
     if not match or noun in ASSIGNED:  # `Pw/` stands in every other base64 text
         return None
     stem = match.group(1)
@@ -176,7 +194,7 @@ def _said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
         if place and any(name in word.lower() for name in ("passw", "token", "secret")):
             return None
         near = near or match.group()[0] in "`\"'“„«"
-        if (place or not glued) and _told(word, near, place > 0 and noun in PASSWORDS):
+        if (place or not glued) and _told(word, near, 0 < place < 5 and noun in PASSWORDS):
             return begin, stop
         near = _leads(match.group(), word, noun)
         if place > 9 or match.group()[-1] in ".?!;":
@@ -199,12 +217,12 @@ def _told(word: str, near: bool, certain: bool) -> bool:
     return spoken(word) or (certain and (chosen(word) or (word.isdigit() and 4 <= len(word) <= 12)))
 
 
-def _words(text: str, start: int) -> Iterator[re.Match[str]]:
+def _words(text: str, start: int) -> Iterator[Match[str]]:
     """What stands in reach on the same line, as it is and as JSON writes it."""
     limit = start + _REACH
     ends = [end for end in (text.find("\n", start, limit), text.find("\\n", start, limit)) if end >= 0]
     # The last word may reach over the limit: half a secret is still one.
-    for match in re.compile(rf"\S{{1,{_LONGEST_WORD}}}").finditer(text, start, min(ends or [limit + _LONGEST_WORD])):
+    for match in _pattern(rf"\S{{1,{_LONGEST_WORD}}}").finditer(text, start, min(ends or [limit + _LONGEST_WORD])):
         if match.start() > limit:
             return
         yield match
@@ -224,7 +242,7 @@ def _said_before(text: str, start: int, noun: str) -> Optional[Span]:
     if noun in ASSIGNED:
         return None
     enough = strict if noun in SPOKEN else spoken
-    words = list(re.compile(r"\S+").finditer(text, max(0, start - 100), start))[-6:]
+    words = list(_pattern(r"\S+").finditer(text, max(0, start - 100), start))[-6:]
     for left, verb in zip(words, words[1:]):
         begin, stop = _unwrap(text, left.start(), left.end())
         if verb.group().lower() in BACKWARD and text[begin:stop].isascii() and enough(text[begin:stop]):

@@ -70,7 +70,7 @@ def strict(word: str) -> bool:
     word = word[:_LONGEST]
     if len(word) < 10 or dummy(word) or ("://" in word) or _MOMENT.issuperset(word):
         return False
-    if _lookalike(word) and not (len(word) >= 32 and word.count("/") < 4):
+    if _lookalike(word) and not (len(word) >= 32 and (word.count("/") < 4 or word[-1] == "=")):
         return False
     digits, capitals, small, changes = _counts(word)
     if digits and capitals + small > 2 and _special(word) and "(" not in word:

@@ -40,8 +40,8 @@ DUMMY_STARTS = (
     "<", "${", "$(", "{", "%(", "%{", "#{", "[", "…", "...", "@{", "env.", "env:", "env[", "process.env",
     "os.environ", "os.getenv", "getenv", "secrets.", "vars.", "vault:", "op://", "arn:", "ssm:", "file:", "http://",
     "https://", "!ref", "&", "data:", "self.", "this.", "config.", "settings.", "import.meta", "sha256:", "sha1:",
-    "sha512-", "sha256-", "sha384-", "sops:", "enc[", "context.", "props.", "state.", "\\${", "|", "==", "*args",
-    "var.", "local.", "module.", "each.", "=>",
+    "sha512-", "sha256-", "sha384-", "sops:", "enc[", ".*", "[^", "context.", "props.", "state.", "\\${", "|", "==",
+    "*args", "var.", "local.", "module.", "each.", "=>",
 )  # fmt: skip
 DUMMY_PARTS = (
     "xxxx", "your", "example", "changeme", "change_me", "change-me", "placeholder", "redacted", "insert", "replace",

@@ -16,7 +16,7 @@ from reflect_git.store import policy
 
 if TYPE_CHECKING:
     from reflect_git.cli.settings import Current, Setting
-    from reflect_git.store.policy import Value
+    from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
 
 _VALUE_WIDTH = 24

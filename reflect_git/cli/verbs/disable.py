@@ -26,7 +26,7 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import utc
 
 if TYPE_CHECKING:
-    from reflect_git.store.policy import Value
+    from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
 
 _LONGEST = 366 * 86400

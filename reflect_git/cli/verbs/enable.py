@@ -24,7 +24,7 @@ from reflect_git.cli.switching import (
 from reflect_git.errors import ReflectError
 
 if TYPE_CHECKING:
-    from reflect_git.store.policy import Value
+    from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
 
 

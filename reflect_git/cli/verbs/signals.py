@@ -12,7 +12,6 @@ from reflect_git.cli.front import Front, ago, one_line
 from reflect_git.cli.options import Word, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
-from reflect_git.store import memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,15 +53,16 @@ def command(
     since = workflow.parse_since(since) if since else ""
     session = current_session(front) if session == "current" else session
     store = front.store()
-    found = memory.query(
-        front.snapshot(store).signals, status=status or "", kind=kind or "", since=since, tags=tags, session=session,
+    scan = front.scan(store)
+    found = scan.select(
+        status=status or "", kind=kind or "", since=since, tags=tags, session=session,
         project=_project_key(front, store, project),
     )  # fmt: skip
     found = found[-limit:] if limit else found
     if front.json:
-        front.data(found)
+        front.parts(scan.json(found))
     elif found:
-        _list(front, found)
+        _list(front, scan.whole(found))
     else:
         front.talk("no signals like that" if any((status, kind, since, tags, session, project)) else "no signals yet")
 

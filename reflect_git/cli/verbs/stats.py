@@ -15,7 +15,7 @@ def command(front: Front) -> None:
     """Count signals by status, type and category."""
     from reflect_git.store import memory
 
-    counts = memory.stats(front.snapshot(front.store()))
+    counts = memory.stats(front.scan(front.store()))
     if front.json:
         front.data(counts)
         return
