@@ -15,7 +15,11 @@ reading      all signals and decisions, from git, pending and copies
 fold         status, confidence and counts, computed from records
 expiry       signals go after their time and leave a line in a tally
 upkeep       what is gone is really gone
+care         what can be wrong, and how it is mended
 backups      a target's exact bytes before an approval
 projects     which project a folder belongs to
+policy       switching a setting that widens or narrows what may happen
+configfile   the store's own config, changed whole or not at all
+rows         records as the cache keeps them
 memory       append, query, get, update, archive, stats, promote
 """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Stamp = Optional[tuple[int, int, int]]
 
-LOCKS = ("HEAD.lock", "refs/heads/main.lock", "packed-refs.lock")
+LOCKS = ("HEAD.lock", "refs/heads/main.lock")
 _PATIENCE = 10.0
 _QUIET = 0.25
 _SYNCED = ("core.fsync=all",)

@@ -122,7 +122,7 @@ def _pending(store: Store) -> rows.Shelf:
     return shelf
 
 
-def _put(shelf: rows.Shelf, path: str, record: Mapping[str, Any], shared: dict[str, Any]) -> None:
+def _put(shelf: rows.Shelf, path: str, record: Mapping[str, Any], shared: dict[Any, Any]) -> None:
     """A record of a newer version is kept whole: its fields may mean something else."""
     if record["version"] > VERSION:
         shelf.others[path] = rows.to_json(record)
@@ -138,7 +138,7 @@ class _Part:
         self._path = store.private_path("cache", f"{name}-rows")
         self._folders = folders
         self._by_hand = by_hand
-        self._shared: dict[str, Any] = {}
+        self._shared: dict[Any, Any] = {}
         self.shelves: dict[str, rows.Shelf] = {}
 
     def refresh(self, tips: Mapping[str, str]) -> None:
@@ -186,7 +186,8 @@ class _Part:
             if isinstance(record, ReflectError):
                 raise record
             records.check(record)
-            if record.get("id") != id_in(path) or not id_in(path):
+            identity = id_in(path)
+            if not identity or record.get("id") != identity:
                 raise ReflectError("its name is not its id")
         except ReflectError as error:
             shelf.unreadable[path] = error.message

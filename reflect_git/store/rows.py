@@ -57,7 +57,7 @@ class Shelf:
             return
         self._arrange([at for at, path in enumerate(self.paths) if path not in gone])
 
-    def add(self, path: str, record: Mapping[str, Any], shared: dict[str, Any]) -> None:
+    def add(self, path: str, record: Mapping[str, Any], shared: dict[Any, Any]) -> None:
         """`shared` makes equal values one object, which marshal writes and reads once."""
         if not path.startswith("signals/") or not all(field in record for field in HEAD):
             self.others[path] = to_json(record)
@@ -65,7 +65,8 @@ class Shelf:
         self.paths.append(path)
         for column, field in zip(self.columns, HEAD):
             value = record[field]
-            column.append(shared.setdefault(f"{field} {value!r}", value))
+            kept = value if type(value) is str else (field, repr(value))
+            column.append(shared.setdefault(kept, value))
         for column, piece in zip(self.pieces, _pieces(record)):
             column.append(piece)
 
@@ -100,12 +101,18 @@ def to_json(value: Any) -> bytes:
 
 def _pieces(record: Mapping[str, Any]) -> Piece:
     """The record's JSON in its own order, cut where the computed fields stand: after `type` and after `tags`."""
-    plain = {name: value for name, value in record.items() if name not in _COMPUTED}
-    cuts = sorted((list(plain).index("type") + 1, list(plain).index("tags") + 1))
-    fields = [b"%b:%b" % (to_json(name), to_json(value)) for name, value in plain.items()]
-    first, second, third = fields[: cuts[0]], fields[cuts[0] : cuts[1]], fields[cuts[1] :]
-    end = b"".join(b"," + field for field in third) + b"}"
-    return b"{%b" % b",".join(first) + b',"status":', b"".join(b"," + field for field in second) + b',"related":', end
+    plain = [(name, value) for name, value in record.items() if name not in _COMPUTED]
+    names = [name for name, _ in plain]
+    cuts = sorted((names.index("type") + 1, names.index("tags") + 1))
+    first, second, third = (
+        to_json(dict(part)) for part in (plain[: cuts[0]], plain[cuts[0] : cuts[1]], plain[cuts[1] :])
+    )
+    return first[:-1] + b',"status":', _after(second)[:-1] + b',"related":', _after(third)
+
+
+def _after(part: bytes) -> bytes:
+    """An object's fields as they follow others: a comma, unless there are none."""
+    return b"," + part[1:] if len(part) > 2 else part[1:]
 
 
 def json_parts(rows: Iterable[tuple[str, int, list[str], Optional[str], bytes, bytes, bytes]]) -> list[bytes]:

@@ -6,7 +6,8 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, salvage, spool, upkeep
+from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, spool, upkeep
+from reflect_git.store.care import salvage
 from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False

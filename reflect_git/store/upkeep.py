@@ -12,7 +12,8 @@ import time
 
 from reflect_git.adapters import files
 from reflect_git.adapters.git import GitError
-from reflect_git.store import backups, copies, creation, expiry, journal, mainline, salvage
+from reflect_git.store import backups, copies, creation, expiry, journal, mainline
+from reflect_git.store.care import salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _JUMP = 45 * expiry.DAY
 _WEEK = 7 * expiry.DAY
 _LOG_LIMIT = 256 << 10
-_LOCKS = ("packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
+_LOCKS = ("objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
 
 
 def is_due(store: Store, now: float) -> bool:

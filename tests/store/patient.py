@@ -8,8 +8,9 @@ from pathlib import Path
 
 from reflect_git import workflow
 from reflect_git.capture.draft import draft
-from reflect_git.store import health, inbox, reading, spool
-from reflect_git.store.case import Case, Finding
+from reflect_git.store import inbox, reading, spool
+from reflect_git.store.care import health
+from reflect_git.store.care.case import Case, Finding
 from reflect_git.store.repository import Store
 
 CHECKS = {check.name: check for check in health.CHECKS}

@@ -16,8 +16,8 @@ from reflect_git.adapters.git import OLDEST, Git, GitError, find_program
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ReflectError
-from reflect_git.store.case import DECIDE, ERROR, NOTE, OK, WARNING, Case, Check, Finding
-from reflect_git.store.health import CHECKS
+from reflect_git.store.care.case import DECIDE, ERROR, NOTE, OK, WARNING, Case, Check, Finding
+from reflect_git.store.care.health import CHECKS
 from reflect_git.store.repository import Store
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from reflect_git.cli.front import Front, ago, columns, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
-from reflect_git.store import expiry, health, spool
-from reflect_git.store.case import some
+from reflect_git.store import expiry, spool
+from reflect_git.store.care import health
+from reflect_git.store.care.case import some
 
 if TYPE_CHECKING:
     from reflect_git.store.reading import Snapshot

@@ -13,7 +13,7 @@ from reflect_git.adapters import files, records
 from reflect_git.adapters.git import GitError
 from reflect_git.errors import ReflectError
 from reflect_git.store import copies, inbox, spool
-from reflect_git.store.case import Case
+from reflect_git.store.care.case import Case
 from reflect_git.store.creation import first_inbox_commit
 from reflect_git.store.layout import path_of
 from reflect_git.store.repository import INBOX, MAIN

@@ -10,7 +10,8 @@ import stat
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, identity, inbox, lockfiles, policy, salvage, sweep, upkeep
+from reflect_git.store import copies, identity, inbox, policy, sweep, upkeep
+from reflect_git.store.care import lockfiles, salvage
 from reflect_git.store.creation import template
 from reflect_git.store.repository import MAIN, PRIVATE
 
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reflect_git.store.case import Case
+    from reflect_git.store.care.case import Case
     from reflect_git.store.repository import Store
 
 WAIT = 5.0

@@ -11,8 +11,9 @@ import stat
 import time
 
 from reflect_git.adapters import files
-from reflect_git.store import copies, expiry, identity, inbox, lockfiles, mending, policy, spool, upkeep
-from reflect_git.store.case import (
+from reflect_git.store import copies, expiry, identity, inbox, policy, spool, upkeep
+from reflect_git.store.care import lockfiles, mending
+from reflect_git.store.care.case import (
     DAY,
     DECIDE,
     ERROR,

@@ -15,8 +15,9 @@ import pytest
 from reflect_git import workflow
 from reflect_git.adapters import host
 from reflect_git.capture.draft import draft
-from reflect_git.store import case, health, inbox, lockfiles, mending, reading, spool
-from reflect_git.store.case import Case, Check, Finding
+from reflect_git.store import inbox, reading, spool
+from reflect_git.store.care import case, health, lockfiles, mending
+from reflect_git.store.care.case import Case, Check, Finding
 from reflect_git.store.repository import Store
 from tests.conftest import REPO, store_faults
 from tests.store.patient import capture, git, ids, leave_a_capture, levels, look, mend, overwrite

@@ -1,0 +1,45 @@
+"""A store with one record of each kind, written by the first version: every later one reads it to the last field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.adapters import records
+from reflect_git.store import reading
+from reflect_git.store.layout import path_of
+from reflect_git.store.repository import INBOX, MAIN, Store
+from tests.store.probe import opened
+
+GOLDEN = {path.stem: path.read_bytes() for path in (Path(__file__).parents[1] / "golden").glob("*.yaml")}
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    store = opened(store_home)
+    inbox = f"{INBOX}{store.machine}/0001"
+    for ref, kinds in ((inbox, ("SIG", "EXP")), (MAIN, ("LRN", "DEC", "TLY"))):
+        stream = [f"commit {ref}\ncommitter a <a@b> 1770000000 +0000\ndata 0\nfrom {ref}^0\n".encode()]
+        for identity, data in GOLDEN.items():
+            if identity.startswith(kinds):
+                stream.append(f"M 100644 inline {path_of(identity)}\ndata {len(data)}\n".encode() + data + b"\n")
+        store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(stream) + b"done\n")
+    store.git.run("reset", "--hard", "--quiet")
+    return store
+
+
+def test_there_is_one_record_of_each_kind() -> None:
+    assert sorted(identity[:3] for identity in GOLDEN) == ["DEC", "EXP", "LRN", "SIG", "TLY"]
+
+
+def test_every_record_of_the_golden_store_is_read(store: Store) -> None:
+    snapshot = reading.read(store)
+    assert (snapshot.unreadable, snapshot.newer) == ({}, [])
+    assert set(snapshot.by_id) == set(GOLDEN)
+    for identity, data in GOLDEN.items():
+        computed = ("status", "confidence", "related", "promoted_to") if identity.startswith("SIG") else ()
+        written, read = records.parse(data), snapshot.by_id[identity]
+        assert {key: read[key] for key in written if key not in computed} == {
+            key: value for key, value in written.items() if key not in computed
+        }
