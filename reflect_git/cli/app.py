@@ -166,8 +166,11 @@ def _sentence(message: str) -> str:
 def _system(error: OSError) -> ReflectError:
     """The operating system said no: a full disk, a read-only file system, a missing right."""
     where = f" '{error.filename}'" if isinstance(error.filename, str) else ""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    hint = "make room and run it again" if full else "see who owns that path and what it is, or choose another --store"
+    hints = {
+        errno.ENOSPC: "make room and run it again", errno.EDQUOT: "make room and run it again",
+        errno.EROFS: "mount it for writing, or choose another --store",
+    }  # fmt: skip
+    hint = hints.get(error.errno or 0, "see who owns that path and what it is, or choose another --store")
     said = (error.strerror or str(error)).lower()
     return ReflectError(f"{said}{where}", f"{hint}; nothing that was acknowledged is lost", "system")
 

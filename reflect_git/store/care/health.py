@@ -272,6 +272,8 @@ def look_at_log(case: Case) -> list[Finding]:
 
 def look_at_disk(case: Case) -> list[Finding]:
     disk = os.statvfs(case.store.root)
+    if disk.f_flag & os.ST_RDONLY:
+        return [Finding(ERROR, "the file system is read-only", "mount it for writing, or choose another reflect.home")]
     free = disk.f_bavail * disk.f_frsize
     said = f"{free >> 20:,} MiB free".replace(",", " ")
     if free < _NONE or (disk.f_files and not disk.f_favail):
@@ -306,6 +308,7 @@ def look_at_upkeep(case: Case) -> list[Finding]:
 
 CHECKS = (
     Check("store", look_at_owner),
+    Check("disk", look_at_disk),
     Check("rights", look_at_modes, mending.make_private),
     Check("files", look_at_files, mending.write_shipped),
     Check("lock", look_at_lock),
@@ -323,6 +326,5 @@ CHECKS = (
     Check("policies", look_at_policies),
     Check("clock", look_at_clock),
     Check("upkeep", look_at_upkeep, mending.run_upkeep),
-    Check("disk", look_at_disk),
     Check("log", look_at_log),
 )
