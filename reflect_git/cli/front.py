@@ -42,6 +42,17 @@ class Front:
         self.opened = workflow.open_swept(self.env, self.store_option, create)
         return self.opened
 
+    def store_if_any(self) -> Store | None:
+        """The store as it is, nothing made and nothing swept; None where there is none."""
+        from reflect_git import workflow
+
+        try:
+            return workflow.open_store(self.env, self.store_option, create=False)
+        except ReflectError as error:
+            if error.code != "no-store":
+                raise
+            return None
+
     def snapshot(self, store: Store) -> Snapshot:
         from reflect_git.store import reading
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, age, printable
-from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc, utc_precise
 from reflect_git.store import policy
 from reflect_git.store.expiry import seconds_of
@@ -82,14 +81,7 @@ class Change:
 
 def store_for(front: Front, dry_run: bool) -> Store | None:
     """The store; a dry run makes none."""
-    if not dry_run:
-        return front.store()
-    try:
-        return workflow.open_store(front.env, front.store_option, create=False)
-    except ReflectError as error:
-        if error.code != "no-store":
-            raise
-        return None
+    return front.store_if_any() if dry_run else front.store()
 
 
 def stored(store: Store | None, key: str) -> list[str]:

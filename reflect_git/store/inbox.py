@@ -121,13 +121,17 @@ def bury(store: Store, lock_file: str, deadline: float) -> bool:
         except OSError:
             return False
         if age >= CORPSE_AGE or age < -CORPSE_AGE:
-            name = f"{lock_file.replace('/', '_')}-{os.urandom(4).hex()}"
-            store.log(f"moved the dead lock '{lock_file}' away")
-            files.rename(path, store.private_path("corpses", name))
+            move_to_corpses(store, lock_file)
             return True
         if time.monotonic() >= deadline:
             return False
         time.sleep(0.05)
+
+
+def move_to_corpses(store: Store, lock_file: str) -> None:
+    name = f"{lock_file.replace('/', '_')}-{os.urandom(4).hex()}"
+    store.log(f"moved the dead lock '{lock_file}' away")
+    files.rename(os.path.join(store.git_dir, lock_file), store.private_path("corpses", name))
 
 
 def _read(store: Store, names: list[str], just_written: Optional[Entry]) -> list[Entry]:

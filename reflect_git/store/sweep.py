@@ -38,7 +38,7 @@ def sweep(store: Store) -> None:
         with store.locked(_WAIT):
             _try(store, finish_interrupted)
             rolling = any(facts.get("kind") == "roll" for _, facts in journal.standing(store))
-            if not rolling and not _try(store, _mend_inbox):
+            if not rolling and not _try(store, mend_inbox):
                 _try(store, salvage.rebuild_if_damaged)
     except Busy:
         return  # the holder commits, or the next command does
@@ -54,7 +54,8 @@ def _try(store: Store, step: Callable[[Store], None]) -> bool:
     return True
 
 
-def _mend_inbox(store: Store) -> None:
+def mend_inbox(store: Store) -> None:
+    """The branch is there, all that is pending is on it, and the copies are where people look for them."""
     inbox.start_inbox(store)
     inbox.commit_all(store)
     if os.path.exists(store.private_path(inbox.RESCUE)):

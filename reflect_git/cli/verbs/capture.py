@@ -112,16 +112,12 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
     from reflect_git.capture.draft import draft
     from reflect_git.model.ids import utc
 
-    machine = ""
-    try:
-        store = workflow.open_store(front.env, front.store_option, create=False)
+    store = front.store_if_any()
+    if store is not None:
         _place(store, facts, folder)
-        machine = store.machine
-    except ReflectError as error:
-        if error.code != "no-store":
-            raise
+    else:
         front.talk("there is no store yet: it would be made first, and name this machine")
-    signal = draft(facts, machine, utc(), paths.home_dir(front.env))
+    signal = draft(facts, store.machine if store else "", utc(), paths.home_dir(front.env))
     records.check(signal)
     if front.json:
         front.data(signal)

@@ -44,20 +44,11 @@ def command(front: Front, key: str | None, values: tuple[str, ...], unset: bool,
     if unset or values:
         _change(front, setting, values, unset, add, dry_run)
     else:
-        _print(front, settings.current(_store_if_any(front), front.env)[setting.name.lower()])
-
-
-def _store_if_any(front: Front) -> Store | None:
-    try:
-        return workflow.open_store(front.env, front.store_option, create=False)
-    except ReflectError as error:
-        if error.code != "no-store":
-            raise
-        return None
+        _print(front, settings.current(front.store_if_any(), front.env)[setting.name.lower()])
 
 
 def _list(front: Front) -> None:
-    listed = settings.current(_store_if_any(front), front.env).values()
+    listed = settings.current(front.store_if_any(), front.env).values()
     if front.json:
         front.data([_as_data(current) for current in listed])
         return
@@ -92,7 +83,7 @@ def _print(front: Front, current: Current) -> None:
 
 def _change(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool, dry_run: bool) -> None:
     _require_writable(setting)
-    store = _store_if_any(front) if dry_run else front.store()
+    store = front.store_if_any() if dry_run else front.store()
     old = _stored(store, setting)
     new = _wanted(setting, old, values, unset, add)
     told = _is_told(front, store, setting, new)

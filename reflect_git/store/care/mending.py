@@ -122,9 +122,7 @@ def bury_locks(case: Case) -> str:
     dead = [lock.name for lock in lockfiles.standing(store, case.now) if lock.owner == lockfiles.DEAD]
     with store.locked(WAIT):
         for name in dead:
-            store.log(f"moved the dead lock '{name}' away")
-            corpse = f"{name.replace('/', '_')}-{os.urandom(4).hex()}"
-            files.rename(os.path.join(store.git_dir, name), store.private_path("corpses", corpse))
+            inbox.move_to_corpses(store, name)
     return f"moved {', '.join(dead)} to '.git/reflect/corpses'"
 
 
@@ -133,10 +131,7 @@ def finish(case: Case) -> str:
     store = case.store
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
-        inbox.commit_all(store)
-        _rescue(store)
-        if not copies.are_there(store):
-            copies.restore(store)
+        sweep.mend_inbox(store)
     return "finished what was interrupted and committed what was pending"
 
 
