@@ -313,12 +313,14 @@ def test_little_room_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
 
     class Disk:
         f_frsize, f_files, f_favail = 1, real.f_files, real.f_favail
-        f_bavail = 0
+        f_bavail = f_flag = 0
 
     monkeypatch.setattr(os, "statvfs", lambda path: Disk)
     assert levels(look(store, "disk")) == ["error"]
     Disk.f_bavail = 100 << 20
     assert levels(look(store, "disk")) == ["warning"]
+    Disk.f_flag = os.ST_RDONLY
+    assert "read-only" in look(store, "disk")[0].message
 
 
 def test_a_clock_that_went_back_is_said(store: Store) -> None:
