@@ -4,10 +4,14 @@
 import os
 import sys
 
-# Beside the package in a checkout, inside it (reflect_git/data/hooks) when installed.
-_UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.append(_UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
+try:
+    # Beside the package in a checkout, inside it (reflect_git/data/hooks) when installed.
+    _UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path.append(_UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
 
-from reflect_git.hook import main  # noqa: E402
+    from reflect_git.hook import main
 
-os._exit(main())  # nothing is buffered: an orderly end of the interpreter takes 1.5 ms
+    main()
+except BaseException:  # an old Python, a half-made checkout: never the session's trouble
+    pass
+os._exit(0)  # nothing is buffered: an orderly end of the interpreter takes 1.5 ms

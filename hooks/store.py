@@ -230,10 +230,10 @@ def promote(words: Sequence[str]) -> None:
     target = target_of(place)
     if not content.strip():
         raise usage("an approval needs a text")
-    if redacted(content) != content:
+    if redacted(content) != content or redacted(place) != place:
         raise ReflectError("the text holds a secret", "say it without the secret", code="secret")
     store, snapshot = opened()
-    by = workflow.author(store, workflow.require_approval(store, os.environ, is_person()))
+    by = workflow.author(store, workflow.require_approval(store, os.environ, is_person(), snapshot.history.decisions))
     answer(memory.promote(store, snapshot, identity, target, content, by, utc_precise()))
 
 

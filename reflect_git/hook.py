@@ -6,11 +6,12 @@ import os
 import select
 import sys
 import time
-from _signal import SIGALRM, alarm
+from _signal import SIG_DFL, SIGALRM, SIGCHLD, alarm
 from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
 
 from reflect_git import paths, workflow
 from reflect_git.adapters import jsontext
+from reflect_git.adapters.redact import redact
 from reflect_git.capture.failure import facts_of
 from reflect_git.errors import ReflectError
 
@@ -32,6 +33,7 @@ HOOK_SECONDS = 4
 def main() -> int:
     """Read the event, do its work, never hurt the session."""
     env = os.environ
+    on_signal(SIGCHLD, SIG_DFL)  # a parent that ignores it would take our children's exit codes
     on_signal(SIGALRM, _give_up)
     alarm(HOOK_SECONDS)
     os.umask(0o077)
@@ -54,8 +56,9 @@ def run(env: Mapping[str, str]) -> None:
     if handle is None or env.get("REFLECT_GIT_OFF") == "1":
         return
     store = workflow.open_store(env)
-    folder = env.get("CLAUDE_PROJECT_DIR") or str(event.get("cwd") or "")
-    if workflow.is_capturing(store, env, folder, time.time()):
+    here = str(event.get("cwd") or "")
+    folder = env.get("CLAUDE_PROJECT_DIR") or here
+    if workflow.is_capturing(store, env, folder, time.time()) and not workflow.is_ignored(store, here):
         handle(store, event, folder, env)
 
 
@@ -110,7 +113,7 @@ def note(env: Mapping[str, str], line: str) -> None:
     if not os.path.isdir(os.path.dirname(log)):
         log = f"{root}.log"
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    text = f"{stamp} hook: {' '.join(line.split())[:400]}\n"
+    text = f"{stamp} hook: {' '.join(redact(line).split())[:400]}\n"
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:

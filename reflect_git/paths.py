@@ -26,8 +26,8 @@ def store_home(env: Mapping[str, str], configured: Optional[str] = None) -> str:
     chosen = env.get("REFLECT_GIT_HOME") or configured
     if chosen:
         if chosen.startswith("~/"):
-            chosen = os.path.join(home_dir(env), chosen[2:])
-        return os.path.normpath(os.path.abspath(chosen))
+            chosen = chosen[2:]
+        return os.path.normpath(os.path.join(home_dir(env), chosen))  # never what folder one happens to be in
     return os.path.normpath(os.path.abspath(os.path.join(config_dir(env), "reflections")))
 
 

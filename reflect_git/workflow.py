@@ -10,18 +10,19 @@ from reflect_git.adapters import faults
 from reflect_git.adapters.git import Git, find_program
 from reflect_git.adapters.project import top_of
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import utc, utc_precise
 from reflect_git.store import projects
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import Store, not_a_store
+from reflect_git.store.repository import Store, no_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Optional
 
-    from reflect_git.model.schema import By, Project, Signal
+    from reflect_git.model.schema import By, Decision, Project, Signal
 
+_LONGEST_AGO = 50 * 366 * 86400
 FAULT, FAULT_TRACE = "REFLECT_GIT_FAULT", "REFLECT_GIT_FAULT_TRACE"
 
 
@@ -42,7 +43,7 @@ def open_store(env: Mapping[str, str], override: str = "", create: bool = True) 
     if env.get(FAULT):
         faults.arm(env[FAULT], root, _temp(env), env.get(FAULT_TRACE, ""))
     if not create and not os.path.lexists(os.path.join(root, ".git")):
-        raise not_a_store(root)
+        raise no_store(root)
     return open_or_create(root, env)
 
 
@@ -71,13 +72,18 @@ def is_ignored(store: Store, folder: str) -> bool:
     """`reflect.ignore` (globs of folders) and a `.reflectignore` in the project: no capture there."""
     if not folder:
         return False
+    try:
+        names = {folder, os.path.realpath(folder), top_of(folder) or folder}
+    except ValueError:  # a name that no folder can have
+        return False
     globs = store.config.get("reflect.ignore", [])
-    if globs and any(_matches(name, glob) for glob in globs for name in (folder, os.path.realpath(folder))):
+    if any(matches(name, glob) for glob in globs for name in names):
         return True
-    return any(os.path.lexists(os.path.join(place, ".reflectignore")) for place in {folder, top_of(folder) or folder})
+    return any(os.path.lexists(os.path.join(name, ".reflectignore")) for name in names)
 
 
-def _matches(folder: str, glob: str) -> bool:
+def matches(folder: str, glob: str) -> bool:
+    """Whether a value of reflect.ignore speaks of a folder."""
     from fnmatch import fnmatchcase  # only for those who have such a setting
 
     wanted = glob.rstrip("/")
@@ -91,12 +97,15 @@ def capture(
     from reflect_git.capture.draft import draft  # commands that only read do without its 12 ms
     from reflect_git.store.append import append
 
-    signal = draft(facts, store.machine, utc(), paths.home_dir(env))
+    signal = draft(facts, store.machine, utc_precise(), paths.home_dir(env))
     return signal, append(store, signal, wait)
 
 
 def project_of(store: Store, folder: str) -> Optional[Project]:
-    return projects.project_of(store, folder) if folder and os.path.isdir(folder) else None
+    try:
+        return projects.project_of(store, folder) if folder and os.path.isdir(folder) else None
+    except ValueError:  # a name that no file can have
+        return None
 
 
 def author(store: Store, road: str) -> By:
@@ -114,15 +123,21 @@ def road_of(store: Store, env: Mapping[str, str], at_terminal: bool) -> str:
     return "terminal" if at_terminal and not env.get("CLAUDECODE") else "unattended"
 
 
-def require_approval(store: Store, env: Mapping[str, str], at_terminal: bool) -> str:
-    """The road of an approval that may be recorded without a dialogue, or a refusal."""
+def require_approval(store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision]) -> str:
+    """The road of an approval that may be recorded without a dialogue, or a refusal.
+
+    A policy counts only with the decision of the person who switched it: the config alone can be written by anybody.
+    """
+    from reflect_git.store import policy  # no hook approves
+
     if env.get("CLAUDECODE"):
         raise ReflectError(
             "an approval needs a person's answer", "ask with /reflect, or run 'reflect-git review' in a terminal",
             code="approval",
         )  # fmt: skip
     road = road_of(store, env, at_terminal)
-    if road == "unattended" and store.setting("reflect.approval") != "unattended":
+    switched = store.setting("reflect.approval") == "unattended"
+    if road == "unattended" and (not switched or "reflect.approval" in policy.undecided(store, decisions)):
         raise ReflectError(
             "an approval needs a person at a terminal",
             "scripts may approve after 'reflect-git config reflect.approval unattended'", code="approval",
@@ -140,7 +155,7 @@ def parse_duration(text: str) -> Optional[int]:
 def parse_since(text: str, now: Optional[float] = None) -> str:
     """A UTC time from `2026-02-11`, a full timestamp, or a duration ago."""
     seconds = parse_duration(text)
-    if seconds is not None:
+    if seconds is not None and seconds <= _LONGEST_AGO:
         return utc((time.time() if now is None else now) - seconds)
     for form, suffix in (("%Y-%m-%d", "T00:00:00Z"), ("%Y-%m-%dT%H:%M:%SZ", "")):
         try:

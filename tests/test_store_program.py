@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, REPO, RunCli
+from tests.store.probe import allow_unattended
 
 PROGRAM = REPO / "hooks" / "store.py"
 SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
@@ -262,7 +263,7 @@ def test_promote_needs_a_person(store_home: Path) -> None:
 )
 def test_promote_records_and_writes_no_target(store_home: Path, home: Path, place: str, target: dict[str, str]) -> None:
     identity = _append(trust="tool_output")
-    subprocess.run([REAL_GIT, "-C", str(store_home), "config", "reflect.approval", "unattended"], check=True)
+    allow_unattended(store_home)
     learning = store("promote", identity, place, "Use pnpm, not npm").data
     assert (learning["target"], learning["trust"], learning["text"]) == (target, "tool_output", "Use pnpm, not npm")
     assert store("get", identity).data["status"] == "promoted"

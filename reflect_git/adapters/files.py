@@ -19,8 +19,24 @@ PRIVATE_DIR = 0o700
 PRIVATE_FILE = 0o600
 _POLL = 0.005
 
-# macOS has no fdatasync
-_sync_data = getattr(os, "fdatasync", os.fsync)
+_FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone leaves the bytes in the drive's cache
+
+
+def _sync_data(descriptor: int) -> None:
+    if _FULL_SYNC is not None:
+        try:
+            fcntl.fcntl(descriptor, _FULL_SYNC)
+            return
+        except OSError:  # not every file system there knows it
+            pass
+    getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+def _sync_all(descriptor: int) -> None:
+    if _FULL_SYNC is not None:
+        _sync_data(descriptor)
+    else:
+        os.fsync(descriptor)
 
 
 def require_own_directory(path: str) -> None:
@@ -43,11 +59,16 @@ def require_own_directory(path: str) -> None:
         )
 
 
-def make_private_dirs(path: str) -> None:
-    """mkdir -p, every new level 0700 whatever the umask."""
+def make_private_dirs(path: str, below: str = "") -> None:
+    """mkdir -p, every new level 0700 whatever the umask. `below` a folder of ours, a link in the way is refused."""
+    if below and path.startswith(below + os.sep) and os.path.islink(path):
+        hint = "replace it by the folder it points to"
+        raise ReflectError(f"'{path}' is a symbolic link", hint, code="store-symlink")
     if os.path.isdir(path):
+        if below and path != below:
+            make_private_dirs(os.path.dirname(path), below)
         return
-    make_private_dirs(os.path.dirname(path))
+    make_private_dirs(os.path.dirname(path), below)
     faults.point("mkdir", path)
     try:
         os.mkdir(path, PRIVATE_DIR)
@@ -60,9 +81,21 @@ def sync_directory(path: str) -> None:
     faults.point("sync", path)
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        _sync_all(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_tree(path: str) -> None:
+    """Every file and folder below a path, once before it is needed."""
+    for base, _, names in os.walk(path):
+        for name in names:
+            descriptor = os.open(os.path.join(base, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                _sync_data(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_directory(base)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -129,6 +162,9 @@ def discard(path: str) -> None:
 
 def remove_tree(path: str) -> None:
     """A folder of ours with all that is in it, never following a link out of it."""
+    if os.path.islink(path):
+        discard(path)
+        return
     for base, folders, names in os.walk(path, topdown=False):
         for name in names:
             discard(os.path.join(base, name))
@@ -169,11 +205,26 @@ def read_if_there(path: str, limit: int = 1 << 20) -> Optional[bytes]:
         return None
 
 
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are one file; no if either is missing."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
 def names_in(path: str) -> list[str]:
     """Visible names, sorted; temporary files of ours start with a dot."""
     try:
         return sorted(name for name in os.listdir(path) if not name.startswith("."))
     except FileNotFoundError:
+        return []
+
+
+def hidden_names_in(path: str, prefix: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(path) if name.startswith(prefix))
+    except OSError:
         return []
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 OLDEST = (2, 34)
 NOBODY = "reflect-git <reflect-git@localhost>"
+# git before 2.36 does not know core.fsync; what it knows is the older key, for objects alone.
+SYNCED = ("core.fsync=all", "core.fsyncObjectFiles=true")
 _USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _KILL = 9
 
@@ -33,7 +35,8 @@ _OVERRIDES = {
     LOCAL: (
         "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.attributesFile=/dev/null",
         "core.excludesFile=/dev/null", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false",
-        "pack.compression=1",
+        "pack.compression=1", "protocol.allow=never",
+        *(f"protocol.{name}.allow=never" for name in ("ext", "fd", "file", "git", "http", "https", "ssh")),
     ),
     SETTINGS: (),
     NETWORK: (
@@ -78,12 +81,20 @@ def find_program(path: str, avoid: str = "") -> str:
     folders = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
     for folder in (*folders, *_USUAL):
         program = os.path.join(folder, "git")
-        below = avoid and os.path.realpath(folder).startswith(os.path.realpath(avoid) + os.sep)
-        if below and folder not in _USUAL:
+        below = avoid and (os.path.realpath(folder) + os.sep).startswith(os.path.realpath(avoid) + os.sep)
+        if (below and folder not in _USUAL) or _is_open_to_all(folder):
             continue
         if os.path.isfile(program) and os.access(program, os.X_OK):
             return program
     raise GitMissing("git was not found")
+
+
+def _is_open_to_all(folder: str) -> bool:
+    """Anybody could have put a program there."""
+    try:
+        return bool(os.stat(folder).st_mode & 0o002)
+    except OSError:
+        return False
 
 
 class Child:
@@ -227,6 +238,7 @@ class Git:
                 "GIT_CONFIG_GLOBAL": os.devnull,
                 "GIT_ATTR_NOSYSTEM": "1",
                 "GIT_OPTIONAL_LOCKS": "0",
+                "GIT_NO_LAZY_FETCH": "1",
             }
         kept = _KEPT_NETWORK if profile == NETWORK else _KEPT_GIT
         own = {name: value for name, value in self.user.items() if not name.startswith("GIT_") or name in kept}
@@ -311,11 +323,15 @@ class Git:
 
     def update_refs(self, commands: str) -> None:
         """One transaction in the language of `git update-ref --stdin`: all of it or nothing."""
-        self.run("update-ref", "--stdin", stdin=commands.encode(), config=("core.fsync=all",))
+        self.run("update-ref", "--stdin", stdin=commands.encode(), config=SYNCED)
 
     def settings(self) -> dict[str, list[str]]:
         """Every key of this repository's own config, with its values in order."""
         return _parse_config(self.run("config", "--local", "--list", "-z").out)
+
+    def file_settings(self, path: str) -> dict[str, list[str]]:
+        """Every key of a config file, without what it includes."""
+        return _parse_config(self.run("config", "--file", path, "--no-includes", "--list", "-z").out)
 
     def user_settings(self) -> dict[str, list[str]]:
         """The person's keys: system, global and this repository's, never a project's."""

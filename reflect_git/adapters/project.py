@@ -10,6 +10,7 @@ from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Optional
 
     from reflect_git.model.schema import Project
@@ -21,12 +22,20 @@ def identify(program: str, folder: str) -> Project:
     if top is None:
         return {"key": f"path:{os.path.realpath(folder)}", "name": os.path.basename(os.path.realpath(folder))}
     try:
-        git = Git(program, top, git_dir=_git_dir(top))
-        key = _remote_key(git) or _root_key(git)
+        key = _key(program, top, _git_dir(top))
     except (ReflectError, OSError):  # not a repository after all
         key = None
     name = (key or top).rstrip("/").rpartition("/")[2] if key and not key.startswith("root:") else os.path.basename(top)
     return {"key": key or f"path:{os.path.realpath(top)}", "name": name}
+
+
+def _key(program: str, top: str, git_dir: str) -> Optional[str]:
+    """The config is read as a file, without what it includes: what it says must not be done, only looked at."""
+    settings = Git(program, top, git_dir=os.devnull).file_settings(os.path.join(_common_dir(git_dir), "config"))
+    found = _remote_key(settings)
+    if found or any(key.startswith("extensions.") or key.endswith(".promisor") for key in settings):
+        return found  # a repository that fetches by itself what it lacks is not asked for its commits
+    return _root_key(Git(program, top, git_dir=git_dir))
 
 
 def top_of(folder: str) -> Optional[str]:
@@ -50,8 +59,16 @@ def _git_dir(top: str) -> str:
     return os.path.normpath(os.path.join(top, target))
 
 
-def _remote_key(git: Git) -> Optional[str]:
-    settings = git.settings()
+def _common_dir(git_dir: str) -> str:
+    """Where the config of a linked work tree lies."""
+    try:
+        common = os.fsdecode(files.read_regular(os.path.join(git_dir, "commondir"), 4096).strip())
+    except OSError:
+        return git_dir
+    return os.path.normpath(os.path.join(git_dir, common))
+
+
+def _remote_key(settings: Mapping[str, list[str]]) -> Optional[str]:
     urls = {
         key[len("remote.") : -len(".url")]: values[0]
         for key, values in settings.items()

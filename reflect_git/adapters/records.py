@@ -1,7 +1,7 @@
 """Records as files: YAML 1.2 that the standard library reads, one `key: value` a line, every value JSON.
 
-A hook writes and reads this form, so nothing here imports more than `json` and `re`. Patterns are strings: `re` keeps
-what it compiled, and most hooks never need one.
+A hook writes and reads this form, so nothing here needs `json` or `re`: they are half of what an interpreter takes to
+start.
 """
 
 from __future__ import annotations

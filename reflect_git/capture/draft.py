@@ -22,7 +22,7 @@ _TAGS = 16
 
 def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
     """Fill what the facts leave open and bring the rest into form. Fields that are computed are not taken from them."""
-    timestamp = _time(facts.get("timestamp"), now)
+    timestamp = _time(facts.get("timestamp"), f"{now[:19]}Z")
     content = clip(redact(_text(facts.get("content")), home), CONTENT_LIMIT)
     if not content.strip():
         raise ReflectError("a signal needs a content", "give it with --content TEXT", "usage", EXIT_USAGE)
@@ -31,7 +31,7 @@ def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> S
         "id": _identity(facts, timestamp, source["entry"]),
         "version": schema.VERSION,
         "timestamp": timestamp,
-        "session_id": safe_name(_text(facts.get("session_id"))),
+        "session_id": safe_name(redact(_text(facts.get("session_id")))),
         "type": _word(facts, "type", schema.TYPES, "discovery"),
         "status": "captured",
         "confidence": _confidence(facts.get("confidence", 1)),

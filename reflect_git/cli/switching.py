@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reflect_git import workflow
@@ -91,11 +90,6 @@ def stored(store: Store | None, key: str) -> list[str]:
 def project_glob(folder: str) -> str:
     """What reflect.ignore says of a project; `*`, `?` and `[` in its path stand for themselves."""
     return glob.escape(project_folder(os.path.realpath(folder)))
-
-
-def matches(folder: str, value: str) -> bool:
-    """Whether a value of reflect.ignore speaks of a folder."""
-    return fnmatchcase(folder, value) or fnmatchcase(folder, f"{value.rstrip('/')}/*")
 
 
 def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) -> None:

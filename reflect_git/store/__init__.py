@@ -9,6 +9,7 @@ inbox        pending captures become one commit on this machine's branch
 append       both of these: all that a hook needs
 mainline     decisions become one commit on main, under the user's feet
 journal      what was under way when a process died
+corpses      lock files of killed git children
 copies       the plain copies in signals/
 sweep        what every command does first: finish, commit, mend
 reading      all signals and decisions, from git, pending and copies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from reflect_git.adapters.git import NOBODY
+from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.store.expiry import DAY
 from reflect_git.store.repository import BACKUP, MAIN
 
@@ -31,7 +31,7 @@ def make(store: Store, learning: str, target: str, data: Optional[bytes], now: f
     if data is not None:
         body += (f"M 100644 inline {FOLDER}/{learning}\ndata {len(data)}\n".encode(), data, b"\n")
     body.append(b"\ndone\n")
-    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(body), config=("core.fsync=all",))
+    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(body), config=SYNCED)
     return branch.removeprefix("refs/heads/")
 
 

@@ -40,6 +40,13 @@ def require_free(store: Store) -> None:
         raise ConfigLocked()
 
 
+def release(store: Store) -> None:
+    """Remove a config.lock that is ours: the same inode as the draft of the process that died."""
+    lock = f"{_path(store)}.lock"
+    if files.is_same(lock, store.private_path("config")):
+        files.remove(lock)
+
+
 def _path(store: Store) -> str:
     return os.path.join(store.git_dir, "config")
 

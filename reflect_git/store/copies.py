@@ -24,8 +24,8 @@ def restore(store: Store) -> int:
     tree = store.git.tree(inbox.start_inbox(store), "signals")
     missing = [path for path in tree if path != MARKER and not os.path.exists(store.path(path))]
     for path, data in zip(missing, store.git.blobs([tree[path] for path in missing])):
-        store.write(path, data)
-    store.write(MARKER, template("store", "signals.md"))
+        store.write(path, data, sync=True)  # the inbox itself is not synced
+    store.write(MARKER, template("store", "signals.md"), sync=True)
     return len(missing)
 
 

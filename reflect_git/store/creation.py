@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 
 from reflect_git.adapters import files
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _UNFINISHED = ".reflections-new-"
-_ABANDONED_AFTER = 3600
+_ABANDONED_AFTER = 600
 
 # The first commit is the same on every machine: two stores that never met have a common ancestor.
 _ROOT_TIME = 1767225600
 
 
 def create(root: str, env: Mapping[str, str]) -> None:
-    _require_room(root)
+    require_room(root)
     parent = os.path.dirname(root)
     files.make_private_dirs(parent)
     remove_abandoned(parent)
@@ -37,6 +38,7 @@ def create(root: str, env: Mapping[str, str]) -> None:
         git = Git(find_program(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", "")), draft)
         git.require_version()
         _fill(git, draft, root)
+        files.sync_tree(draft)
         files.rename(draft, root)
     except OSError as error:
         files.remove_tree(draft)
@@ -48,7 +50,7 @@ def create(root: str, env: Mapping[str, str]) -> None:
     files.sync_directory(parent)
 
 
-def _require_room(root: str) -> None:
+def require_room(root: str) -> None:
     if not os.path.lexists(root):
         _require_own_home(os.path.dirname(root))
         return
@@ -72,23 +74,16 @@ def _require_own_home(folder: str) -> None:
 
 
 def remove_abandoned(parent: str) -> None:
-    """What a killed creation left: the process in its name is dead, or it is an hour old."""
-    for name in os.listdir(parent):
-        if name.startswith(_UNFINISHED):
-            path = os.path.join(parent, name)
-            pid = name[len(_UNFINISHED) :].partition("-")[0]
-            if not _is_alive(pid) or time.time() - os.lstat(path).st_mtime > _ABANDONED_AFTER:
+    """What a killed creation left, ten minutes old; another process may be at it, too, and that is fine."""
+    for name in files.hidden_names_in(parent, _UNFINISHED):
+        path = os.path.join(parent, name)
+        try:
+            status = os.lstat(path)
+            old = time.time() - status.st_mtime > _ABANDONED_AFTER
+            if old and stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
                 files.remove_tree(path)
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (ValueError, OSError):
-        return True
-    return True
+        except OSError:
+            continue
 
 
 def _fill(git: Git, draft: str, root: str) -> None:
@@ -105,6 +100,7 @@ def _fill(git: Git, draft: str, root: str) -> None:
 def _write_config(git: Git, machine: str, binding: str) -> None:
     """Added to what `git init` wrote, in git's own file format: ten `git config` calls would cost 15 ms."""
     ours = f"""\
+[core]
 \tlogallrefupdates = false
 \tsharedRepository = 0600
 \tfsmonitor = false

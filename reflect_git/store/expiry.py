@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 
 from reflect_git.adapters import files, records
-from reflect_git.adapters.git import NOBODY
+from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.errors import ReflectError
 from reflect_git.model.ids import random_id, utc
 from reflect_git.model.schema import VERSION
 from reflect_git.store import copies, inbox, journal, mainline
@@ -110,17 +111,25 @@ def expire(store: Store, gone: list[Signal], now: float) -> None:
         "tallies": {path_of(tally["id"]): records.emit(tally).decode("utf-8") for tally in tally_of(store, gone, now)},
     }
     standing = journal.begin(store, "roll", (f"{facts['old']}.lock", f"{facts['new']}.lock", "packed-refs.lock"), facts)
-    _roll(store, standing, facts)
+    finish(store, standing, facts)
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
-    """A process died while letting signals go: every step knows whether it was done."""
+    """Let them go, or go on with it where a process died: every step knows whether it was done.
+
+    If not even the first could be done, the journal goes: captures must not wait for it until the user's git is ready.
+    """
+    tallies = {name: text.encode("utf-8") for name, text in facts["tallies"].items()}
+    try:
+        mainline.record(store, tallies, f"roll: {len(facts['gone'])} signals went\n\nMachine: {store.machine}\n")
+    except (ReflectError, OSError):
+        if not mainline.has(store, tallies):
+            journal.end(path)
+        raise
     _roll(store, path, facts)
 
 
 def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
-    tallies = {path: text.encode("utf-8") for path, text in facts["tallies"].items()}
-    mainline.record(store, tallies, f"roll: {len(facts['gone'])} signals went\n\nMachine: {store.machine}\n")
     refs = store.git.refs(f"{INBOX}{store.machine}/")
     if facts["old"] in refs:
         if facts["new"] not in refs:
@@ -140,7 +149,7 @@ def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None
         f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
         f'\nM 040000 {tree} ""\n'.encode(), *(f"D {path_of(identity)}\n".encode() for identity in gone), b"\ndone\n",
     ]  # fmt: skip
-    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(stream), config=("core.fsync=all",))
+    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(stream), config=SYNCED)
 
 
 def tally_of(store: Store, gone: list[Signal], now: float) -> list[Tally]:

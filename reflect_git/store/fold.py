@@ -25,14 +25,17 @@ class History:
 
     def __init__(self, learnings: Iterable[Learning], decisions: Iterable[Decision], tallies: Iterable[Tally]) -> None:
         self.learnings = {learning["id"]: learning for learning in learnings}
-        self.decisions = sorted(decisions, key=lambda decision: (decision["timestamp"], decision["id"]))
+        # To the millisecond; of two in one, that which takes another back is the later one.
+        self.decisions = sorted(
+            decisions, key=lambda made: (made["timestamp"], made["reopens"] is not None, made["id"])
+        )
         self.tallied = [line for tally in tallies for line in tally["lines"]]
         self._by_signal: dict[str, Decision] = {}
         for decision in self.decisions:
-            for identity in self._signals_of(decision):
+            for identity in self.signals_of(decision):
                 self._by_signal[identity] = decision
 
-    def _signals_of(self, decision: Decision) -> list[str]:
+    def signals_of(self, decision: Decision) -> list[str]:
         learning = self.learnings.get(decision["subject"])
         if learning is not None:
             return learning["signals"]
@@ -58,7 +61,7 @@ class History:
         decision = self._by_signal.get(identity)
         if decision is None:
             return []
-        return [other for other in self._signals_of(decision) if other != identity]
+        return [other for other in self.signals_of(decision) if other != identity]
 
 
 def session_hash(session: str) -> str:
@@ -90,11 +93,13 @@ def fold(columns: dict[str, list[Any]], history: History) -> None:
     keys = columns["key"]
     seen = sessions_by_key(keys, columns["session_id"], columns["id"], history.tallied)
     least = {key: min(HIGH, len(sessions)) for key, sessions in seen.items()}
-    columns["confidence"] = [max(own, least[key]) for own, key in zip(columns["confidence"], keys)]
+    columns["confidence"] = [max(min(HIGH, own), least[key]) for own, key in zip(columns["confidence"], keys)]
+    # What the file says of these is not believed: they are computed.
+    columns["status"] = ["captured"] * len(keys)
+    columns["related"] = [[]] * len(keys)
+    columns["promoted_to"] = [None] * len(keys)
     if not history.decisions:
         return
-    for field in ("status", "related", "promoted_to"):
-        columns[field] = list(columns[field])
     for row, identity in enumerate(columns["id"]):
         if history.last_word(identity) is not None:
             _decide(columns, row, history)

@@ -10,7 +10,8 @@ import os
 
 from reflect_git.adapters import host
 from reflect_git.model.ids import ALPHABET, digest
-from reflect_git.store import journal
+from reflect_git.store import configfile, journal
+from reflect_git.store.configfile import ConfigLocked
 from reflect_git.store.repository import INBOX
 
 TYPE_CHECKING = False
@@ -37,15 +38,21 @@ def rename(store: Store) -> None:
     """Take a new name, and our inbox with it: what is in this copy lives and goes here. The caller holds the lock."""
     for path, begun in journal.standing(store):
         if begun.get("kind") == "rename":
-            journal.bury_locks(store, begun)
+            journal.bury_locks(store, path, begun)
             return finish(store, path, begun)
     facts = {"old": store.machine, "new": new_name()}
     store.log(f"this store was copied or moved: '{facts['old']}' goes on as '{facts['new']}'")
-    finish(store, journal.begin(store, "rename", ("config.lock", "packed-refs.lock"), facts), facts)
+    path = journal.begin(store, "rename", ("packed-refs.lock",), facts)
+    try:
+        finish(store, path, facts)
+    except ConfigLocked:  # nothing has happened yet
+        journal.end(path)
+        raise
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Every step can be done again."""
+    configfile.release(store)
     store.change_config({"reflect.machine": facts["new"], "reflect.binding": binding(store.root)})
     old, new = f"{INBOX}{facts['old']}/", f"{INBOX}{facts['new']}/"
     moves = [

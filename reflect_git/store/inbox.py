@@ -11,9 +11,9 @@ import os
 import time
 
 from reflect_git.adapters import files, records
-from reflect_git.adapters.git import GitError, Result
+from reflect_git.adapters.git import SYNCED, GitError, Result
 from reflect_git.errors import ReflectError
-from reflect_git.store import spool
+from reflect_git.store import corpses, spool
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import FIRST_GENERATION, INBOX
 
@@ -30,13 +30,12 @@ AT_ONCE = 500
 RESCUE = "rescue"  # there is a new inbox: copies that the old one had may have to be committed again
 ATTEMPTS = 3
 TRAILERS = 20
-CORPSE_AGE = 2.0
 _LIMIT = records.MAX_BYTES + 1
 
 # The synced copy outlives a power cut, so the objects need no sync of their own (7.8 → 4.0 ms). 100 objects and fewer
 # become loose ones: a pack per capture would make every later look-up slower.
 _WRITER = ("core.fsync=none", "fastimport.unpackLimit=100")
-_SYNCED_WRITER = ("core.fsync=all", "fastimport.unpackLimit=100")
+_SYNCED_WRITER = (*SYNCED, "fastimport.unpackLimit=100")
 
 
 def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[Entry] = None) -> Optional[str]:
@@ -52,6 +51,8 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
     deadline = time.monotonic() + patience
     for _ in range(ATTEMPTS):
         ref = current(store, deadline)
+        if is_checked_out(store, ref):  # the user's next commit there would delete what their index does not know
+            return None
         result = _write(store, ref, entries)
         if result.code == 0:
             _settle(store, entries)
@@ -59,7 +60,7 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
         _remove_crash_reports(store)
         if b"Invalid ref name" in result.err:
             files.remove(store.private_path("cache", "inbox"))
-        elif not bury(store, f"{ref}.lock", deadline):
+        elif not corpses.bury(store, f"{ref}.lock", deadline):
             break
     raise GitError(("fast-import",), result)
 
@@ -67,7 +68,7 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
 def commit_all(store: Store) -> None:
     """All that is pending, however much, with patience for dead locks; the caller holds the lock."""
     while spool.pending(store):
-        if commit_pending(store, patience=CORPSE_AGE + 0.5) is None:
+        if commit_pending(store, patience=corpses.AGE + 0.5) is None:
             return
 
 
@@ -78,6 +79,12 @@ def current(store: Store, deadline: float = 0.0) -> str:
     if ref.startswith(f"{INBOX}{store.machine}/"):
         return ref
     return start_inbox(store, deadline)
+
+
+def is_checked_out(store: Store, ref: str) -> bool:
+    """Whether the user looks at the inbox right now; captures wait in pending/ until they are back."""
+    head = files.read_if_there(os.path.join(store.git_dir, "HEAD")) or b""
+    return head.strip() == f"ref: {ref}".encode()
 
 
 def generations(store: Store) -> list[str]:
@@ -105,33 +112,11 @@ def start_inbox(store: Store, deadline: float = 0.0) -> str:
 
         stream = first_inbox_commit(store.machine, FIRST_GENERATION) + b"done\n"
         ref = f"{INBOX}{store.machine}/{FIRST_GENERATION}"
-        bury(store, f"{ref}.lock", deadline)
+        corpses.bury(store, f"{ref}.lock", deadline)
         store.git.run("fast-import", "--quiet", "--done", stdin=stream)
         remember_current(store, ref)
         files.write_whole(store.private_path(RESCUE), b"", sync=False)
     return ref
-
-
-def bury(store: Store, lock_file: str, deadline: float) -> bool:
-    """Move a dead lock file of ours away; False when there is none, or it is too young to be sure before `deadline`."""
-    path = os.path.join(store.git_dir, lock_file)
-    while True:
-        try:
-            age = time.time() - os.lstat(path).st_mtime
-        except OSError:
-            return False
-        if age >= CORPSE_AGE or age < -CORPSE_AGE:
-            move_to_corpses(store, lock_file)
-            return True
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(0.05)
-
-
-def move_to_corpses(store: Store, lock_file: str) -> None:
-    name = f"{lock_file.replace('/', '_')}-{os.urandom(4).hex()}"
-    store.log(f"moved the dead lock '{lock_file}' away")
-    files.rename(os.path.join(store.git_dir, lock_file), store.private_path("corpses", name))
 
 
 def _read(store: Store, names: list[str], just_written: Optional[Entry]) -> list[Entry]:
@@ -225,5 +210,5 @@ def _settle(store: Store, entries: list[Entry]) -> None:
         if not identity.startswith("SIG-") or os.path.lexists(copy):
             files.remove(source)
             continue
-        files.make_private_dirs(os.path.dirname(copy))
+        files.make_private_dirs(os.path.dirname(copy), below=store.root)
         files.rename(source, copy)

@@ -11,7 +11,7 @@ import os
 import time
 
 from reflect_git.adapters import files
-from reflect_git.store import inbox
+from reflect_git.store import corpses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +58,13 @@ def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def bury_locks(store: Store, facts: Mapping[str, Any]) -> None:
-    """Move the locks away that a killed git child left in this step."""
-    deadline = time.monotonic() + inbox.CORPSE_AGE + 0.5
+def bury_locks(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """Move the locks away that a git child left when it was killed in this step, and mark a new attempt at it.
+
+    A lock that is older than the attempt is somebody else's: the attempt may have failed because of it.
+    """
+    deadline = time.monotonic() + corpses.AGE + 0.5
+    begun = os.stat(path).st_mtime
     for lock in facts.get("locks", ()):
-        inbox.bury(store, lock, deadline)
+        corpses.bury(store, lock, deadline, not_before=begun)
+    os.utime(path)

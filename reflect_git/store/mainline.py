@@ -13,7 +13,7 @@ import os
 import time
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import NOBODY, GitError
+from reflect_git.adapters.git import NOBODY, SYNCED, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.store import journal
 from reflect_git.store.repository import MAIN
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
     Stamp = Optional[tuple[int, int, int]]
 
-LOCKS = ("HEAD.lock", "refs/heads/main.lock")
+_REF_LOCKS = ("refs/heads/main.lock", "HEAD.lock")
+_MOVING = "moving"  # the commit that a transaction of ours is about to write
 _PATIENCE = 10.0
+_SHORT_PATIENCE = 1.0  # for what a sweep finishes: the next one tries again
 _QUIET = 0.25
-_SYNCED = ("core.fsync=all",)
 
 
 class IndexLocked(ReflectError):
@@ -44,9 +45,9 @@ class IndexLocked(ReflectError):
 def record(store: Store, new: Mapping[str, bytes], message: str) -> str:
     """Add files to main in one commit, index and work tree included; returns it. The caller holds the lock."""
     facts = {"message": message, "files": {path: data.decode("utf-8") for path, data in new.items()}}
-    standing = journal.begin(store, "main", LOCKS, facts)
+    standing = journal.begin(store, "main", (), facts)
     try:
-        commit = _land(store, new, message)
+        commit = _land(store, new, message, _PATIENCE)
     except BaseException:
         if _withdraw(store, new):
             journal.end(standing)
@@ -64,20 +65,21 @@ def has(store: Store, new: Mapping[str, bytes]) -> bool:
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """A process died while recording: do again what is not done yet."""
     release_index(store)
+    _bury_refs(store)
     new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
-    _land(store, new, facts["message"])
+    _land(store, new, facts["message"], _SHORT_PATIENCE)
     journal.end(path)
 
 
-def _land(store: Store, new: Mapping[str, bytes], message: str) -> str:
+def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float) -> str:
     """Until it succeeds or patience ends: whoever was faster, the user or another step of ours, stays."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + patience
     parent = commit = ""
     while True:
         old = store.git.resolve(MAIN)
         if old is None:
             raise ReflectError("the store has no branch 'main'", "run 'reflect-git doctor'", code="no-main")
-        patient = time.monotonic() < deadline - _PATIENCE / 2
+        patient = time.monotonic() < deadline - patience / 2
         if not (patient and _user_is_at_work(store)):
             if old != parent:
                 commit = old if _has_all(store, old, new) else _make_commit(store, old, new, message)
@@ -108,7 +110,7 @@ def _make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str)
     for path, data in new.items():
         parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
     parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
-    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=_SYNCED).out
+    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
     return out.decode("ascii").strip()
 
 
@@ -117,8 +119,9 @@ def _advance(store: Store, old: str, commit: str, new: Mapping[str, bytes], mess
     if store.git.checked_out() != MAIN:
         return _move_ref_only(store, old, commit, message)
     seen = _prepare_index(store, old, new)
+    files.write_whole(store.private_path(_MOVING), commit.encode("ascii"), sync=False)
     transaction = store.git.start(
-        "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=_SYNCED
+        "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=SYNCED
     )
     done = False
     try:
@@ -130,7 +133,8 @@ def _advance(store: Store, old: str, commit: str, new: Mapping[str, bytes], mess
     finally:
         # Its input ends here: a transaction that was not committed is aborted, and its locks go with it.
         if transaction.finish().code < 0:
-            _bury_refs(store, commit)
+            _bury_refs(store)
+    files.remove(store.private_path(_MOVING))
     return done
 
 
@@ -140,7 +144,7 @@ def _user_is_at_work(store: Store) -> bool:
     A commit of theirs fails if main moves between its first look at HEAD and its end; nobody can lock that out.
     """
     newest = _changed(os.path.join(store.git_dir, "COMMIT_EDITMSG"))
-    if not _is_same(os.path.join(store.git_dir, "index"), _private_index(store)):
+    if not files.is_same(os.path.join(store.git_dir, "index"), _private_index(store)):
         newest = max(newest, _changed(os.path.join(store.git_dir, "index")))
     return 0 <= time.time() - newest < _QUIET
 
@@ -152,25 +156,25 @@ def _changed(path: str) -> float:
         return 0.0
 
 
-def _is_same(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
-
-
-def _bury_refs(store: Store, commit: str) -> None:
-    """Our git was killed with its locks in hand; they are ours if main's lock carries the commit it was writing."""
-    lock = files.read_if_there(os.path.join(store.git_dir, "refs", "heads", "main.lock"))
-    if lock is not None and lock.strip() in (b"", commit.encode("ascii")):
-        for name in LOCKS:
+def _bury_refs(store: Store) -> None:
+    """Remove the locks of a killed transaction of ours: main's lock carries the commit that it was about to write."""
+    moving = files.read_if_there(store.private_path(_MOVING))
+    lock = files.read_if_there(os.path.join(store.git_dir, _REF_LOCKS[0]))
+    if moving and lock is not None and lock.strip() == moving.strip():
+        for name in _REF_LOCKS:
             files.discard(os.path.join(store.git_dir, name))
 
 
 def _move_ref_only(store: Store, old: str, commit: str, message: str) -> bool:
     """HEAD is elsewhere: the user's index and work tree belong to another branch."""
+    listing = store.git.run("worktree", "list", "--porcelain").out.decode("utf-8", "replace").splitlines()
+    if f"branch {MAIN}" in listing:
+        raise ReflectError(
+            "'main' is checked out in another work tree of the store", "switch that one to another branch, or remove "
+            "it with 'git worktree remove'", code="worktree",
+        )  # fmt: skip
     try:
-        store.git.run("update-ref", "-m", message.partition("\n")[0], MAIN, commit, old, config=_SYNCED)
+        store.git.run("update-ref", "-m", message.partition("\n")[0], MAIN, commit, old, config=SYNCED)
     except GitError:
         return False
     return True
@@ -195,14 +199,17 @@ def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:
     files.discard(private)
     seen = index_stamp(store)
     if seen is None:
-        store.git.run("read-tree", old, index=private)
+        store.git.run("read-tree", old, index=private, config=SYNCED)
     else:
         data = files.read_regular(os.path.join(store.git_dir, "index"), 1 << 32)
         files.write_whole(private, data, sync=False)
+        if store.git.run("ls-files", "--cached", "-z", index=private, check=False).code:
+            files.discard(private)  # a power cut took it: what main has is all that is known
+            store.git.run("read-tree", old, index=private, config=SYNCED)
     ours, theirs = _write_work_tree(store, old, new)
     if ours:
         listing = b"".join(os.fsencode(path) + b"\0" for path in ours)
-        store.git.run("update-index", "--add", "-z", "--stdin", stdin=listing, index=private)
+        store.git.run("update-index", "--add", "-z", "--stdin", stdin=listing, index=private, config=SYNCED)
     if theirs:
         _add_by_content(store, theirs, new)
     return seen
@@ -215,8 +222,8 @@ def _write_work_tree(store: Store, old: str, new: Mapping[str, bytes]) -> tuple[
     for path, data in new.items():
         live = files.read_if_there(store.path(path), 1 << 26)
         known = next(store.git.blobs([before[path]]), b"") if path in before else None
-        if live is None or live in (data, known):
-            store.write(path, data)
+        if live is None or live in (data, known, b""):  # empty: a power cut took what was there
+            store.write(path, data, sync=True)
             ours.append(path)
         else:
             theirs.append(path)
@@ -264,7 +271,7 @@ def hold_index(store: Store) -> bool:
 def release_index(store: Store) -> None:
     """Remove an index.lock that is ours: the same inode as the private index of the process that died."""
     lock = os.path.join(store.git_dir, "index.lock")
-    if _is_same(lock, _private_index(store)):
+    if files.is_same(lock, _private_index(store)):
         files.remove(lock)
 
 

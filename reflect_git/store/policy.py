@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 from reflect_git.adapters import records
+from reflect_git.model.ids import digest
 from reflect_git.store import configfile, journal, mainline, memory, sweep
 from reflect_git.store.layout import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Optional
+    from typing import Any
 
     from reflect_git.model.schema import By, Decision
     from reflect_git.store.configfile import Value
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
 POLICIES = ("reflect.approval", "reflect.capture", "reflect.ignore")
-_SHOWN_VALUES = 2
 
 
 def is_policy(key: str) -> bool:
@@ -32,11 +32,12 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
     One journal covers both, and the decision comes first: a kill in between leaves a decision that is not followed yet,
     which is visible, never a change that history does not know.
     """
-    before = {key: in_force(store, key) for key in changes}
-    meta = {"from": before, "to": dict(changes), "at": time.time_ns()}  # two switches of one second have an order
+    before = {key: _public(key, in_force(store, key)) for key in changes}
+    after = {key: _public(key, value) for key, value in changes.items()}
+    meta = {"from": before, "to": after, "at": time.time_ns()}  # two switches of one second have an order
     made = memory.decision(store, "policy", next(iter(changes)), by, now, reason=reason, meta=meta)
     records.check(made)
-    listed = ", ".join(f"{key}={_said(value)}" for key, value in changes.items())
+    listed = ", ".join(f"{key}={_said(value)}" for key, value in after.items())
     trailers = f"Decision: {made['id']}\nApproved-By: {by['road']}\nMachine: {store.machine}\n"
     facts = {
         "changes": dict(changes),
@@ -53,6 +54,7 @@ def set_keys(store: Store, changes: Mapping[str, Value]) -> None:
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """A process died while switching: do again what is not done yet. The caller holds the lock."""
+    configfile.release(store)
     _apply(store, facts)
     journal.end(path)
 
@@ -62,7 +64,7 @@ def _carry_out(store: Store, facts: Mapping[str, Any]) -> str:
     with store.locked(memory.WAIT):
         sweep.finish_interrupted(store)
         configfile.require_free(store)
-        standing = journal.begin(store, "config", ("config.lock",), facts)
+        standing = journal.begin(store, "config", (), facts)
         try:
             commit = _apply(store, facts)
         except BaseException:
@@ -95,19 +97,26 @@ def decided(store: Store, decisions: Iterable[Decision]) -> dict[str, Value]:
     """What this machine's policy decisions say, the last one of each key; a policy is never taken over from another."""
     mine = [made for made in decisions if made["kind"] == "policy" and made["machine"] == store.machine]
     said: dict[str, Value] = {}
-    for made in sorted(mine, key=lambda made: (made["timestamp"], made["meta"].get("at", 0))):
-        said.update(made["meta"].get("to", {}))
+    for made in sorted(mine, key=lambda made: (made["timestamp"], str(made["meta"].get("at", "")))):
+        switched = made["meta"].get("to")
+        said.update(switched if isinstance(switched, dict) else {})
     return said
 
 
 def undecided(store: Store, decisions: Iterable[Decision]) -> list[str]:
     """Policies whose value in the config is not the one that was decided."""
     said = decided(store, decisions)
-    return [key for key in POLICIES if in_force(store, key) != said.get(key)]
+    return [key for key in POLICIES if _public(key, in_force(store, key)) != said.get(key)]
 
 
-def _said(value: Optional[Value]) -> str:
+def _public(key: str, value: Value) -> Value:
+    """What a decision may say of a value: a folder that the user keeps out is not named on main, only recognised."""
+    if key.lower() != "reflect.ignore" or value is None:
+        return value
+    return [digest("ignore", one)[:16] for one in ([value] if isinstance(value, str) else value)]
+
+
+def _said(value: Value) -> str:
     if isinstance(value, list):
-        more = len(value) - _SHOWN_VALUES
-        return " ".join(value[:_SHOWN_VALUES]) + (f" and {more} more" if more > 0 else "")
+        return f"{len(value)} value{'' if len(value) == 1 else 's'}"
     return "unset" if value is None else value

@@ -157,7 +157,7 @@ class _Part:
         added, gone = self._difference(shelf, tip)
         added.pop(MARKER, None)
         shelf.drop({*gone, *added})
-        for path, record in zip(added, self._parsed(list(added.values()))):
+        for path, record in zip(added, self._parsed(added)):
             self._take(shelf, path, record)
         return len(added) + len(gone)
 
@@ -169,9 +169,9 @@ class _Part:
                 pass
         return self._store.git.tree(tip, *self._folders), shelf.all_paths()
 
-    def _parsed(self, blobs: list[str]) -> list[Union[dict[str, Any], ReflectError]]:
-        """Each blob as a record, or as the reason why it is none."""
-        data = list(self._store.git.blobs(blobs))
+    def _parsed(self, added: Mapping[str, str]) -> list[Union[dict[str, Any], ReflectError]]:
+        """Each blob as a record, or as the reason why it is none; one that a power cut took is read from its copy."""
+        data = [blob or self._copy(path) for path, blob in zip(added, self._store.git.blobs(list(added.values())))]
         parsed: list[Union[dict[str, Any], ReflectError]] = list(records.parse_many(data))
         for at, result in enumerate(parsed):
             if isinstance(result, ReflectError) and self._by_hand is not None:
@@ -180,6 +180,12 @@ class _Part:
                 except ReflectError as error:
                     parsed[at] = error
         return parsed
+
+    def _copy(self, path: str) -> bytes:
+        try:
+            return files.read_regular(self._store.path(path), records.MAX_BYTES + 1)
+        except OSError:
+            return b""
 
     def _take(self, shelf: rows.Shelf, path: str, record: Union[dict[str, Any], ReflectError]) -> None:
         try:

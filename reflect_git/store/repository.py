@@ -7,6 +7,7 @@ import time
 
 from reflect_git.adapters import files, jsontext
 from reflect_git.adapters.git import Git, find_program
+from reflect_git.adapters.redact import redact
 from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ MAIN = "refs/heads/main"
 INBOX = "refs/heads/inbox/"
 BACKUP = "refs/heads/backup/"
 FIRST_GENERATION = "0001"
-PRIVATE = ("pending", "journal", "cache", "corpses", "quarantine", "cursors", "answers")
+PRIVATE = ("pending", "journal", "cache", "corpses", "quarantine")
 
 
 class Store:
@@ -44,11 +45,11 @@ class Store:
         """A file of the work tree."""
         return os.path.join(self.root, *relative.split("/"))
 
-    def write(self, relative: str, data: bytes) -> None:
+    def write(self, relative: str, data: bytes, sync: bool) -> None:
         """A file of the work tree, whole; what a kill leaves is in .git/reflect, where upkeep finds it."""
         path = self.path(relative)
-        files.make_private_dirs(os.path.dirname(path))
-        files.write_whole(path, data, sync=False, scratch=self.private_path("cache"))
+        files.make_private_dirs(os.path.dirname(path), below=self.root)
+        files.write_whole(path, data, sync, scratch=self.private_path("cache"))
 
     @property
     def machine(self) -> str:
@@ -83,7 +84,7 @@ class Store:
     def log(self, line: str) -> None:
         """One line for `doctor`; losing it is better than failing for it."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        flat = " ".join(line.split())[:500]
+        flat = " ".join(redact(line).split())[:500]
         try:
             descriptor = os.open(
                 self.private_path("log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
@@ -101,10 +102,11 @@ class Store:
         if stamp is None:
             raise not_a_store(self.root)
         cached = self._cached_settings()
-        if cached.get("stamp") == stamp and os.access(cached["git"], os.X_OK):
-            self.git = Git(cached["git"], self.root, user=self.env)
-            found: dict[str, list[str]] = cached["config"]
-            return found
+        program, known = cached.get("git"), cached.get("config")
+        usable = isinstance(program, str) and os.access(program, os.X_OK) and isinstance(known, dict)
+        if usable and cached.get("stamp") == stamp:
+            self.git = Git(str(program), self.root, user=self.env)
+            return dict(known or {})
         self.git = Git(self._find_git(cached), self.root, user=self.env)
         config = self.git.settings()
         if "reflect.machine" not in config:
@@ -163,12 +165,14 @@ class Busy(ReflectError):
         )
 
 
+def no_store(root: str) -> ReflectError:
+    hint = "the first capture makes it, or 'reflect-git init'"
+    return ReflectError(f"there is no store at '{root}'", hint, "no-store")
+
+
 def not_a_store(root: str) -> ReflectError:
-    return ReflectError(
-        f"'{root}' is not a reflect-git store",
-        "run 'reflect-git init', or choose another reflect.home",
-        code="no-store",
-    )
+    hint = "choose another place with --store DIR or 'git config --global reflect.home DIR'"
+    return ReflectError(f"'{root}' is not a reflect-git store", hint, "store-foreign")
 
 
 def _stamp(path: str) -> Optional[list[int]]:

@@ -77,7 +77,7 @@ def finish_interrupted(store: Store) -> None:
     for path, facts in sorted(journal.standing(store), key=_is_config):
         finish = steps.get(str(facts.get("kind")))
         if finish is not None:  # a newer reflect-git may know what to do with the others
-            journal.bury_locks(store, facts)
+            journal.bury_locks(store, path, facts)
             finish(store, path, facts)
 
 

@@ -72,6 +72,7 @@ def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
     gone = expiry.expired(store, snapshot, now, first_seen) if believable else []
     expiry.expire(store, gone, now)
     copies.rescue(store)
+    copies.restore(store)
     backups.prune(store, now)
     try:
         free(store)
@@ -139,5 +140,9 @@ def _remove_old(folder: str, everything: bool) -> None:
     """The store's lock is held, so only a capture being acknowledged right now has a young temporary file."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
-        if (everything or name.startswith(".tmp-")) and time.time() - os.lstat(path).st_mtime > 600:
-            files.discard(path)
+        try:
+            old = time.time() - os.lstat(path).st_mtime > 600
+        except FileNotFoundError:  # a capture that was just acknowledged
+            continue
+        if old and (everything or name.startswith(".tmp-")):
+            files.remove_tree(path) if os.path.isdir(path) else files.discard(path)

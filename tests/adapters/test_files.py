@@ -157,3 +157,22 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         files.Lock(str(tmp_path / "lock")).try_acquire()
     assert (tmp_path / "target").read_text() == "theirs"
+
+
+def test_a_link_is_removed_and_not_what_it_points_to(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "letter").write_text("dear")
+    (tmp_path / "link").symlink_to(precious)
+    files.remove_tree(str(tmp_path / "link"))
+    assert (precious / "letter").read_text() == "dear" and not (tmp_path / "link").is_symlink()
+
+
+def test_a_link_below_a_folder_of_ours_is_refused(tmp_path: Path) -> None:
+    ours, elsewhere = tmp_path / "ours", tmp_path / "elsewhere"
+    ours.mkdir()
+    elsewhere.mkdir()
+    (ours / "signals").symlink_to(elsewhere)
+    with pytest.raises(ReflectError):
+        files.make_private_dirs(str(ours / "signals" / "2026"), below=str(ours))
+    assert list(elsewhere.iterdir()) == []

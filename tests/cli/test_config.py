@@ -152,10 +152,11 @@ def test_what_widens_rights_is_refused_inside_claude_code_whatever_is_said(
 
 @pytest.mark.parametrize(("key", "value"), GUARDED)
 def test_what_widens_rights_needs_a_yes(run_cli: RunCli, store: Path, key: str, value: str) -> None:
-    refused = run_cli("config", key, value)
-    assert (refused.code, "answer with --yes" in refused.err) == (1, True)
-    assert run_cli("--yes", "config", key, value).code == 0
-    assert _git(store, "log", "-1", "--format=%s", "main") == f"policy: {key}={value}"
+    for words in (("config", key, value), ("--yes", "config", key, value)):
+        refused = run_cli(*words)
+        assert (refused.code, "--yes does not count" in refused.err) == (1, True)
+    assert _git(store, "log", "--format=%s", "main").count("policy") == 0
+    _git(store, "config", key, value)
     assert run_cli("config", "--unset", key, env={"CLAUDECODE": "1"}).code == 0  # back to the safe side at any time
 
 

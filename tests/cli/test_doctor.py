@@ -103,9 +103,9 @@ def test_without_git_it_says_what_to_install(run_cli: RunCli, store: Store, monk
     from reflect_git.cli.verbs import doctor
 
     monkeypatch.setattr(git, "_USUAL", ())
-    assert doctor._git(Front({"PATH": "/nonexistent"})).message == "git was not found"
+    assert doctor._git(Front({"PATH": "/nonexistent"}), "").message == "git was not found"
     monkeypatch.setattr(git.Git, "version", lambda self: (2, 30, 1))
-    found = doctor._git(Front(os.environ))
+    found = doctor._git(Front(os.environ), "")
     assert (found.level, found.message.startswith("too old: 2.30.1"), "2.34" in found.hint) == ("error", True, True)
 
 

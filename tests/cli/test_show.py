@@ -14,6 +14,7 @@ import pytest
 from reflect_git.adapters import gitread
 from reflect_git.errors import ReflectError
 from tests.conftest import REAL_GIT, REPO, RunCli
+from tests.store.probe import allow_unattended
 
 
 def _store(home: Path, *words: str) -> Any:
@@ -29,7 +30,7 @@ def approved(run_cli: RunCli, home: Path, store_home: Path) -> dict[str, Any]:
     (home / ".gitconfig").write_text("[user]\n\tname = Zoë\n\temail = zoe@example.org\n")
     fields = '{"type": "correction", "content": "use pnpm", "source": {"hook": "Stop", "turn": 3, "entry": "toolu_9"}}'
     made = _store(home, "append", fields)
-    subprocess.run([REAL_GIT, "-C", str(store_home), "config", "reflect.approval", "unattended"], check=True)
+    allow_unattended(store_home)
     learning: dict[str, Any] = _store(home, "promote", made["id"], "CLAUDE.md", "Use pnpm, not npm")
     return learning
 

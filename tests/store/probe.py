@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import workflow
-from reflect_git.store import reading, sweep, upkeep
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import policy, reading, sweep, upkeep
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import Store
 from tests.conftest import store_faults
@@ -18,7 +19,7 @@ from tests.faults import git
 from tests.store.operations import DAY, facts
 
 if TYPE_CHECKING:
-    from reflect_git.model.schema import Signal
+    from reflect_git.model.schema import By, Signal
 
 
 def opened(root: Path) -> Store:
@@ -89,3 +90,9 @@ def user_commit(root: Path, name: str, text: str) -> subprocess.CompletedProcess
     git(root, "add", name)
     command = ["git", "-C", str(root), "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", name]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def allow_unattended(root: Path) -> None:
+    """As a person does at a terminal: the setting, and the decision behind it."""
+    by: By = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
+    policy.switch(Store(str(root), os.environ), {"reflect.approval": "unattended"}, by, utc_precise())

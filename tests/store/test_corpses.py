@@ -14,7 +14,7 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import Child
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
-from reflect_git.store import inbox, journal, mainline, memory, reading, upkeep
+from reflect_git.store import corpses, journal, mainline, memory, reading, upkeep
 from reflect_git.store.repository import Store
 from tests.faults import git, run
 from tests.store import operations
@@ -84,13 +84,16 @@ def test_a_dead_lock_where_no_inbox_is_yet(store: Store, store_home: Path) -> No
 
 
 def test_a_dead_lock_on_the_config_of_a_store_that_moved(store: Store, store_home: Path, home: Path) -> None:
-    """A `git config` was killed while the store took its new name."""
+    """It is somebody else's, so the store keeps its old name until it is gone; captures go on."""
     moved = home / ".claude" / "moved"
     os.rename(store_home, moved)
-    (moved / ".git/config.lock").touch()
-    os.utime(moved / ".git/config.lock", (time.time() - 60,) * 2)
+    lock = moved / ".git/config.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 60,) * 2)
     first = capture(opened(moved), "the second one")["id"]
     swept(moved)
+    assert lock.exists() and opened(moved).machine == store.machine
+    lock.unlink()
     again = opened(moved)
     assert again.machine != store.machine
     require_promises(moved, [first, capture(again, "the third one")["id"]])
@@ -143,7 +146,7 @@ def test_captures_are_committed_though_an_interrupted_decision_cannot_be_finishe
     """`git commit -a` holds the index for as long as its editor is open."""
     monkeypatch.setattr(mainline, "_PATIENCE", 0.2)
     facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
-    journal.begin(store, "main", mainline.LOCKS, facts)
+    journal.begin(store, "main", (), facts)
     lock = plant_lock(store, "index.lock", 0)
     identity = capture(store, "the second one")["id"]
     swept(store_home)
@@ -155,7 +158,7 @@ def test_captures_are_committed_though_an_interrupted_decision_cannot_be_finishe
 
 def test_our_own_index_lock_of_a_killed_process_is_removed(store: Store, store_home: Path) -> None:
     facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
-    journal.begin(store, "main", mainline.LOCKS, facts)
+    journal.begin(store, "main", (), facts)
     Path(store.private_path("index")).write_bytes(b"")
     os.link(store.private_path("index"), os.path.join(store.git_dir, "index.lock"))
     require_promises(store_home)
@@ -164,9 +167,24 @@ def test_our_own_index_lock_of_a_killed_process_is_removed(store: Store, store_h
 
 def test_locks_of_a_killed_update_ref_with_a_standing_journal_are_buried(store: Store, store_home: Path) -> None:
     facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
-    journal.begin(store, "main", mainline.LOCKS, facts)
-    for name in mainline.LOCKS:
-        plant_lock(store, name, 3)
+    journal.begin(store, "main", (), facts)
+    Path(store.private_path("moving")).write_text("1" * 40)
+    plant_lock(store, "HEAD.lock", 3)
+    plant_lock(store, "refs/heads/main.lock", 3).write_text("1" * 40 + "\n")
+    require_promises(store_home)
+    assert "machines/m.yaml" in main_paths(store_home)
+
+
+def test_a_foreign_lock_on_main_is_not_broken_by_a_standing_journal(store: Store, store_home: Path) -> None:
+    """The user's transaction lives; ours died while it waited for it."""
+    facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
+    journal.begin(store, "main", (), facts)
+    Path(store.private_path("moving")).write_text("1" * 40)
+    lock = plant_lock(store, "refs/heads/main.lock", 60)
+    lock.write_text("2" * 40 + "\n")
+    swept(store_home)
+    assert lock.exists()
+    lock.unlink()
     require_promises(store_home)
     assert "machines/m.yaml" in main_paths(store_home)
 
@@ -217,7 +235,8 @@ def test_a_call_that_fails_in_the_transaction_does_not_lock_the_next(
 
 
 def test_a_lock_that_upkeep_left_is_removed(store: Store, store_home: Path) -> None:
-    journal.begin(store, "upkeep", ("packed-refs.lock",), {})
+    begun = journal.begin(store, "upkeep", ("packed-refs.lock",), {})
+    os.utime(begun, (time.time() - 60,) * 2)
     plant_lock(store, "packed-refs.lock", 3)
     with store.locked(1):
         assert mainline.hold_index(store)
@@ -255,10 +274,10 @@ def test_a_lock_that_a_stranger_made_a_folder_is_not_a_traceback(store: Store) -
 def test_burying_waits_no_longer_than_told(store: Store) -> None:
     lock = plant_lock(store, f"refs/heads/inbox/{store.machine}/0001.lock", 0)
     started = time.monotonic()
-    assert not inbox.bury(store, f"refs/heads/inbox/{store.machine}/0001.lock", time.monotonic() + 0.2)
+    assert not corpses.bury(store, f"refs/heads/inbox/{store.machine}/0001.lock", time.monotonic() + 0.2)
     assert time.monotonic() - started < 1.5
     lock.unlink()
-    assert not inbox.bury(store, f"refs/heads/inbox/{store.machine}/0001.lock", time.monotonic() + 5)
+    assert not corpses.bury(store, f"refs/heads/inbox/{store.machine}/0001.lock", time.monotonic() + 5)
 
 
 def break_ref(root: Path, machine: str) -> None:

@@ -122,6 +122,18 @@ def record(store: Store, new: dict[str, bytes] = NEW) -> str:
         return mainline.record(store, new, "sync: a machine\n")
 
 
+def test_a_commit_on_the_inbox_branch_deletes_no_capture(store: Store, store_home: Path) -> None:
+    """Its index does not know what hooks capture meanwhile: they wait until the user is back."""
+    first = capture(store, "use tabs")["id"]
+    git(store_home, "checkout", "-q", f"inbox/{store.machine}/0001")
+    second = capture(store, "use spaces")["id"]
+    assert git(store_home, "status", "--porcelain") == ""
+    assert user_commit(store_home, "notes.md", "mine\n").returncode == 0
+    assert {signal["id"] for signal in reading.read(store).signals} == {first, second}
+    git(store_home, "checkout", "-q", "main")
+    require_promises(store_home, [first, second])
+
+
 def test_looking_at_the_inbox_and_back_brings_the_copies_back(store: Store, store_home: Path) -> None:
     identity = capture(store, "use tabs")["id"]
     git(store_home, "checkout", "-q", f"inbox/{store.machine}/0001")
@@ -295,7 +307,7 @@ def test_the_store_can_be_cloned_and_the_clone_is_not_a_store(store: Store, stor
     git(store_home, "clone", "-q", str(store_home), str(home / "clone"))
     with pytest.raises(ReflectError) as caught:
         opened(home / "clone")
-    assert caught.value.code == "no-store"
+    assert caught.value.code == "store-foreign"
 
 
 def test_a_copied_store_takes_a_new_name_and_keeps_what_it_has(store: Store, store_home: Path, home: Path) -> None:

@@ -24,10 +24,20 @@ _STDIN_LIMIT = 1 << 20
 
 @click.command()
 @click.option(
-    "--type", "kind", type=Word("type", schema.TYPES), metavar="TYPE", required=True, help="What kind of moment."
+    "--type",
+    "kind",
+    type=Word("type", schema.TYPES),
+    metavar="TYPE",
+    required=True,
+    help=f"What kind of moment: {', '.join(schema.TYPES)}.",
 )
 @click.option("--content", metavar="TEXT", required=True, help="The sentence that carries it; '-' reads it from stdin.")
-@click.option("--category", type=Word("category", schema.CATEGORIES), metavar="WORD", help="What it is about.")
+@click.option(
+    "--category",
+    type=Word("category", schema.CATEGORIES),
+    metavar="WORD",
+    help=f"What it is about: {', '.join(schema.CATEGORIES)}.",
+)
 @click.option("--tag", "tags", metavar="WORD", multiple=True, help="A word to find it by; may be repeated.")
 @click.option("--context", metavar="TEXT", default="", help="What was done and said around it.")
 @click.option("--quote", metavar="TEXT", default="", help="The user's own words, kept with the context.")
@@ -45,14 +55,14 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
     assistant's, with or without --quote.
     """
     facts = _facts(front, **given)
-    folder = project or _repository_above(os.getcwd())
+    folder = project or _repository_above(_here())
     if dry_run:
         _preview(front, facts, folder)
         return
     store = front.store()
     _place(store, facts, folder)
     signal, commit = workflow.capture(store, facts, front.env, _WAIT)
-    _say(front, signal, commit, was_cut=len(signal["content"]) < len(facts["content"]))
+    _say(front, signal, commit, facts["content"])
 
 
 def _facts(
@@ -110,14 +120,14 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
     from reflect_git import paths
     from reflect_git.adapters import records
     from reflect_git.capture.draft import draft
-    from reflect_git.model.ids import utc
+    from reflect_git.model.ids import utc_precise
 
     store = front.store_if_any()
     if store is not None:
         _place(store, facts, folder)
     else:
         front.talk("there is no store yet: it would be made first, and name this machine")
-    signal = draft(facts, store.machine if store else "", utc(), paths.home_dir(front.env))
+    signal = draft(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
     records.check(signal)
     if front.json:
         front.data(signal)
@@ -125,7 +135,15 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
         front.out(printable(records.emit(signal).decode("utf-8")).rstrip("\n"))
 
 
-def _say(front: Front, signal: Signal, commit: str | None, was_cut: bool) -> None:
+def _here() -> str:
+    """The current folder; empty when it was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
+def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
     if front.json:
         front.data({"id": signal["id"], "commit": commit})
         return
@@ -134,5 +152,7 @@ def _say(front: Front, signal: Signal, commit: str | None, was_cut: bool) -> Non
     else:
         front.out(f"stored {signal['id']}")
         front.talk("another process is writing: the next reflect-git command commits it")
-    if was_cut:
+    if signal["content"].endswith("…") and not given.endswith("…"):
         front.talk("the content was too long and was cut; 'reflect-git show' prints what is left")
+    if signal["content"].count("[REDACTED:") > given.count("[REDACTED:"):
+        front.talk("what looked like a secret was replaced; 'reflect-git show' prints what is left")

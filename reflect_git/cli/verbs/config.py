@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -139,7 +140,14 @@ def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -
             f"'{setting.name}={value}' cannot be set from inside Claude Code",
             f"run 'reflect-git config {setting.name} {value}' in a terminal of your own", code="approval",
         )  # fmt: skip
-    if not dry_run and not front.confirm(f"set {setting.name} to {value}?"):
+    if dry_run:
+        return
+    if front.no_input or not front.at_terminal:
+        raise ReflectError(
+            f"'{setting.name}={value}' needs a person's yes", "run it in a terminal; --yes does not count here",
+            code="approval",
+        )  # fmt: skip
+    if not click.confirm(f"set {setting.name} to {value}?", err=True):
         raise ReflectError("nothing was changed", code="declined")
 
 
@@ -166,5 +174,5 @@ def _say(
         return
     front.out(f"{'would set' if dry_run else 'set'} {setting.name} to {to}")
     if not dry_run:
-        undo = f"{setting.name} {printable(' '.join(old))}" if old else f"--unset {setting.name}"
+        undo = f"{setting.name} {printable(shlex.join(old))}" if old else f"--unset {setting.name}"
         front.talk(f"{f'commit {commit[:10]}, ' if commit else ''}undo with: reflect-git config {undo}")

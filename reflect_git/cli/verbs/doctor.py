@@ -68,19 +68,22 @@ def command(front: Front, fix: bool, selftest: bool, dry_run: bool) -> int:
 
 def _examine(front: Front, fix: bool) -> Iterator[Line]:
     yield _python()
-    yield _git(front)
     root = workflow.locate_store(front.env, front.store_option)
     if not os.path.lexists(root):
+        yield _git(front, "")
         yield Line("store", NOTE, f"there is none at '{root}' yet", "make it with 'reflect-git init'")
         return
     try:
         store = Store(root, front.env)
     except GitError as error:
+        yield _git(front, "")
         yield Line("store", ERROR, error.message, f"mend or put back '{os.path.join(root, '.git', 'config')}'")
         return
     except (ReflectError, OSError) as error:
+        yield _git(front, "")
         yield Line("store", ERROR, str(error), getattr(error, "hint", None) or "")
         return
+    yield _git(front, store.git.program)
     for check in CHECKS:
         yield from _run(front, store, check, fix)
 
@@ -110,9 +113,11 @@ def _python() -> Line:
     return Line("python", OK, said)
 
 
-def _git(front: Front) -> Line:
+def _git(front: Front, known: str) -> Line:
+    """The git that the store uses; where it knows none yet, the one it would be made with."""
     try:
-        git = Git(find_program(front.env.get("PATH", ""), front.env.get("CLAUDE_PROJECT_DIR", "")), "/", os.devnull)
+        program = known or find_program(front.env.get("PATH", ""), front.env.get("CLAUDE_PROJECT_DIR", ""))
+        git = Git(program, "/", os.devnull)
         version = git.version()
     except ReflectError as error:
         return Line("git", ERROR, error.message, error.hint or "")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git import workflow
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.switching import (
@@ -15,7 +16,6 @@ from reflect_git.cli.switching import (
     PAUSED,
     Change,
     carry_out,
-    matches,
     project_folder,
     project_glob,
     store_for,
@@ -63,7 +63,7 @@ def _require_nothing_else(folder: str, globs: list[str]) -> None:
             f"'{folder}' has a .reflectignore", f"remove it: rm '{os.path.join(folder, '.reflectignore')}'", "ignored"
         )
     for value in globs:
-        if matches(folder, value):
+        if workflow.matches(folder, value):
             raise ReflectError(
                 f"'{folder}' is ignored by '{value}'", f"take it back: reflect-git config --unset {IGNORE} '{value}'",
                 code="ignored",

@@ -88,13 +88,8 @@ def _story(store: Store, sha: str) -> CommitStory:
 
 
 def _decisions_about(snapshot: Snapshot, identity: str) -> list[Decision]:
-    return [decision for decision in snapshot.history.decisions if identity in _subjects(snapshot, decision)]
-
-
-def _subjects(snapshot: Snapshot, decision: Decision) -> set[str]:
-    learning = snapshot.history.learnings.get(decision["subject"])
-    signals = learning["signals"] if learning else decision["meta"].get("signals", [])
-    return {decision["subject"], *(signal for signal in signals if isinstance(signal, str))}
+    history = snapshot.history
+    return [made for made in history.decisions if identity in (made["subject"], *history.signals_of(made))]
 
 
 def _decisions_in(snapshot: Snapshot, commit: CommitStory | None) -> list[Decision]:

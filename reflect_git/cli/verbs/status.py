@@ -16,7 +16,7 @@ from reflect_git.cli.front import Front, ago, columns, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
-from reflect_git.store import expiry, spool
+from reflect_git.store import creation, expiry, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
 
@@ -63,8 +63,9 @@ def command(front: Front, form: str) -> None:
     try:
         store = front.store(create=False)
     except ReflectError as error:
-        if error.code != "no-store" or os.path.lexists(os.path.join(root, ".git")):
+        if error.code != "no-store":
             raise
+        creation.require_room(root)
         _say_none(front, root, form)
         return
     now = time.time()

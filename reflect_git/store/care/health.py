@@ -59,9 +59,10 @@ def look_at_owner(case: Case) -> list[Finding]:
 
 def look_at_modes(case: Case) -> list[Finding]:
     opened = list(mending.opened_to_others(case.store))
-    if opened:
-        said = f"{count(len(opened), 'file')} can be read by other users, such as '{opened[0]}'"
-        return [Finding(ERROR, said, fixable=True)]
+    if opened and opened[0] == case.store.root:
+        return [Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True)]
+    if opened:  # the user's own git made them; nobody gets past the folder
+        return [Finding(NOTE, f"{count(len(opened), 'file')} inside is less private than the folder", fixable=True)]
     links = [path for path, status in mending.everything(case.store) if stat.S_ISLNK(status.st_mode)]
     if links:
         return [Finding(DECIDE, f"symbolic links in the store: {some(links)}", "replace them by what they point to")]
@@ -248,7 +249,7 @@ def look_at_records(case: Case) -> list[Finding]:
     findings = []
     if snapshot.unreadable:
         lines = [f"{path}: {reason}" for path, reason in sorted(snapshot.unreadable.items())]
-        hint = "mend the file and commit it; a capture's copy can be deleted"
+        hint = "mend the file in 'main' and commit it; 'doctor --fix' rebuilds a damaged inbox"
         findings.append(Finding(DECIDE, f"{count(len(lines), 'record')} cannot be read", hint, False, lines))
     if snapshot.newer:
         said = f"{count(len(snapshot.newer), 'record')} written by a newer reflect-git"

@@ -1,8 +1,8 @@
 """Lock files that stand in the store: whose they are, and whether their owner can still be alive.
 
-Ours are recognised by inode (the index), by a standing journal that names them, or by lying on our own inbox, which
-only holders of the store's lock write. A file older than the boot has no owner. Any other is somebody's: named, never
-broken.
+Ours are recognised by inode (index and config), by a standing journal that names them, or by lying on our own inbox,
+which only holders of the store's lock write. A file older than the boot has no owner. Any other is somebody's: named,
+never broken.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 
 from reflect_git.adapters import files, host
-from reflect_git.store import inbox
+from reflect_git.store import corpses
 from reflect_git.store.repository import INBOX
 
 TYPE_CHECKING = False
@@ -75,20 +75,17 @@ def _owner(store: Store, name: str, changed: float, age: float, busy: bool, name
     boot = host.boot_time()
     if boot is not None and changed < boot:
         return DEAD
-    if _is_our_index(store, name):
+    if _is_our_link(store, name):
         return BUSY if busy else DEAD
     if name in named or name.startswith(f"{INBOX}{store.machine}/"):
-        return BUSY if busy or abs(age) < inbox.CORPSE_AGE else DEAD
+        return BUSY if busy or abs(age) < corpses.AGE else DEAD
     return FOREIGN
 
 
-def _is_our_index(store: Store, name: str) -> bool:
-    try:
-        return name == "index.lock" and os.path.samefile(
-            os.path.join(store.git_dir, name), store.private_path("index")
-        )  # fmt: skip
-    except FileNotFoundError:
-        return False
+def _is_our_link(store: Store, name: str) -> bool:
+    """The locks of index and config are hard links to drafts of ours."""
+    kind = name.removesuffix(".lock")
+    return kind in ("index", "config") and files.is_same(os.path.join(store.git_dir, name), store.private_path(kind))
 
 
 def _named_by_journals(store: Store) -> set[str]:

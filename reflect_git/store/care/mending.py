@@ -10,7 +10,7 @@ import stat
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, identity, inbox, policy, sweep, upkeep
+from reflect_git.store import copies, corpses, identity, inbox, policy, sweep, upkeep
 from reflect_git.store.care import lockfiles, salvage
 from reflect_git.store.creation import template
 from reflect_git.store.repository import MAIN, PRIVATE
@@ -122,7 +122,7 @@ def bury_locks(case: Case) -> str:
     dead = [lock.name for lock in lockfiles.standing(store, case.now) if lock.owner == lockfiles.DEAD]
     with store.locked(WAIT):
         for name in dead:
-            inbox.move_to_corpses(store, name)
+            corpses.lay_aside(store, name)
     return f"moved {', '.join(dead)} to '.git/reflect/corpses'"
 
 

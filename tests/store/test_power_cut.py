@@ -1,0 +1,51 @@
+"""What a power cut may leave: files that were renamed into place before their bytes reached the disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import memory, reading
+from tests.store.operations import BY
+from tests.store.probe import capture, main_paths, opened, require_promises, swept
+
+
+def dismiss(root: Path, identity: str) -> None:
+    store = swept(root)
+    memory.update(store, reading.read(store), identity, {"status": "dismissed"}, BY, utc_precise())
+
+
+def test_an_empty_index_is_made_anew_by_the_next_decision(store_home: Path) -> None:
+    first, second = (capture(opened(store_home), text)["id"] for text in ("the first", "the second"))
+    dismiss(store_home, first)
+    (store_home / ".git/index").write_bytes(b"")
+    dismiss(store_home, second)
+    require_promises(store_home, [first, second])
+    assert len([path for path in main_paths(store_home) if path.startswith("decisions/")]) == 2
+
+
+def test_a_signal_whose_object_is_gone_is_read_from_its_copy(store_home: Path) -> None:
+    store = opened(store_home)
+    identity = capture(store, "the first")["id"]
+    tree = store.git.tree(f"inbox/{store.machine}/0001", "signals")
+    blob = next(blob for path, blob in tree.items() if identity in path)
+    loose = store_home / ".git/objects" / blob[:2] / blob[2:]
+    os.chmod(loose, 0o600)
+    data = loose.read_bytes()
+    loose.unlink()
+    assert [signal["id"] for signal in reading.read(store).signals] == [identity]
+    loose.write_bytes(data)
+
+
+def test_nothing_that_a_new_store_is_made_of_is_left_to_the_disk_s_mood(store_home: Path) -> None:
+    """Every file of the draft is synced before it gets its place: counted at the door of all side effects."""
+    trace = store_home.parent.parent / "trace"
+    os.environ["REFLECT_GIT_FAULT"], os.environ["REFLECT_GIT_FAULT_TRACE"] = "kill:9999", str(trace)
+    try:
+        opened(store_home)
+    finally:
+        del os.environ["REFLECT_GIT_FAULT"], os.environ["REFLECT_GIT_FAULT_TRACE"]
+    effects = trace.read_text().splitlines()
+    placed = effects.index("rename reflections")
+    assert "sync heads" in effects[:placed] and "sync .git" in effects[:placed]
