@@ -11,7 +11,8 @@ SOURCES = reflect_git tests $(patsubst %/,%,$(sort $(dir $(wildcard hooks/*.py b
 PRODUCT = $(filter-out tests bench,$(SOURCES))
 
 HOOK_PATH = hook workflow capture model errors paths store \
-	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project
+	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
+	adapters.transcript
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 

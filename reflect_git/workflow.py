@@ -101,6 +101,15 @@ def capture(
     return signal, append(store, signal, wait)
 
 
+def mine(path: str, home: str) -> list[Signal]:
+    """The signals in the user's own words of a transcript, as they would be stored; nothing is."""
+    from reflect_git.adapters.transcript import Reader  # no hook of today reads one
+    from reflect_git.capture.draft import draft
+    from reflect_git.capture.messages import signals_in
+
+    return [draft(facts, "", utc_precise(), home) for facts in signals_in(Reader(path, ended=True))]
+
+
 def project_of(store: Store, folder: str) -> Optional[Project]:
     try:
         return projects.project_of(store, folder) if folder and os.path.isdir(folder) else None

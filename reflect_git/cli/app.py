@@ -33,6 +33,7 @@ VERBS = {
     "config": ("Set-up", "list, read or change settings"),
     "completion": ("Set-up", "print the completion script of a shell"),
     "capture": ("Plumbing", "store one signal by hand"),
+    "mine": ("Plumbing", "show what a transcript would give"),
     "signals": ("Plumbing", "list and filter signals"),
     "stats": ("Plumbing", "count signals"),
 }

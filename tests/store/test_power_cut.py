@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reflect_git.model.ids import utc_precise
 from reflect_git.store import memory, reading
+from tests.conftest import RunCli
 from tests.store.operations import BY
 from tests.store.probe import capture, main_paths, opened, require_promises, swept
 
@@ -38,14 +39,11 @@ def test_a_signal_whose_object_is_gone_is_read_from_its_copy(store_home: Path) -
     loose.write_bytes(data)
 
 
-def test_nothing_that_a_new_store_is_made_of_is_left_to_the_disk_s_mood(store_home: Path) -> None:
-    """Every file of the draft is synced before it gets its place: counted at the door of all side effects."""
-    trace = store_home.parent.parent / "trace"
-    os.environ["REFLECT_GIT_FAULT"], os.environ["REFLECT_GIT_FAULT_TRACE"] = "kill:9999", str(trace)
-    try:
-        opened(store_home)
-    finally:
-        del os.environ["REFLECT_GIT_FAULT"], os.environ["REFLECT_GIT_FAULT_TRACE"]
+def test_nothing_that_a_new_store_is_made_of_is_left_to_the_disk_s_mood(run_cli: RunCli, tmp_path: Path) -> None:
+    """Every folder of the draft is synced before it gets its place: seen at the door of all side effects."""
+    trace = tmp_path / "trace"
+    env = {"REFLECT_GIT_FAULT": "kill:9999", "REFLECT_GIT_FAULT_TRACE": str(trace)}
+    assert run_cli("init", env=env).code == 0
     effects = trace.read_text().splitlines()
     placed = effects.index("rename reflections")
     assert "sync heads" in effects[:placed] and "sync .git" in effects[:placed]

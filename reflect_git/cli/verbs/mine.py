@@ -1,0 +1,39 @@
+"""`reflect-git mine`: what a transcript would give. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+import click
+
+from reflect_git import paths, workflow
+from reflect_git.cli.front import Front, one_line
+from reflect_git.cli.options import json_option
+from reflect_git.errors import ReflectError
+
+
+@click.command()
+@click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True)
+@json_option
+@click.pass_obj
+def command(front: Front, transcripts: tuple[str, ...]) -> None:
+    """Show the signals in the user's own words of one or more transcripts; nothing is written."""
+    found = [{**signal, "transcript": path} for path in transcripts for signal in _mined(front, path)]
+    if front.json:
+        front.data(found)
+        return
+    if not found:
+        front.out("nothing to learn from there")
+    for signal in found:
+        lasts = "lasting" if signal["meta"]["durable"] else "for now"
+        head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
+        front.out(f"{head}  {one_line(signal['content'], max(20, shutil.get_terminal_size().columns - len(head) - 2))}")
+
+
+def _mined(front: Front, path: str) -> list[Any]:
+    if not os.path.exists(path):
+        hint = "they are below ~/.claude/projects"
+        raise ReflectError(f"there is no transcript '{path}'", hint, code="no-transcript")
+    return workflow.mine(path, paths.home_dir(front.env))

@@ -1,0 +1,81 @@
+"""A message is cut into sentences of its author; what was only pasted is left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.capture import sentence
+
+
+def test_sentences_end_where_a_reader_would_end_them() -> None:
+    text = "Use tabs here. Why spaces? See main.c, e.g. line 3.5 of it!"
+    assert sentence.split(text) == ["Use tabs here.", "Why spaces?", "See main.c, e.g. line 3.5 of it!"]
+
+
+def test_a_dot_in_backticks_ends_nothing() -> None:
+    assert sentence.split("run `make. all` first. Then stop.") == ["run `make. all` first.", "Then stop."]
+
+
+def test_wide_stops_need_no_space() -> None:
+    assert sentence.split("不要用这个。请改用那个！好吗？") == ["不要用这个。", "请改用那个！", "好吗？"]
+
+
+def test_lines_and_bullets_are_sentences_of_their_own() -> None:
+    assert sentence.split("first thing\n- second thing\n\n* third thing") == [
+        "first thing",
+        "second thing",
+        "third thing",
+    ]
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "```\nalways = never()\n```",
+        "> always rebase, they wrote",
+        "Traceback (most recent call last):",
+        "    raise ValueError(name)",
+        "2031-04-05 10:11:12 always starting worker",
+        "[10:11:12] never stops",
+        "for (i = 0; i < n; i++) {",
+        "+++ b/lamp.c",
+    ],
+)
+def test_pasted_text_is_left_out(pasted: str) -> None:
+    assert sentence.split(f"the lamp stays dark\n{pasted}\nplease look") == ["the lamp stays dark", "please look"]
+
+
+def test_an_open_fence_swallows_the_rest_and_a_closed_one_does_not() -> None:
+    assert sentence.split("look\n```\ncode") == ["look"]
+    assert sentence.split("look\n```code```\nagain") == ["look", "again"]
+
+
+def test_the_end_of_a_long_paste_is_read() -> None:
+    text = "see below\n" + "> quoted line\n" * 5000 + "never do that again"
+    assert sentence.split(text) == ["see below", "never do that again"]
+
+
+def test_text_of_the_client_is_known() -> None:
+    assert sentence.is_client_text("Implement the following plan:\n\n# Lamp")
+    assert not sentence.is_client_text("please implement the following plan of mine")
+
+
+def test_the_heaviest_sentence_carries_and_the_first_of_equals() -> None:
+    assert sentence.carrying(["a", "ccc", "bb"], len) == "ccc"
+    assert sentence.carrying(["aa", "bb"], len) == "aa"
+    assert sentence.carrying([], len) == ""
+
+
+def test_a_carrying_sentence_has_a_readable_length() -> None:
+    found = sentence.carrying(["word " * 500], len)
+    assert len(found) <= sentence.SENTENCE_LIMIT
+    assert found.endswith("…")
+
+
+@given(st.text())
+def test_any_text_is_cut_into_parts_of_itself(text: str) -> None:
+    for part in sentence.split(text):
+        assert part.strip() == part != ""
+        assert part in text
