@@ -85,7 +85,7 @@ def document(found: Sequence[Table], python: str) -> str:
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         "python": said_by(python, "-c", "import platform; print(platform.python_version())"),
         "git": said_by("git", "--version").removeprefix("git version "),
-        "kernel": f"{platform.system()} {platform.release()}",
+        "kernel": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "cpu": f"{processor()}, {os.cpu_count()} cores",
     }
     listed = "\n".join(f"- {name}: {value}" for name, value in facts.items())

@@ -217,7 +217,7 @@ def test_a_held_lock_leaves_it_pending_until_the_next_command(run_cli: RunCli, s
     with open(store_home / ".git" / "reflect" / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = run_cli("capture", "--type", "gotcha", "--content", "patience")
-        assert (result.code, "the next reflect-git command commits it" in result.err) == (0, True)
+        assert (result.code, "not committed yet" in result.err) == (0, True)
         identity = result.out.split()[1]
         waiting = run_cli("show", identity, "--json").json()["data"]
         assert (waiting["record"]["content"], waiting["commit"]) == ("patience", None)

@@ -151,7 +151,7 @@ def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
         front.out(f"stored {signal['id']} in commit {commit[:10]}")
     else:
         front.out(f"stored {signal['id']}")
-        front.talk("another process is writing: the next reflect-git command commits it")
+        front.talk("it is safe, and not committed yet: a later reflect-git command does that")
     if signal["content"].endswith("…") and not given.endswith("…"):
         front.talk("the content was too long and was cut; 'reflect-git show' prints what is left")
     if signal["content"].count("[REDACTED:") > given.count("[REDACTED:"):
