@@ -37,8 +37,8 @@ def test_a_storm(store_home: Path, tmp_path: Path, mode: str, seed: int) -> None
     acknowledged = storm.rage(32)
     assert len(acknowledged) >= 0.95 * 32 * 50
     assert set(storm.codes) == {0}
-    assert storm.kills > 20
     require_promises(store_home, acknowledged)
+    assert storm.kills >= 8, "too few to speak of a storm"
 
 
 def event(number: int) -> bytes:
