@@ -107,8 +107,10 @@ def free(store: Store) -> None:
                 mainline.release_index(store)
         store.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--no-progress", check=False)
         _tidy(store)
-    finally:
+    except GitError:  # the index is free again; anything else may have kept it, and the journal tells the next command
         journal.end(standing)
+        raise
+    journal.end(standing)
 
 
 def _unkeep_packs(store: Store) -> None:
