@@ -45,6 +45,8 @@ _MAX_DIGITS = 80
 def read(data: bytes) -> dict[str, Any]:
     """The record in a file that a person edited, in JSON types; what is more than plain YAML is refused."""
     text = _decode(data)
+    if text.count("[") + text.count("{") > MAX_EVENTS:  # each opens an event, and ruamel looks far ahead at every one
+        raise RecordError(f"file has more than {MAX_EVENTS} YAML events")
     try:
         return _document(_events(text))
     except RecordError:
