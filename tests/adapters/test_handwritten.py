@@ -203,7 +203,7 @@ def test_64_kib_of_anything_take_less_than_a_second(head: str, unit: str) -> Non
         read(data)
     except RecordError:
         pass
-    assert time.process_time() - start < 2  # at most 0.5 alone on its core
+    assert time.process_time() - start < 1
 
 
 def test_more_than_64_kib_are_not_looked_at() -> None:
@@ -217,7 +217,7 @@ def test_a_hundred_thousand_keys_are_refused_at_once() -> None:
         read(_keys(100_000))
     with pytest.raises(RecordError, match="more than 64 keys"):
         read(_keys(100_000)[:60_000])
-    assert time.process_time() - start < 2  # at most 0.5 alone on its core
+    assert time.process_time() - start < 1
 
 
 pieces = st.sampled_from([*UNITS, "a", "b: ", "\n  ", "\n- ", "null", "2026-02-11", "\\ud83d", "<<", "\x00", "\x85"])

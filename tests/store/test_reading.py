@@ -140,7 +140,7 @@ def test_a_hostile_record_is_named_and_in_nobodys_way(
     plant(store_home, inbox_ref(store), {SIGNAL: HOSTILE[name]})
     started = time.process_time()
     snapshot = reading.read(store, by_hand)
-    assert time.process_time() - started < 2  # it takes 0.3; another process on this core may double it
+    assert time.process_time() - started < 1
     assert [signal["id"] for signal in snapshot.signals] == [identity]
     assert SIGNAL in snapshot.unreadable
     assert DECISION in snapshot.unreadable or name.startswith("signals that are"), "named, or taken as harmless"
