@@ -12,12 +12,12 @@ PRODUCT = $(filter-out tests bench,$(SOURCES))
 
 HOOK_PATH = hook workflow capture model errors paths store \
 	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
-	adapters.transcript
+	adapters.transcript adapters.process adapters.live
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo bench deep clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo bench deep e2e clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -62,13 +62,16 @@ dead: $(STAMP) ## vulture: code that nobody calls
 	@$(BIN)/vulture $(SOURCES)
 
 demo: $(STAMP) ## the product in a minute, in a throw-away home
-	@PATH="$(abspath $(BIN)):$$PATH" sh bin/demo
+	@PATH="$(abspath $(BIN)):$$PATH" sh docs/demo.sh
 
 bench: $(STAMP) ## the budgets, measured side by side; ARGS go to bench/run.py
 	@$(PY) bench/run.py $(ARGS)
 
 deep: $(STAMP) ## the slow tests, with many more examples
 	@HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
+
+e2e: $(STAMP) ## the real client against a scripted model; ARGS=tests/e2e/test_first_capture.py is the short way
+	@$(PY) -m pytest -n auto -m e2e -rs $(or $(ARGS),tests/e2e)
 
 clean: ## back to a fresh checkout
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

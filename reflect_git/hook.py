@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 import time
 from _signal import SIG_DFL, SIGALRM, SIGCHLD, alarm
 from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
 
-from reflect_git import paths, workflow
+from reflect_git import paths
 from reflect_git.adapters import jsontext
-from reflect_git.adapters.redact import redact
-from reflect_git.capture.failure import facts_of
 from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
@@ -24,10 +21,14 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
     Event = Mapping[str, Any]
+    Env = Mapping[str, str]
 
 INPUT_LIMIT = 1 << 20
 INPUT_SECONDS = 2.0
 HOOK_SECONDS = 4
+DETACHED_SECONDS = 900
+# While the client waits; the rest of a long transcript is mined afterwards.
+MINING_SECONDS = 1.3
 
 
 def main() -> int:
@@ -38,7 +39,7 @@ def main() -> int:
     alarm(HOOK_SECONDS)
     os.umask(0o077)
     try:
-        run(env)
+        run(env, read_input(0))
     except (ReflectError, OSError, ValueError, RecursionError, MemoryError) as error:
         note(env, f"{type(error).__name__}: {error}")
     except BaseException as error:  # a bug of ours is ours to read, not the session's to suffer
@@ -50,16 +51,56 @@ def _give_up(_number: int, _frame: Optional[FrameType]) -> None:
     os._exit(0)
 
 
-def run(env: Mapping[str, str]) -> None:
-    event = parse(read_input(sys.stdin.fileno()))
-    handle = HANDLERS.get(str(event.get("hook_event_name")))
-    if handle is None or env.get("REFLECT_GIT_OFF") == "1":
+def run(env: Env, data: bytes) -> None:
+    event = parse(data)
+    name = str(event.get("hook_event_name"))
+    handle = HANDLERS.get(name)
+    if handle is None:
         return
-    store = workflow.open_store(env)
+    if env.get("REFLECT_GIT_OFF") == "1":
+        _pass_over(name, event, env)
+        return
+    if name == "PreCompact" and _has_nothing_new(event, env):
+        return
+    from reflect_git import workflow
+
+    try:
+        store = workflow.open_store(env)
+    except ReflectError as error:
+        if error.code == "git-missing" and name == "SessionStart" and event.get("source") != "compact":
+            _say({"systemMessage": f"reflect-git captures nothing: {error.message}; {error.hint}"})
+        raise
     here = str(event.get("cwd") or "")
     folder = env.get("CLAUDE_PROJECT_DIR") or here
-    if workflow.is_capturing(store, env, folder, time.time()) and not workflow.is_ignored(store, here):
+    capturing = workflow.is_capturing(store, env, folder, time.time()) and not workflow.is_ignored(store, here)
+    if capturing or name in NO_CAPTURE:
         handle(store, event, folder, env)
+
+
+def _pass_over(name: str, event: Event, env: Env) -> None:
+    """Nothing is captured; where there is a store, it learns at the end that this session is not for it."""
+    if name == "SessionEnd":
+        from reflect_git import workflow
+        from reflect_git.workflow import sessions
+
+        if os.path.isdir(os.path.join(workflow.locate_store(env), ".git")):
+            sessions.pass_over(workflow.open_store(env, create=False), _transcript(event))
+
+
+def _has_nothing_new(event: Event, env: Env) -> bool:
+    """Whether a compaction can go on at once: seen without opening the store, which takes half of a hook's time."""
+    if paths.may_configure_home(env):
+        return False
+    from reflect_git.store import cursors
+
+    git_dir = os.path.join(paths.store_home(env), ".git")
+    transcript = _transcript(event)
+    try:
+        with open(os.path.join(git_dir, "config"), "rb") as file:
+            may_speak = b"keep" in file.read()  # reflect.compact.keep
+        return not may_speak and os.stat(transcript).st_size == cursors.consumed(git_dir, transcript)
+    except OSError:
+        return False
 
 
 def read_input(descriptor: int) -> bytes:
@@ -96,15 +137,136 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def failure(store: Store, event: Event, folder: str, env: Mapping[str, str]) -> None:
+def failure(store: Store, event: Event, folder: str, env: Env) -> None:
     """PostToolUseFailure."""
-    facts = facts_of(event, paths.home_dir(env))
+    from reflect_git.capture.failure import facts_of
+
+    _capture(store, facts_of(event, paths.home_dir(env)), folder, env)
+
+
+def stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
+    """StopFailure: the client gave a turn up. In a print run it does not wait for us, it kills us."""
+    from reflect_git.adapters.process import leave_the_caller
+    from reflect_git.capture.failure import facts_of_stop
+
+    leave_the_caller()
+    _capture(store, facts_of_stop(event, paths.home_dir(env)), folder, env)
+
+
+def _capture(store: Store, facts: Optional[Mapping[str, Any]], folder: str, env: Env) -> None:
+    from reflect_git import workflow
+
     if facts is not None:
         workflow.capture(store, {**facts, "project": workflow.project_of(store, folder)}, env)
 
 
-def note(env: Mapping[str, str], line: str) -> None:
+def pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
+    """PreCompact: what is printed here goes into the summariser's prompt, so nothing is, unless the user wants it."""
+    from reflect_git.workflow import sessions
+
+    transcript = _transcript(event)
+    finished = sessions.catch_up(store, env, transcript, "PreCompact", folder, MINING_SECONDS)
+    if store.switched("reflect.compact.keep", False):
+        from reflect_git.capture.briefing import kept_lines
+
+        kept = "\n".join(kept_lines(sessions.said_in(store, transcript)))
+        if kept and _is_first(store, event):
+            _print(kept)
+    if not finished:
+        _afterwards(lambda: sessions.catch_up(store, env, transcript, "PreCompact", folder))
+
+
+def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
+    """SessionStart."""
+    from reflect_git.workflow import sessions
+
+    transcript = _transcript(event)
+    if event.get("source") == "compact":
+        _brief(store, event, transcript)
+        return
+    sessions.begin(store, transcript, folder, env.get("CLAUDE_PID", ""))
+    if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
+        _say({"systemMessage": sessions.reminder(store, time.time())})
+    _afterwards(lambda: sessions.tidy_up(store, env))
+
+
+def _brief(store: Store, event: Event, transcript: str) -> None:
+    from reflect_git.capture.briefing import briefing, lines
+    from reflect_git.workflow import sessions
+
+    text = briefing(lines(sessions.said_in(store, transcript)), os.urandom(8).hex())
+    if text and _is_first(store, event):
+        _say({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+
+
+def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
+    """SessionEnd: the launcher started us in the background, and the client is about to leave."""
+    from reflect_git.adapters.process import leave_the_caller
+    from reflect_git.workflow import sessions
+
+    leave_the_caller()
+    alarm(DETACHED_SECONDS)
+    sessions.end(store, env, _transcript(event), "SessionEnd", folder)
+    sessions.tidy_up(store, env)
+
+
+def answer(store: Store, event: Event, folder: str, env: Env) -> None:
+    """PostToolUse of AskUserQuestion: what a person answered to a question of ours."""
+    if event.get("tool_name") == "AskUserQuestion":
+        from reflect_git.store import answers
+
+        answers.keep(store, event)
+
+
+def _transcript(event: Event) -> str:
+    path = event.get("transcript_path")
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise ReflectError("hook input names no transcript")
+    return path
+
+
+def _is_first(store: Store, event: Event) -> bool:
+    """Whether no other hook of ours speaks at this event: a user may have the plugin and the entries in settings."""
+    from reflect_git.adapters import files
+    from reflect_git.model.ids import digest
+
+    moment = (str(event.get(name)) for name in ("hook_event_name", "session_id", "prompt_id", "trigger", "source"))
+    size = str(os.path.getsize(_transcript(event)))
+    return files.claim(store.private_path("cache", f".tmp-spoken-{digest(*moment, size)[:20]}"))
+
+
+def _say(document: Mapping[str, Any]) -> None:
+    """The one JSON document of this event, unless it says nothing."""
+    if any(document.values()):
+        import json
+
+        _print(json.dumps(document))
+
+
+def _print(text: str) -> None:
+    if text:
+        os.write(1, f"{text}\n".encode("utf-8", "replace"))
+
+
+def _afterwards(work: Callable[[], object]) -> None:
+    """Do it when the client has gone on."""
+    from reflect_git.adapters.process import detach
+
+    if not detach():
+        return
+    alarm(DETACHED_SECONDS)
+    try:
+        work()
+    except BaseException as error:
+        note(os.environ, f"{type(error).__name__}: {error}")
+    os._exit(0)
+
+
+def note(env: Env, line: str) -> None:
     """A line for `doctor`: in the store's log, or beside the store where there is none."""
+    from reflect_git import workflow
+    from reflect_git.adapters.redact import redact
+
     try:
         root = workflow.locate_store(env)
     except (ReflectError, OSError):
@@ -124,4 +286,13 @@ def note(env: Mapping[str, str], line: str) -> None:
         pass
 
 
-HANDLERS: dict[str, Callable[[Store, Event, str, Mapping[str, str]], None]] = {"PostToolUseFailure": failure}
+HANDLERS: dict[str, Callable[[Store, Event, str, Env], None]] = {
+    "PostToolUseFailure": failure,
+    "StopFailure": stop_failure,
+    "PreCompact": pre_compact,
+    "SessionStart": session_start,
+    "SessionEnd": session_end,
+    "PostToolUse": answer,
+}
+# An answer counts whether or not capture is on.
+NO_CAPTURE = ("PostToolUse",)

@@ -178,11 +178,32 @@ def store_faults(store: Path) -> list[str]:
     return faults
 
 
+def _background(home: Path) -> list[int]:
+    """Processes that a command or a hook of this test left at work."""
+    mark, found = f"HOME={home}\0".encode(), []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                environ = Path("/proc", name, "environ").read_bytes()
+            except OSError:
+                continue
+            if mark in environ + b"\0":
+                found.append(int(name))
+    return found
+
+
+def wait_for_background(home: Path, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while _background(home) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def store_home(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """Where the store of this test will be. Whatever is there at the end has to be sound and clean."""
     store = home / ".claude" / "reflections"
     yield store
+    wait_for_background(home)
     if (store / ".git").exists() and not request.node.get_closest_marker("dirty_store"):
         faults = store_faults(store)
         if faults:

@@ -13,6 +13,7 @@ from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Optional
 
 PRIVATE_DIR = 0o700
@@ -127,14 +128,25 @@ def write_whole(path: str, data: bytes, sync: bool = True, scratch: str = "") ->
 
     `scratch` is a folder of the same file system for the temporary file, where a killed process may leave it.
     """
-    temporary = _write_temporary(path, data, sync, scratch)
+    _put(_write_temporary(path, data, sync, scratch), path)
+    if sync:
+        sync_directory(os.path.dirname(path))
+
+
+def write_together(folder: str, contents: Mapping[str, bytes]) -> None:
+    """Many files of one folder, each as by `write_whole`; the folder is synced once, which is half of the time."""
+    for name, data in contents.items():
+        path = os.path.join(folder, name)
+        _put(_write_temporary(path, data, True, ""), path)
+    sync_directory(folder)
+
+
+def _put(temporary: str, path: str) -> None:
     try:
         rename(temporary, path)
     except BaseException:
         discard(temporary)
         raise
-    if sync:
-        sync_directory(os.path.dirname(path))
 
 
 def rename(old: str, new: str) -> None:
@@ -211,6 +223,15 @@ def is_same(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return False
+
+
+def claim(path: str) -> bool:
+    """Whether we are the first to make this file."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
+    except FileExistsError:
+        return False
+    return True
 
 
 def names_in(path: str) -> list[str]:

@@ -43,10 +43,10 @@ def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> S
         "related": [],
         "promoted_to": None,
         "meta": redact_value(facts.get("meta") or {}, home),
-        "project": _project(facts.get("project"), home),
+        "project": project(facts.get("project"), home),
         "machine": machine,
         "trust": _word(facts, "trust", schema.TRUSTS, "assistant"),
-        "key": key_of(content),
+        "key": key_of(content, facts.get("type") == "failure"),
         "stored": now,
     }  # fmt: skip
 
@@ -60,8 +60,15 @@ def _identity(facts: Mapping[str, Any], timestamp: str, entry: Optional[str]) ->
     )
 
 
-def key_of(content: str) -> str:
-    """What two signals share when they say the same sentence: case, spaces and punctuation do not count."""
+def key_of(content: str, is_failure: bool = False) -> str:
+    """What two signals share when they say the same: "use X, not Y" in any order, else the same sentence.
+
+    Of what failed, every word counts (`make` is not `make all`); case, spaces and punctuation do not.
+    """
+    if not is_failure:
+        from reflect_git.model import frames  # which the failure hook does without
+
+        return frames.key_of(content)
     letters = "".join(c if c.isalnum() or c == "_" else " " for c in content.casefold())
     return digest("sentence", " ".join(letters.split()))[:16]
 
@@ -141,7 +148,7 @@ def _tags(value: Any, home: str) -> list[str]:
     return [clip(redact(_text(tag), home), NAME_LIMIT) for tag in given[:_TAGS] if _text(tag).strip()]
 
 
-def _project(value: Any, home: str) -> Optional[Project]:
+def project(value: Any, home: str) -> Optional[Project]:
     if not isinstance(value, dict) or not value.get("key"):
         return None
     return {

@@ -41,6 +41,24 @@ def facts_of(event: Mapping[str, Any], home: str = "") -> Optional[dict[str, Any
     }
 
 
+def facts_of_stop(event: Mapping[str, Any], home: str = "") -> dict[str, Any]:
+    """The facts of a StopFailure event: the client gave the turn up, by an error of the API or a limit."""
+    error = excerpt(_text(event.get("last_assistant_message")), home)
+    reason = " ".join(redact(_text(event.get("error")), home).split())[:_TRIED_LIMIT]
+    return {
+        "type": "failure",
+        "family": "stop",
+        "confidence": 1,
+        "category": "gotcha",
+        "trust": "tool_output",
+        "session_id": _text(event.get("session_id")),
+        "source": {"hook": "StopFailure", "entry": _text(event.get("prompt_id"))},
+        "content": f"loop stopped: {reason}" if reason else "loop stopped",
+        "context": error,
+        "tags": ["loop"],
+    }
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 

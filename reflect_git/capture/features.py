@@ -14,15 +14,29 @@ if TYPE_CHECKING:
 
 BUCKETS = 1 << 14
 _MASK = BUCKETS - 1
+OPENINGS = 1 << 12
 KINDS = ("correction", "convention", "praise", "workflow", "prohibition", "durable", "gotcha", "neutral")
+# Classes of English words, of the words of `use X instead of Y` in every language, and of tools (knowledge/cues.json).
+CUES = (
+    "ugly compare believe seems contrast did_we tag inform whyq meta tests gitwords codewords design product fails "
+    "review choice greet cond univ neg oblige wish lets already youact weact itbad demand undo taskverb nod hes fact "
+    "mine plan quote function use instead tool"
+).split()
+_CUE_NAMES = [f"cue_{cue}" for cue in CUES[:-4]]  # the last four are no facts
+_FUNCTION, USE, INSTEAD, TOOL = (1 << len(KINDS) + CUES.index(cue) for cue in ("function", "use", "instead", "tool"))
 PHRASE_WORDS = 4
+WIDE = "⺀"  # letters from here on stand without spaces
 _WIDE_LETTERS = 8
+_WIDE_PLACES = 40
+_LETTER_BYTES = 440
 _LETTERS = 4  # three to five together rank no better and take three times as long
-_WORDS = 120
-_HEAD, _TAIL = 320, 160
-_ASSISTANT = 2000
+_WORDS = 80
+_HEAD, _TAIL = 280, 120
+_SHAPE = 1000
+_OPENING = 6
+_ASSISTANT = 400  # labelled messages have no more of it
 
-_TASK = frozenset(
+TASK = frozenset(
     "add create make fix implement update remove delete rename move write run check review show open explain list "
     "print commit push merge rebase switch generate build install deploy test refactor simplify change convert set "
     "continue proceed start log address resolve handle find look read try ensure give tell compare".split()
@@ -62,7 +76,8 @@ _FACTS = (
     "all_pasted code_share bug number please wide slash upper midwork stopped smile hesitates opinion thought doubt "
     "past commits also first_then single"
 ).split()
-NAMES = (
+_SIZES = (8, 20, 30, 45, 60, 80, 110, 150, 220, 350, 700)
+CORE = (
     *_FACTS,
     *(f"{kind}{more}" for kind in KINDS for more in ("", "_2", "_3")),
     "kinds_2",
@@ -70,26 +85,46 @@ NAMES = (
     "rule",
     "mild",
 )
+# Only core facts are paired: pairs of the others rank no better, and there would be twice as many.
+NAMES = (
+    *CORE,
+    *_CUE_NAMES,
+    *(f"over_{size}" for size in _SIZES),
+    *"capital full_stop no_stop two_sentences some_sentences many_sentences inner_ask quote bracket comma".split(),
+    *"colon identifier file paragraphs".split(),
+)
 _PLACE = {name: at for at, name in enumerate(NAMES)}
+
+
+class Phrases(dict[str, int] if TYPE_CHECKING else dict):  # type: ignore[misc]
+    """Phrases and cues with the bits of what they stand for, and how those of scripts without spaces begin."""
+
+    __slots__ = ("starts",)
+
+    def __init__(self, phrases: Mapping[str, int]) -> None:
+        super().__init__(phrases)
+        self.starts = {phrase[0] for phrase in phrases if phrase[0] > WIDE}
 
 
 class Seen:
     """One message, looked at once: the facts that hold, pairs of them, the buckets of its words and letters."""
 
-    __slots__ = ("counts", "facts", "letters", "lines", "pairs", "said", "wording", "words")
+    __slots__ = ("facts", "letters", "lines", "masks", "openings", "pairs", "said", "wording", "words")
 
-    def __init__(self, text: str, via: str, context: Mapping[str, Any], phrases: Mapping[str, int]) -> None:
+    def __init__(self, text: str, via: str, context: Mapping[str, Any], phrases: Phrases) -> None:
         self.lines = sentence.own_lines(text)
         own = " ".join(self.lines)
         brief = own if len(own) <= _HEAD + _TAIL else f"{own[:_HEAD]} {own[-_TAIL:]}"
         plain = flatten(brief)
         self.wording = plain.split()[:_WORDS]
-        self.counts = count_kinds(self.wording, plain, phrases)
-        self.said = frozenset(_said(text, own, self, via, context))
-        self.facts = sorted(_PLACE[name] for name in self.said)
-        self.pairs = [first * len(NAMES) + second for first, second in combinations(self.facts, 2)]
+        self.masks = find_masks(self.wording, plain, phrases)
+        self.said = frozenset(_said(text, own, brief, self, via, context))
+        self.facts = sorted([_PLACE[name] for name in self.said])
+        core = [place for place in self.facts if place < len(CORE)]
+        self.pairs = [first * len(CORE) + second for first, second in combinations(core, 2)]
         self.words = word_buckets(self.wording)
         self.letters = letter_buckets(" ".join(self.wording))
+        self.openings = opening_buckets(self.wording, phrases)
 
 
 _SPACES = {ord(sign): " " for sign in '\t\n\r.,;:()[]{}<>"“”„«»*_#|/\\=+~^%$&@`–—…。，、；：（）「」『』【】!！¡¿-'}
@@ -101,13 +136,35 @@ def flatten(text: str) -> str:
     return text.lower().translate(_SPACES)
 
 
-def count_kinds(words: list[str], plain: str, phrases: Mapping[str, int]) -> list[int]:
-    """How many phrases of each kind there are; a phrase has up to four words or, in scripts without spaces, letters."""
-    masks = [phrases.get("^" + " ".join(words[:size]), 0) for size in range(1, PHRASE_WORDS + 1)] if words else []
-    masks.extend(phrases[gram] for gram in _grams(words) if gram in phrases)
+def space_out(text: str) -> str:
+    """Latin words set apart from letters that stand without spaces."""
+    return text if text.isascii() else "".join([f" {sign} " if sign > WIDE else sign for sign in text])
+
+
+def find_masks(words: list[str], plain: str, phrases: Phrases) -> list[int]:
+    """The kinds and cues of each phrase found; it has up to four words or, in scripts without spaces, letters."""
+    found = _grams(words)
+    for size in range(1, PHRASE_WORDS + 1) if words else ():
+        found.add("^" + " ".join(words[:size]))
+        found.add(" ".join(words[-size:]) + "$")
     if not plain.isascii():
-        masks.extend(_wide_masks(plain, phrases))
-    return [sum(mask >> at & 1 for mask in masks) for at in range(len(KINDS))]
+        found.update(_wide_grams(plain, phrases.starts))
+    return [phrases[gram] for gram in found if gram in phrases]
+
+
+_ALL_KINDS = (1 << len(KINDS)) - 1
+
+
+def count_kinds(masks: list[int]) -> list[int]:
+    telling = [mask for mask in masks if mask & _ALL_KINDS]
+    return [sum([mask >> at & 1 for mask in telling]) for at in range(len(KINDS))]
+
+
+def join_masks(masks: list[int]) -> int:
+    every = 0
+    for mask in masks:
+        every |= mask
+    return every
 
 
 def _grams(words: list[str]) -> set[str]:
@@ -118,10 +175,9 @@ def _grams(words: list[str]) -> set[str]:
     return grams
 
 
-def _wide_masks(plain: str, phrases: Mapping[str, int]) -> list[int]:
-    places = [at for at, letter in enumerate(plain) if letter > "⺀"][:200]
-    found = {plain[at : at + size].strip() for at in places for size in range(1, _WIDE_LETTERS + 1)}
-    return [phrases[gram] for gram in found if gram in phrases]
+def _wide_grams(plain: str, starts: set[str]) -> set[str]:
+    places = [at for at, letter in enumerate(plain) if letter in starts][:_WIDE_PLACES]
+    return {plain[at : at + size].strip() for at in places for size in range(1, _WIDE_LETTERS + 1)}
 
 
 def word_buckets(words: list[str]) -> list[int]:
@@ -135,14 +191,63 @@ def word_buckets(words: list[str]) -> list[int]:
 
 
 def letter_buckets(plain: str) -> list[int]:
-    data = f" {plain} ".encode("utf-8", "replace")
+    data = f" {plain} ".encode("utf-8", "replace")[:_LETTER_BYTES]
     grams = {data[at : at + _LETTERS] for at in range(len(data) - _LETTERS + 1)}
     return [crc32(gram, 7) & _MASK for gram in grams]
 
 
-def _said(text: str, own: str, seen: Seen, via: str, context: Mapping[str, Any]) -> list[str]:
-    names = _shape(text, own) + _opening(seen.wording) + _wording(text, own, seen.wording)
-    return names + _moment(via, context, seen.wording) + _kinds(seen.counts)
+def opening_buckets(words: list[str], phrases: Mapping[str, int]) -> list[int]:
+    """How the message begins, without what it is about: words of the language stay, others become their form."""
+    tags = [word if phrases.get(word, 0) & _FUNCTION else _form(word) for word in words[:_OPENING]]
+    grams = {*tags, *map(" ".join, zip(tags, tags[1:])), *map(" ".join, zip(tags, tags[1:], tags[2:]))}
+    return [crc32(gram.encode("utf-8", "replace"), 3) & (OPENINGS - 1) for gram in grams]
+
+
+def _form(word: str) -> str:
+    if not word.isascii():
+        return "~"
+    if any(map(str.isdigit, word)):
+        return "#"
+    return next((f"*{ending}" for ending in ("ing", "ed", "ly", "s") if word.endswith(ending)), "*")
+
+
+def _said(text: str, own: str, brief: str, seen: Seen, via: str, context: Mapping[str, Any]) -> list[str]:
+    names = _shape(text, own, brief) + _opening(seen.wording) + _wording(text, brief, seen.wording)
+    names += _form_of(text, own, brief) + _moment(via, context, seen.wording)
+    return names + _kinds(count_kinds(seen.masks)) + _cues(join_masks(seen.masks) >> len(KINDS))
+
+
+def _cues(found: int) -> list[str]:
+    return [name for at, name in enumerate(_CUE_NAMES) if found >> at & 1]
+
+
+def _form_of(text: str, own: str, brief: str) -> list[str]:
+    """How long it is, and how carefully written."""
+    size, start = len(own), brief[:_HEAD]
+    inner = brief[:-1]
+    sentences = sum(map(inner.count, (". ", "? ", "! ", "。"))) + text[:_HEAD].count("\n")
+    words = start.split()
+    flags = {
+        "capital": own[:1].isupper(),
+        "full_stop": own[-1:] == ".",
+        "no_stop": own[-1:].isalnum(),
+        "two_sentences": sentences == 1,
+        "some_sentences": 1 < sentences < 4,
+        "many_sentences": sentences > 3,
+        "inner_ask": "?" in inner and own[-1:] != "?",
+        "quote": '"' in start or "“" in start,
+        "bracket": "(" in start,
+        "comma": "," in start,
+        "colon": ":" in start,
+        "identifier": any("_" in word[1:-1] or "()" in word or _is_camel(word) for word in words),
+        "file": any("." in word[1:-2] and word[-2:].isalnum() for word in words),
+        "paragraphs": "\n\n" in text[:_SHAPE],
+    }
+    return [f"over_{limit}" for limit in _SIZES if size > limit] + [name for name, holds in flags.items() if holds]
+
+
+def _is_camel(word: str) -> bool:
+    return word[:1].islower() and not word.islower() and word.isalpha()
 
 
 def _kinds(counts: list[int]) -> list[str]:
@@ -156,26 +261,24 @@ def _kinds(counts: list[int]) -> list[str]:
     return names + [name for name, holds in flags.items() if holds]
 
 
-def _shape(text: str, own: str) -> list[str]:
-    size = len(own)
+def _shape(text: str, own: str, brief: str) -> list[str]:
+    size, start = len(own), text[:_SHAPE]
     steps = ((15, "tiny"), (35, "short"), (80, "brief"), (200, "middle"), (600, "long"))
     names = [next((name for limit, name in steps if size <= limit), "huge")]
     flags = {
-        "lines": text.count("\n") > 3,
-        "bullets": "\n- " in text or "\n* " in text or "\n1. " in text or "\n2. " in text,
+        "lines": start.count("\n") > 3,
+        "bullets": "\n- " in start or "\n* " in start or "\n1. " in start or "\n2. " in start,
         "ends_ask": own[-1:] in "?？" and size > 0,
-        "asks": own.count("?") > 1,
-        "shout": "!" in own or "！" in own,
-        "ask_shout": "?!" in own or "!?" in own or "!!" in own or "??" in own,
-        "dots": "..." in own or "…" in own,
+        "asks": brief.count("?") > 1,
+        "shout": "!" in brief or "！" in brief,
+        "ask_shout": "?!" in brief or "!?" in brief or "!!" in brief or "??" in brief,
+        "dots": "..." in brief or "…" in brief,
         "pasted": len(text) > 1.3 * size + 20,
         "all_pasted": size < 12 < len(text),
         "client": sentence.is_client_text(text),
-        "slash": text.lstrip()[:1] == "/",
-        "upper": any(word.isupper() and len(word) > 2 and word.isalpha() for word in own[:200].split()),
-        "wide": not own.isascii()
-        and max(own[:200]) > "ʰ"
-        and sum(letter > "ʰ" and letter.isalpha() for letter in own[:200]) > 3,
+        "slash": start.lstrip()[:1] == "/",
+        "upper": any(word.isupper() and len(word) > 2 and word.isalpha() for word in brief[:200].split()),
+        "wide": not brief.isascii() and sum([letter > "ʰ" and letter.isalpha() for letter in brief[:200]]) > 3,
     }
     return names + [name for name, holds in flags.items() if holds]
 
@@ -184,7 +287,7 @@ def _opening(words: list[str]) -> list[str]:
     if not words:
         return []
     first = words[0]
-    names = [name for name, table in (("yes", _YES), ("no", _NO), ("ask", _ASK), ("task", _TASK)) if first in table]
+    names = [name for name, table in (("yes", _YES), ("no", _NO), ("ask", _ASK), ("task", TASK)) if first in table]
     names += [_STARTS[first]] if first in _STARTS else []
     pair = " ".join(words[:2])
     if pair in ("can you", "could you", "please can"):
@@ -196,8 +299,8 @@ def _opening(words: list[str]) -> list[str]:
 
 def _wording(text: str, own: str, words: list[str]) -> list[str]:
     bag = set(words)
-    low = own[:2000].lower()
-    start = text[:2000]
+    low = own.lower()
+    start = text[:_SHAPE]
     signs = sum(map(start.count, "`{}()[]=<>/_;"))
     flags = {
         "you": not bag.isdisjoint(("you", "your", "you're", "yourself")),
@@ -208,15 +311,15 @@ def _wording(text: str, own: str, words: list[str]) -> list[str]:
             ("not", "don't", "dont", "never", "isn't", "doesn't", "no", "didn't", "aren't", "can't")
         ),
         "frame": _has_frame(words),
-        "ticks": "`" in text,
+        "ticks": "`" in start,
         "path": "/" in own and "://" not in own,
         "mention": "@" in own,
-        "link": "://" in text,
+        "link": "://" in start,
         "code_share": signs > 0.06 * len(start),
         "bug": any(word in low for word in _FAIL),
         "number": any(map(str.isdigit, own[:200])),
         "please": not bag.isdisjoint(("please", "pls", "plz", "bitte")),
-        "smile": not own.isascii() and max(own[:400]) > "\U0001f300",
+        "smile": not own.isascii() and max(own) > "\U0001f300",
         "hesitates": not bag.isdisjoint(_HESITATION),
         "opinion": " i think" in low or low.startswith("i think") or "imo" in bag,
         "thought": "i thought" in low or "i meant" in low or "i said" in low or "i told" in low or "i asked" in low,
@@ -266,7 +369,8 @@ def _moment(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]
         "silent": not before,
         "asked": bool(context.get("asked")) or low.rstrip(" *_\n")[-1:] == "?",
         "done": any(word in low for word in _DONE),
-        "midwork": low.rstrip()[-1:] == ":" or "let me" in low[-160:] or "now let" in low[-160:],
+        # A message of the queue always comes amid the work; a typed one only if its author stopped it.
+        "midwork": via != "queued" and (low.rstrip()[-1:] == ":" or "let me" in low[-160:] or "now let" in low[-160:]),
         "stopped": any(word in low[-300:] for word in _STOPS),
         "options": "option" in low or ("1." in low and "2." in low),
         "overlap": sum(len(word) > 4 and word in low for word in set(words)) > 0.4 * len(set(words)) > 1.2,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from reflect_git.adapters.redact import redact
 from reflect_git.capture.score import score
+from reflect_git.capture.sentence import split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Sequence
     from typing import Any
 
     from reflect_git.adapters.transcript import Turn
     from reflect_git.capture.score import Verdict
 
+_STEPS = 2
+_SENTENCES, _SHORT = 3, 240
+_FLEETING = 2  # "no thanks" helps no later session
 _CATEGORIES = {"command": "command", "gotcha": "gotcha", "discovery": "project-structure"}
 
 
@@ -47,33 +52,51 @@ class Scene:
         }  # fmt: skip
 
 
-def signals_in(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
-    """The facts of a signal for each message that carries one, in order."""
-    scene = Scene()
-    for turn in turns:
-        if turn.sidechain:
-            continue
+class Messages:
+    """Whether a message carries a signal. Praise counts after work of several steps only; a refusal was meant."""
+
+    def __init__(self) -> None:
+        self._scene = Scene()
+
+    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+        return kind != "instructions"
+
+    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
         if turn.kind != "user":
-            scene.watch(turn)
-            continue
+            self._scene.watch(turn)
+            return ()
+        scene = self._scene
         verdict = score(turn.text, turn.via, scene.facts())
-        if verdict.is_signal:
-            yield _facts(turn, verdict)
+        plain = redact(turn.text) if verdict.is_signal else turn.text
+        if plain != turn.text:  # a sentence by itself has lost the tag, or the word, that made it a secret
+            turn.text = plain
+            verdict = score(plain, turn.via, scene.facts())
+        is_praise = verdict.type == "pattern" and scene.steps < _STEPS
         scene.first = False
         scene.forget()
+        return (_facts(turn, verdict),) if verdict.is_signal and not is_praise else ()
 
 
 def _facts(turn: Turn, verdict: Verdict) -> dict[str, Any]:
+    content = _carrying(turn.text, verdict.sentence)
+    durable = verdict.durable and len(content.split()) > _FLEETING
     return {
         "type": verdict.type,
         "family": "message",
-        "confidence": verdict.confidence,
+        "confidence": max(verdict.confidence, 2) if turn.via == "feedback" else verdict.confidence,
         "category": _CATEGORIES.get(verdict.type, "convention"),
         "timestamp": turn.timestamp,
         "session_id": turn.session,
         "source": {"hook": "transcript", "turn": turn.index, "entry": turn.entry},
-        "content": verdict.sentence or turn.text,
+        "content": content,
         "context": turn.text,
         "trust": "user_feedback" if turn.via == "feedback" else "user_typed",
-        "meta": {"score": round(verdict.score, 4), "durable": verdict.durable, "via": turn.via},
+        "meta": {"score": round(verdict.score, 4), "durable": durable, "via": turn.via},
     }
+
+
+def _carrying(text: str, best: str) -> str:
+    """The sentence that carries it; of a short message all: "no." and what to do instead belong together."""
+    sentences = split(text)
+    whole = " ".join(sentences)
+    return whole if best and len(sentences) <= _SENTENCES and len(whole) <= _SHORT else best or text

@@ -1,6 +1,6 @@
 """Is a message of the user worth keeping, as what, how surely, for how long, and which of its sentences says it.
 
-A linear model over the facts and hashes of `features`; its weights come from `bench/train_messages.py`.
+A linear model and small trees over the facts and hashes of `features`; `bench/train_messages.py` writes their weights.
 """
 
 from __future__ import annotations
@@ -9,26 +9,42 @@ import os
 from math import exp, sqrt
 from struct import calcsize, unpack_from
 
-from reflect_git.capture import sentence
-from reflect_git.capture.features import BUCKETS, KINDS, NAMES, Seen, count_kinds, flatten, word_buckets
+from reflect_git.capture import features, sentence
+from reflect_git.capture.features import BUCKETS, CORE, KINDS, NAMES, OPENINGS, Seen
+from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Optional
 
-MAGIC = b"reflect-git messages 1\n"
+MAGIC = b"reflect-git messages 2\n"
 # Weights are bytes around this one: an array of signed ones would cost an import of 2.6 ms.
 ZERO = 128
 TYPES = ("correction", "convention", "command", "gotcha", "discovery", "pattern", "project_friction")
 HEADS = ("signal", "durable", *TYPES)
-PARTS = (("facts", len(NAMES)), ("pairs", len(NAMES) ** 2), ("words", BUCKETS), ("letters", BUCKETS))
+PARTS = (
+    ("facts", len(NAMES)),
+    ("pairs", len(CORE) ** 2),
+    ("words", BUCKETS),
+    ("letters", BUCKETS),
+    ("openings", OPENINGS),
+)
 # Types are told apart by fewer: seven more heads over pairs and letters would cost half of a message's time.
 FEW = ("facts", "words")
+DEPTH = 4  # `Trees.weigh` goes down that far
+NODES, LEAVES = (1 << DEPTH) - 1, 1 << DEPTH
 # Thresholds on the signal head (returned, confidence 2, confidence 3), on the durable head; what some facts add.
 LIMITS = ("returned", "confident", "certain", "durable", "refusal", "queued", "after_failure", "rule")
 KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
-_TELLING = [at for at, kind in enumerate(KINDS) if kind not in ("neutral", "praise")]
+MOST_PHRASES, PHRASE_WORDS, PHRASE_LETTERS = 1000, 8, 80
+# What a phrase of the user makes of a message that has it.
+_MEANT = {"correction": "correction", "workflow": "correction", "convention": "convention", "prohibition": "convention"}
+_PRAISE, _NEUTRAL = 1 << KINDS.index("praise"), 1 << KINDS.index("neutral")
+_TELLING = (1 << len(KINDS)) - 1 - _PRAISE - _NEUTRAL
+_HINTS = _TELLING | features.INSTEAD | features.TOOL
+_WEIGHED, _WEIGHED_WORDS, _FRAMED, _TOOL_WORDS = 3, 24, 160, 3
+_PRAISED_STEPS, _PRAISED_WORDS = 2, 12
 
 
 class Verdict:
@@ -48,18 +64,43 @@ class Verdict:
         return f"Verdict({', '.join(repr(getattr(self, name)) for name in self.__slots__)})"
 
 
+class Trees:
+    """Small trees that ask for facts; the children of node n are 2n+1 (does not hold) and 2n+2 (holds)."""
+
+    __slots__ = ("leaves", "nodes", "scale")
+
+    def __init__(self, scale: float, nodes: bytes, leaves: bytes) -> None:
+        self.scale = scale
+        self.nodes = nodes
+        self.leaves = leaves
+
+    def weigh(self, facts: list[int]) -> float:
+        holds = bytearray(len(NAMES))
+        for fact in facts:
+            holds[fact] = 1
+        nodes, leaves, total, leaf = self.nodes, self.leaves, 0, -NODES
+        for root in range(0, len(nodes), NODES):
+            at = 1 + holds[nodes[root]]
+            at += at + 1 + holds[nodes[root + at]]
+            at += at + 1 + holds[nodes[root + at]]
+            total += leaves[leaf + at + at + 1 + holds[nodes[root + at]]]
+            leaf += LEAVES
+        return self.scale * (total - ZERO * (len(leaves) // LEAVES))
+
+
 class Head:
     """One question put to the model: a bias and, for each part of what is seen, weights of one byte and their scale."""
 
-    __slots__ = ("bias", "parts")
+    __slots__ = ("bias", "parts", "trees")
 
-    def __init__(self, bias: float, parts: dict[str, tuple[float, bytes]]) -> None:
+    def __init__(self, bias: float, parts: dict[str, tuple[float, bytes]], trees: Optional[Trees]) -> None:
         self.bias = bias
         self.parts = parts
+        self.trees = trees
 
     def weigh(self, seen: Seen) -> float:
-        places = {"facts": seen.facts, "pairs": seen.pairs, "words": seen.words, "letters": seen.letters}
-        return self.bias + sum([self.pull(part, places[part]) for part in self.parts])
+        height = self.bias + sum([self.pull(part, getattr(seen, part)) for part in self.parts])
+        return height + self.trees.weigh(seen.facts) if self.trees else height
 
     def pull(self, part: str, places: list[int]) -> float:
         """What one part says; a long message says more often, but not more."""
@@ -69,14 +110,15 @@ class Head:
 
 
 class Knowledge:
-    """The weights, the limits and the phrases of one file."""
+    """The weights, the limits and the phrases of one file; the phrases that the user added, by how they begin."""
 
-    __slots__ = ("heads", "limits", "phrases")
+    __slots__ = ("added", "heads", "limits", "phrases")
 
-    def __init__(self, heads: dict[str, Head], limits: dict[str, float], phrases: dict[str, int]) -> None:
+    def __init__(self, heads: dict[str, Head], limits: dict[str, float], phrases: features.Phrases) -> None:
         self.heads = heads
         self.limits = limits
         self.phrases = phrases
+        self.added: dict[str, dict[str, str]] = {}
 
 
 _known: Optional[Knowledge] = None
@@ -99,7 +141,7 @@ def parse(data: bytes) -> Knowledge:
     at += calcsize(f"<{len(LIMITS)}f")
     heads = {}
     for name in HEADS:
-        heads[name], at = _parse_head(data, at, parts_of(name))
+        heads[name], at = _parse_head(data, at, name)
     return Knowledge(heads, limits, _parse_phrases(data[at:].decode("utf-8")))
 
 
@@ -107,7 +149,8 @@ def parts_of(head: str) -> list[tuple[str, int]]:
     return [(part, size) for part, size in PARTS if head not in TYPES or part in FEW]
 
 
-def _parse_head(data: bytes, at: int, parts: list[tuple[str, int]]) -> tuple[Head, int]:
+def _parse_head(data: bytes, at: int, name: str) -> tuple[Head, int]:
+    parts = parts_of(name)
     form = f"<{1 + len(parts)}f"
     bias, *scales = unpack_from(form, data, at)
     at += calcsize(form)
@@ -115,17 +158,93 @@ def _parse_head(data: bytes, at: int, parts: list[tuple[str, int]]) -> tuple[Hea
     for scale, (part, size) in zip(scales, parts):
         tables[part] = (scale, data[at : at + size])
         at += size
-    return Head(bias, tables), at
+    if name != "signal":
+        return Head(bias, tables, None), at
+    scale, count = unpack_from("<fH", data, at)
+    at += calcsize("<fH")
+    middle, end = at + NODES * count, at + (NODES + LEAVES) * count
+    return Head(bias, tables, Trees(scale, data[at:middle], data[middle:end])), end
 
 
-def _parse_phrases(text: str) -> dict[str, int]:
+def _parse_phrases(text: str) -> features.Phrases:
     """Lines of phrases, each block headed by the kinds it stands for."""
     phrases: dict[str, int] = {}
     for block in text.split("\n\n"):
         mask, *lines = block.split("\n")
         if lines:
             phrases.update(dict.fromkeys(lines, int(mask)))
+    return features.Phrases(phrases)
+
+
+def read_phrases(data: bytes) -> dict[str, list[str]]:
+    """A user's file of phrases: JSON, the kinds of `knowledge/phrases/en.json`, each with a list of phrases."""
+    from reflect_git.adapters import jsontext
+
+    try:
+        phrases = jsontext.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise _wrong("the phrases are no JSON in UTF-8") from error
+    if not isinstance(phrases, dict):
+        raise _wrong("the phrases are no JSON object of kinds")
+    check_phrases(phrases)
     return phrases
+
+
+def _wrong(message: str) -> ReflectError:
+    form = '{"correction": ["that is not how we do it"]}'
+    return ReflectError(message, f"write them as {form}; kinds: {', '.join(KINDS)}", "phrases")
+
+
+def check_phrases(phrases: Mapping[str, Any]) -> None:
+    for kind, listed in phrases.items():
+        if kind not in KINDS:
+            raise _wrong(f"unknown kind of phrases '{kind}'")
+        if not isinstance(listed, list) or not all(isinstance(phrase, str) for phrase in listed):
+            raise _wrong(f"the phrases of '{kind}' are no list of strings")
+        for phrase in listed:
+            words = features.flatten(phrase.lstrip("^")).split()
+            if not 0 < len(words) <= PHRASE_WORDS or len(phrase) > PHRASE_LETTERS:
+                raise _wrong(
+                    f"a phrase of '{kind}' has no words, more than {PHRASE_WORDS} or over {PHRASE_LETTERS} letters"
+                )
+    if sum(map(len, phrases.values())) > MOST_PHRASES:
+        raise _wrong(
+            f"more than {MOST_PHRASES} phrases, with '{max(phrases, key=lambda kind: len(phrases[kind]))}' first"
+        )
+
+
+def extend(phrases: Mapping[str, list[str]]) -> None:
+    """Add a user's phrases; a message that has one of a correction, convention, prohibition or workflow is returned."""
+    check_phrases(phrases)
+    known = knowledge()
+    for kind, listed in phrases.items():
+        for phrase in listed:
+            _add_phrase(phrase, kind, known)
+
+
+def _add_phrase(phrase: str, kind: str, known: Knowledge) -> None:
+    plain = " ".join(features.flatten(phrase.lstrip("^")).split())
+    anchored = "^" * phrase.startswith("^") + plain
+    known.phrases[anchored] = known.phrases.get(anchored, 0) | 1 << KINDS.index(kind)
+    is_wide = plain[0] > features.WIDE
+    if is_wide:
+        known.phrases.starts.add(plain[0])
+    if kind in _MEANT:
+        known.added.setdefault(plain[0] if is_wide else plain.split()[0], {}).setdefault(anchored, kind)
+
+
+def _find_added(lines: list[str], added: Mapping[str, Mapping[str, str]]) -> str:
+    """The kind of a phrase of the user in these lines, or nothing."""
+    if not added:
+        return ""
+    plain = f" {' '.join(features.flatten(' '.join(lines)).split())} "
+    for start in sorted({*plain.split(), *filter(features.WIDE.__lt__, plain)}.intersection(added)):
+        for phrase, kind in added[start].items():
+            bare = phrase.lstrip("^")
+            whole = bare if bare[0] > features.WIDE else f" {bare} "
+            if plain.lstrip().startswith(whole.lstrip()) if phrase[0] == "^" else whole in plain:
+                return kind
+    return ""
 
 
 def score(text: str, via: str, context: Mapping[str, Any]) -> Verdict:
@@ -134,18 +253,32 @@ def score(text: str, via: str, context: Mapping[str, Any]) -> Verdict:
     seen = Seen(text, via, context, known.phrases)
     if "client" in seen.said or not any(map(_has_letters, seen.lines)):
         return Verdict(0.0, False, "none", 1, False, "")
-    height = weigh(seen, known)
-    chance = 1.0 / (1.0 + exp(-max(-30.0, min(30.0, height))))
-    if not is_returned(height, via, known.limits):
-        return Verdict(chance, False, "none", 1, False, "")
-    lasts = known.heads["durable"].weigh(seen) >= known.limits["durable"]
-    kind = max(TYPES, key=lambda name: known.heads[name].weigh(seen))
-    said = sentence.carrying(sentence.split_lines(seen.lines), lambda part: _pull(part, known))
-    return Verdict(chance, True, kind, confidence_of(height, known.limits), lasts, said)
+    limits, height = known.limits, weigh(seen, known)
+    framed = may_frame(seen)
+    added = _find_added(seen.lines, known.added)
+    if not added and via != "feedback" and is_praise(seen):
+        return _praised(seen, height, context)
+    if not (framed or added or is_returned(height, via, limits)):
+        return Verdict(chance_of(height), False, "none", 1, False, "")
+    said, framed = choose_sentence(seen.lines, framed, known)
+    height = max(height, limits["certain"] if framed else limits["confident"] if added else height)
+    if not is_returned(height, via, limits):
+        return Verdict(chance_of(height), False, "none", 1, False, "")
+    lasts = framed or lasting_height(known.heads["durable"].weigh(seen), height) >= limits["durable"]
+    kind = "correction" if framed else _MEANT[added] if added else _type_of(seen, known)
+    return Verdict(chance_of(height), True, kind, confidence_of(height, limits), lasts, sentence.clip(said))
+
+
+def chance_of(height: float) -> float:
+    return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, height))))
 
 
 def _has_letters(line: str) -> bool:
     return any(map(str.isalnum, line))
+
+
+def _type_of(seen: Seen, known: Knowledge) -> str:
+    return max(TYPES, key=lambda name: known.heads[name].weigh(seen))
 
 
 def weigh(seen: Seen, known: Knowledge) -> float:
@@ -163,6 +296,11 @@ def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
     return height
 
 
+def lasting_height(durable: float, height: float) -> float:
+    """What is hardly a signal hardly lasts: both together find lasting ones better (F1 0.51) than one alone (0.50)."""
+    return durable + 0.6 * height
+
+
 def is_returned(height: float, via: str, limits: Mapping[str, float]) -> bool:
     return height >= limits["refusal" if via == "feedback" else "returned"]
 
@@ -171,10 +309,81 @@ def confidence_of(height: float, limits: Mapping[str, float]) -> int:
     return 3 if height >= limits["certain"] else 2 if height >= limits["confident"] else 1
 
 
-def _pull(part: str, known: Knowledge) -> float:
+def may_frame(seen: Seen) -> bool:
+    """Is a tool or a command named at all? In scripts without spaces a word may hide one."""
+    return not seen.said.isdisjoint(("ticks", "wide")) or bool(features.join_masks(seen.masks) & features.TOOL)
+
+
+def choose_sentence(lines: list[str], framed: bool, known: Knowledge) -> tuple[str, bool]:
+    """The sentence that says most, the earlier of two equals; does it say `use this tool instead of that one`?"""
+    parts = sentence.choose(sentence.split_lines(lines))
+    if len(parts) == 1 and not framed:
+        return parts[0], False
+    best, most = "", -1e9
+    for part in _shortlist(parts, known.phrases):
+        plain = features.flatten(part)
+        words = plain.split()[:_WEIGHED_WORDS]
+        masks = features.find_masks(words, plain, known.phrases)
+        if framed and _names_tools(part, known.phrases) and _is_frame(part, features.join_masks(masks), known.phrases):
+            return part, True
+        weight = _pull(words, masks, known)
+        if weight > most:
+            best, most = part, weight
+    return best, False
+
+
+def _shortlist(parts: list[str], phrases: features.Phrases) -> list[str]:
+    """A look at every word finds the few that are worth weighing: to weigh all ten would take as long as all else."""
+    if len(parts) <= _WEIGHED:
+        return parts
+    hints = [-_count_hints(features.flatten(part), phrases) for part in parts]
+    return [parts[at] for at in sorted(sorted(range(len(parts)), key=hints.__getitem__)[:_WEIGHED])]
+
+
+def _count_hints(plain: str, phrases: features.Phrases) -> int:
+    words = plain.split()[:_WEIGHED_WORDS]
+    found = [*map(phrases.get, words), *map(phrases.get, map(" ".join, zip(words, words[1:])))]
+    wide = 0 if plain.isascii() else len([letter for letter in plain[:_FRAMED] if letter in phrases.starts])
+    return wide + len([mask for mask in found if mask and mask & _HINTS])
+
+
+def _names_tools(part: str, phrases: Mapping[str, int]) -> bool:
+    words = features.flatten(features.space_out(part)).split()
+    named = part.count("`") > 1 or any(phrases.get(word, 0) & features.TOOL for word in words)
+    return named and part.rstrip()[-1:] not in "?？"
+
+
+def _is_frame(part: str, every: int, phrases: Mapping[str, int]) -> bool:
+    if not every & features.USE or every & features.INSTEAD or len(part) > _FRAMED:
+        return bool(every & features.USE and every & features.INSTEAD)
+    from reflect_git.model.frames import frame_of
+
+    frame = frame_of(part)
+    if frame is None or not frame.wanted:
+        return False
+    tools = [bool(phrases.get(word, 0) & features.TOOL) for word in frame.unwanted.split()]
+    return any(tools) and len(tools) <= _TOOL_WORDS and len(frame.wanted.split()) <= _TOOL_WORDS
+
+
+def _pull(words: list[str], masks: list[int], known: Knowledge) -> float:
     """How much a sentence speaks for a signal: its words, and what the phrases say of it."""
-    plain = flatten(part)
-    words = plain.split()[:40]
-    counts = count_kinds(words, plain, known.phrases)
-    lean = known.heads["signal"].pull("words", word_buckets(words))
-    return lean + sum(0.5 * min(counts[at], 2) for at in _TELLING) - 0.4 * min(counts[-1], 2)
+    lean = known.heads["signal"].pull("words", features.word_buckets(words))
+    telling = len([mask for mask in masks if mask & _TELLING])
+    neutral = len([mask for mask in masks if mask & _NEUTRAL])
+    return lean + 0.5 * min(telling, 6) - 0.4 * min(neutral, 2)
+
+
+def is_praise(seen: Seen) -> bool:
+    """Approval and nothing else."""
+    praise = [mask for mask in seen.masks if mask & _PRAISE]
+    if len(praise) < 2 or len(seen.wording) > _PRAISED_WORDS or "?" in seen.wording:
+        return False
+    return not features.join_masks(seen.masks) & _TELLING
+
+
+def _praised(seen: Seen, height: float, context: Mapping[str, Any]) -> Verdict:
+    """It tells something only of work of several steps."""
+    steps = context.get("steps")
+    if not isinstance(steps, int) or steps < _PRAISED_STEPS:
+        return Verdict(chance_of(height), False, "none", 1, False, "")
+    return Verdict(chance_of(height), True, "pattern", 1, False, sentence.clip(" ".join(seen.lines)))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-READ_HEAD, READ_TAIL = 3000, 1000
+READ_HEAD, READ_TAIL = 1000, 600
 SENTENCE_LIMIT = 400
-_WEIGHED = 10
+_INDENT = 2000
+SENTENCES = 10
 _ENDS = ".?!…"
 _WIDE_ENDS = "。！？"
 _CLOSERS = "\"'”’»)]"
+_TRAILING = _ENDS + _WIDE_ENDS + _CLOSERS
+_MARKS = frozenset("`" + _ENDS + _WIDE_ENDS)
 _FENCES = ("```", "~~~")
 _LOG_STARTS = (
     "at ", "traceback", "file \"", "error:", "err:", "warning:", "warn:", "info:", "debug:", "npm err", "fatal:",
     "exception", "caused by", "e   ", "+++ ", "--- ", "@@ ", "diff --git", "$ ", "% ", "⎿", "⏺", "❯ ", "│", "├",
     "└", "┌", "╭", "╰", "✓ ", "✗ ", "⨯", "•",
 )  # fmt: skip
+# In capitals: "failed again" is what a person says.
+_REPORT_STARTS = ("FAILED ", "PASSED ", "ERROR ", "WARN ", "INFO ", "DEBUG ", "FATAL ", "=====", "-----", "E  ")
 _CLIENT_STARTS = (
     "implement the following plan", "this session is being continued", "[request interrupted", "<command-name>",
     "<local-command", "caveat: the messages below", "the user wants to clarify these questions", "<system-reminder>",
@@ -29,14 +30,21 @@ _SHORTENED = frozenset("e.g i.e etc vs cf approx no nr z.b d.h bzw ca p.ej т.е
 
 def is_client_text(text: str) -> bool:
     """Written by the client in the user's name: plan hand-offs, summaries, reminders."""
-    return text.lstrip()[:80].lower().startswith(_CLIENT_STARTS)
+    return text[:_INDENT].lstrip()[:80].lower().startswith(_CLIENT_STARTS)
 
 
 def own_lines(text: str) -> list[str]:
-    """The lines that the author wrote."""
+    """The lines that the author wrote; people say what they mean before or after what they paste."""
+    if len(text) <= READ_HEAD + READ_TAIL:
+        return _unpasted(text, False)
+    start = text.find("\n", len(text) - READ_TAIL, len(text) - READ_TAIL // 2) + 1 or len(text) - READ_TAIL
+    is_fenced = sum([text.count(fence, 0, start) for fence in _FENCES]) % 2 == 1
+    return _unpasted(text[:READ_HEAD], False) + _unpasted(text[start:], is_fenced)
+
+
+def _unpasted(text: str, fenced: bool) -> list[str]:
     lines: list[str] = []
-    fenced = False
-    for line in _brief(text).splitlines():
+    for line in text.splitlines():
         bare = line.strip()
         if bare.startswith(_FENCES):
             fenced = not fenced and not (len(bare) > 6 and bare.endswith(_FENCES))
@@ -45,13 +53,10 @@ def own_lines(text: str) -> list[str]:
     return lines
 
 
-def _brief(text: str) -> str:
-    """People say what they mean before or after what they paste."""
-    return text if len(text) <= READ_HEAD + READ_TAIL else f"{text[:READ_HEAD]}\n{text[-READ_TAIL:]}"
-
-
 def _is_pasted(line: str, bare: str) -> bool:
-    if bare[0] in ">|" or bare.lower().startswith(_LOG_STARTS):
+    if bare[0] in ">|" or bare.lower().startswith(_LOG_STARTS) or bare.startswith(_REPORT_STARTS):
+        return True
+    if bare.partition(" ")[0].endswith(("Error:", "Exception:", "Warning:")):
         return True
     if line.startswith(("    ", "\t")) and bare[0] not in "-*•0123456789":
         return True
@@ -88,24 +93,24 @@ def split_lines(lines: list[str]) -> list[str]:
 
 
 def _split_line(line: str, found: list[str]) -> None:
-    start = at = 0
+    start = 0
     ticked = False
-    while at < len(line):
+    for at in [at for at, sign in enumerate(line) if sign in _MARKS]:
         sign = line[at]
         if sign == "`":
             ticked = not ticked
-        elif not ticked and (sign in _WIDE_ENDS or (sign in _ENDS and _ends_here(line, start, at))):
-            while at + 1 < len(line) and line[at + 1] in _ENDS + _WIDE_ENDS + _CLOSERS:
-                at += 1
-            _add(line[start : at + 1], found)
-            start = at + 1
-        at += 1
+        elif at >= start and not ticked and (sign in _WIDE_ENDS or _ends_here(line, start, at)):
+            end = at + 1
+            while end < len(line) and line[end] in _TRAILING:
+                end += 1
+            _add(line[start:end], found)
+            start = end
     _add(line[start:], found)
 
 
 def _ends_here(line: str, start: int, at: int) -> bool:
     after = line[at + 1 : at + 2]
-    if after and not after.isspace() and after not in _ENDS + _WIDE_ENDS + _CLOSERS:
+    if after and not after.isspace() and after not in _TRAILING:
         return False
     if line[at] != ".":
         return True
@@ -119,10 +124,11 @@ def _add(piece: str, found: list[str]) -> None:
         found.append(piece)
 
 
-def carrying(sentences: list[str], weigh: Callable[[str], float]) -> str:
-    """The sentence that weighs most, the earlier of two equals, cut to a length one can read."""
-    if not sentences:
-        return ""
-    weighed = sentences if len(sentences) <= _WEIGHED else sentences[: _WEIGHED - 4] + sentences[-4:]
-    best = weighed[0] if len(weighed) == 1 else max(weighed, key=weigh)
-    return best if len(best) <= SENTENCE_LIMIT else best[: SENTENCE_LIMIT - 1].rstrip() + "…"
+def choose(sentences: list[str]) -> list[str]:
+    """As many as can be weighed in time: the first ones and, of a long message, the last ones."""
+    return sentences if len(sentences) <= SENTENCES else sentences[: SENTENCES - 4] + sentences[-4:]
+
+
+def clip(text: str) -> str:
+    """Cut to a length one can read."""
+    return text if len(text) <= SENTENCE_LIMIT else text[: SENTENCE_LIMIT - 1].rstrip() + "…"

@@ -25,12 +25,16 @@ COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are 
 # Verb → group and one line; --help reads this table and imports no verb.
 VERBS = {
     "status": ("Daily", "what is captured, waiting and going soon"),
+    "candidates": ("Plumbing", "what review would show"),
+    "approve": ("Plumbing", "write one learning into an instruction file"),
+    "dismiss": ("Plumbing", "say no, never or not now"),
     "show": ("Daily", "the story of any id"),
     "init": ("Set-up", "make the store (hooks and commands also do it when needed)"),
     "enable": ("Set-up", "switch capture on"),
     "disable": ("Set-up", "switch capture off, for a while or for a project"),
     "doctor": ("Set-up", "check everything, mend what is ours"),
     "config": ("Set-up", "list, read or change settings"),
+    "import": ("Set-up", "bootstrap from past transcripts"),
     "completion": ("Set-up", "print the completion script of a shell"),
     "capture": ("Plumbing", "store one signal by hand"),
     "mine": ("Plumbing", "show what a transcript would give"),
@@ -51,7 +55,8 @@ class Verbs(click.Group):
             return None
         from importlib import import_module
 
-        command: click.Command = import_module(f"reflect_git.cli.verbs.{cmd_name}").command
+        module = "import_" if cmd_name == "import" else cmd_name  # a word of the language
+        command: click.Command = import_module(f"reflect_git.cli.verbs.{module}").command
         return command
 
     def resolve_command(
@@ -99,7 +104,7 @@ def unknown_verb(name: str) -> ReflectError:
 @click.option("--yes", is_flag=True, help="Answer yes to what would be asked (never an approval).")
 @click.pass_context
 def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no_input: bool, yes: bool) -> None:
-    """Keep what Claude Code is taught: captured as it happens, approved by you, in git."""
+    """Keep what Claude Code is taught: noticed by hooks, approved by you, in git."""
     front: Front = ctx.obj
     front.store_option, front.color = store_option, color
     front.json, front.no_input, front.yes = as_json, no_input, yes
@@ -120,9 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     front = Front(os.environ)
     code = run(front, list(sys.argv[1:] if arguments is None else arguments))
     if front.opened is not None:
-        from reflect_git.cli.detached import run_upkeep_if_due
+        from reflect_git.cli.detached import work_if_due
 
-        run_upkeep_if_due(front.opened)
+        work_if_due(front.opened, front.later)
     leave(code)
 
 

@@ -1,32 +1,30 @@
-"""Upkeep that nobody waits for: a process of its own, without a terminal, without the caller's pipes."""
+"""What a command starts at its end and does not wait for."""
 
 from __future__ import annotations
 
 import os
-import signal
 import time
+from collections.abc import Callable
 
-from reflect_git.store import expiry, upkeep
+from reflect_git.adapters import process
+from reflect_git.store import expiry, exposures, upkeep
 from reflect_git.store.repository import Busy, Store
 
-_MOST_DESCRIPTORS = 4096
 
-
-def run_upkeep_if_due(store: Store) -> bool:
-    """At the end of a command: start the daily upkeep, unless `reflect.upkeep` says no. Returns whether it started."""
+def work_if_due(store: Store, later: Callable[[], object] | None = None) -> bool:
+    """At the end of a command: what it left for later, figures of sessions, upkeep. Returns whether it started."""
     now = time.time()
-    if not store.switched("reflect.upkeep", True) or not is_due(store, now):
+    upkeep_is_due = store.switched("reflect.upkeep", True) and is_due(store, now)
+    if not upkeep_is_due and not later and not exposures.are_waiting(store):
         return False
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)  # it ends at once: its own child does the work, and is nobody's zombie
-        return True
-    try:
-        _leave_the_caller()
-        if os.fork() == 0:
-            _run(store, now)
-    finally:
-        os._exit(0)  # not sys.exit: what the caller printed and has not flushed yet is the caller's to flush
+    if process.detach():
+        try:
+            if later:
+                later()
+            _run(store, now, upkeep_is_due)
+        finally:
+            os._exit(0)
+    return True
 
 
 def is_due(store: Store, now: float) -> bool:
@@ -34,17 +32,7 @@ def is_due(store: Store, now: float) -> bool:
     return upkeep.is_due(store, now) and now - expiry.seconds_of(store.setting("reflect.born")) >= expiry.DAY
 
 
-def _leave_the_caller() -> None:
-    """A session of its own, and no descriptor that somebody waits for the end of."""
-    os.setsid()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)
-    os.closerange(3, _MOST_DESCRIPTORS)
-
-
-def _run(store: Store, now: float) -> None:
+def _run(store: Store, now: float, upkeep_is_due: bool) -> None:
     """Silent whatever happens: the next command that is due tries again, and `doctor` reads the log."""
     from reflect_git.adapters import handwritten
     from reflect_git.store import inbox, reading, sweep
@@ -54,7 +42,9 @@ def _run(store: Store, now: float) -> None:
         with store.locked(0.0):
             sweep.finish_interrupted(store)
             inbox.commit_all(store)
-            upkeep.upkeep(store, reading.read(store, handwritten.read), now)
+            exposures.move(store)
+            if upkeep_is_due:
+                upkeep.upkeep(store, reading.read(store, handwritten.read), now)
     except Busy:
         return
     except Exception as error:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 SCHEMA_VERSION = 1
+_MINING_SECONDS = 0.5
 _AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _WIDE = "WF"
 
@@ -34,6 +35,7 @@ class Front:
         self.no_input = False
         self.yes = False
         self.opened: Store | None = None
+        self.later: Callable[[], object] | None = None  # what is done when the answer is out
 
     def store(self, create: bool = True) -> Store:
         """The swept store."""
@@ -41,6 +43,29 @@ class Front:
 
         self.opened = workflow.open_swept(self.env, self.store_option, create)
         return self.opened
+
+    def existing(self) -> Store | None:
+        """The swept store, with what was said up to now; None where there is none: who only reads makes none."""
+        try:
+            return self.caught_up(self.store(create=False))
+        except ReflectError as error:
+            if error.code != "no-store":
+                raise
+            return None
+
+    def caught_up(self, store: Store) -> Store:
+        """Living sessions are mined first, for half a second at the most; the rest when the answer is out."""
+        from reflect_git.workflow import sessions
+
+        if not self.env.get("REFLECT_GIT_OFF") and not sessions.catch_up_all(store, self.env, _MINING_SECONDS):
+            self.later = lambda: sessions.catch_up_all(store, self.env)
+        return store
+
+    def say_no_store(self) -> None:
+        from reflect_git import workflow
+
+        root = workflow.locate_store(self.env, self.store_option)
+        self.talk(f"there is no store at '{printable(root)}' yet; the first capture makes it")
 
     def store_if_any(self) -> Store | None:
         """The store as it is, nothing made and nothing swept; None where there is none."""

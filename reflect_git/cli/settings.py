@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters.git import SETTINGS, Git, find_program
+from reflect_git.adapters.project import normalise_url
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.store import policy
 
@@ -43,7 +44,7 @@ class Setting:
 
     @property
     def is_multiple(self) -> bool:
-        return self.kind == "globs"
+        return self.kind in ("globs", "spans")
 
     def is_guarded(self, value: str) -> bool:
         return value in self.guarded
@@ -52,7 +53,15 @@ class Setting:
 TABLE = (
     Setting("reflect.capture", "boolean", "true", "hooks capture signals"),
     Setting("reflect.pausedUntil", "time", "", "no capture before this time; 'disable --for 2h' sets it"),
-    Setting("reflect.ignore", "globs", "", "folders in which nothing is captured"),
+    Setting(
+        "reflect.capture.unattended", "word", "failures", "what sessions without a person give",
+        words=("failures", "all"),
+    ),
+    Setting("reflect.ignore", "globs", "", "folders and repositories in which nothing is captured"),
+    Setting("reflect.phrases", "file", "", "a JSON file of your own phrases"),
+    Setting("reflect.compact.keep", "boolean", "false", "have compactions keep your corrections"),
+    Setting("reflect.remind", "boolean", "true", "say once a day that something waits"),
+    Setting("reflect.quiet", "spans", "", "when capture was off", read_only="'enable' and 'disable' keep it"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),
     Setting("reflect.upkeep", "boolean", "true", "commands start the daily upkeep in the background"),
     Setting(
@@ -113,11 +122,36 @@ def checked(setting: Setting, value: str) -> str:
         return str(int(value))
     if kind == "time" and _is_time(value):
         return value
-    if kind == "globs" and os.path.isabs(value) and value.isprintable():
-        return value.rstrip("/") or "/"
+    if kind == "globs" and value and value.isprintable():
+        return _glob(setting, value)
+    if kind == "file":
+        return _phrases(os.path.abspath(os.path.expanduser(value)))
     if (kind == "word" and value in setting.words) or (kind == "text" and value and value.isprintable()):
         return value
     raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+
+
+def _glob(setting: Setting, value: str) -> str:
+    """A folder by its absolute path, or a repository as host/path, whichever form of its URL was given."""
+    folder = os.path.expanduser(value)
+    if os.path.isabs(folder):
+        return folder.rstrip("/") or "/"
+    address = normalise_url(value if "://" in value or ":" in value else f"https://{value}")
+    if "/" not in address or address.startswith("file:") or "." not in address.partition("/")[0]:
+        raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+    return address
+
+
+def _phrases(path: str) -> str:
+    """The path of a file of phrases that can be read as such."""
+    from reflect_git.capture import score
+
+    try:
+        with open(path, "rb") as file:
+            score.read_phrases(file.read())
+    except OSError as error:
+        raise ReflectError(f"cannot read '{path}': {error.strerror}", "name a JSON file", "usage", EXIT_USAGE) from None
+    return path
 
 
 def _expected(setting: Setting) -> str:
@@ -125,7 +159,7 @@ def _expected(setting: Setting) -> str:
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
         "time": "a UTC time such as 2026-02-11T09:30:00Z",
-        "globs": "an absolute path of a folder, in which * and ? stand for any characters",
+        "globs": "an absolute path of a folder or the URL of a repository, in which * and ? stand for any characters",
         "word": f"one of: {', '.join(setting.words)}",
     }.get(setting.kind, "a text on one line")
 

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reflect_git import workflow
+from reflect_git import paths, workflow
+from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, age, printable
+from reflect_git.cli.wiring import Wiring
+from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc, utc_precise
 from reflect_git.store import policy
 from reflect_git.store.expiry import seconds_of
@@ -32,7 +35,7 @@ class Capture:
 
     def said(self) -> str:
         if self.state == "paused":
-            left = seconds_of(self.until or "") - time.time()
+            left = seconds_of(self.until or "") - time.time() + 60  # two hours, said a second later, are two hours
             return f"paused until {self.until}, {age(left)} from now"
         return f"{self.state} ({self.reason})" if self.reason else self.state
 
@@ -63,7 +66,10 @@ def project_folder(folder: str) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What a verb wants: policies become a commit, settings do not. Nothing to change: it was so before."""
+    """What a verb wants: policies become a commit, settings do not. Nothing to change: it was so before.
+
+    `hooks` says whether Claude Code's settings are to have our entries; None leaves them as they are.
+    """
 
     said: str
     undo: str
@@ -72,6 +78,7 @@ class Change:
     settings: Mapping[str, Value]
     until: str | None = None
     project: str | None = None
+    hooks: bool | None = None
 
     @property
     def changes_something(self) -> bool:
@@ -94,22 +101,70 @@ def project_glob(folder: str) -> str:
 
 def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) -> None:
     """Do it, and say what was done and how to undo it."""
-    commit = None
-    if not dry_run and store is not None:
-        if change.policies:
-            by = workflow.author(store, workflow.road_of(store, front.env, front.at_terminal))
-            commit = policy.switch(store, change.policies, by, utc_precise())
-        if change.settings:
-            policy.set_keys(store, change.settings)
+    if change.hooks and not dry_run:
+        wiring.plan(front.env, store, True)  # a settings file that we cannot mend is said before anything is switched
+    commit = None if dry_run or store is None else _switch(front, store, change)
+    wired = _wire(front, store, change, dry_run)
     if front.json:
         front.data({
             "capture": change.state, "until": change.until, "project": change.project,
-            "changed": change.changes_something, "commit": commit,
+            "changed": change.changes_something or wired.changes, "commit": commit,
+            "hooks": wired.state, "settings_file": wired.path,
         })  # fmt: skip
         return
-    verb = "would be" if dry_run else "is"
-    front.out(
-        printable(f"capture {verb} {change.said}" if change.changes_something else f"capture is already {change.said}")
-    )
+    if change.changes_something or not wired.changes:
+        verb = "is already" if not change.changes_something else "would be" if dry_run else "is"
+        front.out(printable(f"capture {verb} {change.said}"))
+    if wired.changes:
+        _tell_wiring(front, wired, dry_run)
     if change.changes_something and not dry_run:
         front.talk(printable(f"{f'commit {commit[:10]}, ' if commit else ''}undo with: {change.undo}"))
+
+
+def _switch(front: Front, store: Store, change: Change) -> str | None:
+    commit = None
+    if change.policies:
+        by = workflow.author(store, workflow.road_of(store, front.env, front.at_terminal))
+        commit = policy.switch(store, change.policies, by, utc_precise())
+    if change.settings:
+        policy.set_keys(store, change.settings)
+    return commit
+
+
+def _wire(front: Front, store: Store | None, change: Change, dry_run: bool) -> Wiring:
+    if change.hooks is None:
+        return wiring.look(front.env)
+    if dry_run or store is None:
+        return wiring.plan(front.env, store, change.hooks)
+    try:
+        return wiring.carry_out(front.env, store, change.hooks)
+    except (ReflectError, OSError) as error:
+        said = error.message if isinstance(error, ReflectError) else f"{error.strerror}: '{error.filename}'"
+        hint = error.hint if isinstance(error, ReflectError) else "see who may write there, then run it again"
+        raise ReflectError(f"capture is {change.said}, but {said}", hint, getattr(error, "code", "system")) from None
+
+
+def _tell_wiring(front: Front, wired: Wiring, dry_run: bool) -> None:
+    where = f"'{_abbreviate(wired.path, front.env)}'"
+    verb = "would be " if dry_run else ""
+    if wired.state == wiring.SETTINGS:
+        said = f"hooks {verb}added to {where}; sessions that start from now on capture"
+    elif wired.state == wiring.PLUGIN:
+        said = f"hooks {verb}removed from {where}; those of the plugin stay"
+    else:
+        said = f"hooks {verb}removed from {where}; 'reflect-git enable' puts them back"
+    front.out(printable(said))
+    if dry_run:
+        front.talk(printable(_diff(wired)))
+
+
+def _diff(wired: Wiring) -> str:
+    from difflib import unified_diff
+
+    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (wired.before, wired.after))
+    return "\n".join(unified_diff(before, after, wired.path, wired.path, lineterm=""))
+
+
+def _abbreviate(path: str, env: Mapping[str, str]) -> str:
+    home = paths.home_dir(env)
+    return f"~{path[len(home) :]}" if path.startswith(home + os.sep) else path

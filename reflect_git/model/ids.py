@@ -48,7 +48,7 @@ def random_id(prefix: str, timestamp: str) -> str:
     return f"{prefix}-{timestamp[:10].replace('-', '')}-{_base32(os.urandom(5))}"
 
 
-def moment_id(timestamp: str, entry: str, family: str, ordinal: int = 0) -> str:
+def moment_id(timestamp: str, entry: str, family: str, ordinal: int = 0, prefix: str = "SIG") -> str:
     """The id of a signal: the same moment gives the same id, whether a hook saw it or a transcript told it."""
     seed = bytes.fromhex(digest(entry, family, str(ordinal)))
-    return f"SIG-{timestamp[:10].replace('-', '')}-{_base32(seed)}"
+    return f"{prefix}-{timestamp[:10].replace('-', '')}-{_base32(seed)}"

@@ -1,15 +1,18 @@
-"""A signal into the store: acknowledged first, committed as soon as nobody else is at it. All that a hook needs."""
+"""Signals into the store: acknowledged first, committed as soon as nobody else is at it. All that a hook needs."""
 
 from __future__ import annotations
+
+import os
 
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
 from reflect_git.store import inbox, journal, spool
+from reflect_git.store.layout import path_of
 from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Optional
 
     from reflect_git.store.repository import Store
@@ -29,3 +32,32 @@ def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Option
     except (ReflectError, OSError) as error:  # it is stored: what failed is its commit, which the next command makes
         store.log(f"commit: {error}")
         return None
+
+
+def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0.0) -> list[str]:
+    """Acknowledge those that are not there yet, then try to commit them together; returns their ids."""
+    new = {record["id"]: record for record in found if not is_known(store, record["id"])}
+    for record in new.values():
+        records.check(record)
+    if new:
+        spool.acknowledge_all(store, new.values())
+        _commit(store, wait)
+    return list(new)
+
+
+def is_known(store: Store, identity: str) -> bool:
+    """Whether a file of it is here; fast-import knows the rest, so a wrong no costs a write and nothing else."""
+    return os.path.lexists(store.path(path_of(identity))) or os.path.lexists(
+        store.private_path("pending", f"{identity}.yaml")
+    )
+
+
+def _commit(store: Store, wait: float) -> None:
+    try:
+        with store.locked(wait):
+            if not journal.is_standing(store):
+                inbox.commit_all(store)
+    except Busy:
+        pass
+    except (ReflectError, OSError) as error:
+        store.log(f"commit: {error}")

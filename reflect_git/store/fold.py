@@ -16,6 +16,7 @@ _STATUS = {
     "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
+_OUT_OF_FORCE = ("reverted", "superseded")
 VERIFIED = 4
 HIGH = 3
 
@@ -42,6 +43,11 @@ class History:
         given = decision["meta"].get("signals")
         listed = [identity for identity in given if isinstance(identity, str)] if isinstance(given, list) else []
         return [decision["subject"], *listed] if decision["subject"].startswith("SIG-") else listed
+
+    def in_force(self) -> list[Learning]:
+        """The learnings that nobody took back or replaced."""
+        last = {decision["subject"]: decision["kind"] for decision in self.decisions}
+        return [learning for identity, learning in self.learnings.items() if last.get(identity) not in _OUT_OF_FORCE]
 
     def last_word(self, identity: str) -> Decision | None:
         return self._by_signal.get(identity)

@@ -150,7 +150,7 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
     """
     copied = all(identity.startswith("SIG-") for identity, _, _ in entries)
     child = store.git.start("fast-import", "--quiet", "--done", config=_WRITER if copied else _SYNCED_WRITER)
-    message = subject(entries).encode("utf-8", "replace")
+    message = subject(entries, store.machine).encode("utf-8", "replace")
     who = f"reflect-git <{store.machine}@localhost>"
     child.send(
         f"commit {ref}\nmark :1\ncommitter {who} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode()
@@ -178,17 +178,23 @@ def _remove_crash_reports(store: Store) -> None:
             files.discard(os.path.join(store.git_dir, name))
 
 
-def subject(entries: list[Entry]) -> str:
-    """`capture: 3 signals from <project>`, with trailers."""
+def subject(entries: list[Entry], machine: str) -> str:
+    """`capture: 3 signals from <project>`, with trailers; `record: 1 session` where there are only figures."""
     projects = sorted({_project_name(record) for _, _, record in entries} - {""})
-    count = len(entries)
+    signals = [identity for identity, _, _ in entries if identity.startswith("SIG-")]
+    count = len(signals)
     where = f" from {projects[0]}" if len(projects) == 1 else f" from {len(projects)} projects" if projects else ""
-    trailers = [f"Signal-Id: {identity}" for identity, _, _ in entries[:TRAILERS]]
+    trailers = [f"Signal-Id: {identity}" for identity in signals[:TRAILERS]]
     if count > TRAILERS:
         trailers.append(f"Signal-Count: {count}")
     trailers.extend(f"Session: {session}" for session in _sessions(entries))
-    trailers.append(f"Machine: {entries[0][2].get('machine', '')}")
-    return f"capture: {count} signal{'s' if count > 1 else ''}{where}\n\n" + "\n".join(trailers) + "\n"
+    trailers.append(f"Machine: {machine}")
+    what = _counted("capture", count, "signal") if count else _counted("record", len(entries), "session")
+    return f"{what}{where}\n\n" + "\n".join(trailers) + "\n"
+
+
+def _counted(verb: str, count: int, noun: str) -> str:
+    return f"{verb}: {count} {noun}{'s' if count > 1 else ''}"
 
 
 def _project_name(record: Mapping[str, Any]) -> str:

@@ -282,6 +282,7 @@ def _withdraw(store: Store, new: Mapping[str, bytes]) -> bool:
             return False
         release_index(store)
         kept = store.git.tree(MAIN, *new)
+        _write_back(store, kept, new)
         ours = [path for path in new if path not in kept]
         for path in ours:
             if files.read_if_there(store.path(path), 1 << 26) == new[path]:
@@ -292,3 +293,10 @@ def _withdraw(store: Store, new: Mapping[str, bytes]) -> bool:
     except (ReflectError, OSError):
         return False
     return True
+
+
+def _write_back(store: Store, kept: Mapping[str, str], new: Mapping[str, bytes]) -> None:
+    """Files that main has in another form get that form back."""
+    for path, data in zip(kept, store.git.blobs(list(kept.values()))):
+        if path in new and data != new[path] and files.read_if_there(store.path(path), 1 << 26) == new[path]:
+            store.write(path, data, sync=True)

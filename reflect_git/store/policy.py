@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from reflect_git.adapters import records
-from reflect_git.model.ids import digest
-from reflect_git.store import configfile, journal, mainline, memory, sweep
+from reflect_git.model.ids import digest, utc
+from reflect_git.store import configfile, journal, mainline, memory, quiet, sweep
 from reflect_git.store.layout import path_of
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
-POLICIES = ("reflect.approval", "reflect.capture", "reflect.ignore")
+POLICIES = ("reflect.approval", "reflect.capture", "reflect.capture.unattended", "reflect.ignore")
 
 
 def is_policy(key: str) -> bool:
@@ -40,11 +40,19 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
     listed = ", ".join(f"{key}={_said(value)}" for key, value in after.items())
     trailers = f"Decision: {made['id']}\nApproved-By: {by['road']}\nMachine: {store.machine}\n"
     facts = {
-        "changes": dict(changes),
+        "changes": {**changes, **_spans(store, changes)},
         "message": f"policy: {memory.title(listed)}\n\n{trailers}",
         "files": {path_of(made["id"]): records.emit(made).decode("utf-8")},
     }
     return _carry_out(store, facts)
+
+
+def _spans(store: Store, changes: Mapping[str, Value]) -> dict[str, Value]:
+    """Whoever switches capture, and by which verb: the time when it was off is remembered, and ends with it."""
+    if "reflect.capture" not in changes:
+        return {}
+    spans = quiet.ended(store.config.get(quiet.QUIET, []), utc())
+    return {quiet.QUIET: (quiet.begun(spans, utc()) if changes["reflect.capture"] == "false" else spans) or None}
 
 
 def set_keys(store: Store, changes: Mapping[str, Value]) -> None:

@@ -8,7 +8,7 @@ from reflect_git.adapters import files, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from reflect_git.store.repository import Store
@@ -19,6 +19,11 @@ def acknowledge(store: Store, record: Mapping[str, Any]) -> bytes:
     data = records.emit(record)
     files.write_whole(store.private_path("pending", f"{record['id']}.yaml"), data)
     return data
+
+
+def acknowledge_all(store: Store, found: Iterable[Mapping[str, Any]]) -> None:
+    """As `acknowledge`, for many: when this returns, none of them can be lost any more."""
+    files.write_together(store.private_path("pending"), {f"{one['id']}.yaml": records.emit(one) for one in found})
 
 
 def pending(store: Store) -> list[str]:

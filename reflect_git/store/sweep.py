@@ -68,13 +68,16 @@ def mend_inbox(store: Store) -> None:
 
 def finish_interrupted(store: Store) -> None:
     """The caller holds the lock."""
-    from reflect_git.store import policy  # which sweeps before it decides
+    standing = journal.standing(store)
+    if not standing:
+        return
+    from reflect_git.store import approval, policy  # which sweep before they decide
 
     steps = {
         "main": mainline.finish, "roll": expiry.finish, "upkeep": upkeep.finish, "rename": identity.finish,
-        "config": policy.finish,
+        "config": policy.finish, "apply": approval.finish,
     }  # fmt: skip
-    for path, facts in sorted(journal.standing(store), key=_is_config):
+    for path, facts in sorted(standing, key=_is_config):
         finish = steps.get(str(facts.get("kind")))
         if finish is not None:  # a newer reflect-git may know what to do with the others
             journal.bury_locks(store, path, facts)

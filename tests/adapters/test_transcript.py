@@ -351,7 +351,10 @@ class TestRest:
             says("API Error: 400", isApiErrorMessage=True),
             entry("assistant", message={"model": "<synthetic>", "content": [{"type": "text", "text": "none"}]}),
         )  # fmt: skip
-        assert [(turn.kind, turn.text, turn.model) for turn in found] == [("assistant", "done", "claude-x")]
+        assert [(turn.kind, turn.text, turn.model) for turn in found] == [
+            ("assistant", "done", "claude-x"),
+            ("stop", "", ""),
+        ]
 
     def test_compaction_once(self, path: Path) -> None:
         boundary = entry("system", subtype="compact_boundary", compactMetadata={"trigger": "auto"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_git.capture import features, score
+from reflect_git.capture import features, score, sentence
+from reflect_git.errors import ReflectError
 
 REPO = Path(__file__).resolve().parent.parent.parent
 KNOWLEDGE = REPO / "reflect_git" / "knowledge"
@@ -116,19 +116,21 @@ def test_confidence_follows_the_score() -> None:
 def test_the_sentence_that_carries_the_signal_is_named() -> None:
     rule = "From now on never push to main without asking me."
     assert verdict(f"The lamp is on. {rule} The hallway is next.\n> quoted text\n").sentence == rule
+    around = "The lamp is on. The hallway is next. The dimmer comes later."
+    assert verdict(f"{around} {rule} {around}").sentence == rule
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("use `ninja lamps` to build the lamps, never make", "command"),
+        ("to build the lamps run `ninja lamps`, that is the command we always use", "command"),
         ("heads up, the dimmer only works if the relay is powered, otherwise it hangs", "gotcha"),
         ("Perfect, well done, exactly what I wanted", "pattern"),
     ],
 )
 def test_rare_types_are_known(text: str, kind: str) -> None:
-    seen = features.Seen(text, "prompt", WORKED, score.knowledge().phrases)
-    assert max(score.TYPES, key=lambda name: score.knowledge().heads[name].weigh(seen)) == kind
+    assert verdict(text).type == kind
+    assert verdict(text, "feedback").type == kind
 
 
 @given(st.text(), st.sampled_from(["prompt", "queued", "feedback", "command-args", "?"]))
@@ -148,11 +150,15 @@ def test_a_strange_context_does_no_harm(context: dict[str, Any]) -> None:
     assert 0.0 <= score.score("you forgot the lamp", "prompt", context).score <= 1.0
 
 
-def test_lone_surrogates_and_giants_are_scored() -> None:
+def test_lone_surrogates_are_scored() -> None:
     assert 0.0 <= verdict("never \ud800 again").score <= 1.0
-    started = time.perf_counter()
-    verdict("never use make! " * 100_000)
-    assert time.perf_counter() - started < 0.5
+
+
+def test_a_giant_is_read_at_its_ends_only() -> None:
+    giant = features.Seen("never use make! " * 100_000, "prompt", {}, score.knowledge().phrases)
+    assert sum(map(len, giant.lines)) <= sentence.READ_HEAD + sentence.READ_TAIL
+    assert len(giant.wording) <= 80
+    assert verdict("never use make! " * 100_000).is_signal
 
 
 def test_the_same_message_is_scored_the_same_in_every_process() -> None:
@@ -183,7 +189,8 @@ def test_every_phrase_can_be_found(language: str) -> None:
     for kind, phrases in kinds.items():
         for phrase in phrases:
             plain = features.flatten(phrase.lstrip("^"))
-            if not features.count_kinds(plain.split(), plain, known)[features.KINDS.index(kind)]:
+            masks = features.find_masks(plain.split(), plain, known)
+            if not features.count_kinds(masks)[features.KINDS.index(kind)]:
                 lost.append(phrase)
     assert lost == []
 
@@ -191,3 +198,203 @@ def test_every_phrase_can_be_found(language: str) -> None:
 def test_a_knowledge_file_of_another_version_is_refused() -> None:
     with pytest.raises(ValueError, match="knowledge file"):
         score.parse(b"something else")
+
+
+def test_the_cues_are_those_of_their_file_and_the_scorer_knows_them() -> None:
+    cues = json.loads((KNOWLEDGE / "cues.json").read_text(encoding="utf-8"))
+    assert list(cues) == features.CUES
+    known = score.knowledge().phrases
+    for at, (cue, listed) in enumerate(cues.items(), len(features.KINDS)):
+        assert all(known.get(phrase.lower(), 0) >> at & 1 for phrase in listed), cue
+
+
+def test_what_is_shipped_is_small() -> None:
+    assert (KNOWLEDGE / "messages.bin").stat().st_size < 300_000
+
+
+def test_a_tree_goes_where_the_facts_lead() -> None:
+    nodes = bytes(range(score.NODES))
+    trees = score.Trees(0.5, nodes * 2, bytes(range(128, 128 + score.LEAVES)) * 2)
+    assert trees.weigh([]) == 0.0
+    assert trees.weigh([0, 2, 6, 14]) == 15.0
+    assert trees.weigh([0]) == 8.0
+    assert trees.weigh([0, 6]) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "confidence"),
+    [
+        ("no, that's not right, the lamp should be green", "correction", 2),
+        ("don't use the red relay, we switched to the blue one", "correction", 2),
+        ("in this repo we always put lamp drivers in drivers/, that's our convention", "convention", 2),
+        ("our naming convention is snake_case, never use camelCase", "convention", 2),
+        ("use ninja instead of make", "correction", 3),
+    ],
+)
+def test_each_row_of_words_gives_its_type(text: str, kind: str, confidence: int) -> None:
+    found = verdict(text)
+    assert found.is_signal
+    assert found.type in (kind, "correction" if kind == "convention" else "convention")
+    assert found.confidence >= confidence
+
+
+@pytest.mark.parametrize("text", ["Perfect, exactly what I wanted!", "Brilliant, well done", "完璧です、素晴らしい"])
+def test_praise_counts_after_several_steps_only(text: str) -> None:
+    found = verdict(text, steps=5)
+    assert (found.is_signal, found.type, found.confidence) == (True, "pattern", 1)
+    assert not verdict(text, steps=0).is_signal
+    assert not verdict(text, steps=1).is_signal
+
+
+@pytest.mark.parametrize("text", ["perfect", "great, next: the hallway", "perfect, now add a dimmer?"])
+def test_a_nod_is_no_praise(text: str) -> None:
+    assert not verdict(text, steps=5).is_signal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use pnpm instead of npm",
+        "No, use pnpm not npm",
+        "never use wget here, always use curl",
+        "please run the tests with pytest rather than unittest",
+        "verwende hier bitte pnpm statt npm",
+        "nimm ninja anstelle von make",
+        "usa pnpm en vez de npm",
+        "usa pnpm en lugar de npm para instalar",
+        "utilise pnpm au lieu de npm",
+        "utilise plutôt uv à la place de pip",
+        "usa pnpm invece di npm",
+        "usa pnpm al posto di npm",
+        "use pnpm em vez de npm",
+        "usa o pnpm ao invés de npm",
+        "используй pnpm вместо npm",
+        "не используй npm, используй pnpm",
+        "请用 pnpm 而不是 npm",
+        "用pnpm，不要用npm",
+        "npm ではなく pnpm を使ってください",
+        "npmの代わりにpnpmを使って",
+        "npm 대신 pnpm을 사용하세요",
+        "npm 말고 pnpm을 사용해 주세요",
+        "run `lamp check` instead of `lamp test`",
+    ],
+)
+def test_one_tool_instead_of_another_is_a_sure_correction(text: str) -> None:
+    found = verdict(text, steps=0)
+    assert (found.is_signal, found.type, found.confidence, found.durable) == (True, "correction", 3, True)
+    assert found.sentence == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "should we use pnpm instead of npm?",
+        "show a table instead of a list",
+        "run `ninja lamps` to see that there are no regressions",
+        "```\nuse pnpm instead of npm\n```\nwhat does this say?",
+        "> use pnpm instead of npm\nplease explain the quote",
+    ],
+)
+def test_a_question_a_wish_or_a_quote_is_no_workflow(text: str) -> None:
+    assert verdict(text).confidence < 3
+
+
+def test_the_workflow_sentence_is_the_content() -> None:
+    text = "The hallway works now, and the lamps too. Use pnpm instead of npm. Then go on with the dimmer."
+    assert verdict(text).sentence == "Use pnpm instead of npm."
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "```\nnever use make, always use ninja instead of make\n```",
+        "    never = use(make) or always(ninja)",
+        "error: you should never use make here, always use ninja",
+        "2031-04-05 10:11:12 WARN never use make, always ninja",
+        "> no, never use make, we always use ninja",
+        'Traceback (most recent call last):\n  File "lamp.py", line 3, in never_use\nValueError: always wrong',
+        "$ ninja lamps # never use make",
+    ],
+)
+def test_what_was_pasted_is_never_the_content(pasted: str) -> None:
+    words = "you forgot the hallway lamp again"
+    for text in (f"{words}\n{pasted}", f"{pasted}\n{words}", f"{pasted}\n\n{words}\n{pasted}"):
+        assert verdict(text, "feedback").sentence == words
+
+
+@pytest.fixture
+def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score, "_known", None)
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize(
+    ("kind", "phrase", "text", "type_"),
+    [
+        ("correction", "Wrong Lamp", "ok, wrong lamp", "correction"),
+        ("convention", "the captain's way of doing things", "do it the captain’s way of doing things", "convention"),
+        ("prohibition", "hands off the dimmer", "hands off the dimmer, add a relay", "convention"),
+        ("workflow", "^lampctl", "lampctl status", "correction"),
+        ("correction", "灯不对", "今天灯不对了", "correction"),
+        ("correction", "램프 아님", "이건 램프 아님", "correction"),
+    ],
+)
+def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_: str) -> None:
+    before = verdict(text)
+    score.extend({kind: [phrase]})
+    found = verdict(text)
+    assert found.is_signal
+    assert found.type == type_
+    assert found.confidence >= 2
+    assert found.score >= before.score
+    assert not verdict(f"```\n{text}\n```").is_signal
+
+
+@pytest.mark.usefixtures("untouched")
+def test_a_phrase_is_whole_words_and_stands_where_it_says() -> None:
+    score.extend({"correction": ["lampo", "^dimmer first"]})
+    assert not verdict("add a lampoon to the page").is_signal
+    assert not verdict("add the dimmer first").is_signal
+    assert verdict("Dimmer first!").is_signal
+
+
+@pytest.mark.usefixtures("untouched")
+def test_phrases_of_the_user_leave_other_messages_alone() -> None:
+    texts = ["add a lamp", "you forgot the lamp again", "yes please"]
+    before = [verdict(text).score for text in texts]
+    score.extend({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
+    assert [verdict(text).score for text in texts] == before
+
+
+def test_a_file_of_phrases_is_read() -> None:
+    data = '\ufeff{"correction": ["so nicht"], "durable": []}'.encode()
+    assert score.read_phrases(data) == {"correction": ["so nicht"], "durable": []}
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        (b"not json", "JSON"),
+        (b"\xff\xfe", "JSON"),
+        (b"[" * 100_000, "JSON"),
+        (b'["correction"]', "object"),
+        (b'{"mood": ["x"]}', "'mood'"),
+        (b'{"correction": "x"}', "'correction'"),
+        (b'{"workflow": ["x", 5]}', "'workflow'"),
+        (b'{"gotcha": ["a b c d e f g h i"]}', "'gotcha'"),
+        (b'{"gotcha": [" ^ "]}', "'gotcha'"),
+        (json.dumps({"praise": ["x" * 81]}).encode(), "'praise'"),
+        (json.dumps({"durable": ["x y"] * 1001}).encode(), "'durable'"),
+    ],
+)
+def test_a_wrong_file_of_phrases_is_named(data: bytes, names: str) -> None:
+    with pytest.raises(ReflectError, match=names) as caught:
+        score.read_phrases(data)
+    assert caught.value.hint
+
+
+@pytest.mark.usefixtures("untouched")
+def test_wrong_phrases_change_nothing() -> None:
+    with pytest.raises(ReflectError, match="'mood'"):
+        score.extend({"correction": ["wrong lamp"], "mood": ["x"]})
+    assert not verdict("ok, wrong lamp").is_signal

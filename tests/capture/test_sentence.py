@@ -62,14 +62,19 @@ def test_text_of_the_client_is_known() -> None:
     assert not sentence.is_client_text("please implement the following plan of mine")
 
 
-def test_the_heaviest_sentence_carries_and_the_first_of_equals() -> None:
-    assert sentence.carrying(["a", "ccc", "bb"], len) == "ccc"
-    assert sentence.carrying(["aa", "bb"], len) == "aa"
-    assert sentence.carrying([], len) == ""
+def test_the_first_and_the_last_sentences_are_chosen() -> None:
+    few = ["a", "b", "c"]
+    assert sentence.choose(few) == few
+    many = [str(number) for number in range(20)]
+    chosen = sentence.choose(many)
+    assert len(chosen) == sentence.SENTENCES
+    assert chosen[0] == "0"
+    assert chosen[-1] == "19"
 
 
-def test_a_carrying_sentence_has_a_readable_length() -> None:
-    found = sentence.carrying(["word " * 500], len)
+def test_a_sentence_has_a_readable_length() -> None:
+    assert sentence.clip("short") == "short"
+    found = sentence.clip("word " * 500)
     assert len(found) <= sentence.SENTENCE_LIMIT
     assert found.endswith("…")
 

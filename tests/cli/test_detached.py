@@ -23,7 +23,7 @@ sys.path.insert(0, sys.argv[1])
 from reflect_git import workflow
 from reflect_git.cli import detached
 sys.stdout.write("said once\\n")  # buffered: stdout is a pipe
-print(detached.run_upkeep_if_due(workflow.open_store(os.environ)))
+print(detached.work_if_due(workflow.open_store(os.environ)))
 """
 
 
@@ -76,7 +76,7 @@ def test_it_runs_once_and_the_caller_does_not_wait(store: Store, tmp_path: Path)
 
 def test_it_can_be_switched_off(store: Store) -> None:
     store.change_config({"reflect.upkeep": "false"})
-    assert detached.run_upkeep_if_due(store) is False
+    assert detached.work_if_due(store) is False
 
 
 def test_a_young_store_is_left_alone(store: Store) -> None:

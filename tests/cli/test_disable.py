@@ -108,3 +108,56 @@ def test_a_dry_run_changes_nothing_and_makes_no_store(run_cli: RunCli, store_hom
 def test_without_a_store_it_makes_one_to_remember(run_cli: RunCli, store_home: Path) -> None:
     assert run_cli("disable").out == "capture is off\n"
     assert run_cli("status", "--json").json()["data"]["capture"] == "off"
+
+
+def test_it_takes_our_hooks_out_of_the_settings_and_gives_the_bytes_back(
+    run_cli: RunCli, store: Path, home: Path
+) -> None:
+    settings = home / ".claude" / "settings.json"
+    settings.write_bytes(b'{"model":"opus", "hooks":{ } }\r\n')
+    settings.chmod(0o640)
+    run_cli("enable")
+    result = run_cli("disable")
+    assert "hooks removed from '~/.claude/settings.json'; 'reflect-git enable' puts them back\n" in result.out
+    assert settings.read_bytes() == b'{"model":"opus", "hooks":{ } }\r\n'
+    assert settings.stat().st_mode & 0o777 == 0o640
+    assert not (store / ".git" / "reflect" / "settings.json").exists()
+    assert run_cli("disable", "--json").json()["data"]["hooks"] == "none"
+
+
+def test_a_settings_file_that_we_made_goes_again(run_cli: RunCli, store: Path, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    run_cli("enable")
+    assert settings.stat().st_mode & 0o777 == 0o600
+    run_cli("disable", "--dry-run")
+    assert settings.exists()
+    run_cli("disable")
+    assert not settings.exists()
+
+
+def test_a_pause_or_a_project_leaves_the_hooks(run_cli: RunCli, store: Path, home: Path) -> None:
+    run_cli("enable")
+    settings = home / ".claude" / "settings.json"
+    before = settings.read_bytes()
+    assert run_cli("disable", "--for", "1h", "--json").json()["data"]["hooks"] == "settings"
+    assert run_cli("disable", "--project", "--json").json()["data"]["hooks"] == "settings"
+    assert settings.read_bytes() == before
+
+
+def test_capture_goes_off_even_if_the_hooks_cannot_be_taken_out(run_cli: RunCli, store: Path, home: Path) -> None:
+    run_cli("enable")
+    settings = home / ".claude" / "settings.json"
+    settings.write_bytes(settings.read_bytes() + b"}")
+    result = run_cli("disable")
+    assert (result.code, f"error: capture is off, but '{settings}' cannot be read" in result.err) == (1, True)
+    assert run_cli("status", "--json").json()["data"]["capture"] == "off"
+
+
+def test_a_forgotten_manifest_loses_no_hook_of_others(run_cli: RunCli, store: Path, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    settings.write_text('{"hooks": {"PreCompact": [{"hooks": [{"type": "command", "command": "true"}]}]}}')
+    before = settings.read_bytes()
+    run_cli("enable")
+    (store / ".git" / "reflect" / "settings.json").unlink()
+    run_cli("disable")
+    assert settings.read_bytes() == before

@@ -26,12 +26,14 @@ def _levels(run_cli: RunCli, *args: str) -> dict[str, str]:
 
 
 def test_a_well_store_passes_every_check(run_cli: RunCli, store: Store) -> None:
+    assert _levels(run_cli)["hooks"] == "note"
+    run_cli("enable")
     result = run_cli("doctor")
     assert result.code == 0, result.out
     lines = result.out.splitlines()
     assert {line.split()[0] for line in lines} == {"ok"}
     assert {line[21:23].strip() == "" for line in lines} == {False}  # the third column begins in one place
-    assert len(lines) == 22
+    assert len(lines) == 23
     document = run_cli("doctor", "--json").json()["data"]
     assert document["ok"] is True
     assert document["findings"][1]["check"] == "git"

@@ -127,7 +127,7 @@ def test_store_option_chooses_the_store(run_cli: RunCli, home: Path, store_home:
 
 def test_a_file_in_place_of_a_folder_is_told_without_a_traceback(run_cli: RunCli, home: Path) -> None:
     (home / ".claude").write_text("not a folder")
-    for args in (("init",), ("stats",), ("capture", "--type", "gotcha", "--content", "x")):
+    for args in (("init",), ("capture", "--type", "gotcha", "--content", "x")):
         result = run_cli(*args)
         assert (result.code, result.out) == (1, "")
         assert result.err.startswith(f"error: not a directory '{home}/.claude")

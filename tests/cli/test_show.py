@@ -85,6 +85,9 @@ def test_the_beginning_of_an_id_is_enough(run_cli: RunCli, approved: dict[str, A
 
 @pytest.mark.parametrize("name", ["nothing", "SIG-20200101-00000000", "deadbeef", "--", "HEAD", "-x", "\x1b[31m"])
 def test_an_unknown_name_is_told(run_cli: RunCli, store_home: Path, name: str) -> None:
+    assert "there is no store" in run_cli("show", "--", name).err
+    assert not store_home.exists(), "a command that reads made a store"
+    run_cli("init")
     result = run_cli("show", "--", name)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: no record '")

@@ -84,12 +84,13 @@ def test_the_current_session(run_cli: RunCli, three: list[str]) -> None:
 def test_a_line_tells_what_is_not_as_usual(run_cli: RunCli, three: list[str]) -> None:
     lines = run_cli("signals", env={"COLUMNS": "120"}).out.splitlines()
     assert [line.split()[0] for line in lines] == three
-    assert lines[0].endswith("failure     1  [tool output] Bash failed: make")
+    assert lines[0].endswith("failure     1  [tool] Bash failed: make")
     assert lines[2].split("  ")[1].strip() == "a moment"
 
 
 def test_lines_fit_the_terminal(run_cli: RunCli, store_home: Path) -> None:
     run_cli("capture", "--type", "convention", "--content", "always use 日本語 " * 20)
+    assert run_cli("signals", env={"COLUMNS": "80"}).out.split()[0] in run_cli("signals", "--json").out
     for width in ("80", "100", "200"):
         (line,) = run_cli("signals", env={"COLUMNS": width}).out.splitlines()
         assert columns(line) <= int(width)
@@ -97,6 +98,10 @@ def test_lines_fit_the_terminal(run_cli: RunCli, store_home: Path) -> None:
 
 
 def test_nothing_is_one_sentence(run_cli: RunCli, store_home: Path) -> None:
+    assert "there is no store" in run_cli("signals").err
+    assert run_cli("signals", "--json").out == '{"schema_version":1,"data":[]}\n'
+    assert not store_home.exists(), "a command that reads made a store"
+    run_cli("init")
     empty, filtered = run_cli("signals"), run_cli("signals", "--type", "summary")
     assert (empty.out, empty.err) == ("", "no signals yet\n")
     assert (filtered.out, filtered.err) == ("", "no signals like that\n")

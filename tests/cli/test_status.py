@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from reflect_git import workflow
-from reflect_git.cli.verbs.status import going_said
 from reflect_git.model.ids import utc
 from reflect_git.store import spool
 from reflect_git.store.append import append
+from reflect_git.store.glance import going_said
 from reflect_git.store.repository import Store
 from tests.conftest import REPO, RunCli
 
@@ -59,6 +59,8 @@ def test_a_store_that_is_none_is_an_error(run_cli: RunCli, store_home: Path) -> 
 
 
 def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: Store) -> None:
+    assert "enable" in _rows(run_cli("status").out)["hooks"]
+    run_cli("enable")
     result = run_cli("status")
     assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "learnings"]
     assert _rows(result.out) == {

@@ -98,7 +98,7 @@ def test_the_log_is_beside_the_store_that_git_config_names(home: Path) -> None:
     assert not (home / ".claude/reflections.log").exists()
 
 
-@pytest.mark.parametrize("name", [None, "", "SessionStart", "Nonsense", "../../x", 5, ["PostToolUseFailure"], {}])
+@pytest.mark.parametrize("name", [None, "", "Notification", "Nonsense", "../../x", 5, ["PostToolUseFailure"], {}])
 def test_an_event_that_is_not_ours_makes_no_store(store_home: Path, name: Any) -> None:
     feed_event(hook_event_name=name)
     assert not store_home.exists()

@@ -7,8 +7,9 @@ import time
 
 from reflect_git import workflow
 from reflect_git.model.ids import utc
-from reflect_git.store import backups, copies, mainline, memory, policy, reading, spool, sweep, upkeep
+from reflect_git.store import backups, copies, exposures, mainline, memory, policy, reading, spool, sweep, upkeep
 from reflect_git.store.repository import Store
+from reflect_git.workflow import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,3 +103,17 @@ def restore_copies(store: Store, env: Mapping[str, str]) -> None:
 def back_up(store: Store, env: Mapping[str, str]) -> None:
     with store.locked(5):
         say(backups.make(store, "LRN-20260211-4c8d2a1f", "/home/ada/CLAUDE.md", b"# mine\r\n\xff", time.time()))
+
+
+def end_session(store: Store, env: Mapping[str, str]) -> None:
+    """The one transcript that the test wrote."""
+    (folder,) = os.listdir(sessions.projects_dir(env))
+    (name,) = os.listdir(os.path.join(sessions.projects_dir(env), folder))
+    sessions.end(store, env, os.path.join(sessions.projects_dir(env), folder, name), "SessionEnd")
+    say("ended")
+
+
+def move_exposures(store: Store, env: Mapping[str, str]) -> None:
+    sweep.sweep(store)
+    with store.locked(5):
+        say(f"moved:{exposures.move(store)}")

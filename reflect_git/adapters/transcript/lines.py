@@ -23,7 +23,9 @@ MAX_LINE = 8 << 20
 _TYPE = b'"type":"'
 _ATTACHMENT = b'"attachment":'
 _ENTRIES = frozenset((b"user", b"assistant", b"attachment", b"queue-operation"))
-_ATTACHMENTS = frozenset((b"queued_command", b"instructions", b"nested_memory", b"edited_text_file"))
+_ATTACHMENTS = frozenset(
+    (b"queued_command", b"instructions", b"nested_memory", b"edited_text_file", b"max_turns_reached")
+)
 
 
 def matters(data: bytes, begin: int, end: int) -> bool:

@@ -7,6 +7,7 @@ import os
 from reflect_git.adapters.transcript import results
 from reflect_git.adapters.transcript.lines import Lines, parse
 from reflect_git.adapters.transcript.opening import open_transcript
+from reflect_git.adapters.transcript.pastes import Pastes
 from reflect_git.adapters.transcript.queue import Queue
 from reflect_git.adapters.transcript.turn import InstructionFile, Origin, Turn, fields_of, is_instruction_file, text_of
 from reflect_git.adapters.transcript.words import (
@@ -66,7 +67,14 @@ class Reader:
         self._open_calls: dict[str, tuple[str, Fields, int]] = {}
         self._open_bytes = 0
         self._recent: list[tuple[int, int]] = []
+        self._prompt_id = ""
+        self._pastes = Pastes(path)
         self._boundary_seen = False
+
+    @property
+    def line(self) -> int:
+        """Where the line begins that gives the turns of this moment; at the very end, where reading ended."""
+        return self.consumed if self.finished else self._origin.offset
 
     @property
     def cursor(self) -> int:
@@ -148,6 +156,8 @@ class Reader:
 
     def _user(self, entry: Fields) -> Iterator[Turn]:
         content = fields_of(entry.get("message")).get("content")
+        if not self._origin.sidechain:
+            self._prompt_id = text_of(entry.get("promptId")) or self._prompt_id
         answers = _blocks(content, "tool_result")
         for block in answers:
             yield from self._result(entry, block)
@@ -174,6 +184,7 @@ class Reader:
             return
         # A text that begins with a wrapper is one with all its blocks; interruptions stand alone.
         words = "" if is_wrapped(whole.lstrip()) and INTERRUPTION not in whole else _joined(texts)
+        words = self._pastes.out_of(words, self._origin.session)
         if words and is_new:
             yield Turn("user", words, self._origin, "prompt")
 
@@ -189,6 +200,8 @@ class Reader:
         message = fields_of(entry.get("message"))
         model = text_of(message.get("model"))
         if entry.get("isApiErrorMessage") or model == _SYNTHETIC:
+            if entry.get("isApiErrorMessage") and not self._origin.sidechain:
+                yield self._stop("error", text_of(entry.get("error")), "\n".join(texts_of(message.get("content"))))
             return
         if not self._origin.sidechain:
             for held in self._queue.undelivered() if self._queue.held else ():
@@ -200,6 +213,12 @@ class Reader:
             yield turn
         for block in _blocks(message.get("content"), "tool_use"):
             self._remember(block, size)
+
+    def _stop(self, via: str, reason: str, output: str = "") -> Turn:
+        """Named by the prompt that was given up, as the StopFailure hook names it."""
+        turn = Turn("stop", reason, self._origin, via)
+        turn.tool_use_id, turn.output = self._prompt_id, output
+        return turn
 
     def _remember(self, block: Fields, size: int) -> None:
         """Calls that never get a result must not fill the memory: the oldest go first."""
@@ -235,6 +254,9 @@ class Reader:
         if kind == "queued_command":
             yield from self._absorbed(entry, attached)
             return
+        if kind == "max_turns_reached" and not self._origin.sidechain:
+            yield self._stop("max-turns", f"{attached.get('maxTurns')} turns used up")
+            return
         files = _files(attached) if kind in ("instructions", "nested_memory", "edited_text_file") else []
         if files:
             is_change = kind == "edited_text_file" or attached.get("changed")
@@ -247,7 +269,7 @@ class Reader:
         is_new = self._queue.deliver("\n".join(texts))
         if attached.get("commandMode", "prompt") != "prompt" or attached.get("humanTurn") is False:
             return
-        words = _joined(texts)
+        words = self._pastes.out_of(_joined(texts), self._origin.session)
         is_typed = not self._origin.sidechain and is_from_a_person(entry) and is_from_a_person(attached)
         if words and is_new and is_typed:
             yield Turn("user", words, self._origin, "queued")

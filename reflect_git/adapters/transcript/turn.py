@@ -40,7 +40,8 @@ class Turn:
     kind `user`: words a person typed, via `prompt`, `queued`, `feedback` (said when refusing a tool) or `command-args`
     (then `tool` is the command, such as `/compact`). `assistant`: a text of the model. `tool`: a call with its result;
     `tool` is empty if the call stands before the place where reading began. `interrupt`. `compaction`, via `manual`,
-    `auto` or nothing. `instructions`, via `loaded` or `changed`: `files` are those in force, or what changed.
+    `auto` or nothing. `stop`: the client gave the turn up, via `error` or `max-turns`. `instructions`, via `loaded` or
+    `changed`: `files` are those in force, or what changed.
 
     `refused` is `user`, `config` (no person was asked) or nothing; `invalid` is a call the client did not run;
     `details` is what the client keeps of a result, such as the `answers` of AskUserQuestion. `entry` is the uuid of the

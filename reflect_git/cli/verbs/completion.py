@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
@@ -28,7 +30,8 @@ def command(front: Front, shell: str) -> None:
         front.data({"shell": shell, "script": script})
         return
     front.out(script)
-    front.talk(f"hint: {_INSTALL[shell]}")
+    if sys.stdout.isatty():  # in a shell's start-up file nobody wants to read it
+        front.talk(f"hint: {_INSTALL[shell]}")
 
 
 def _script(shell: str, name: str) -> str:

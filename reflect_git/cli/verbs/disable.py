@@ -24,6 +24,7 @@ from reflect_git.cli.switching import (
 )  # fmt: skip
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import utc
+from reflect_git.store import quiet
 
 if TYPE_CHECKING:
     from reflect_git.store.configfile import Value
@@ -39,7 +40,11 @@ _LONGEST = 366 * 86400
 @json_option
 @click.pass_obj
 def command(front: Front, span: str | None, project: str | None, dry_run: bool) -> None:
-    """Switch capture off, everywhere or in a project, for good or for a while."""
+    """Switch capture off, everywhere or in a project, for good or for a while.
+
+    Everywhere and for good also takes our hooks out of Claude Code's settings.json; those of the plugin stay, and do
+    nothing.
+    """
     if span is not None and project is not None:
         raise ReflectError("--for and --project do not go together", "give one of them", "usage", EXIT_USAGE)
     until = None if span is None else utc(time.time() + _seconds(span))
@@ -62,13 +67,17 @@ def _everywhere(store: Store | None) -> Change:
     off = store is not None and not store.switched(CAPTURE, True)
     policies: dict[str, Value] = {} if off else {CAPTURE: "false"}
     settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
-    return Change("off", "reflect-git enable", "off", policies, settings)
+    if not off:
+        settings[quiet.QUIET] = quiet.begun(quiet.ended(stored(store, quiet.QUIET), utc()), utc())
+    return Change("off", "reflect-git enable", "off", policies, settings, hooks=False)
 
 
 def _for_a_while(store: Store | None, until: str) -> Change:
     if store is not None and not store.switched(CAPTURE, True):
         return Change("off, for good", "reflect-git enable", "off", {}, {})
-    return Change(f"paused until {until}", "reflect-git enable", "paused", {}, {PAUSED: until}, until)
+    spans = quiet.begun(quiet.ended(stored(store, quiet.QUIET), utc()), utc(), until)
+    settings: dict[str, Value] = {PAUSED: until, quiet.QUIET: spans}
+    return Change(f"paused until {until}", "reflect-git enable", "paused", {}, settings, until)
 
 
 def _in_project(store: Store | None, project: str) -> Change:
@@ -78,4 +87,6 @@ def _in_project(store: Store | None, project: str) -> Change:
     known = project_glob(project) in before
     policies: dict[str, Value] = {} if known else {IGNORE: [*before, project_glob(project)]}
     undo = f"reflect-git enable --project '{folder}'"
-    return Change(f"off in '{folder}'", undo, "ignored", policies, {}, project=folder)
+    spans = quiet.begun(stored(store, quiet.QUIET), utc(), mark=quiet.mark_of(folder))
+    settings: dict[str, Value] = {} if known else {quiet.QUIET: spans}
+    return Change(f"off in '{folder}'", undo, "ignored", policies, settings, project=folder)

@@ -13,6 +13,7 @@ import click
 
 from reflect_git import workflow
 from reflect_git.adapters.git import OLDEST, Git, GitError, find_program
+from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ReflectError
@@ -84,6 +85,7 @@ def _examine(front: Front, fix: bool) -> Iterator[Line]:
         yield Line("store", ERROR, str(error), getattr(error, "hint", None) or "")
         return
     yield _git(front, store.git.program)
+    yield _hooks(front, store)
     for check in CHECKS:
         yield from _run(front, store, check, fix)
 
@@ -125,6 +127,23 @@ def _git(front: Front, known: str) -> Line:
     if version < OLDEST:
         return Line("git", ERROR, f"too old: {said}", "install git 2.34 or later")
     return Line("git", OK, said)
+
+
+def _hooks(front: Front, store: Store) -> Line:
+    """Whether Claude Code calls us, and at the place where we are now."""
+    add = "add them with 'reflect-git enable', or install the plugin"
+    found = wiring.look(front.env)
+    if found.state == wiring.PLUGIN:
+        return Line("hooks", OK, "called through the plugin")
+    if found.state == wiring.NONE:
+        return Line("hooks", NOTE, "Claude Code does not call them", add)
+    try:
+        stale = wiring.plan(front.env, store, True).changes
+    except (ReflectError, OSError) as error:
+        return Line("hooks", WARNING, str(error), add)
+    if stale:
+        return Line("hooks", WARNING, f"'{found.path}' names another place", "renew it with 'reflect-git enable'")
+    return Line("hooks", OK, f"called through '{found.path}'")
 
 
 def _print(front: Front, line: Line) -> None:

@@ -22,6 +22,8 @@ from reflect_git.cli.switching import (
     stored,
 )  # fmt: skip
 from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc
+from reflect_git.store import quiet
 
 if TYPE_CHECKING:
     from reflect_git.store.configfile import Value
@@ -34,7 +36,10 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(front: Front, project: str | None, dry_run: bool) -> None:
-    """Switch capture on, everywhere or in a project. Ends a pause."""
+    """Switch capture on, everywhere or in a project. Ends a pause.
+
+    Everywhere also means that Claude Code calls the hooks: without the plugin they are added to its settings.json.
+    """
     store = store_for(front, dry_run)
     change = _everywhere(store) if project is None else _in_project(store, project)
     carry_out(front, store, change, dry_run)
@@ -43,8 +48,11 @@ def command(front: Front, project: str | None, dry_run: bool) -> None:
 def _everywhere(store: Store | None) -> Change:
     off = store is not None and not store.switched(CAPTURE, True)
     settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
+    spans = stored(store, quiet.QUIET)
+    if spans != quiet.ended(spans, utc()):
+        settings[quiet.QUIET] = quiet.ended(spans, utc())
     policies: dict[str, Value] = {CAPTURE: "true"} if off else {}
-    return Change("on", "reflect-git disable", "on", policies, settings)
+    return Change("on", "reflect-git disable", "on", policies, settings, hooks=True)
 
 
 def _in_project(store: Store | None, project: str) -> Change:
@@ -53,7 +61,10 @@ def _in_project(store: Store | None, project: str) -> Change:
     kept = [value for value in before if value != project_glob(project)]
     _require_nothing_else(folder, kept)
     policies: dict[str, Value] = {IGNORE: kept or None} if kept != before else {}
-    return Change(f"on in '{folder}'", f"reflect-git disable --project '{folder}'", "on", policies, {}, project=folder)
+    spans, mark = stored(store, quiet.QUIET), quiet.mark_of(folder)
+    settings: dict[str, Value] = {quiet.QUIET: quiet.ended(spans, utc(), mark)} if policies else {}
+    undo = f"reflect-git disable --project '{folder}'"
+    return Change(f"on in '{folder}'", undo, "on", policies, settings, project=folder)
 
 
 def _require_nothing_else(folder: str, globs: list[str]) -> None:

@@ -19,21 +19,23 @@ from reflect_git.errors import ReflectError
 @json_option
 @click.pass_obj
 def command(front: Front, transcripts: tuple[str, ...]) -> None:
-    """Show the signals in the user's own words of one or more transcripts; nothing is written."""
-    found = [{**signal, "transcript": path} for path in transcripts for signal in _mined(front, path)]
+    """Show what one or more transcripts would give; nothing is written."""
+    for path in transcripts:
+        _require(path)
+    mined = workflow.mine(transcripts, paths.home_dir(front.env))
+    found: list[dict[str, Any]] = [{**signal, "transcript": path} for path, signal in mined]
     if front.json:
         front.data(found)
         return
     if not found:
         front.out("nothing to learn from there")
     for signal in found:
-        lasts = "lasting" if signal["meta"]["durable"] else "for now"
+        lasts = "lasting" if signal["meta"].get("durable") else "for now"
         head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
         front.out(f"{head}  {one_line(signal['content'], max(20, shutil.get_terminal_size().columns - len(head) - 2))}")
 
 
-def _mined(front: Front, path: str) -> list[Any]:
+def _require(path: str) -> None:
     if not os.path.exists(path):
         hint = "they are below ~/.claude/projects"
         raise ReflectError(f"there is no transcript '{path}'", hint, code="no-transcript")
-    return workflow.mine(path, paths.home_dir(front.env))

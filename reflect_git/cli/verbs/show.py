@@ -46,7 +46,7 @@ def command(front: Front, name: str) -> None:
 
     The beginning of an id is enough while it is unique, and so is the part after the date.
     """
-    store = front.store()
+    store = front.store(create=False)
     snapshot = front.snapshot(store)
     record, commit = _find(store, snapshot, name)
     decisions = _decisions_about(snapshot, record["id"]) if record else _decisions_in(snapshot, commit)
@@ -148,7 +148,11 @@ def _signal_lines(signal: Mapping[str, Any]) -> Iterator[Line]:
     yield "related", ", ".join(signal["related"])
     yield "promoted to", signal["promoted_to"] or ""
     yield "key", signal["key"]
-    yield "more", _pairs(signal["meta"])
+    if signal["type"] == "summary":
+        yield "files", _some(signal["meta"].get("files", []))
+        yield "tools", _pairs(signal["meta"].get("tools", {}))
+    else:
+        yield "more", _pairs(signal["meta"])
 
 
 def _learning_lines(learning: Mapping[str, Any]) -> Iterator[Line]:

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 TRUST = {
     "user_typed": "typed by the user",
     "user_feedback": "the user's answer to a tool call",
-    "assistant": "assistant",
-    "tool_output": "tool output",
+    "assistant": "Claude",
+    "tool_output": "tool",
     "remote": "another machine",
     "imported": "imported",
 }
 _OWN_WORDS = ("user_typed", "user_feedback")
 _NARROWEST = 16
+_WIDE = 100
 
 
 @click.command()
@@ -52,7 +53,10 @@ def command(
     """
     since = workflow.parse_since(since) if since else ""
     session = current_session(front) if session == "current" else session
-    store = front.store()
+    store = front.existing()
+    if store is None:
+        _say_none(front)
+        return
     scan = front.scan(store)
     found = scan.select(
         status=status or "", kind=kind or "", since=since, tags=tags, session=session,
@@ -65,6 +69,13 @@ def command(
         _list(front, scan.whole(found))
     else:
         front.talk("no signals like that" if any((status, kind, since, tags, session, project)) else "no signals yet")
+
+
+def _say_none(front: Front) -> None:
+    if front.json:
+        front.data([])
+    else:
+        front.say_no_store()
 
 
 def current_session(front: Front) -> str:
@@ -94,15 +105,17 @@ def _list(front: Front, found: Sequence[Signal]) -> None:
     age_width = max(len(age) for age in ages)
     kind_width = max(len(signal["type"]) for signal in found)
     for signal, age in zip(found, ages, strict=True):
-        head = f"{signal['id']}  {age:<{age_width}}  {signal['type']:<{kind_width}}  {signal['confidence']}  "
+        shown = signal["id"] if room >= _WIDE else signal["id"][-8:]  # which every verb takes as well
+        head = f"{shown}  {age:<{age_width}}  {signal['type']:<{kind_width}}  {signal['confidence']}  "
         notes = _notes(signal)
         content = one_line(signal["content"], max(_NARROWEST, room - len(head) - len(notes)))
         front.out(_colored(head, signal) + (click.style(notes, dim=True) if notes else "") + content)
 
 
 def _colored(head: str, signal: Signal) -> str:
-    rest = head.removeprefix(signal["id"]).replace(signal["type"], click.style(signal["type"], fg="cyan"), 1)
-    return click.style(signal["id"], fg="yellow") + rest
+    identity, _, rest = head.partition(" ")
+    colored = rest.replace(signal["type"], click.style(signal["type"], fg="cyan"), 1)
+    return f"{click.style(identity, fg='yellow')} {colored}"
 
 
 def _notes(signal: Signal) -> str:

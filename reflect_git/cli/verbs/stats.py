@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import json_option
+
+_NOTHING: dict[str, Any] = {"total": 0, "status": {}, "type": {}, "category": {}, "learnings": 0}
 
 
 @click.command()
@@ -15,7 +19,11 @@ def command(front: Front) -> None:
     """Count signals by status, type and category."""
     from reflect_git.store import memory
 
-    counts = memory.stats(front.scan(front.store()))
+    store = front.existing()
+    if store is None and not front.json:
+        front.say_no_store()
+        return
+    counts = memory.stats(front.scan(store)) if store else _NOTHING
     if front.json:
         front.data(counts)
         return

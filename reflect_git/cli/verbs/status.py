@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import math
+import json
 import os
+import shlex
+import sys
 import time
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git import workflow
+from reflect_git import paths, workflow
 from reflect_git.adapters.project import normalise_url
+from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, ago, columns, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
-from reflect_git.store import creation, expiry, spool
+from reflect_git.store import creation, glance, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
 
 if TYPE_CHECKING:
-    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
-FORMATS = ("table", "statusline")
-SOON = 3
-STRONG = 2
-_OUT_OF_FORCE = ("reverted", "superseded")
+FORMATS = ("table", "statusline", "statusline-setup")
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Report:
     exists: bool = False
     capture: str = "on"
     paused_until: str | None = None
+    hooks: str | None = None
     machine: str | None = None
     waiting: int = 0
     strong: int = 0
@@ -59,6 +60,9 @@ class Report:
 @click.pass_obj
 def command(front: Front, form: str) -> None:
     """Show what is captured, waiting and going soon."""
+    if form == "statusline-setup":
+        _show_setup(front)
+        return
     root = workflow.locate_store(front.env, front.store_option)
     try:
         store = front.store(create=False)
@@ -70,16 +74,28 @@ def command(front: Front, form: str) -> None:
         return
     now = time.time()
     if form == "statusline":
-        _statusline(front, _count(Report(root, True), store, front.snapshot(store), now))
+        _statusline(front, _count(Report(root, True), store, front.scan(store), now))
         return
     capture = capture_here(store, front.env, _here(), now)
     report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
-    _count(report, store, front.snapshot(store), now)
+    state = wiring.look(front.env).state
+    report.hooks = None if state == wiring.NONE else state
+    _count(report, front.caught_up(store), front.scan(store), now)
     _look_at_git(report, store)
     if front.json:
         front.data(asdict(report))
     else:
         _print(front, rows(report, capture))
+
+
+def _show_setup(front: Front) -> None:
+    """What to put into the client's settings for a status line."""
+    line = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(paths.resource('hooks', 'statusline.py'))}"
+    setting = {"statusLine": {"type": "command", "command": line}}
+    if front.json:
+        front.data(setting)
+    else:
+        front.out(json.dumps(setting)[1:-1])
 
 
 def _here() -> str:
@@ -97,34 +113,16 @@ def _say_none(front: Front, root: str, form: str) -> None:
         front.talk(click.style("hint: make it now with 'reflect-git init'", fg="yellow"))
 
 
-def _count(report: Report, store: Store, snapshot: Snapshot, now: float) -> Report:
-    waiting = [signal for signal in snapshot.signals if signal["status"] == "captured"]
-    report.waiting = len(waiting)
-    report.strong = sum(signal["confidence"] >= STRONG for signal in waiting)
-    report.going = _going(store, waiting, now)
-    report.last_capture = max((signal["stored"] for signal in snapshot.signals), default=None)
-    report.learnings = _in_force(snapshot)
+def _count(report: Report, store: Store, scan: Scan, now: float) -> Report:
+    counted = glance.count(store, scan, now)
+    glance.keep(store, counted, now)
+    report.waiting, report.strong, report.going = counted.waiting, counted.strong, counted.going
+    report.last_capture = counted.last_capture
+    report.learnings = len(scan.history.in_force())
     report.pending = len(spool.pending(store))
     report.quarantined = len(health.quarantined(store))
-    report.unreadable, report.newer = len(snapshot.unreadable), len(snapshot.newer)
+    report.unreadable, report.newer = len(scan.unreadable), len(scan.newer)
     return report
-
-
-def _going(store: Store, waiting: list[Any], now: float) -> list[dict[str, int]]:
-    """How many go on which of the next days, today being 0."""
-    ttl, shown = expiry.lifetime(store), expiry.shown(store)
-    counts: dict[int, int] = {}
-    for signal in waiting:
-        left = (expiry.goes_on(signal, ttl, shown) - now) / expiry.DAY
-        if left <= SOON:
-            days = max(0, math.floor(left))
-            counts[days] = counts.get(days, 0) + 1
-    return [{"days": days, "count": counts[days]} for days in sorted(counts)]
-
-
-def _in_force(snapshot: Snapshot) -> int:
-    last = {decision["subject"]: decision["kind"] for decision in snapshot.history.decisions}
-    return sum(last.get(identity) not in _OUT_OF_FORCE for identity in snapshot.history.learnings)
 
 
 def _look_at_git(report: Report, store: Store) -> None:
@@ -147,12 +145,13 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
     """(label, value, whether it wants attention); what is as it should be and says nothing is left out."""
     found = [
         ("capture", capture.said(), capture.state != "on"),
+        *([("hooks", "none; 'reflect-git enable' adds them, or install the plugin", True)] if not report.hooks else []),
         ("store", report.store, False),
         ("machine", report.machine or "", False),
         ("waiting", _waiting(report), False),
     ]
     if report.going:
-        found.append(("going soon", going_said(report.going), True))
+        found.append(("going soon", glance.going_said(report.going), True))
     found += [
         ("last capture", f"{ago(report.last_capture)} ago" if report.last_capture else "none yet", False),
         ("learnings", str(report.learnings), False),
@@ -162,14 +161,6 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 def _waiting(report: Report) -> str:
     return f"{report.waiting}, {report.strong} of them strong" if report.strong else str(report.waiting)
-
-
-def going_said(going: list[dict[str, int]]) -> str:
-    """`2 go today, 5 in 3 days`."""
-    words = {0: "today", 1: "tomorrow"}
-    parts = [f"{day['count']} {words.get(day['days']) or 'in ' + str(day['days']) + ' days'}" for day in going]
-    number, _, rest = parts[0].partition(" ")
-    return ", ".join([f"{number} {'goes' if number == '1' else 'go'} {rest}", *parts[1:]])
 
 
 def _troubles(report: Report) -> list[tuple[str, str, bool]]:
@@ -208,4 +199,4 @@ def _statusline(front: Front, report: Report) -> None:
     if front.json:
         front.data({"waiting": report.waiting, "going": report.going})
     elif report.waiting:
-        front.out(" · ".join([f"✎ {report.waiting}", *([going_said(report.going)] if report.going else [])]))
+        front.out(glance.line(glance.Glance(report.waiting, report.strong, report.going, None)))

@@ -62,7 +62,7 @@ def look_at_modes(case: Case) -> list[Finding]:
     if opened and opened[0] == case.store.root:
         return [Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True)]
     if opened:  # the user's own git made them; nobody gets past the folder
-        return [Finding(NOTE, f"{count(len(opened), 'file')} inside is less private than the folder", fixable=True)]
+        return [Finding(NOTE, f"less private than the folder: {count(len(opened), 'file')} inside", fixable=True)]
     links = [path for path, status in mending.everything(case.store) if stat.S_ISLNK(status.st_mode)]
     if links:
         return [Finding(DECIDE, f"symbolic links in the store: {some(links)}", "replace them by what they point to")]

@@ -25,15 +25,30 @@ sealed git remote add origin https://example.com/acme/webshop.git
 say "1. The store is an ordinary git repository, made by the first hook or command."
 run reflect-git init
 
+session=5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10
+transcript=$home/.claude/projects/-webshop/$session.jsonl
+minute=$(date -u +%Y-%m-%dT%H:%M)
+hook() { sealed CLAUDE_PROJECT_DIR="$home/webshop" /bin/sh "$here/hooks/launch.sh" "$1"; }
+entry() { # TYPE MESSAGE NUMBER
+	printf '{"type":"%s","message":%s,"uuid":"entry-%s","sessionId":"%s","timestamp":"%s:0%s.000Z","cwd":"%s","version":"2.1.325"}\n' \
+		"$1" "$2" "$3" "$session" "$minute" "$3" "$home/webshop" >>"$transcript"
+}
+mkdir -p "$(dirname "$transcript")"
+
 say "2. Claude Code runs a command that fails. Its hook hands the event over; nothing is printed, nothing is asked."
-printf '%s' '{"session_id":"5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10","hook_event_name":"PostToolUseFailure","tool_name":"Bash",
+printf '%s' '{"session_id":"'$session'","hook_event_name":"PostToolUseFailure","tool_name":"Bash",
 "tool_input":{"command":"npm test"},"tool_use_id":"toolu_demo_1","is_interrupt":false,"cwd":"/webshop",
 "error":"Exit code 1\nnpm ERR! this project uses pnpm; DATABASE_URL=postgres://shop:hunter2secret@db/shop"}' |
-	sealed CLAUDE_PROJECT_DIR="$home/webshop" "$python" -I -S "$here/hooks/hook.py"
+	hook PostToolUseFailure
 
-say "3. Two more moments, stored by hand."
-run reflect-git capture --type correction --category command --tag package-manager \
-	--content "Use pnpm, not npm, in this project"
+say "3. The person corrects it. At the next compaction, or at the end, a hook mines the transcript for such words."
+entry user '{"role":"user","content":"please add a date picker to the checkout page"}' 1
+entry assistant '{"role":"assistant","content":[{"type":"text","text":"I installed it with npm."}]}' 2
+entry user '{"role":"user","content":"no, never use npm in this project, always use pnpm instead"}' 3
+entry assistant '{"role":"assistant","content":[{"type":"text","text":"Understood, pnpm it is."}]}' 4
+run reflect-git mine "$transcript"
+printf '{"session_id":"%s","hook_event_name":"PreCompact","trigger":"manual","transcript_path":"%s","cwd":"%s"}' \
+	"$session" "$transcript" "$home/webshop" | hook PreCompact
 run reflect-git capture --type convention --content "API handlers go in src/handlers"
 
 say "4. A capture is killed with kill -9 right after it was acknowledged …"

@@ -17,11 +17,12 @@ from reflect_git.store.repository import Store, no_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, Optional
 
     from reflect_git.model.schema import By, Decision, Project, Signal
 
+_PHRASES = 256 << 10
 _LONGEST_AGO = 50 * 366 * 86400
 FAULT, FAULT_TRACE = "REFLECT_GIT_FAULT", "REFLECT_GIT_FAULT_TRACE"
 
@@ -69,7 +70,7 @@ def is_capturing(store: Store, env: Mapping[str, str], folder: str, now: float) 
 
 
 def is_ignored(store: Store, folder: str) -> bool:
-    """`reflect.ignore` (globs of folders) and a `.reflectignore` in the project: no capture there."""
+    """`reflect.ignore` (globs of folders and repositories) and a `.reflectignore` in the project: no capture there."""
     if not folder:
         return False
     try:
@@ -79,15 +80,19 @@ def is_ignored(store: Store, folder: str) -> bool:
     globs = store.config.get("reflect.ignore", [])
     if any(matches(name, glob) for glob in globs for name in names):
         return True
+    if any(not glob.startswith("/") for glob in globs):
+        project = project_of(store, folder)
+        if project and any(matches(project["key"], glob) for glob in globs):
+            return True
     return any(os.path.lexists(os.path.join(name, ".reflectignore")) for name in names)
 
 
-def matches(folder: str, glob: str) -> bool:
-    """Whether a value of reflect.ignore speaks of a folder."""
+def matches(name: str, glob: str) -> bool:
+    """Whether a value of reflect.ignore speaks of a folder, or of a repository."""
     from fnmatch import fnmatchcase  # only for those who have such a setting
 
     wanted = glob.rstrip("/")
-    return fnmatchcase(folder, wanted) or fnmatchcase(folder, f"{wanted}/*")
+    return fnmatchcase(name, wanted) or fnmatchcase(name, f"{wanted}/*")
 
 
 def capture(
@@ -101,13 +106,30 @@ def capture(
     return signal, append(store, signal, wait)
 
 
-def mine(path: str, home: str) -> list[Signal]:
-    """The signals in the user's own words of a transcript, as they would be stored; nothing is."""
-    from reflect_git.adapters.transcript import Reader  # no hook of today reads one
+def mine(transcripts: Iterable[str], home: str) -> Iterator[tuple[str, Signal]]:
+    """Each transcript's signals, as they would be stored; nothing is."""
+    from reflect_git.adapters.transcript import Reader  # few commands and no failure hook read one
     from reflect_git.capture.draft import draft
-    from reflect_git.capture.messages import signals_in
+    from reflect_git.capture.mining import Memory, signals_in
 
-    return [draft(facts, "", utc_precise(), home) for facts in signals_in(Reader(path, ended=True))]
+    memory = Memory()
+    for path in transcripts:
+        for facts in signals_in(Reader(path, ended=True), memory):
+            yield path, draft(facts, "", utc_precise(), home)
+
+
+def learn_phrases(store: Store) -> None:
+    """The user's own phrases, from the file that `reflect.phrases` names; a file that cannot be read is told of."""
+    path = store.setting("reflect.phrases")
+    if not path:
+        return
+    from reflect_git.adapters import files
+    from reflect_git.capture import score
+
+    try:
+        score.extend(score.read_phrases(files.read_regular(os.path.expanduser(path), _PHRASES)))
+    except (ReflectError, OSError) as error:
+        store.log(f"reflect.phrases: {error}")
 
 
 def project_of(store: Store, folder: str) -> Optional[Project]:

@@ -1,0 +1,60 @@
+"""How well texts are told apart: labelled pairs, from a folder given as LABELLED=DIR.
+
+Nothing is measured without the folder. `python -m bench.dedup_quality DIR [PAIRS]` prints one line of JSON per pair, as
+the scorer beside the pairs reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.quality import read
+from bench.setting import Setting
+from bench.table import Row, Table
+from reflect_git.review.likeness import relation
+
+Item = dict[str, Any]
+FLOORS = {"precision of merges": 0.95, "contradictions: precision": 0.6, "contradictions: recall": 0.5}
+
+
+def tables(setting: Setting) -> list[Table]:
+    given = os.environ.get("LABELLED")
+    if not given:
+        return []
+    found = rates(read(Path(given) / "dev" / "dedup.jsonl"))
+    rows = [Row(name, ratio=value, base="at least" if name in FLOORS else "") for name, value in found.items()]
+    wanted = ", ".join(f"{name} {floor:g}" for name, floor in FLOORS.items())
+    return [
+        Table("What review merges and what it shows as a contradiction", rows, notes=[f"wanted at least: {wanted}"])
+    ]
+
+
+def decided(item: Item) -> str:
+    """Similar ones are shown, not merged: for the scorer they are different."""
+    found = relation(item["a"], item["b"])
+    return "different" if found == "similar" else found
+
+
+def rates(items: Sequence[Item]) -> dict[str, float]:
+    pairs = Counter((item["label"], decided(item)) for item in items)
+    merged = sum(count for (_, found), count in pairs.items() if found == "same")
+    flagged = sum(count for (_, found), count in pairs.items() if found == "contradicts")
+    opposed = sum(count for (label, _), count in pairs.items() if label == "contradicts")
+    return {
+        "contradictions merged": pairs["contradicts", "same"],
+        "merges": merged,
+        "precision of merges": pairs["same", "same"] / max(1, merged),
+        "contradictions: precision": pairs["contradicts", "contradicts"] / max(1, flagged),
+        "contradictions: recall": pairs["contradicts", "contradicts"] / max(1, opposed),
+    }
+
+
+if __name__ == "__main__":
+    for pair in read(Path(sys.argv[1]) / (sys.argv[2] if len(sys.argv) > 2 else "dev/dedup.jsonl")):
+        print(json.dumps({"id": pair["id"], "label": decided(pair)}))

@@ -1,0 +1,127 @@
+"""How good the miner is: labelled messages, event windows and planted secrets, from a folder given as LABELLED=DIR.
+
+The folder has `dev/*.jsonl`, `tools/to_transcript.py`, which makes a transcript of each item, and
+`scorers/gen_secrets.py`, which plants random secrets. Nothing is measured without it: labelled people's words are not
+ours to ship.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.setting import Setting
+from bench.table import Row, Table
+from reflect_git import workflow
+from reflect_git.adapters.redact import find
+
+Item = dict[str, Any]
+CONFIDENT = 2
+FLOORS = {
+    "F1": 0.60, "recall": 0.72, "average precision": 0.62, "precision of the best tenth": 0.75,
+    "precision of confident ones": 0.60, "recall of confident ones": 0.45, "F1 of lasting ones": 0.50,
+    "recall of refusals": 0.95, "events: F1": 0.70, "secrets: spans gone": 0.97,
+}  # fmt: skip
+
+
+def tables(setting: Setting) -> list[Table]:
+    given = os.environ.get("LABELLED")
+    if not given:
+        return []
+    folder = Path(given).resolve()
+    found = {**messages(setting, folder), **events(setting, folder), **secrets(setting, folder)}
+    rows = [Row(name, ratio=value, base="at least" if name in FLOORS else "") for name, value in found.items()]
+    short = [name for name, floor in FLOORS.items() if found[name] < floor]
+    wanted = ", ".join(f"{name} {floor:g}" for name, floor in FLOORS.items())
+    notes = [f"wanted at least: {wanted}", f"short of it: {', '.join(short) or 'none'}"]
+    return [Table("What the miner finds, on the labelled set for checking", rows, notes=notes)]
+
+
+def messages(setting: Setting, folder: Path) -> dict[str, float]:
+    items = read(folder / "dev" / "messages_real.jsonl")
+    found = mined(setting, folder, items, "messages_real")
+    best = {item["id"]: max(signals, key=_score) for item in items if (signals := found.get(item["id"]))}
+    ranked = sorted((item for item in items if item["id"] in best), key=lambda item: -_score(best[item["id"]]))
+    tenth = ranked[: len(items) // 10]
+    confident = {name for name, signal in best.items() if signal["confidence"] >= CONFIDENT}
+    lasting = [item for item in items if item["durable"] or not item["signal"]]
+    refused = [item for item in items if item["via"] == "tool_rejection"]
+    precision, recall, f1 = rates(items, best)
+    sure = rates(items, confident)
+    return {
+        "precision": precision, "recall": recall, "F1": f1, "average precision": average_precision(items, ranked),
+        "precision of the best tenth": sum(item["signal"] for item in tenth) / max(1, len(tenth)),
+        "precision of confident ones": sure[0], "recall of confident ones": sure[1],
+        "F1 of lasting ones": rates(lasting, best)[2], "recall of refusals": rates(refused, best)[1],
+    }  # fmt: skip
+
+
+def events(setting: Setting, folder: Path) -> dict[str, float]:
+    items = read(folder / "dev" / "events.jsonl")
+    precision, recall, f1 = rates(items, mined(setting, folder, items, "events"))
+    return {"events: precision": precision, "events: recall": recall, "events: F1": f1}
+
+
+def secrets(setting: Setting, folder: Path) -> dict[str, float]:
+    out = setting.home("planted") / "secrets.jsonl"
+    templates = folder / "dev" / "secrets_templates.jsonl"
+    _run(folder / "scorers" / "gen_secrets.py", str(templates), str(out))
+    gone = spans = touched = clean = 0
+    for item in read(out):
+        taken = [(start, end) for start, end, *_ in find(item["text"])]
+        if item["label"] == "clean":
+            clean += 1
+            touched += bool(taken)
+        for start, end, _ in item["spans"]:
+            spans += 1
+            gone += all(any(a <= at < b for a, b in taken) for at in range(start, end))
+    out.unlink()
+    return {"secrets: spans gone": gone / spans, "secrets: clean texts touched": touched / max(1, clean)}
+
+
+def mined(setting: Setting, folder: Path, items: Sequence[Item], name: str) -> dict[str, list[Item]]:
+    """Item → the signals of its transcript."""
+    out = setting.home(name)
+    _run(folder / "tools" / "to_transcript.py", str(out), str(folder / "dev" / f"{name}.jsonl"))
+    found: dict[str, list[Item]] = {}
+    for item in items:  # one at a time: items are no sessions of one person, whose requests could recur
+        signals = [dict(signal) for _, signal in workflow.mine([str(out / f"{item['id']}.jsonl")], "/nowhere")]
+        if signals:
+            found[item["id"]] = signals
+    return found
+
+
+def rates(items: Sequence[Item], found: Iterable[str]) -> tuple[float, float, float]:
+    """Precision, recall and F1 of having been captured."""
+    taken = set(found)
+    hits = sum(item["signal"] and item["id"] in taken for item in items)
+    captured, wanted = sum(item["id"] in taken for item in items), sum(item["signal"] for item in items)
+    precision, recall = hits / max(1, captured), hits / max(1, wanted)
+    return precision, recall, 2 * precision * recall / max(1e-9, precision + recall)
+
+
+def average_precision(items: Sequence[Item], ranked: Sequence[Item]) -> float:
+    """Over what was captured, best score first; what was not captured counts as never found."""
+    hits, total = 0, 0.0
+    for place, item in enumerate(ranked, 1):
+        if item["signal"]:
+            hits += 1
+            total += hits / place
+    return total / max(1, sum(bool(item["signal"]) for item in items))
+
+
+def read(path: Path) -> list[Item]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _score(signal: Item) -> float:
+    return float(signal["meta"].get("score", 0.0))
+
+
+def _run(script: Path, *words: str) -> None:
+    subprocess.run([sys.executable, str(script), *words], check=True, stdout=subprocess.DEVNULL)

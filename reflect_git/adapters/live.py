@@ -1,0 +1,205 @@
+"""Instruction files outside the store: read where they may be read, replaced only while they are what was read.
+
+Somebody else may write such a file at any moment: an editor, a formatter, Claude. Two names are exchanged in one step
+(`renameat2`), and what was there is looked at afterwards; if it is not what the change was made for, they are exchanged
+back. Where the system has no such call, the file is compared right before the rename.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+import sys
+import time
+
+from reflect_git.adapters import faults, files
+from reflect_git.errors import EXIT_DECISION, ReflectError
+
+LIMIT = 1 << 24
+_AT_FDCWD = -100
+_EXCHANGE = 2
+_DARWIN_SWAP = 2
+_PATIENCE = 2.0  # a program that keeps the file open for longer than this reads it, and writes nothing
+_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+
+class Changed(ReflectError):
+    """Another program wrote the file since it was read."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"'{path}' was changed meanwhile", "look at the change again", "changed", EXIT_DECISION)
+
+
+def locate(path: str, within: str) -> str:
+    """The file that a path means, through links that stay inside a folder; anything else is refused with its reason."""
+    real = os.path.realpath(path)
+    if os.path.islink(path) and not real.startswith(os.path.realpath(within).rstrip("/") + "/"):
+        raise ReflectError(
+            f"'{path}' is a link to '{real}', outside '{within}'", "replace it by a file, or choose another target",
+            code="target-link",
+        )  # fmt: skip
+    return real
+
+
+def read(path: str) -> bytes | None:
+    """The bytes of a regular file of the user's own; None where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ReflectError(f"cannot read '{path}': {error.strerror}", code="target") from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ReflectError(f"'{path}' is not a file", "move it out of the way", code="target")
+        if status.st_uid != os.geteuid():
+            raise ReflectError(f"'{path}' belongs to another user", "run as its owner", code="target")
+        if status.st_size > LIMIT:
+            raise ReflectError(f"'{path}' is larger than {LIMIT >> 20} MiB", code="target")
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def replace(path: str, before: bytes | None, after: bytes | None) -> None:
+    """From `before` to `after`, None standing for no file; refused if the file is anything else by now."""
+    if after is None:
+        _remove(path, before)
+    elif before is None:
+        _create(path, after)
+    else:
+        _exchange(path, before, after)
+    files.sync_directory(os.path.dirname(path))
+
+
+def _create(path: str, after: bytes) -> None:
+    faults.point("mkdir", os.path.dirname(path))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = _write(path, after, 0o666 & ~_umask())
+    try:
+        files.link(temporary, path)
+    except FileExistsError:
+        raise Changed(path) from None
+    finally:
+        files.discard(temporary)
+
+
+def _remove(path: str, before: bytes | None) -> None:
+    if before is None:
+        return
+    taken = _temporary(path)
+    try:
+        files.rename(path, taken)
+    except FileNotFoundError:
+        raise Changed(path) from None
+    if read(taken) != before:
+        _put_back(taken, path)
+        raise Changed(path)
+    files.discard(taken)
+
+
+def _put_back(taken: str, path: str) -> None:
+    try:
+        os.link(taken, path)
+    except FileExistsError:  # somebody wrote a new one: that is theirs, and what we took stays beside it
+        return
+    files.discard(taken)
+
+
+def _exchange(path: str, before: bytes, after: bytes) -> None:
+    if read(path) != before:
+        raise Changed(path)
+    temporary = _write(path, after, stat.S_IMODE(os.stat(path).st_mode))
+    faults.point("rename", path)
+    if not _swap(temporary, path):
+        if read(path) != before:
+            files.discard(temporary)
+            raise Changed(path)
+        os.rename(temporary, path)
+        return
+    _wait_until_closed(temporary)
+    if read(temporary) != before:
+        _give_back(temporary, path, after)
+        raise Changed(path)
+    files.discard(temporary)
+
+
+def _give_back(taken: str, path: str, ours: bytes) -> None:
+    """Exchange again, until what comes out is ours: whoever wrote in between wrote later, and stays."""
+    _swap(taken, path)
+    while read(taken) != ours:
+        _swap(taken, path)
+    files.discard(taken)
+
+
+def _wait_until_closed(path: str) -> None:
+    """Until nobody has the old file open: an editor may be about to write into it. A lease tells (Linux)."""
+    deadline = time.monotonic() + _PATIENCE
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            except BlockingIOError:
+                time.sleep(0.001)
+                continue
+            except (OSError, AttributeError):  # no leases on this file system, or on this system
+                pass
+            return
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: str, data: bytes, mode: int) -> str:
+    """A synced file beside the target: a rename does not leave its file system."""
+    if not os.access(os.path.dirname(path), os.W_OK):
+        raise ReflectError(f"cannot write in '{os.path.dirname(path)}'", "make it writable", code="target")
+    temporary = _temporary(path)
+    faults.point("write", path)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+    except BaseException:
+        files.discard(temporary)
+        raise
+    return temporary
+
+
+def _temporary(path: str) -> str:
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(3).hex()}.tmp")
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current
+
+
+def _swap(one: str, other: str) -> bool:
+    """Exchange two names in one step; False where the system or the file system cannot."""
+    try:
+        code = _call_swap(os.fsencode(one), os.fsencode(other))
+    except AttributeError:
+        return False
+    if code == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _UNSUPPORTED:
+        return False
+    raise OSError(number, os.strerror(number), other)
+
+
+def _call_swap(one: bytes, other: bytes) -> int:
+    library = ctypes.CDLL(None, use_errno=True)
+    if sys.platform == "darwin":
+        return int(library.renamex_np(one, other, _DARWIN_SWAP))
+    return int(library.renameat2(_AT_FDCWD, one, _AT_FDCWD, other, _EXCHANGE))

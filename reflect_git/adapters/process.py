@@ -1,0 +1,37 @@
+"""Work that nobody waits for: a process of its own, without a terminal, without the caller's pipes."""
+
+from __future__ import annotations
+
+import os
+from _signal import SIG_IGN, SIGHUP
+from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
+
+_MOST_DESCRIPTORS = 4096
+
+
+def detach() -> bool:
+    """True in the new process, which must leave with os._exit; False in the caller, at once."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)  # it ends at once: its own child does the work, and is nobody's zombie
+        return False
+    try:
+        leave_the_caller()
+        if os.fork() == 0:
+            return True
+    except BaseException:  # an interrupt, too: nothing of the caller may be run twice
+        pass
+    os._exit(0)  # not sys.exit: what the caller printed and has not flushed yet is the caller's to flush
+
+
+def leave_the_caller() -> None:
+    """A session of its own, and no descriptor that somebody waits for the end of."""
+    try:
+        os.setsid()
+    except PermissionError:  # we lead one already
+        pass
+    on_signal(SIGHUP, SIG_IGN)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.closerange(3, _MOST_DESCRIPTORS)

@@ -1,0 +1,252 @@
+"""`.claude/improvements.md`: proposals for the project itself, under Pending, Applied or Deferred.
+
+An entry is its id comment, its heading and its list. A heading or a file that we made has `<!-- reflect-git:new -->`
+above it, so that it goes with the last entry; whatever else is in the file is the project's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reflect_git.adapters.markdown import Piece
+from reflect_git.apply import page as pages
+from reflect_git.apply.finding import ID
+from reflect_git.apply.inert import inert
+from reflect_git.apply.page import Page
+from reflect_git.apply.wording import Reworded, normal, unbullet
+from reflect_git.errors import EXIT_DECISION, ReflectError
+
+SECTIONS = ("Pending", "Applied", "Deferred")
+NEW = "<!-- reflect-git:new -->"
+SKELETON = f"""{NEW}
+
+# Project Improvements
+
+Proposed by `/reflect` — review and apply at your pace.
+
+## Pending
+
+## Applied
+
+## Deferred
+"""
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """A proposal. `confidence` is a word and its reason: "High (the build command failed in 2 sessions)"."""
+
+    id: str
+    date: str
+    title: str
+    category: str
+    impact: str
+    details: str
+    action: str
+    confidence: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An improvement as it stands in a file, lines `start` up to but not including `end`."""
+
+    id: str
+    section: str
+    text: str
+    raw: bytes
+    start: int
+    end: int
+
+
+def render(item: Improvement, newline: str = "\n") -> str:
+    fields = {
+        "Category": item.category,
+        "Impact": item.impact,
+        "Details": item.details,
+        "Suggested action": item.action,
+        "Confidence": item.confidence,
+    }
+    lines = [f"<!-- {item.id} -->", "", f"### [{item.date}] {_heading(item.title)}", ""]
+    lines += [f"- **{name}**: {inert(value)[0]}".rstrip() for name, value in fields.items()]
+    return "".join(line + newline for line in lines)
+
+
+def find(data: bytes | None) -> tuple[Proposal, ...]:
+    return _locate(pages.read(data))
+
+
+def add(data: bytes | None, item: Improvement) -> bytes:
+    """The file with the proposal under Pending."""
+    page = pages.read(SKELETON.encode() if data is None else data)
+    if any(found.id == item.id for found in _locate(page)):
+        raise ReflectError(f"the file has an entry of '{item.id}' already", code="duplicate")
+    added = _insert(page, item.id, render(item, page.newline), "Pending")
+    if _cut(added, _one(added, item.id)) != page:
+        raise _no_place(item.id)
+    return added.data
+
+
+def remove(data: bytes | None, item: Improvement, force: bool = False) -> bytes | None:
+    """The file without the proposal; None if the file was made for it and has nothing else."""
+    page = pages.read(data)
+    page = _cut(page, _taken(page, item, force))
+    return None if "".join(page.lines).replace("\r\n", "\n") == SKELETON else page.data
+
+
+def replace(data: bytes, old: Improvement, new: Improvement, force: bool = False) -> bytes:
+    """The file with other words in the place of the proposal, in whatever section that is."""
+    page = pages.read(data)
+    found = _taken(page, old, force)
+    text = render(new, page.newline_at(found.start))
+    is_last = not page.lines[found.end - 1].endswith(("\n", "\r"))
+    return page.splice(found.start, found.end, text.rstrip("\r\n") if is_last else text).data
+
+
+def move(data: bytes, identity: str, section: str) -> bytes:
+    """The file with the proposal in another section, in whatever words it has by now."""
+    page = pages.read(data)
+    found = _one(page, identity)
+    if found.section.lower() == section.lower():
+        return data
+    raw = found.raw.decode()
+    raw = raw if raw.endswith(("\n", "\r")) else raw + page.newline
+    return _insert(_cut(page, found), identity, raw, section).data
+
+
+def same(found: Proposal, item: Improvement) -> bool:
+    return normal(found.text) == normal(text_of(item))
+
+
+def text_of(item: Improvement) -> str:
+    """What an entry says, a line a field."""
+    return _text(pages.read(render(item).encode()).lines[2:])
+
+
+def _heading(title: str) -> str:
+    return inert(title)[0].rstrip("#").rstrip()
+
+
+def _locate(page: Page) -> tuple[Proposal, ...]:
+    found, section = [], ""
+    for index, piece in enumerate(page.pieces):
+        if piece.kind == "heading" and piece.level == 2:
+            section = piece.text.strip()
+        elif match := _comment(page, piece):
+            end = _end(page, index)
+            lines = page.lines[piece.start : end]
+            text = _text(page.lines[piece.end : end])
+            found.append(Proposal(match[1], section, text, "".join(lines).encode(), piece.start, end))
+    return tuple(found)
+
+
+def _comment(page: Page, piece: Piece) -> re.Match[str] | None:
+    return (
+        ID.fullmatch(page.lines[piece.start].strip()) if piece.kind == "html" and piece.end == piece.start + 1 else None
+    )
+
+
+def _end(page: Page, index: int) -> int:
+    """An entry goes to the end of its heading and of the list below it."""
+    end = page.pieces[index].end
+    for piece, kind in zip(page.pieces[index + 1 : index + 3], ("heading", "list"), strict=False):
+        if piece.kind != kind or piece.start != page.next_text(end) or (kind == "heading" and piece.level < 3):
+            break
+        end = piece.end
+    return end
+
+
+def _text(lines: tuple[str, ...]) -> str:
+    parts = [line if line.startswith(" ") else f"\n{unbullet([line])}" for line in lines if line.strip()]
+    return "\n".join(" ".join(part.split()) for part in "".join(parts).split("\n") if part.strip())
+
+
+def _taken(page: Page, item: Improvement, force: bool) -> Proposal:
+    found = _one(page, item.id)
+    if not force and not same(found, item):
+        raise Reworded(item.id, text_of(item), found.text)
+    return found
+
+
+def _one(page: Page, identity: str) -> Proposal:
+    found = [proposal for proposal in _locate(page) if proposal.id == identity]
+    if not found:
+        raise ReflectError(f"the file has no entry of '{identity}'", code="missing")
+    if len(found) > 1:
+        raise ReflectError(
+            f"the entry of '{identity}' is there twice, at lines {found[0].start + 1} and {found[1].start + 1}",
+            "delete one of the two",
+            code="entry-doubled",
+            exit_code=EXIT_DECISION,
+        )
+    return found[0]
+
+
+def _no_place(identity: str) -> ReflectError:
+    return ReflectError(
+        f"there is no place in the file where the entry of '{identity}' could be found again",
+        "look for a code fence or an HTML comment in it that is never closed",
+        code="no-place",
+    )
+
+
+def _insert(page: Page, identity: str, text: str, section: str) -> Page:
+    """In the order of ids, so that the same set of entries is the same text."""
+    heading = _section(page, section)
+    if heading is None:
+        place = len(page.lines)
+    else:
+        following = _following(page, heading)
+        later = [found.start for found in _locate(page) if found.id > identity]
+        place = page.after_text(next((start for start in later if heading.start < start < following), following))
+    newline = page.newline_for(place, page.newline)
+    title = "" if heading else f"{NEW}{newline}{newline}## {section}{newline}{newline}"
+    added = _put(page, place, (newline if place else "") + title + text, newline)
+    places = [found.section.lower() for found in _locate(added) if found.id == identity]
+    if places != [section.lower()]:
+        raise _no_place(identity)
+    return added
+
+
+def _put(page: Page, place: int, text: str, newline: str) -> Page:
+    """At the end of a file without a last newline, the new end has none either."""
+    last = page.lines[place - 1] if place else ""
+    if not last or last.endswith(("\n", "\r")):
+        return page.splice(place, place, text)
+    return page.splice(place - 1, place, last + newline + text.removesuffix(newline))
+
+
+def _section(page: Page, section: str) -> Piece | None:
+    headings = [piece for piece in page.pieces if piece.kind == "heading" and piece.level == 2]
+    return next((piece for piece in headings if piece.text.strip().lower() == section.lower()), None)
+
+
+def _following(page: Page, heading: Piece) -> int:
+    """Where a section ends: at the next heading of its level, or at our mark above that."""
+    later = [piece for piece in page.pieces if piece.start > heading.start]
+    for index, piece in enumerate(later):
+        if piece.kind == "heading" and piece.level <= 2:
+            mark = later[index - 1] if index else None
+            is_marked = mark is not None and page.lines[mark.start].strip() == NEW
+            return mark.start if mark and is_marked else piece.start
+    return len(page.lines)
+
+
+def _cut(page: Page, found: Proposal) -> Page:
+    """Without the entry, and without the heading above it if we made that and it has nothing below it any more."""
+    page = _close(page, page.cut(found.start, found.end), found.end)
+    heading = _section(page, found.section)
+    index = page.pieces.index(heading) if heading else 0
+    mark = page.pieces[index - 1] if index else None
+    if not heading or not mark or page.lines[mark.start].strip() != NEW:
+        return page
+    if page.next_text(heading.end) != page.next_text(_following(page, heading)):
+        return page
+    return _close(page, page.cut(mark.start, heading.end), heading.end)
+
+
+def _close(before: Page, after: Page, end: int) -> Page:
+    """Where the last line of the file had no newline, the line that is the last now has none."""
+    if end < len(before.lines) or before.lines[-1].endswith(("\n", "\r")) or not after.lines:
+        return after
+    return after.splice(len(after.lines) - 1, len(after.lines), re.sub(r"\r?\n\Z", "", after.lines[-1]))

@@ -1,0 +1,93 @@
+"""`.claude/rules/reflect/<slug>.md`: one learning a file, its id in the front matter.
+
+---
+id: LRN-20260211-4c8d2a1f
+paths:
+  - "src/**/*.ts"
+---
+
+- Use named exports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from reflect_git.adapters import handwritten, markdown
+from reflect_git.adapters.records import RecordError
+from reflect_git.apply import page as pages
+from reflect_git.apply.inert import inert
+from reflect_git.apply.wording import Reworded, same, unbullet
+from reflect_git.errors import ReflectError
+
+_WORDS = 6
+_LENGTH = 40
+
+
+@dataclass(frozen=True)
+class RulesFile:
+    """A learning that has a file of its own. `paths`: the files it is about; none: all of them."""
+
+    id: str
+    text: str
+    paths: tuple[str, ...] = ()
+
+
+def slug(words: str, identity: str) -> str:
+    """A file name from a title or a topic; the end of the id keeps two of one name apart."""
+    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode().lower()
+    parts = re.findall("[a-z0-9]+", plain)[:_WORDS]
+    return "-".join([*"-".join(parts)[:_LENGTH].strip("-").split("-"), identity.rpartition("-")[2]]).strip("-")
+
+
+def render(rule: RulesFile) -> bytes:
+    line = inert(rule.text)[0]
+    if not line:
+        raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
+    paths = "".join(f"  - {json.dumps(path, ensure_ascii=False)}\n" for path in rule.paths)
+    front = f"id: {rule.id}\n" + (f"paths:\n{paths}" if paths else "")
+    return f"---\n{front}---\n\n- {line}\n".encode()
+
+
+def parse(data: bytes) -> RulesFile | None:
+    """The learning in a file; None if the file has none of ours in its front matter."""
+    page = pages.read(data)
+    lines = list(page.lines)
+    end = markdown.front_matter(lines)
+    try:
+        front = handwritten.read("".join(lines[1 : end - 1]).encode()) if end else {}
+    except RecordError:
+        return None
+    if not isinstance(front.get("id"), str) or not re.fullmatch(r"LRN-[0-9]{8}-[0-9a-z]+", front["id"]):
+        return None
+    body = [line for line in lines[end:] if not markdown.is_blank(line)]
+    return RulesFile(front["id"], unbullet(body), _paths(front.get("paths")))
+
+
+def equal(data: bytes, rule: RulesFile) -> bool:
+    """Does the file say what the learning says, but for what a formatter changes?"""
+    live = parse(data)
+    return live is not None and live.id == rule.id and set(live.paths) == set(rule.paths) and same(live.text, rule.text)
+
+
+def check_removal(data: bytes, rule: RulesFile, force: bool = False) -> None:
+    """May the file be deleted? Not if it is not ours, and only with `force` if it says something else by now."""
+    live = parse(data)
+    if live is None or live.id != rule.id:
+        raise ReflectError(f"the file is not the one of '{rule.id}'", code="missing")
+    if not force and not equal(data, rule):
+        raise Reworded(rule.id, _shown(rule), _shown(live))
+
+
+def _shown(rule: RulesFile) -> str:
+    return f"{rule.text} ({', '.join(rule.paths)})" if rule.paths else rule.text
+
+
+def _paths(value: object) -> tuple[str, ...]:
+    """The client takes a list, a text, and a text with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return tuple(str(part) for part in value) if isinstance(value, list) else ()

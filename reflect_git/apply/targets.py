@@ -1,0 +1,101 @@
+"""`--to`: which file a learning goes into, given what exists."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+
+from reflect_git.apply.block import AGENTS_IMPORT
+from reflect_git.apply.rulesfile import slug
+from reflect_git.errors import EXIT_USAGE, ReflectError
+
+PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
+LOCAL_FILE = "CLAUDE.local.md"
+AGENTS_FILE = "AGENTS.md"
+IMPROVEMENTS_FILE = ".claude/improvements.md"
+KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "dir")
+_PLAIN = ("project", "project-local", "global", "global-rules", "improvements", "agents")
+_GLOBAL = ("global", "global-rules")
+FORMS = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is in the project: paths relative to its root. `blocks` are the files that have our block."""
+
+    existing: frozenset[str] = frozenset()
+    blocks: frozenset[str] = frozenset()
+    has_project: bool = True
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file. `path` is relative to the project's root, for global targets to the client's own folder.
+
+    `opening` is what the file begins with if it does not exist yet.
+    """
+
+    kind: str
+    path: str
+    opening: str = ""
+
+    @property
+    def is_global(self) -> bool:
+        return self.kind in _GLOBAL
+
+    @property
+    def form(self) -> str:
+        """How the file is written: block, rules or improvements."""
+        return FORMS.get(self.kind, "block")
+
+
+def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Target:
+    """The target that `--to` names; id and title give a rules file its name."""
+    kind, _, rest = to.partition(":")
+    if kind not in KINDS or (kind in _PLAIN and ":" in to) or (kind == "dir" and not rest):
+        raise ReflectError(
+            f"'{to}' is no target",
+            "one of project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH",
+            code="usage",
+            exit_code=EXIT_USAGE,
+        )
+    if kind not in _GLOBAL and not around.has_project:
+        raise ReflectError(f"'{to}' needs a project, and this folder is in none", "use --to global", code="no-project")
+    path = _path(kind, rest, around, slug(rest or title, identity))
+    return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
+
+
+def _hides_agents(kind: str, path: str, around: Surroundings) -> bool:
+    """The client stops reading an AGENTS.md as soon as there is a CLAUDE.md beside it."""
+    beside = posixpath.join(posixpath.dirname(path), AGENTS_FILE)
+    return kind in ("project", "dir") and path not in around.existing and beside in around.existing
+
+
+def _path(kind: str, rest: str, around: Surroundings, name: str) -> str:
+    if kind == "project":
+        return _project(around)
+    if kind == "dir":
+        return posixpath.join(_inside(rest), "CLAUDE.md")
+    return {
+        "project-local": LOCAL_FILE,
+        "global": "CLAUDE.md",
+        "rules": f".claude/rules/reflect/{name}.md",
+        "global-rules": f"rules/reflect/{name}.md",
+        "improvements": IMPROVEMENTS_FILE,
+        "agents": AGENTS_FILE,
+    }[kind]
+
+
+def _project(around: Surroundings) -> str:
+    found = [path for path in PROJECT_FILES if path in around.blocks]
+    found += [path for path in PROJECT_FILES if path in around.existing]
+    return (found or PROJECT_FILES)[0]
+
+
+def _inside(folder: str) -> str:
+    path = posixpath.normpath(folder)
+    if path.startswith(("/", "~", "../")) or path == ".." or "\0" in path:
+        raise ReflectError(
+            f"'{folder}' is not inside the project", "give a folder relative to its root", code="outside"
+        )
+    return "" if path == "." else path

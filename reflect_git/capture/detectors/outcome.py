@@ -1,0 +1,286 @@
+"""What a failed call means: a real obstacle, a red test, or nothing at all.
+
+Programs say it in words, so words decide; nothing is compiled, since most readings meet few failures.
+"""
+
+from __future__ import annotations
+
+from reflect_git.adapters.redact import redact
+from reflect_git.capture.detectors import shell
+from reflect_git.capture.detectors.moment import clip, text_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from reflect_git.adapters.transcript import Turn
+
+_READ = 1500  # at either end: errors say what they are where they begin or where they end
+_LINES = 60
+_LONG = 120
+
+# What stands in the way whatever else the output says: tests that cannot reach their database fail as tests, too.
+_SURE = {
+    "calling": (
+        "command not found", "missing script", "no rule to make target", "unknown option", "unrecognized option",
+        "unrecognized argument", "no such option", "invalid choice", "unknown flag", "unknown shorthand flag",
+        "is not a git command", "unexpected argument", "unknown command", "no such command", "no such subcommand",
+        "the following arguments are required", "error ts5", "error ts6", "error ts18003", "illegal option",
+        "invalid option --", "not recognized as an internal", "couldn't find a script named", "named files must be",
+        "invalid command code", "unknown file type", "no tests ran", "no test files", "unknown arguments",
+        "no tests found", "file or directory not found", "bad interpreter", "is not recognized", "did not match any",
+        "may not be empty", "[subject-", "[header-", "[type-", "conventional commit", "no projects matched",
+        "does not match any", "protected branch", "build constraints exclude", "cannot use import statement outside",
+        "err_require_esm", "unknown file extension",
+        "unknown primary", "invalid option -- ",
+    ),
+    "place": (
+        "not a git repository", "could not find `cargo.toml`", "go.mod file not found", "no makefile found",
+        "no configuration file provided", "could not read package.json", "can't open file", "not inside a",
+        "package.json: no such file", "could not find a pyproject", "no such file or directory, open", "no pom in",
+        "could not find a part of the path", "couldn't find a package.json", "no project found", "no targets specified",
+    ),
+    "surroundings": (
+        "no module named", "cannot find package", "connection refused", "econnrefused", "permission denied",
+        "eacces", "operation not permitted", "read-only file system", "externally-managed-environment",
+        "docker daemon", "eaddrinuse", "address already in use", "port is already allocated",
+        "unsupported engine", "is not installed", "not logged in", "authentication failed",
+        "cannot open shared object", "library not loaded", "dubious ownership", "bad cpu type", "exec format error",
+        "requires python", "certificate verify failed", "heap out of memory", "no space left", "eresolve",
+        "environment variable not found", "command timed out after", "password authentication", "peer dep missing",
+        "gpg failed to sign", "signing failed", "a terminal is required", "a password is required",
+        "environment variable", "unsupported class file", "cannot connect", "could not connect", "can't connect",
+        "unable to connect", "not installed", "digital envelope routines", "is incompatible with", "requires node",
+        "no such container", "no such service", "executable doesn't exist", "sure it's installed",
+        "is it installed", "host key verification failed", "publickey",
+    ),
+}  # fmt: skip
+# Findings about the work itself: what a test, a compiler or a linter is there to say.
+_RED = (
+    "assertionerror", "assertion failed", "tests failed", " failed,", "failed in ", "failed (", "test failed",
+    "failures:", " failing", "--- fail", "✗", "✘", "✕", "not ok ", "error ts", "error[e", "could not compile",
+    "problems (", "✖ ", "syntaxerror", "compilation failed", "compile error", "undefined reference", " failed\n",
+    "cannot find symbol", "error: expected", "panicked at", "traceback (most recent", "typeerror", "referenceerror",
+    "nameerror", "keyerror", "valueerror", "attributeerror", "would reformat", "code style issues", " errors in ",
+    "is not assignable", "lint error", "type error", "expected:", "tests:       ", "obsolete snapshot", "1 failed",
+    "failed tests", "build failed", "undefined:", "declared and not used", "importerror: cannot import name",
+    " problems found", "error  ", "warnings generated", "errors generated", "test suites:", "fail  ",
+    "cannot find module '.",
+)  # fmt: skip
+# The moment's own: gone, or done already, by the next try.
+_PASSING = (
+    "could not resolve host", "econnreset", "index.lock", "pathspec", "nothing to commit", "no changes added",
+    "non-fast-forward", "fetch first", "[rejected]", "already exists", "conflict", "rate limit", "502 bad", "503 ",
+    "would be overwritten", "commit your changes or stash", "unmerged", "temporarily unavailable", "try again later",
+    "no upstream branch", "nothing added to commit", "unstaged changes", "uncommitted changes", "not fully merged",
+    "bad gateway", "is already used by worktree", "overloaded",
+)  # fmt: skip
+_LIKELY = {
+    "calling": (
+        "usage:", "did you mean", "invalid argument", "invalid value", "is not a valid", "not a valid", "too many arg",
+        "cannot be used with", "mutually exclusive", "requires an argument", "is not supported", "unsupported",
+        "no matches found:", "bad substitution", "unbound variable", "event not found", "parse error near",
+        "syntax error near", "unexpected eof while looking", "must be", "not allowed", "was blocked", "is blocked",
+        "blocked by", "unknown argument", "not found in registry", "may not be", "must not be", "no such target",
+        "task not found", "target not found", "requires at least", "requires exactly", "missing required",
+        ": not found", "please use", " instead", "only supports", "no longer supported",
+        "extra characters at the end", "denied this tool",
+    ),
+    "place": ("no such file or directory", "enoent", "does not contain a", "cannot find the path", "not found in"),
+    "surroundings": (
+        "cannot find module", "module not found", "unauthorized", "access denied", "credentials", "is not set",
+        "is incompatible", "version mismatch", "certificate", "is not running", "no such image", "does not exist",
+        "timed out", "toolchain", "forbidden",
+        "no matching distribution", "unable to connect", "no matching version", "not permitted", "sdk location",
+    ),
+}  # fmt: skip
+_ERROR_WORDS = (
+    "error", "fatal", "fail", "cannot", "can't", "could not", "couldn't", "unable", "invalid", "denied", "refused",
+    "missing", "exceed", "exception", "panic", "no such", "unknown", "abort", "must ", "required", "blocked", "not ",
+    "fehler", "erreur", "errore", "ошибка", "错误", "失败", "エラー", "오류",
+)  # fmt: skip
+# From which exit code on a checker says that it could not work, rather than that it found something.
+_USAGE_CODES = {"pytest": 4, "eslint": 2, "golangci-lint": 3, "mypy": 2, "prettier": 2, "ruff": 2}
+# What these are asked is written on the spot, like a script.
+_QUERYING = frozenset("psql sqlite3 mysql mariadb mongosh duckdb bq ssh".split())
+_LOOKS_OF_GIT = frozenset("diff log show grep status ls-files rev-parse cat-file check-ignore describe config".split())
+_NO_SUCH_TEXT = ("String to replace not found", "matches of the string to replace")
+_CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call", "Cancelled: sibling")
+WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
+_WARNINGS = ("npm warn", "warning", "warn ", "(node:", "deprecat", "** warning")
+_OTHER_SYSTEM = ("command not found", "illegal option", "invalid option", "unrecognized option", "unknown primary")
+
+REAL = frozenset(("calling", "place", "surroundings"))
+COUNTED = REAL | {"astray", "server", "unknown"}
+
+
+class Outcome:
+    """`kind` is one of calling, place, surroundings (a real obstacle), unknown, astray (in the wrong folder), server
+    (may still be starting), passing, red, or nothing; `family` is what the call is about, `cause` what went wrong."""
+
+    __slots__ = ("cause", "code", "command", "family", "kind", "text")
+
+    def __init__(self, turn: Turn) -> None:
+        self.code, self.text = _strip(turn.output)
+        self.command: Optional[shell.Command] = None
+        self.cause = ""
+        if turn.tool == "Bash":
+            self.command = shell.command_of(turn.input.get("command"))
+            self.kind = self._unless_looking(self._judge(self.command))
+        else:
+            self.kind = self._judge_other(turn)
+        self.family = self.command.family if self.command else family_of(turn)
+
+    @property
+    def is_counted(self) -> bool:
+        return self.kind in COUNTED
+
+    def _judge(self, command: shell.Command) -> str:
+        low = self.text.lower()
+        found = self._find("passing", _PASSING, low) or self._find_kind(_SURE, low)
+        if found:
+            return "calling" if "known to git" in low and command.action in ("checkout", "switch") else found
+        if self._is_red(command, low):
+            self.cause = self._error_line()
+            return "red"
+        found = self._find_kind(_LIKELY, low)
+        if not found:
+            self.cause = self._error_line()
+            return "unknown"
+        return "astray" if "cd:" in self.cause else found
+
+    def _judge_other(self, turn: Turn) -> str:
+        """Of the tools that are no programs only some can meet an obstacle that others will meet again."""
+        self.cause = self._error_line()
+        low = self.text.lower()
+        if turn.tool in WRITERS:
+            return self._find("surroundings", _SURE["surroundings"], low)
+        if turn.tool == "Read":
+            return "unknown" if "exceeds maximum" in low else ""
+        is_outside = turn.tool.startswith("mcp__") or turn.tool == "WebFetch"
+        return "unknown" if is_outside and "404" not in low and "ENOTFOUND" not in self.text else ""
+
+    def _find_kind(self, kinds: dict[str, tuple[str, ...]], low: str) -> str:
+        return next((kind for kind, marks in kinds.items() if self._find(kind, marks, low)), "")
+
+    def _find(self, kind: str, marks: tuple[str, ...], low: str) -> str:
+        for mark in marks:
+            if mark in low:
+                self.cause = self._line_with(mark)
+                return kind
+        return ""
+
+    def _is_red(self, command: shell.Command, low: str) -> bool:
+        usage = _USAGE_CODES.get(command.tool, 126)
+        if self.code >= usage and self.code not in (130, 137, 143):
+            return False
+        return any(mark in f"{low}\n" for mark in _RED)
+
+    def _unless_looking(self, kind: str) -> str:
+        """A look around that finds nothing is no failure, nor is a script written on the spot that has a bug."""
+        command = self.command
+        if command is None or not command.tool:
+            return ""
+        if command.is_look:
+            low = self.cause.lower()
+            return kind if kind == "calling" and any(mark in low for mark in _OTHER_SYSTEM) else ""
+        if command.tool in ("curl", "wget"):
+            return {"calling": kind, "surroundings": "server"}.get(kind, "")
+        if command.inline or command.script or command.tool in _QUERYING:
+            return kind if kind in ("calling", "surroundings") and not _is_about_data(self.cause) else ""
+        if command.tool == "git" and command.action in _LOOKS_OF_GIT and kind == "unknown":
+            return ""
+        return kind
+
+    def _line_with(self, mark: str) -> str:
+        found = next((line for line in _lines(self.text) if mark in line.lower()), "")
+        return clean(_clause(redact(found), mark)) or self._error_line()
+
+    def _error_line(self) -> str:
+        for line in _lines(self.text):
+            low = line.lower()
+            for word in _ERROR_WORDS:
+                if word in low:
+                    return clean(redact(line))
+        return ""
+
+
+def family_of(turn: Turn) -> str:
+    """What a call is about: the program and its action, the host, the file; nothing for the tools of servers."""
+    if turn.tool == "Bash":
+        return shell.command_of(turn.input.get("command")).family
+    return text_in(turn, "file_path") or text_in(turn, "url").partition("://")[2].partition("/")[0]
+
+
+def _is_about_data(cause: str) -> bool:
+    return "does not exist" in cause and ("column" in cause or "relation" in cause or "table" in cause)
+
+
+class Judge:
+    """Several detectors ask about one call; it is judged once."""
+
+    __slots__ = ("_outcome", "_turn")
+
+    def __init__(self) -> None:
+        self._turn: Optional[Turn] = None
+        self._outcome: Optional[Outcome] = None
+
+    def of(self, turn: Turn) -> Optional[Outcome]:
+        """What a call that failed came to; None if that is nothing."""
+        if turn is not self._turn:
+            self._turn = turn
+            outcome = Outcome(turn) if is_failure(turn) else None
+            self._outcome = outcome if outcome and outcome.kind and outcome.cause else None
+        return self._outcome
+
+
+def is_failure(turn: Turn) -> bool:
+    """A call that was run and failed; not one that was refused, cancelled, interrupted or never run."""
+    if not turn.is_error or turn.kind != "tool" or not turn.tool or turn.refused or turn.interrupted:
+        return False
+    return not turn.invalid and not any(mark in turn.output[:200] for mark in _CANCELLED)
+
+
+def is_lost_edit(turn: Turn) -> bool:
+    """The file does not say what the assistant thought it says."""
+    return turn.is_error and any(mark in turn.output[:400] for mark in _NO_SUCH_TEXT)
+
+
+def _strip(output: str) -> tuple[int, str]:
+    """The exit code, 1 if none is given, and the output without it; of a long one both ends."""
+    text = output if len(output) <= 2 * _READ else f"{output[:_READ]}\n{output[-_READ:]}"
+    text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
+    if text.startswith("Exit code "):
+        first, _, rest = text.partition("\n")
+        code = first[10:].strip()
+        return int(code) if code.isdigit() and len(code) < 5 else 1, _without_warnings(rest)
+    return 1, _without_warnings(text)
+
+
+def _without_warnings(text: str) -> str:
+    low = text.lower()
+    if not any(sign in low for sign in _WARNINGS):
+        return text
+    return "\n".join(line for line in text.splitlines() if not line.strip().lower().startswith(_WARNINGS))
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines if len(lines) <= _LINES else lines[: _LINES // 2] + lines[-_LINES // 2 :]
+
+
+def _clause(line: str, mark: str) -> str:
+    """Of a long line the part that says it: errors are passed on with one name before the other."""
+    begin = line.rfind(": ", 0, line.lower().find(mark) + 1)
+    return line[begin + 2 :] if len(line) > _LONG and begin > 0 else line
+
+
+def clean(line: str) -> str:
+    """Without colours and the names that programs put before what they say."""
+    while "\x1b[" in line:
+        before, _, after = line.partition("\x1b[")
+        line = before + after.lstrip("0123456789;?")[1:]
+    line = "".join(char for char in line if char.isprintable()).strip()
+    for prefix in ("npm ERR! ", "npm error ", "error: ", "Error: ", "fatal: ", "ERROR: "):
+        line = line[len(prefix) :] if line.startswith(prefix) else line
+    return clip(line)

@@ -1,0 +1,330 @@
+"""Shell commands in a normal form, so that two tries at one thing can be told from two things.
+
+Not a shell: it is enough to find the program that matters, what it was asked to do, where, and whether its exit code
+could be seen. Environment, wrappers such as `sudo` or `timeout 60`, runners such as `uv run` and paths are peeled off.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Pattern
+    from typing import Any, Optional
+
+_LONGEST = 2000
+_KEPT = 64
+_OPERATORS = frozenset(("&&", "||", "|", ";", "\n", "&"))
+_REDIRECTIONS = frozenset((">", ">>", "<", "1>", "2>", "2>>", "&>", "&>>"))
+_tokens: Optional[Pattern[str]] = None
+
+ASIDE = frozenset("cd pushd popd pwd echo printf export source . set unset sleep true clear date : nvm fnm".split())
+EXPLORING = frozenset(
+    """ls cat head tail find grep egrep rg fd ag ack wc stat du df tree file which whereis type test [ [[ diff cmp cut
+    sort uniq awk jq sed ps pgrep lsof kill pkill rm rmdir less more basename dirname readlink realpath strings xxd tr
+    md5sum sha256sum tee xargs yes env printenv id whoami uname hostname command hash nl column comm""".split()
+)
+SMALL = frozenset("mkdir cp mv touch chmod chown ln tar unzip zip".split())
+_LOOKS = ASIDE | EXPLORING
+_BORING = (_LOOKS | SMALL, _LOOKS, ASIDE)
+_WRAPPERS = frozenset(
+    "sudo doas env time nohup command exec nice ionice stdbuf timeout gtimeout caffeinate xvfb-run".split()
+)
+_SHELLS = frozenset(("bash", "sh", "zsh", "dash", "fish"))
+_NODE_RUNNERS = frozenset(("npx", "bunx", "pnpx"))
+_SCRIPT_HOSTS = frozenset(("python", "node", "ruby", "perl", "php", "deno", "bun", "tsx", "ts-node", "osascript"))
+_INLINE = frozenset(("-c", "-e", "-p", "--eval", "-r", "--print"))
+_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
+_RUNS = {
+    **dict.fromkeys("uv poetry pipenv rye pdm hatch pixi conda mamba devbox".split(), ("run",)),
+    **dict.fromkeys(_MANAGERS, ("exec", "dlx", "x")),
+    "bundle": ("exec",),
+    "python": ("-m",),
+}
+_ALIASES = {"nodejs": "node", "gmake": "make", "gradlew": "gradle", "mvnw": "mvn", "py": "python", "gsed": "sed"}
+_VALUED = frozenset(
+    "-C -c -f -n -w -p -u --prefix --cwd --dir --filter --context --namespace --profile --file --project".split()
+)
+_FOLDERS = frozenset("-C -f --file --prefix --cwd --dir --manifest-path --project-directory".split())
+VERBS = frozenset(
+    """git docker podman kubectl cargo go gh glab aws gcloud az terraform tofu make just task brew apt apt-get dnf yum
+    apk pip uv poetry pipenv pdm rye conda systemctl service rails bundle gem rake dotnet flutter dart helm mix gradle
+    mvn swift xcodebuild xcrun composer artisan supabase vercel netlify wrangler prisma alembic manage.py bazel nx turbo
+    lerna deno snap adb pod sqlx ansible jj hg svn fly flyctl heroku firebase op vault ng expo eas rustup nvm pyenv asdf
+    mise tox nox invoke golangci-lint ruff js nix claude ssh sbt stack cabal zig hugo""".split()
+)
+_PURPOSES = {
+    "test": "test tests pytest jest vitest mocha rspec phpunit playwright cypress tox nox ctest unittest spec nextest",
+    "lint": "lint eslint ruff flake8 pylint golangci-lint clippy biome rubocop shellcheck oxlint stylelint ktlint",
+    "types": "tsc mypy pyright typecheck type-check vue-tsc check-types basedpyright typecheck",
+    "format": "fmt format prettier black gofmt rustfmt",
+    "build": "build compile webpack vite rollup esbuild assemble",
+    "install": "install i ci add sync",
+    "migrate": "migrate migration migrations alembic",
+    "start": "start dev serve up runserver",
+}
+_PURPOSE_OF = {word: purpose for purpose, words in _PURPOSES.items() for word in words.split()}
+
+
+class Part:
+    """One simple command: how it hangs on the one before, and its words without redirections."""
+
+    __slots__ = ("operator", "silent", "words")
+
+    def __init__(self, operator: str) -> None:
+        self.operator = operator
+        self.words: list[str] = []
+        self.silent = False
+
+    @property
+    def program(self) -> str:
+        first = self.words[0]
+        if first.isalpha() and first not in _WRAPPERS:
+            return _ALIASES.get(first, first)
+        rest = peel(self.words)
+        name = _name(rest[0]) if rest else ""
+        return "source" if name == "python" and rest[1:3] == ["-m", "venv"] else name
+
+
+class Command:
+    """`tool` and `action` say what was wanted; the rest is found out when it is asked for."""
+
+    __slots__ = ("_essence", "_main", "_parts", "action", "inline", "purpose", "script", "text", "tool", "words")
+
+    def __init__(self, text: str) -> None:
+        self.text = text[:_LONGEST]
+        self._parts = parse(self.text)
+        self._essence = ""
+        self._main = _main(self._parts)
+        self.words = peel(self._main.words)
+        self.script, self.inline = "", "<<" in self.text
+        self.tool, self.action = self._resolve()
+        self.purpose = _purpose(self.words)
+
+    @property
+    def main(self) -> str:
+        return " ".join(self._main.words)
+
+    @property
+    def essence(self) -> str:
+        """The whole, without what only shapes its output."""
+        if not self._essence:
+            self._essence = " && ".join(" ".join(part.words) for part in self._parts if _counts(part, self._main))
+        return self._essence
+
+    @property
+    def folder(self) -> str:
+        return _folder(self._parts, self._main)
+
+    @property
+    def silent(self) -> bool:
+        return self._main.silent
+
+    @property
+    def masked(self) -> bool:
+        """Whether success could be that of something else."""
+        return _is_masked(self._parts, self._main, self.text)
+
+    @property
+    def family(self) -> str:
+        return f"{self.tool} {self.action}".strip()
+
+    @property
+    def is_look(self) -> bool:
+        """A look around; `sed` may be one, or change a file."""
+        return self.tool in _LOOKS and not (self.tool == "sed" and any(w[:2] == "-i" for w in self.words))
+
+    def _resolve(self) -> tuple[str, str]:
+        words = _unwrap_runner(self.words)
+        if not words:
+            return "", ""
+        tool, rest = _name(words[0]), words[1:]
+        if tool == "docker-compose":
+            tool, rest = "docker", ["compose", *rest]
+        if tool in _MANAGERS:
+            return "js", _node_action(rest)
+        if tool in _SHELLS or tool in _SCRIPT_HOSTS:
+            return self._host(tool, rest)
+        if "/" in words[0] and "." in tool:
+            self.script = tool
+        return tool, _action(rest) if tool in VERBS else ""
+
+    def _host(self, tool: str, rest: list[str]) -> tuple[str, str]:
+        """A script that is named is what was run; one that is written on the spot is none."""
+        self.inline = self.inline or any(word in _INLINE for word in rest[:3])
+        named = next((word for word in rest if not word.startswith("-")), "")
+        if self.inline or not named:
+            return tool, ""
+        self.script = _name(named)
+        return self.script, _action(rest[rest.index(named) + 1 :]) if self.script in VERBS else ""
+
+
+def parse(text: str) -> list[Part]:
+    """The simple commands of a line. A text that is handed in by `<<` is not looked at."""
+    text = text.partition("<<")[0].replace("\\\n", " ")
+    parts = [Part("")]
+    for token in _pattern().findall(text):
+        if token in _OPERATORS:
+            parts.append(Part(token))
+        else:
+            _take(parts[-1], token)
+    return [part for part in parts if part.words]
+
+
+def _pattern() -> Pattern[str]:
+    """Compiled when the first command is looked at; `2>&1` and `&>log` are no ends."""
+    global _tokens
+    if _tokens is None:
+        import re  # most hooks look at no command
+
+        quoted = r"""\"(?:[^"\\]|\\.)*"?|'[^']*'?"""
+        _tokens = re.compile(
+            rf"""&&|\|\||[|;\n]|(?<!>)&(?!>)|(?:[^\s"'\\|&;]|\\.|\\$|{quoted}|(?<=>)&|&(?=>))+""", re.DOTALL
+        )
+    return _tokens
+
+
+def _take(part: Part, token: str) -> None:
+    """A word, without its quotes; redirections are left out."""
+    words = part.words
+    if words and words[-1] in _REDIRECTIONS:
+        sign = words.pop()
+        part.silent = part.silent or (sign[:1] in "2&" and token == "/dev/null")
+        return
+    if ">" in token or token[0] == "<":
+        bare = token.lstrip("0123456789&")
+        if bare[:1] in ("<", ">") and token not in _REDIRECTIONS:
+            part.silent = part.silent or (token[:1] in "2&" and bare.endswith("/dev/null"))
+            return
+    words.append(_unquoted(token) if "'" in token or '"' in token or "\\" in token else token.strip("(){}") or token)
+
+
+def _unquoted(token: str) -> str:
+    if token[0] in "\"'" and token[-1] == token[0] and token.count(token[0]) == 2:
+        return token[1:-1]
+    return token.replace("'", "").replace('"', "").replace("\\", "")
+
+
+def peel(words: list[str]) -> list[str]:
+    """Without assignments and wrappers."""
+    at = 0
+    while at < len(words):
+        word = words[at]
+        is_assignment = "=" in word and word.partition("=")[0].isidentifier()
+        if not is_assignment and (_name(word) not in _WRAPPERS or at + 1 == len(words)):
+            break
+        at += 1
+        while not is_assignment and at < len(words) and (words[at][:1] == "-" or words[at][:1].isdigit()):
+            at += 1
+    return words[at:]
+
+
+def _name(word: str) -> str:
+    """`/usr/bin/python3.11` → `python`."""
+    name = word.rstrip("/").rpartition("/")[2]
+    name = name.rstrip("0123456789.") or name if name[:6] == "python" or name[:3] in ("pip", "py3") else name
+    return _ALIASES.get(name, name)
+
+
+def _unwrap_runner(words: list[str]) -> list[str]:
+    """`uv run pytest`, `npx jest`, `python -m pytest`, `bundle exec rspec` → the tool that is run."""
+    tool = _name(words[0]) if words else ""
+    if tool in _NODE_RUNNERS:
+        rest = words[1:]
+    elif tool in _RUNS:
+        verb = words[1] if tool == "python" and len(words) > 1 else next(iter(_without_options(words[1:])), "")
+        if verb not in _RUNS[tool]:
+            return words
+        rest = words[words.index(verb, 1) + 1 :]
+    else:
+        return words
+    rest = rest[next((at for at, word in enumerate(rest) if word[:1] != "-"), len(rest)) :]
+    return _unwrap_runner(rest) if rest else words
+
+
+def _node_action(rest: list[str]) -> str:
+    plain = [word for word in _without_options(rest) if word != "run" and word != "workspace"]
+    action = plain[0] if plain else "install"
+    return {"i": "install", "ci": "install", "add": "install", "t": "test", "tst": "test"}.get(action, action)
+
+
+def _without_options(rest: list[str]) -> list[str]:
+    kept, skip = [], False
+    for word in rest:
+        if not skip and word[:1] != "-":
+            kept.append(word)
+        skip = not skip and word in _VALUED
+    return kept
+
+
+def _action(rest: list[str]) -> str:
+    plain = _without_options(rest)
+    if plain[:1] == ["compose"]:
+        return " ".join(plain[:2])
+    return plain[0] if plain else ""
+
+
+def _main(parts: list[Part]) -> Part:
+    """The part that matters: a program rather than a look around, a look around rather than a `cd`."""
+    if not parts:
+        return Part("")
+    programs = [part.program for part in parts]
+    for boring in _BORING:
+        for part, program in zip(parts, programs):
+            if program not in boring:
+                return part
+    return parts[0]
+
+
+def _folder(parts: list[Part], main: Part) -> str:
+    for at, word in enumerate(main.words[:-1]):
+        if word in _FOLDERS:
+            return main.words[at + 1]
+    before = parts[: parts.index(main)] if main in parts else []
+    moves = [part.words[1] for part in before if part.words[0] in ("cd", "pushd") and len(part.words) > 1]
+    return moves[-1] if moves else ""
+
+
+def _is_masked(parts: list[Part], main: Part, text: str) -> bool:
+    if main not in parts:
+        return False
+    after = [part.operator for part in parts[parts.index(main) + 1 :]]
+    piped = "|" in after and "pipefail" not in text
+    return piped or "||" in after or ";" in after or "\n" in after or text.rstrip().endswith("&") or main.silent
+
+
+def _counts(part: Part, main: Part) -> bool:
+    if part is main:
+        return True
+    return part.operator in ("", "&&", ";", "\n") and part.program not in ("echo", "printf", "true", "sleep", "pwd")
+
+
+def _purpose(words: list[str]) -> str:
+    for word in words[:5]:
+        name = _name(word)
+        if word[:1] == "-" or ("/" in word and word is not words[0]):
+            continue
+        found = _PURPOSE_OF.get(name) or _PURPOSE_OF.get(stem(name))
+        if found:
+            return found
+    return ""
+
+
+def stem(word: str) -> str:
+    """`test:unit` → `test`."""
+    for sign in ":-_.":
+        word = word.partition(sign)[0]
+    return word
+
+
+_parsed: dict[str, Command] = {}
+
+
+def command_of(given: Any) -> Command:
+    """Several detectors look at one call, and agents repeat themselves."""
+    text = given if type(given) is str else ""
+    found = _parsed.get(text[:_LONGEST])
+    if found is None:
+        if len(_parsed) >= _KEPT:
+            _parsed.clear()
+        found = _parsed[text[:_LONGEST]] = Command(text)
+    return found

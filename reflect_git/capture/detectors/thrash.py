@@ -1,0 +1,175 @@
+"""Searches in vain, then a hit: what was looked for is hard to find.
+
+Three or more empty searches in a row, ended by one that finds, by a subagent sent out to search, or by the user
+stepping in. Searches that want to find nothing do not count: for what was just removed, before a file is created, or
+ended by the assistant's word that nothing is there.
+"""
+
+from __future__ import annotations
+
+from reflect_git.capture.detectors.moment import Clock, facts_of, quote, text_in
+from reflect_git.capture.detectors.outcome import WRITERS
+from reflect_git.capture.detectors.shell import command_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from reflect_git.adapters.transcript import Turn
+
+FAMILY = "thrash"
+_ENOUGH = 3
+_REMOVED = 12
+_LONGEST = 2000
+_SHORT = 200
+_MOST = 50
+_AND = "\t"
+_SEARCHES = frozenset(("Glob", "Grep"))
+_PROGRAMS = frozenset("find grep egrep rg fd fdfind ag ack git".split())
+_STARTS = ("find ", "grep ", "rg ", "fd ", "ag ", "ack ", "git grep ", "cd ", "egrep ")
+_LISTS = ("ls ", "tree", "git ls-files", "find ")
+_EMPTY = ("No files found", "No matches found", "Found 0 ", "No content", "(Bash completed with no output)")
+_UNWANTED = (
+    "todo", "fixme", "console.log", "debugger", "eslint-disable", "ts-ignore", "\\bany\\b", ": any", "as any", "xxx",
+    "password", "secret", "api_key", "apikey", "type: ignore", "noqa", "<<<<<<<", "breakpoint()", ".only(",
+    "private_key",
+)  # fmt: skip
+_AGENTS = frozenset(("Task", "Agent"))
+_ABSENT = (
+    "gone", "no reference", "no remaining", "no occurrence", "none remain", "already", "no longer", "doesn't exist",
+    "does not exist", "don't exist", "removed", "no more ", "zero ", "confirm", "all clear", "no trace", "no leftover",
+    "nothing left", "clean", "no other ", "no usage", "no existing", "isn't used", "not used", "unused", "i'll create",
+    "let me create", "will create", "safe to", "no match", "not present", "no test", "there are no", "there is no",
+    "there's no", "doesn't have", "does not have",
+)  # fmt: skip
+_GOES_ON = ("search", "try ", "look for", "look in", "look at", "elsewhere", "find ", "another", "different", "broader")
+
+
+class Thrash:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._empty: dict[str, int] = {}
+        self._listed = False
+        self._removed: list[str] = []
+
+    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+        watched = tool in _SEARCHES or tool in _AGENTS or tool in WRITERS or tool in ("Bash", "Read")
+        return watched or kind in ("assistant", "user", "interrupt")
+
+    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+        if turn.kind == "tool":
+            return self._call(turn)
+        if turn.kind == "assistant":
+            if self._empty and _says_absent(turn.text):
+                self._empty = {}
+        elif turn.kind in ("user", "interrupt"):
+            return self._step_in(turn)
+        return ()
+
+    def _call(self, turn: Turn) -> Sequence[dict[str, Any]]:
+        if turn.tool == "Read":
+            return self._read(turn) if self._listed else ()
+        is_asked = self._empty or (len(turn.output) <= _SHORT and _is_empty(turn.output))
+        pattern = _pattern(turn) if is_asked else ""
+        if pattern:
+            return self._search(turn, pattern)
+        if turn.tool in _AGENTS:
+            return self._fire(turn, "")
+        if not turn.is_error:
+            self._change(turn)
+            self._listed = bool(self._empty) and turn.tool == "Bash" and text_in(turn, "command").startswith(_LISTS)
+        return ()
+
+    def _read(self, turn: Turn) -> Sequence[dict[str, Any]]:
+        """What a list of a folder showed is read at once: found."""
+        found = self._fire(turn, text_in(turn, "file_path")) if not turn.is_error else ()
+        self._listed = False
+        return found
+
+    def _change(self, turn: Turn) -> None:
+        """What an edit or a command takes away will be looked for in order not to be found."""
+        removed = ""
+        if turn.tool == "Bash":
+            text = text_in(turn, "command")
+            if "rm " in text or "mv " in text or "sed -i" in text or "perl -pi" in text:
+                removed = text
+        elif turn.tool in WRITERS:
+            removed = text_in(turn, "old_string") or "a new file"
+        if removed:
+            self._empty = {}
+            self._removed.append(removed[:_LONGEST])
+            del self._removed[:-_REMOVED]
+
+    def _search(self, turn: Turn, pattern: str) -> Sequence[dict[str, Any]]:
+        if _is_empty(turn.output):
+            if len(self._empty) < _MOST:
+                self._empty.setdefault(pattern, self._clock.texts)
+            return ()
+        return () if turn.is_error else self._fire(turn, turn.output)
+
+    def _step_in(self, turn: Turn) -> Sequence[dict[str, Any]]:
+        found = self._fire(turn, "") if turn.kind == "interrupt" else ()
+        self._empty = {}
+        return found
+
+    def _fire(self, turn: Turn, output: str) -> Sequence[dict[str, Any]]:
+        empty, self._empty = self._empty, {}
+        if len(empty) < _ENOUGH:
+            return ()
+        near = [pattern for pattern, texts in empty.items() if self._clock.is_near(texts)]
+        tried = [pattern for pattern in near if not self._is_unwanted(pattern)]
+        return (_facts(turn, tried, _first_line(output) if output else ""),) if len(tried) >= _ENOUGH else ()
+
+    def _is_unwanted(self, pattern: str) -> bool:
+        """Looked for in order not to be found: what was just taken away, what should not be there at all."""
+        if any(word in pattern.lower() for word in _UNWANTED):
+            return True
+        name = _longest_word(pattern.partition(_AND)[0])
+        return len(name) > 3 and any(name in removed for removed in self._removed)
+
+
+def _facts(turn: Turn, empty: list[str], found: str) -> dict[str, Any]:
+    tried = ", ".join(quote(pattern.replace(_AND, " "), 60) for pattern in empty[:4])
+    content = f"{len(empty)} searches in vain ({tried})" + (f" before {quote(found)} was found" if found else "")
+    return facts_of(turn, FAMILY, "project_friction", 1, content, category="project-structure", score=0.5)
+
+
+def _pattern(turn: Turn) -> str:
+    """What a search was for; empty if the call is no search."""
+    if turn.tool in _SEARCHES:
+        return f"{text_in(turn, 'pattern')[:_SHORT]}{_AND}{text_in(turn, 'glob')[:_SHORT]}"
+    if turn.tool != "Bash":
+        return ""
+    text = text_in(turn, "command")
+    if not text.startswith(_STARTS) or (text.startswith("cd ") and "grep" not in text and "find" not in text):
+        return ""
+    command = command_of(text)
+    is_search = command.tool in _PROGRAMS and (command.tool != "git" or command.action == "grep")
+    return command.main if is_search else ""
+
+
+def _is_empty(output: str) -> bool:
+    if len(output) > _SHORT:
+        return False
+    rest = output.partition("\n")[2] if output.startswith("Exit code 1") else output
+    return not rest.strip() or rest.startswith(_EMPTY)
+
+
+def _says_absent(text: str) -> bool:
+    low = text[:400].lower().replace("’", "'")
+    return any(word in low for word in _ABSENT) and not any(word in low for word in _GOES_ON)
+
+
+def _longest_word(pattern: str) -> str:
+    plain = "".join(char if char.isalnum() or char == "_" else " " for char in pattern)
+    return max(plain.split(), key=len, default="")
+
+
+def _first_line(output: str) -> str:
+    """Where it was: the first line that is no count."""
+    for line in output[:4000].splitlines():
+        line = line.strip()
+        if line and not line.startswith("Found "):
+            return line.partition(":")[0] if "/" in line.partition(":")[0] else line
+    return "it"

@@ -1,0 +1,123 @@
+"""The private environment of people who have the plugin only: `python3 environment.py ROOT DATA VERSION`.
+
+It holds what reflect-git depends on; the code itself runs from the plugin's folder, which may be read-only and moves
+with every update. bin/reflect-git runs this with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+STAMP = "reflect-git"
+_PIP = ("-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
+
+
+class Failed(Exception):
+    """What could not be done, and the one command to run."""
+
+    def __init__(self, message: str, command: str) -> None:
+        super().__init__(message)
+        self.command = command
+
+
+def main(root: Path, data: Path, version: str) -> int:
+    os.umask(0o077)
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        with open(data / "venv.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a second one waits for the first, and finds it done
+            if not is_made(data, version):
+                make(root, data, version)
+    except Failed as error:
+        _say(f"error: {error}", f"hint: {error.command}")
+        return 1
+    except OSError as error:
+        _say(f"error: {(error.strerror or str(error)).lower()}: '{error.filename}'", f"hint: {_again(root)}")
+        return 1
+    return 0
+
+
+def is_made(data: Path, version: str) -> bool:
+    try:
+        stamp = (data / "venv" / STAMP).read_text(encoding="utf-8").strip()
+    except OSError:
+        return False
+    return stamp == version and os.access(data / "venv" / "bin" / "python", os.X_OK)
+
+
+def make(root: Path, data: Path, version: str) -> None:
+    """Under a name of its own, and only whole ones are called `venv`: what a kill leaves goes with the next."""
+    wanted = list(dependencies(root))
+    _remove_leftovers(data)
+    _say(f"reflect-git: making its environment in '{data}', once; this takes about 10 seconds")
+    made = data / f"venv-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        _run(sys.executable, "-I", "-m", "venv", str(made), log=data / "venv.log", or_else=_without_venv(root))
+        offline = Failed(f"the packages of reflect-git could not be fetched, see '{data / 'venv.log'}'", _again(root))
+        _run(str(made / "bin" / "python"), *_PIP, *wanted, log=data / "venv.log", or_else=offline)
+        (made / STAMP).write_text(f"{version}\n", encoding="utf-8")
+        _put_in_place(made, data / "venv")
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+
+
+def dependencies(root: Path) -> Iterator[str]:
+    """What pyproject.toml lists; Python 3.10 has no reader for it."""
+    listing = False
+    for line in (root / "pyproject.toml").read_text(encoding="utf-8").splitlines():
+        if line == "dependencies = [":
+            listing = True
+        elif listing and line == "]":
+            return
+        elif listing:
+            yield line.strip().rstrip(",").strip('"')
+
+
+def _run(*command: str, log: Path, or_else: Failed) -> None:
+    with open(log, "wb") as file:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False)
+    if done.returncode:
+        raise or_else
+
+
+def _put_in_place(made: Path, name: Path) -> None:
+    link = name.with_name(f"{made.name}.link")
+    link.symlink_to(made.name)
+    if name.is_dir() and not name.is_symlink():
+        shutil.rmtree(name)
+    os.replace(link, name)
+
+
+def _remove_leftovers(data: Path) -> None:
+    """All but the one in use: a long run of the version before may still load from it."""
+    used = os.path.realpath(data / "venv")
+    for path in data.glob("venv-*"):
+        if path.is_symlink():
+            path.unlink()
+        elif os.path.realpath(path) != used:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _without_venv(root: Path) -> Failed:
+    said = f"'{sys.executable}' cannot make environments"
+    return Failed(said, f"install its 'venv' (Debian, Ubuntu: sudo apt install python3-venv), then {_again(root)}")
+
+
+def _again(root: Path) -> str:
+    return f"run, with a network: '{root / 'bin' / 'reflect-git'}' status"
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

@@ -1,0 +1,66 @@
+"""What the verbs of a review share: the sitting, who decides, and how a change is shown."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, printable
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import authority, review
+from reflect_git.sitting.authority import Wish
+from reflect_git.sitting.review import Sitting
+from reflect_git.store import answers
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By
+    from reflect_git.sitting.approve import Proposal
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def sitting(front: Front, project: str | None = None, everything: bool = False) -> Sitting:
+    """What waits here, the session that runs right now included."""
+    store = front.caught_up(front.store())
+    return review.sit(store, front.env, front.scan(store), os.path.abspath(project or here()), everything)
+
+
+def here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # deleted under our feet
+        return os.sep
+
+
+def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
+    """Who approves this text for this target, and the answer it rests on; refused if nobody does."""
+    decisions = sat.scan.history.decisions
+    road, answer = authority.road_for(sat.store, front.env, front.at_terminal and not front.no_input, decisions, wish)
+    return workflow.author(sat.store, road), answer
+
+
+def used(answer: str, subject: str) -> None:
+    """An answer counts once."""
+    if answer:
+        answers.use(answer, subject)
+
+
+def require_typed_yes(front: Front, proposal: Proposal) -> None:
+    """What is risky is never approved by a key, a flag or in bulk."""
+    risks = [found for found in proposal.findings if found.kind == "risk"]
+    if not risks or front.env.get("CLAUDECODE"):  # there the person saw the warnings with the question
+        return
+    for found in risks:
+        front.talk(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
+    if front.no_input or not front.at_terminal:
+        raise ReflectError("a risky text needs a person's typed yes", "run it in a terminal", code="approval")
+    if click.prompt("type 'yes' to approve it all the same", default="no", err=True) != "yes":
+        raise ReflectError("nothing was changed", code="declined")
+
+
+def show_diff(front: Front, diff: str) -> None:
+    for line in diff.splitlines():
+        front.out(click.style(printable(line), fg=_COLOURS.get(line[:1])))

@@ -1,0 +1,79 @@
+"""One approval: a text, a target, one commit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.sittings import approver, require_typed_yes, show_diff, sitting, used
+from reflect_git.sitting.approve import Request, carry_out, propose, require_unrefused
+from reflect_git.sitting.authority import Wish
+
+if TYPE_CHECKING:
+    from reflect_git.sitting.approve import Approved, Proposal
+    from reflect_git.sitting.review import Sitting
+
+_TO = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH."
+
+
+@click.command()
+@click.argument("identity", metavar="ID")
+@click.option("--to", metavar="TARGET", default="", help=f"Where it belongs: {_TO}")
+@click.option("--text", metavar="TEXT", default="", help="Another wording.")
+@click.option("--with", "joined", metavar="ID,ID", default="", help="Candidates that say the same.")
+@click.option("--supersedes", metavar="LRN", multiple=True, help="A rule in force that this one replaces.")
+@click.option("--title", metavar="TEXT", default="", help="A few words for the log.")
+@click.option("--impact", metavar="TEXT", default="", help="For improvements: low, medium or high.")
+@click.option("--details", metavar="TEXT", default="", help="For improvements: what is wrong.")
+@click.option("--action", metavar="TEXT", default="", help="For improvements: what to do.")
+@click.option("--paths", metavar="GLOB", multiple=True, help="For rules: only when such files are read.")
+@click.option("--reason", metavar="TEXT", default="", help="Why.")
+@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(
+    front: Front, /, identity: str, joined: str, project: str | None, dry_run: bool, supersedes: tuple[str, ...],
+    paths: tuple[str, ...], **given: str,
+) -> None:  # fmt: skip
+    """Write a learning into an instruction file, in one commit that says who approved it."""
+    sat = sitting(front, project, everything=True)
+    others = tuple(sat.find(one.strip()) for one in joined.split(",") if one.strip())
+    request = Request(sat.find(identity), joined=others, supersedes=supersedes, paths=paths, **given)
+    proposal = propose(sat, request)
+    if dry_run:
+        _preview(front, sat, proposal)
+        return
+    require_unrefused(proposal)
+    by, answer = approver(front, sat, Wish(request.candidate.id, proposal.learning["text"], proposal.to))
+    require_typed_yes(front, proposal)
+    used(answer, request.candidate.id)
+    done = carry_out(sat, proposal, by)
+    _say(front, sat, proposal, done)
+
+
+def _preview(front: Front, sat: Sitting, proposal: Proposal) -> None:
+    if front.json:
+        front.data({
+            "learning": None, "commit": None, "backup": None, "target": proposal.plans[0].path, "diff": proposal.diff,
+            "warnings": [found.message for found in proposal.findings],
+        })  # fmt: skip
+        return
+    show_diff(front, proposal.diff)
+    for found in proposal.findings:
+        front.talk(printable(f"{found.kind}: {found.message}"))
+
+
+def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved) -> None:
+    if front.json:
+        front.data(asdict(done))
+        return
+    show_diff(front, done.diff)
+    front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
+    if proposal.learning["scope"] == "project":
+        front.talk(printable(f"{done.target} changed in your project; commit it with your work"))
+    front.talk(f"take it back with: reflect-git revert {done.learning}")

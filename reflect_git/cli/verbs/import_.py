@@ -1,0 +1,121 @@
+"""`reflect-git import`: what was said before reflect-git was there."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.store.expiry import seconds_of
+from reflect_git.workflow import sessions
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+_PATIENCE = 1.0
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Bootstrap from what is already there."""
+    if ctx.invoked_subcommand is None:
+        raise ReflectError("what is to be imported?", "reflect-git import transcripts", "usage", EXIT_USAGE)
+
+
+@command.command()
+@click.argument("path", metavar="[PATH]", required=False)
+@click.option("--since", metavar="TIME", help="Only transcripts that changed since: 2026-02-11, 30d, 8w.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool) -> None:
+    """Mine past transcripts of Claude Code: all of them, or a folder or file below its projects folder.
+
+    May be stopped and run again: it goes on where it was, and nothing is captured twice. Signals live from today on.
+    """
+    root = sessions.projects_dir(front.env)
+    found = _transcripts(path or root, workflow.parse_since(since) if since else "")
+    if not found:
+        raise ReflectError(f"there is no transcript in '{path or root}'", f"they are below '{root}'", "no-transcript")
+    done = _Done()
+    store = front.store_if_any() if dry_run else front.store()
+    for transcript in _shown(found):
+        try:
+            _mine(front, store, os.path.abspath(transcript), done, dry_run)
+        except (ReflectError, OSError) as error:  # one that cannot be read is told of and left out
+            front.talk(click.style(f"warning: {error}", fg="yellow"))
+    if front.json:
+        front.data({"transcripts": len(found), **asdict(done)})
+        return
+    _say(front, len(found), done, dry_run)
+
+
+def _transcripts(place: str, since: str) -> list[Path]:
+    """Sessions, oldest first; what subagents wrote lies deeper and is no session of a person."""
+    folder = Path(place)
+    listed = [folder] if folder.is_file() else [*folder.glob("*.jsonl"), *folder.glob("*/*.jsonl")]
+    dated = [(path.stat().st_mtime, path) for path in listed if path.is_file() and not path.is_symlink()]
+    return [path for when, path in sorted(dated) if not since or when >= seconds_of(since)]
+
+
+@dataclass
+class _Done:
+    """`left_out` are those of sessions without a person."""
+
+    new: int = 0
+    signals: int = 0
+    left_out: int = 0
+
+
+def _mine(front: Front, store: Store | None, path: str, done: _Done, dry_run: bool) -> None:
+    if dry_run:
+        found, left_out = sessions.preview(store, front.env, path)
+    else:
+        assert store is not None
+        found, left_out = sessions.bootstrap(store, front.env, path, time.time())
+    done.signals += found
+    done.left_out += left_out
+    done.new += found > 0
+
+
+def _shown(found: list[Path]) -> Iterator[Path]:
+    """With a bar on a terminal, from the second second on; measured in bytes, since sessions differ a thousandfold."""
+    if not sys.stderr.isatty():
+        yield from found
+        return
+    began = time.monotonic()
+    sizes = [path.stat().st_size for path in found]
+    with click.progressbar(length=sum(sizes), label="mining", file=sys.stderr, width=30) as bar:
+        for path, size in zip(found, sizes, strict=True):
+            yield path
+            if time.monotonic() - began > _PATIENCE:
+                bar.update(size)
+            else:
+                bar.pos += size
+
+
+def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
+    files, signals = _some(transcripts, "transcript"), _some(done.signals, "signal")
+    if dry_run:
+        front.out(f"would mine {files}: {signals}")
+    elif done.signals:
+        front.out(f"{signals} from {done.new} of {files}; see 'reflect-git signals'")
+    else:
+        front.out(f"nothing new in {files}")
+    if done.left_out:
+        front.talk(f"{done.left_out} of sessions without a person left out; 'config capture.unattended all' takes them")
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"

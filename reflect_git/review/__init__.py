@@ -1,0 +1,12 @@
+"""From signals to what a person is asked: grouped, compared with what is known, classified, worded, checked.
+
+candidates  the steps in order
+groups      signals that say one thing, and what was decided about them
+baseline    what instruction files already say
+likeness    how near two texts are, and whether they contradict each other
+classify    scope, side, category, target, title
+wording     the text that is proposed
+matcher     a rule that can be tested, and its test over past sessions
+risks       wording that would hand over more than a rule
+gate        what stands against a text that is about to be approved
+"""

@@ -1,0 +1,139 @@
+"""What instruction files already say: bullets, sentences and our own entries, each with its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from reflect_git.model.frames import Frame, frame_of, key_of
+
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*$")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
+_ENTRY = re.compile(r"\s*<!--\s*(LRN-[0-9a-z-]+)\s*-->\s*$", re.IGNORECASE)
+_INDEXED = re.compile(r"^\[(LRN-[0-9a-z-]+)\]\s*", re.IGNORECASE)
+_ENDS = re.compile(r"(?<=[.!?…])\s+(?=[\w`\"'(*])|(?<=[。！？])")
+_SHORTENED = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "z.b.", "bzw.", "ca.")
+_LONGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing a file says. `learning` is the id of our entry it is, `heading` what it stands under."""
+
+    file: str
+    line: int
+    text: str
+    learning: str | None = None
+    heading: str = ""
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        return frame_of(self.text)
+
+    @cached_property
+    def key(self) -> str:
+        return key_of(self.text)
+
+
+@dataclass
+class _Block:
+    """Lines that make one bullet or paragraph."""
+
+    line: int
+    parts: list[str]
+    learning: str | None = None
+
+
+def statements(file: str, text: str) -> list[Statement]:
+    """Code, comments, front matter and tables say nothing; a bullet or paragraph says each of its sentences."""
+    found: list[Statement] = []
+    heading = ""
+    for block in _blocks(_without_comments(_keep_ids(text[:_LONGEST])).splitlines()):
+        head = _HEADING.match(block.parts[0])
+        if head:
+            heading = head[1]
+            continue
+        whole = " ".join(part.strip() for part in block.parts)
+        indexed = _INDEXED.match(whole)
+        if indexed:
+            block.learning, whole = indexed[1], whole[indexed.end() :]
+        sentences = sentences_of(whole)
+        said = [whole, *sentences] if len(sentences) > 1 else [whole]
+        found += [Statement(file, block.line, one, block.learning, heading) for one in said if _says(one)]
+    return found
+
+
+def sentences_of(text: str) -> list[str]:
+    """Cut after a full stop that ends one; `e.g.` and what stands in backticks end none."""
+    found: list[str] = []
+    rest = ""
+    for part in _ENDS.split(text):
+        rest = f"{rest} {part}".strip() if rest else part.strip()
+        if rest.lower().endswith(_SHORTENED) or rest.count("`") % 2:
+            continue
+        if rest:
+            found.append(rest)
+        rest = ""
+    return [*found, rest] if rest else found
+
+
+def _keep_ids(text: str) -> str:
+    """Our ids stand in comments; they are read before comments go."""
+    lines = text.replace("\r\n", "\n").lstrip("\ufeff").split("\n")
+    return "\n".join(f"\x00{entry[1]}" if (entry := _ENTRY.match(line)) else line for line in lines)
+
+
+def _without_comments(text: str) -> str:
+    """Their lines stay, empty. A pattern would look for the end of each of a million openings anew."""
+    parts = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts += [text[at:start], "\n" * text.count("\n", start, end)]
+        at = end + 3
+    return "".join([*parts, text[at:]])
+
+
+def _blocks(lines: list[str]) -> Iterator[_Block]:
+    open_block: _Block | None = None
+    entry: str | None = None
+    for number, line in _prose(lines):
+        if line.startswith("\x00"):
+            yield from [open_block] if open_block else []
+            open_block, entry = None, line[1:]
+            continue
+        bullet = _BULLET.match(line)
+        if bullet or not line.strip() or _HEADING.match(line):
+            yield from [open_block] if open_block else []
+            open_block = None
+        if bullet or (line.strip() and open_block is None):
+            open_block = _Block(number, [bullet[1] if bullet else line], entry)
+            entry = None
+        elif open_block is not None:
+            open_block.parts.append(line)
+        if _HEADING.match(line) and open_block:
+            yield open_block
+            open_block = None
+    yield from [open_block] if open_block else []
+
+
+def _prose(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines outside code and front matter, with their numbers; code ends what stands before it."""
+    fence = ""
+    matter = bool(lines) and lines[0].strip() == "---" and any(line.strip() == "---" for line in lines[1:200])
+    for number, line in enumerate(lines, 1):
+        if matter:
+            matter = number == 1 or line.strip() != "---"
+            continue
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+            yield number, ""
+        elif not fence and not line.lstrip().startswith(("|", ">")):
+            yield number, line
+
+
+def _says(text: str) -> bool:
+    return sum(map(str.isalnum, text)) > 1

@@ -1,0 +1,99 @@
+"""What stands against a text that is about to be approved: refused, mended, a risk, or worth a note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from reflect_git.model.frames import frame_of, key_of, opposes
+from reflect_git.review.baseline import Statement, sentences_of
+from reflect_git.review.likeness import contradicts
+from reflect_git.review.risks import RISK, Finding, risks
+
+REFUSED, MENDED, NOTE = "refused", "mended", "note"
+MOST_ENTRIES, MANY_ENTRIES = 150, 50
+MANY_LINES = 200
+LONG, SENTENCES = 400, 3
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A text on its way into a target."""
+
+    text: str
+    trust: str
+    target: str
+    entries: int = 0
+    lines: int = 0
+
+
+def findings(
+    subject: Subject,
+    rules: Sequence[Statement],
+    *,
+    has_secret: Callable[[str], bool],
+    mended: Iterable[str] = (),
+    supersedes: Iterable[str] = (),
+) -> list[Finding]:
+    """All of them, the gravest first. `rules` are those in force and what the target says; `mended` what the renderer
+    changed."""
+    replaced = set(supersedes)
+    others = [rule for rule in rules if rule.learning is None or rule.learning not in replaced]
+    return [
+        *_refusals(subject, others, has_secret),
+        *(Finding(MENDED, "mended", what) for what in mended),
+        *risks(subject.text, subject.trust),
+        *_notes(subject, others),
+    ]
+
+
+def is_refused(found: Iterable[Finding]) -> bool:
+    return any(finding.kind == REFUSED for finding in found)
+
+
+def is_risky(found: Iterable[Finding]) -> bool:
+    return any(finding.kind == RISK for finding in found)
+
+
+def _refusals(subject: Subject, rules: Sequence[Statement], has_secret: Callable[[str], bool]) -> Iterable[Finding]:
+    if has_secret(subject.text):
+        yield Finding(REFUSED, "secret", "the text holds a known kind of secret", "take it out: --text TEXT")
+    key, frame = key_of(subject.text), frame_of(subject.text)
+    for rule in rules:
+        where = rule.learning or f"{rule.file}:{rule.line}"
+        if rule.key == key:
+            way = f"reword it: reflect-git edit {where}" if rule.learning else "nothing to do; dismiss it"
+            yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", way)
+        elif rule.learning and frame and rule.frame and opposes(frame, rule.frame):
+            message = f"it contradicts '{where}', which is in force: {_brief(rule.text)}"
+            yield Finding(REFUSED, "contradiction", message, f"replace that rule: --supersedes {where}")
+    if subject.entries >= MOST_ENTRIES:
+        message = f"'{subject.target}' has {subject.entries} entries, and {MOST_ENTRIES} are the most"
+        yield Finding(REFUSED, "full", message, "take some back with 'reflect-git revert', or choose --to rules")
+
+
+def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
+    sentences = len(sentences_of(subject.text))
+    if sentences > SENTENCES:
+        yield Finding(NOTE, "sentences", f"{sentences} sentences; rules of 1 to {SENTENCES} are followed best")
+    if len(subject.text) > LONG:
+        yield Finding(NOTE, "long", f"{len(subject.text)} characters; rules below {LONG} are followed best")
+    if MANY_ENTRIES <= subject.entries < MOST_ENTRIES:
+        yield Finding(NOTE, "entries", f"'{subject.target}' has {subject.entries} entries already")
+    if subject.lines >= MANY_LINES:
+        yield Finding(NOTE, "lines", f"'{subject.target}' has {subject.lines} lines; Claude follows short files best")
+    frame = frame_of(subject.text)
+    for rule in rules:
+        strict = rule.learning and frame and rule.frame and opposes(frame, rule.frame)
+        if not strict and contradicts(subject.text, rule.text):
+            where = rule.learning or f"{rule.file}:{rule.line}"
+            yield Finding(NOTE, "conflict", f"it may contradict '{where}': {_brief(rule.text)}")
+    yield Finding(NOTE, "tokens", f"about {tokens(subject.text)} tokens in every session")
+
+
+def tokens(text: str) -> int:
+    return max(1, round(len(text) / 4))
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:99]}…"

@@ -1,0 +1,211 @@
+"""How near two texts are, and whether they contradict each other. For lists that a person reads; it merges nothing."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes
+from reflect_git.model.phrases import ORDERS
+from reflect_git.model.plainwords import BANS, opened, plain_words
+
+SIMILAR = 0.4
+_MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
+_GLUE = frozenset(
+    "is be to of and or with by from it that as i you we do then so in for when if on at per while".split()
+)
+# What excludes each other where all else is the same.
+_OPPOSITES = frozenset(
+    frozenset(pair.split("/"))
+    for pair in """before/after first/after first/last tab/spac singl/doubl merg/rebas squash/merg rebas/squash on/off
+        enabl/disabl allow/forbid short/long async/sync absolut/relativ camelcas/snak_cas camelcase/snake_case
+        camelcase/kebab-case snake_case/kebab-case pascalcase/camelcase pascalcase/kebab-case light/dark named/default
+        required/optional class/function local/remot manual/automatic manually/automatically top/bottom ascend/descend
+        mutabl/immutabl one/several inlin/separat keep/remov keep/delet add/remov creat/delet includ/exclud start/stop
+        open/clos yarn/npm npm/pnpm yarn/pnpm jest/vitest main/develop main/master lf/crlf rest/graphql
+        synchronous/asynchronous present/past upper/lower uppercas/lowercas verbos/quiet verbos/concis brief/detail
+        concis/detail short/detail async/synchronous esm/commonjs""".split()
+)
+_LANGUAGES = frozenset(
+    "english german french spanish chines japanes korean russian portugues italian polish dutch turkish".split()
+)
+_EXCLUSIVE = frozenset("is us USE USED liv go belong nam start end target land stay sit".split())
+_PUT = frozenset("put plac stor keep sav".split())
+_PLACES = frozenset("in into next under at alongsid besid on".split())
+_MEANS = frozenset("with through via from".split())
+_NEGATIVE = frozenset("off disabl remov forbidden GONE needles unnecessary".split())
+
+
+def similarity(a: str, b: str) -> float:
+    """0 to 1: shared words, or shared pairs of letters where scripts do without spaces."""
+    first, second = _bag(a), _bag(b)
+    if not first or not second:
+        return 0.0
+    shared = len(first & second)
+    return 0.5 * shared / len(first | second) + 0.5 * shared / min(len(first), len(second))
+
+
+def relation(a: str, b: str) -> str:
+    """same (one entry is enough), contradicts, similar or different: what review makes of two texts."""
+    first, second = _frame(a), _frame(b)
+    if key_of(a) == key_of(b) or (first and second and agrees(first, second)):
+        return "same"
+    if contradicts(a, b):
+        return "contradicts"
+    return "similar" if similarity(a, b) >= SIMILAR else "different"
+
+
+def contradicts(a: str, b: str) -> bool:
+    """Both cannot hold at once, as far as their words show."""
+    if a == b:
+        return False
+    first, second = _frame(a), _frame(b)
+    if first and second and (opposes(first, second) or _forbids(first, second) or _forbids(second, first)):
+        return True
+    if (
+        first
+        and second
+        and (_excludes(first, second, a, b) or _asks_first(first, second) or _asks_first(second, first))
+    ):
+        return True
+    return _differs_in_value(a, b) or _is_turned(a, b) or (not (first and second) and _is_denied(a, b))
+
+
+def _forbids(ban: Frame, wish: Frame) -> bool:
+    """What is wanted is a case of what is forbidden, or the other way round."""
+    if not ban.unwanted or not wish.wanted or ban.unwanted == wish.unwanted:
+        return False
+    bad, good = set(ban.unwanted.split()) - _GLUE, set(wish.wanted.split()) - _GLUE
+    if not bad or not good or not (bad <= good or good <= bad):
+        return False
+    apart = ban.condition and wish.condition and ban.condition != wish.condition
+    return not apart or ban.condition.startswith("unless") or wish.condition.startswith("unless")
+
+
+def _excludes(first: Frame, second: Frame, a: str, b: str) -> bool:
+    """Two things for one purpose: "use X for P" and "use Y for P", "class components" and "function components"."""
+    if not (_uses(a) and _uses(b)) or not first.wanted or not second.wanted or first.wanted == second.wanted:
+        return False
+    if first.condition or second.condition:
+        return first.condition == second.condition and first.condition.startswith("for ")
+    one, other = first.wanted.split(), second.wanted.split()
+    if any(_exclude_each_other(x, y) for x in one for y in other):
+        return True
+    if len(one) != len(other) or not 2 <= len(one) <= 3:
+        return False
+    return one[-1] == other[-1] or (one[:-1] == other[:-1] and _is_number(one[-1]) and _is_number(other[-1]))
+
+
+def _asks_first(first: Frame, second: Frame) -> bool:
+    """Ask before doing X, and do X freely."""
+    if first.wanted != "ask" or not first.condition.startswith("before ") or not second.wanted:
+        return False
+    doing, done = first.condition.split()[1:], second.wanted.split()
+    return done[: len(doing)] == doing and not _FREELY.isdisjoint(done)
+
+
+_WISHES = frozenset(("USE", "PREFER"))
+_FREELY = frozenset("freely yourself directly immediately automatically automatic".split())
+
+
+def _uses(text: str) -> bool:
+    return not _WISHES.isdisjoint(_words(text)[:3])
+
+
+def _differs_in_value(a: str, b: str) -> bool:
+    """The default branch is main, the default branch is develop."""
+    first, second = _assertion(a), _assertion(b)
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    one, other = set(first[1]), set(second[1])
+    return bool(one and other) and not (one <= other or other <= one)
+
+
+@lru_cache(maxsize=4096)
+def _assertion(text: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Subject and value of a sentence with one verb that leaves no room for two values."""
+    words = [word for word in _words(text) if word not in ("ALWAYS", "ONLY")]
+    if any(word in BANS for word in words):
+        return None
+    if words[:1] and words[0] in _PUT:
+        verbs = _PLACES
+    elif words[:1] and words[0] in ORDERS and _EXCLUSIVE.isdisjoint(words[1:4]):
+        verbs = _MEANS
+    else:
+        verbs = _EXCLUSIVE
+    at = next((at for at in range(1, len(words)) if words[at] in verbs), 0)
+    value = [word for word in words[at + 1 :] if word not in _GLUE]
+    if not at or len(words) - at > 6 or len(value) > 4 or "," in words[:at]:
+        return None
+    return tuple(words[:at]), tuple(value)
+
+
+def _is_turned(a: str, b: str) -> bool:
+    """The same words but for one, and these two exclude each other or are two numbers of one thing."""
+    first, second = _bag(a), _bag(b)
+    one, other = first - second, second - first
+    if not one or not other or not first & second - _GLUE:
+        return False
+    if len(one) == len(other) == 1 and _is_number(*one) and _is_number(*other):
+        return len(first & second) >= 2
+    if _number_of(one) and _number_of(other) and _number_of(one) != _number_of(other):
+        near = _beside(a, _number_of(one)) & _beside(b, _number_of(other))
+        return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b)
+    turned = any(_exclude_each_other(x, y) for x in one for y in other)
+    return turned and min(len(one), len(other)) == 1 and _polarity(a) == _polarity(b)
+
+
+def _is_denied(a: str, b: str) -> bool:
+    """One says no to what the other says, where not both are orders."""
+    first, second = _bag(a), _bag(b)
+    smaller, larger = sorted((first, second), key=len)
+    return len(smaller) >= 2 and smaller <= larger and _polarity(a) != _polarity(b)
+
+
+def _exclude_each_other(x: str, y: str) -> bool:
+    return frozenset((x, y)) in _OPPOSITES or (x != y and x in _LANGUAGES and y in _LANGUAGES)
+
+
+def _polarity(text: str) -> bool:
+    """Whether it says no, all in all."""
+    words = _words(text)
+    bans = sum(word in BANS or word == "INSTEAD" for word in words) + (not _NEGATIVE.isdisjoint(words))
+    return bans % 2 == 1
+
+
+def _number_of(words: frozenset[str]) -> str:
+    numbers = [word for word in words if _is_number(word)]
+    return numbers[0] if len(numbers) == 1 else ""
+
+
+def _beside(text: str, number: str) -> set[str]:
+    """The words next to a number: what it counts."""
+    words = _words(text)
+    at = words.index(number) if number in words else 0
+    return set(words[max(0, at - 1) : at] + words[at + 1 : at + 2]) - _GLUE
+
+
+def _subject(text: str) -> str:
+    return next((word for word in _words(text) if word in _bag(text)), "")
+
+
+def _is_number(word: str) -> bool:
+    return word[:1].isdigit()
+
+
+@lru_cache(maxsize=16384)
+def _frame(text: str) -> Frame | None:
+    return frame_of(text)
+
+
+@lru_cache(maxsize=16384)
+def _words(text: str) -> list[str]:
+    return opened(plain_words(text))
+
+
+@lru_cache(maxsize=16384)
+def _bag(text: str) -> frozenset[str]:
+    words = _words(text[:600])
+    plain = {word for word in words if word not in _MARKS and word not in _GLUE and word not in BANS}
+    wide = [word for word in plain if word[0] >= "\u3040" and len(word) > 2]
+    pairs = {word[at : at + 2] for word in wide for at in range(len(word) - 1)}
+    return frozenset(plain - set(wide) | pairs)

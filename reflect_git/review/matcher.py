@@ -1,0 +1,115 @@
+"""A rule that can be tested: which calls of a tool it speaks of, and how often it would have applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from reflect_git.model.frames import Frame
+from reflect_git.model.plainwords import opened, plain_words
+
+Matcher = dict[str, str]
+Call = tuple[str, str, Mapping[str, Any]]
+
+# Programs that people name when they mean the command. A word that is also plain English (`go`, `make`) is taken only
+# with more words behind it.
+PROGRAMS = frozenset(
+    """npm pnpm yarn npx bunx bun deno node nvm corepack pip pip3 pipx uv poetry pipenv conda mamba python python3
+    pytest tox nox ruff black flake8 pylint mypy isort eslint prettier biome tsc jest vitest mocha cypress playwright
+    cargo rustup gradle gradlew mvn mvnw ant docker docker-compose podman kubectl helm terraform tofu ansible vagrant
+    git gh glab hg svn jj curl wget ssh scp rsync sed awk grep rg ack ag find fd cat bat less head tail tee rm mv cp
+    brew apt apt-get yum dnf pacman apk snap rails rake bundle rspec rubocop composer phpunit artisan dotnet nuget swift
+    xcodebuild flutter dart mix rebar3 stack cabal ghc bazel buck cmake ninja just task psql mysql sqlite3 redis-cli
+    mongosh aws gcloud az fly flyctl vercel netlify heroku wrangler turbo nx lerna webpack vite rollup esbuild
+    parcel gulp grunt go make sudo systemctl service""".split()
+)
+_ENGLISH = frozenset(
+    "go make just task stack mix fly find head tail less cat service ant bat swift dart parcel rake".split()
+)
+# What may stand before a command without being it.
+_BEFORE = (
+    r"(?:^|[;&|(]|\n)[^\S\n]*"
+    r"(?:(?:sudo|time|command|exec|nohup|env|npx|then|do)\s+(?:-\w+\s+)*)*(?:[A-Za-z_]\w*=\S*\s+)*"
+)
+_AFTER = r"(?=$|[\s;&|)])"
+_WORD = re.compile(r"^[\w@.:/+=-]+$")
+_SHOWN = 200
+
+
+def matcher_of(frame: Frame | None, texts: Iterable[str] = ()) -> Matcher | None:
+    """Of "use pnpm, not npm": calls of Bash whose command begins with `npm`. None where it is not that clear.
+
+    `texts` are the user's own words: a frame has lost case and endings, so that what it names is looked up there.
+    """
+    if frame is None or not frame.unwanted or frame.condition:
+        return None
+    said = " ".join(texts)
+    unwanted = _command(frame.unwanted, said)
+    if unwanted is None:
+        return None
+    wanted = _as_typed(frame.wanted.split(), said) or frame.wanted.split()
+    if wanted[: len(unwanted)] == unwanted:
+        return None  # `npm`, but `npm test`: the pattern would meet what is wanted
+    return {
+        "tool": "Bash",
+        "field": "command",
+        "pattern": _BEFORE + r"\s+".join(map(re.escape, unwanted)) + _AFTER,
+        "instead": " ".join(wanted),
+    }
+
+
+def _command(part: str, said: str) -> list[str] | None:
+    """The words of a command, as they were typed; None for anything else."""
+    words = part.split()
+    if words[:1] == ["run"]:
+        words = words[1:]
+    if not words or len(words) > 4 or words[0] not in PROGRAMS or (len(words) == 1 and words[0] in _ENGLISH):
+        return None
+    if not all(_WORD.match(word) for word in words):
+        return None
+    if len(words) == 1:
+        return words
+    return _in_code(words, said)
+
+
+def _in_code(words: list[str], said: str) -> list[str] | None:
+    """`docker build` is a command where it stood in backticks; "docker images in CI" is prose."""
+    for code in said.split("`")[1::2]:
+        if plain_words(code) == words or code.split() == words:
+            return code.split()
+    return None
+
+
+def _as_typed(words: list[str], said: str) -> list[str] | None:
+    """The user's own form of what a frame keeps as plain words."""
+    typed = said.replace("`", " ").split()
+    runs = (typed[at : at + len(words)] for at in range(len(typed))) if words else iter(())
+    found = next((run for run in runs if opened(plain_words(" ".join(run))) == words), None)
+    return _in_code(words, said) or ([word.strip(".,;:!?'\"()") for word in found] if found else None)
+
+
+def backtest(matcher: Matcher, calls: Iterable[Call]) -> dict[str, Any]:
+    """`applied` calls in the `days` from the first call to the last, and the `last` of them."""
+    pattern = re.compile(matcher["pattern"])
+    applied = 0
+    last: dict[str, str] | None = None
+    first_seen = last_seen = ""
+    for timestamp, tool, given in calls:
+        first_seen = min(first_seen or timestamp, timestamp)
+        last_seen = max(last_seen, timestamp)
+        value = given.get(matcher["field"]) if tool == matcher["tool"] else None
+        if not isinstance(value, str) or not pattern.search(value):
+            continue
+        applied += 1
+        if last is None or timestamp >= last["timestamp"]:
+            last = {"timestamp": timestamp, "value": " ".join(value.split())[:_SHOWN]}
+    return {"applied": applied, "days": _days(first_seen, last_seen), "last": last}
+
+
+def _days(first: str, last: str) -> int:
+    try:
+        return (date.fromisoformat(last[:10]) - date.fromisoformat(first[:10])).days + 1
+    except ValueError:
+        return 0

@@ -1,0 +1,127 @@
+"""Wording that would hand over more than a rule: it needs a typed `yes` and is never approved in bulk."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from reflect_git.model.schema import TRUSTS
+from reflect_git.review.baseline import sentences_of
+
+RISK = "risk"
+_FLAGS = re.IGNORECASE | re.DOTALL
+_OWN = ("user_typed", "user_feedback")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`kind` is one of refused, mended, risk and note; `way_out` is what to run or to change, empty for a note."""
+
+    kind: str
+    code: str
+    message: str
+    way_out: str = ""
+
+
+_EARLIER = "(previous|prior|above|earlier|all|any|other|your|system)"
+_ORDERS = "(instruction|rule|prompt|guideline|constraint|directive)"
+_TELLING = "(tell|inform|mention|show|notify|alert|ask|warn)"
+_SAFEGUARDS = (
+    "(security|safety|tests?|hooks?|checks?|lint(er|ing)?|validation|auth(entication|orization)?|verification|signing|"
+    "sandbox|firewall|audit|logging|csrf|cors|tls|ssl|2fa|mfa|review)"
+)
+_SECRETS = r"(\.env|secrets?|credentials?|api[_ -]?keys?|tokens?|passwords?)"
+_SIGNS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("ignores-instructions", "tells Claude to ignore its instructions", (
+        rf"\b(ignore|disregard|forget|override|bypass)\b.{{0,40}}\b{_EARLIER}\b.{{0,30}}\b{_ORDERS}s?\b",
+        r"\b(ignorier|ignora|ignore[zr]?|игнорируй)\w*\b.{0,40}\b(anweisung|instruc|istruzion|инструкц)\w*",
+        "忽略.{0,10}(指令|指示)",
+    )),
+    ("hides-from-you", "asks to hide something from you", (
+        rf"\b(do not|don't|dont|never|without)\s+{_TELLING}(ing)?\b.{{0,20}}\b(user|human|developer|owner|anyone)\b",
+        r"\b(silently|secretly|covertly)\b",
+    )),
+    ("speaks-as-system", "imitates the client's own messages", (
+        r"</?(system|system-reminder|assistant|human|instructions?|tool_result)\b",
+        r"\b(system prompt|you are now|new instructions)\b", r"\[/?INST\]|<\|im_(start|end)\|>",
+    )),
+    ("runs-from-network", "fetches something from the network and runs it", (
+        r"\b(curl|wget|fetch|iwr|invoke-webrequest)\b[^|\n]{0,200}\|\s*(sudo\s+)?((ba|z|da|k|c)?sh|python3?|node|perl)\b",
+        r"\b(ba|z|da|k)?sh\s+(-c\s+)?[\"'`]?\$?[(<]\(?\s*(curl|wget)",
+        r"\b(eval|exec|source|iex)\b.{0,40}\b(curl|wget|https?://)",
+    )),
+    ("sends-out", "sends or fetches data with an address", (
+        r"\b(send|post|upload|exfiltrate|forward|report|submit)\b.{0,80}\bhttps?://", r"\b(curl|wget)\b.{0,80}https?://",
+        r"\b(curl|wget)\s+(-\S+\s+)*[\w-]+\.(com|net|org|io|sh|dev|xyz|ru|cn)\b",
+    )),
+    ("encoded", "carries text that cannot be read", (
+        r"(?<![\w/.+-])(?-i:(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*\d))[A-Za-z0-9+/]{40,}={0,2}(?![\w/.-])",
+        r"(?:\\x[0-9a-f]{2}){8,}", r"\b(base64\s+(-d|--decode)|atob\(|b64decode)",
+    )),
+    ("widens-permissions", "widens what Claude may do unasked", (
+        r"--dangerously|dangerously-?skip|skip-permissions|bypasspermissions|dangerouslydisablesandbox|\byolo\b",
+        r"\ballow(ed)?[- _]?tools?\b", r"\b(auto-?(approve|accept)|always (approve|accept|allow))\b",
+        r"\bwithout (asking|approval|confirm(ation|ing)|permission|review)\b",
+        r"\b(grant|give) .{0,30}(full|root|admin|all) (access|permissions?|rights)", r"\bchmod (-R )?777\b|\bsudo\b",
+    )),
+    ("switches-off-safety", "switches a safeguard off", (
+        rf"\b(disable|turn off|switch off|skip|remove|deactivate|bypass|delete)\b.{{0,40}}\b{_SAFEGUARDS}\b",
+        r"--no-verify|--no-gpg-sign|--insecure\b|--allow-root|--force\b|\bgit push -f\b|\brm -rf\b",
+        r"verify\s*=\s*false|strictssl|rejectunauthorized|NODE_TLS_REJECT|StrictHostKeyChecking",
+    )),
+    ("reads-secrets", "touches credentials", (
+        r"\.ssh/|id_(rsa|ed25519|ecdsa)|\.aws/credentials|\.netrc|\.npmrc|\.pgpass|\bkeychain\b|/etc/(passwd|shadow)",
+        rf"\b(print|cat|read|echo|copy|dump|show|commit|push)\b.{{0,30}}{_SECRETS}\b",
+    )),
+)  # fmt: skip
+_PATTERNS = tuple(
+    (code, said, re.compile("|".join(f"(?:{one})" for one in signs), _FLAGS)) for code, said, signs in _SIGNS
+)
+# "Never disable the tests" is the opposite of a risk, if nothing else stands in the sentence.
+_FORBIDS = re.compile(r"^\s*(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$", re.IGNORECASE)
+_GUARDED = ("switches-off-safety", "reads-secrets", "widens-permissions")
+_TOKEN = re.compile(r"\w+")
+_LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
+_LOOKALIKE = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]")
+_FROM = {
+    "assistant": "the assistant",
+    "tool_output": "the output of a tool",
+    "remote": "another machine",
+    "imported": "an import",
+}
+
+
+def risks(text: str, trust: str) -> list[Finding]:
+    """Trust is mechanical and cannot be argued with; the rest is a list of what attacks look like, never complete."""
+    found = []
+    if trust not in _OWN:
+        said = _FROM.get(trust, trust)
+        found.append(Finding(RISK, "trust", f"not your own words: it comes from {said}", "read it to the end"))
+    mixed = [token for token in _TOKEN.findall(text) if _LATIN.search(token) and _LOOKALIKE.search(token)]
+    if mixed:
+        message = f"'{mixed[0]}' mixes letters of two alphabets that look alike"
+        found.append(Finding(RISK, "mixed-script", message, "type the word anew: --text TEXT"))
+    seen = _visible(text)
+    for code, said, pattern in _PATTERNS:
+        if _speaks_of(pattern, seen, code in _GUARDED):
+            found.append(Finding(RISK, code, f"it {said}", "approve it only if you mean exactly this"))
+    return found
+
+
+def _visible(text: str) -> str:
+    """As a reader takes it: no invisible letters within a word, wide letters as plain ones."""
+    return "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
+
+
+def lowest(trusts: list[str]) -> str:
+    """A derived text is trusted as little as the least of its sources; an unknown label counts as the least."""
+    return max(trusts, key=lambda trust: TRUSTS.index(trust) if trust in TRUSTS else len(TRUSTS))
+
+
+def _speaks_of(pattern: re.Pattern[str], text: str, guarded: bool) -> bool:
+    if not pattern.search(text):
+        return False
+    if not guarded:
+        return True
+    return any(pattern.search(one) and not _FORBIDS.match(one) for one in sentences_of(text))

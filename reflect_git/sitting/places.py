@@ -1,0 +1,106 @@
+"""Where instruction files are: a project's, the client's own, and what they say already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git import paths
+from reflect_git.adapters import live
+from reflect_git.adapters.project import top_of
+from reflect_git.apply import finding, targets
+from reflect_git.apply.targets import Surroundings, Target
+from reflect_git.errors import ReflectError
+from reflect_git.review.baseline import Statement, statements
+from reflect_git.workflow import project_of
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Project
+    from reflect_git.store.repository import Store
+
+_RULES = 500
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project's folder and the client's own; `root` is empty outside a project."""
+
+    root: str
+    config: str
+    home: str
+    project: Project | None
+
+    def path_of(self, target: Target) -> str:
+        """The file a target means, through links that stay where they may lead."""
+        base, within = (self.config, self.home) if target.is_global else (self.root, self.root)
+        return live.locate(os.path.join(base, *target.path.split("/")), within)
+
+    def label(self, path: str) -> str:
+        """As a person names it: relative to the project, or from the home folder on."""
+        for base, sign in ((self.root, ""), (self.home, "~/")):
+            if base and path.startswith(base.rstrip("/") + "/"):
+                return sign + path[len(base.rstrip("/")) + 1 :]
+        return path
+
+
+def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
+    root = top_of(folder) or folder
+    home, config = paths.home_dir(env), os.path.abspath(paths.config_dir(env))
+    is_project = os.path.realpath(root) not in (os.path.realpath(home), os.path.realpath(config), "/")
+    return Place(root if is_project else "", config, home, project_of(store, root) if is_project else None)
+
+
+def surroundings(here: Place) -> Surroundings:
+    """What exists in the project, and which files have our block."""
+    names = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
+    found = {name: _read(os.path.join(here.root, *name.split("/"))) for name in names} if here.root else {}
+    existing = {name: data for name, data in found.items() if data is not None}
+    blocks = {name for name, data in existing.items() if _has_block(data)}
+    return Surroundings(frozenset(existing), frozenset(blocks), bool(here.root))
+
+
+def _has_block(data: bytes) -> bool:
+    try:
+        return finding.find(data) is not None
+    except ReflectError:
+        return False
+
+
+def baselines(here: Place) -> list[Statement]:
+    """What every file that Claude Code reads, or that proposes something, says already."""
+    found: list[Statement] = []
+    for path in _instruction_files(here):
+        data = _read(path)
+        if data:
+            found += statements(here.label(path), data.decode("utf-8", "replace"))
+    return found
+
+
+def _instruction_files(here: Place) -> Iterator[str]:
+    yield os.path.join(here.config, "CLAUDE.md")
+    yield from _below(os.path.join(here.config, "rules"))
+    if here.root:
+        names = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
+        yield from (os.path.join(here.root, *name.split("/")) for name in names)
+        yield from _below(os.path.join(here.root, ".claude", "rules"))
+        yield from _below(memory_dir(here))
+
+
+def memory_dir(here: Place) -> str:
+    """Where the client keeps what it remembers of a project by itself."""
+    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in here.root)
+    return os.path.join(here.config, "projects", slug, "memory")
+
+
+def _below(folder: str) -> list[str]:
+    found = [os.path.join(base, name) for base, _, names in os.walk(folder) for name in names if name.endswith(".md")]
+    return sorted(found)[:_RULES]
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        return live.read(os.path.realpath(path))
+    except (ReflectError, OSError):
+        return None

@@ -1,0 +1,134 @@
+"""A decision that changes instruction files: the files and ONE commit on main, both or neither, whenever it is killed.
+
+The journal is the change itself, synced before the first file is touched. Who finds it standing asks the live files:
+where the change is in them, the commit is made anew on today's main; where it is not, the journal is dropped. Other
+differences are hand edits, and theirs.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from reflect_git.adapters import live
+from reflect_git.errors import ReflectError
+from reflect_git.store import backups, journal, mainline, sweep
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+WAIT = 10.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file. `present` and `absent` are texts by which one sees in the live file that the change was made."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    present: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Done:
+    commit: str
+    backup: str
+
+
+def carry_out(
+    store: Store, learning: str, changes: Sequence[Change], records: Mapping[str, bytes], message: str, now: float
+) -> Done:
+    """Back up, write the files, commit. `message` may name the backup branch as `{backup}`."""
+    with store.locked(WAIT):
+        sweep.finish_interrupted(store)
+        backup = _back_up(store, learning, changes, now)
+        text = message.replace("{backup}", backup)
+        facts = {"changes": [_packed(change) for change in changes], "message": text,
+                 "files": {path: data.decode("utf-8") for path, data in records.items()}}  # fmt: skip
+        standing = journal.begin(store, "apply", (), facts)
+        try:
+            _write(changes)
+            commit = mainline.record(store, records, text)
+        except (ReflectError, OSError):
+            if _take_back(changes):
+                journal.end(standing)
+            raise
+        journal.end(standing)
+    return Done(commit, backup)
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """A process died in between: commit what is in the files, or forget what is not."""
+    changes = [_unpacked(item) for item in facts["changes"]]
+    made = [change for change in changes if _is_made(change)]
+    new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
+    if made and len(made) < len(changes):
+        made = _complete(changes, made)
+    if made or (not changes and new):
+        mainline.record(store, new, facts["message"])
+    journal.end(path)
+
+
+def _back_up(store: Store, learning: str, changes: Sequence[Change], now: float) -> str:
+    first = changes[0] if changes else None
+    return backups.make(store, learning, first.path if first else "", first.before if first else None, now)
+
+
+def _write(changes: Sequence[Change]) -> None:
+    done: list[Change] = []
+    for change in changes:
+        try:
+            live.replace(change.path, change.before, change.after)
+        except BaseException:
+            _take_back(done)
+            raise
+        done.append(change)
+
+
+def _take_back(changes: Sequence[Change]) -> bool:
+    """The files as they were, unless somebody wrote them since; then the journal tells the next command."""
+    clean = True
+    for change in reversed(changes):
+        try:
+            if live.read(change.path) == change.after:
+                live.replace(change.path, change.after, change.before)
+            clean = clean and not _is_made(change)
+        except (ReflectError, OSError):
+            clean = False
+    return clean
+
+
+def _is_made(change: Change) -> bool:
+    data = live.read(change.path)
+    if data == change.after:
+        return change.after != change.before
+    text = (data or b"").decode("utf-8", "replace")
+    told = change.present or change.absent
+    return bool(told) and all(mark in text for mark in change.present) and not any(m in text for m in change.absent)
+
+
+def _complete(changes: Sequence[Change], made: list[Change]) -> list[Change]:
+    """Several files, not all of them written: the others, or none at all."""
+    rest = [change for change in changes if change not in made]
+    try:
+        _write(rest)
+    except (ReflectError, OSError):
+        return [] if _take_back(made) else list(changes)
+    return list(changes)
+
+
+def _packed(change: Change) -> dict[str, Any]:
+    fields = asdict(change)
+    for name in ("before", "after"):
+        data = fields[name]
+        fields[name] = None if data is None else base64.b64encode(data).decode("ascii")
+    return fields
+
+
+def _unpacked(fields: Mapping[str, Any]) -> Change:
+    before, after = (None if fields[name] is None else base64.b64decode(fields[name]) for name in ("before", "after"))
+    return Change(fields["path"], before, after, tuple(fields["present"]), tuple(fields["absent"]))

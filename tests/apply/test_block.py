@@ -1,0 +1,339 @@
+"""Our block in a file: what is added goes again byte for byte, in any order, among anything a person wrote."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reflect_git.adapters.markdown import split
+from reflect_git.apply import block
+from reflect_git.apply.finding import TITLES
+from reflect_git.apply.page import LIMIT, Unfit
+from reflect_git.errors import ReflectError
+from tests.apply import samples
+
+A, B, C = "LRN-20260211-aaaaaaaa", "LRN-20260211-bbbbbbbb", "LRN-20260212-cccccccc"
+TEXT = "Use pnpm, not npm."
+BASES = [
+    None, b"", b"\n", b"  ", b"text", b"text\n", b"text\n\n\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf# T",
+    b"a\r\nb\r\n", b"a\r\nb",
+    b"a\nb\r\nc\n", b"a\rb\r", b"---\nk: v\n---", b"---\nk: v\n---\n", b"---\nno yaml here\n", b"```\nopen",
+    b"- a\n\n  ```\n  open",
+    b"- a\n  - b", b"1. a\n\n   b\n", b"| a |\n| - |\n| b |", b"<!-- c -->", b"<!-- open\n", b"<div>\nx",
+    b"<script>\nx\n",
+    b"T\n===", b"[a]: b", b"# A\n# B\n", b"    code", b"> q", b"x\n\n```\n<!-- reflect-git:begin -->\n```\n",
+]  # fmt: skip
+
+
+def fresh(base: bytes | None) -> bool:
+    found = block.find(base)
+    return not (found and (found.pair or found.troubles))
+
+
+def live(data: bytes) -> block.Block:
+    found = block.find(data)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+def test_add_then_remove_gives_the_same_bytes(base: bytes | None) -> None:
+    data = block.add(base, A, TEXT, "command")
+    entry = live(data).entry(A)
+    assert entry
+    assert (entry.text, entry.category, entry.inside) == (TEXT, "command", True)
+    assert block.remove(data, A, TEXT) == base
+
+
+def law(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
+    found = block.find(base)
+    assume(fresh(base))
+    assume(all(block.inert(text)[0] for _, text, _ in entries))
+    assume(not found or not {entry.id for entry in found.entries} & {identity for identity, _, _ in entries})
+    data: bytes | None = base
+    for identity, text, category in entries:
+        data = block.add(data, identity, text, category)
+    order = list(entries)
+    random.Random(seed).shuffle(order)
+    for identity, text, _ in order:
+        data = block.remove(data, identity, text)
+    assert data == base
+
+
+several = st.lists(
+    st.tuples(samples.identities, samples.texts, samples.categories),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda entry: entry[0],
+)
+
+
+@given(samples.bases(), several, st.integers(0, 99))
+def test_any_order_of_removals_gives_the_base(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
+    law(base, entries, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(samples.bases(), several, st.integers(0, 99))
+def test_any_order_of_removals_gives_the_base_deep(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
+    law(base, entries, seed)
+
+
+def twenty() -> list[tuple[str, str, str]]:
+    names = list(TITLES)
+    return [(f"LRN-202601{day:02d}-abcdefg{day % 7}", f"Rule number {day}.", names[day % 4]) for day in range(1, 21)]
+
+
+@pytest.mark.parametrize("base", [b"", b"# T\r\n\r\nno end", b"```\nopen"], ids=repr)
+def test_twenty_entries_go_in_a_hundred_orders(base: bytes) -> None:
+    entries = twenty()
+    full: bytes = base
+    for identity, text, category in entries:
+        full = block.add(full, identity, text, category)
+    for seed in range(10 if base else 100):
+        order = list(entries)
+        random.Random(seed).shuffle(order)
+        data: bytes | None = full
+        for identity, text, _ in order:
+            data = block.remove(data, identity, text)
+        assert data == base
+
+
+def test_the_order_of_additions_leaves_no_trace() -> None:
+    entries = twenty()
+    written = set()
+    for seed in range(5):
+        random.Random(seed).shuffle(entries)
+        data = b"# T\n"
+        for identity, text, category in entries:
+            data = block.add(data, identity, text, category)
+        written.add(data)
+    assert len(written) == 1
+
+
+MINE = ["my own line", "- my own bullet", "### mine", "> mine", "", "<!-- mine -->", "Mine\n----", "1. mine", "| a |"]
+
+
+@given(
+    samples.bases(),
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from(MINE)), min_size=1, max_size=4),
+    st.sampled_from([A, B, C]),
+)
+def test_removal_leaves_what_a_person_wrote(base: bytes, edits: list[tuple[int, str]], gone: str) -> None:
+    assume(fresh(base))
+    texts = {A: "First rule", B: "Second rule", C: "Third rule"}
+    data = block.add(block.add(block.add(base, A, texts[A], "command"), B, texts[B], "command"), C, texts[C], "naming")
+    lines = re.findall(rb"[^\n]*\n", data)
+    for place, line in edits:
+        lines.insert(place % (len(lines) + 1), line.encode() + b"\n")
+    edited = b"".join(lines)
+    lines = [line.encode() for line in split(edited.decode())]
+    before = block.find(edited)
+    assume(before and before.pair and not before.troubles)
+    assert before
+    entry = before.entry(gone)
+    assume(entry and entry.text == texts[gone] and entry.inside)
+    assert entry
+    data = block.remove(edited, gone, texts[gone]) or b""
+    left = {found.id: found.raw for found in live(data).entries}
+    assert left == {found.id: found.raw for found in before.entries if found.id != gone}
+    head = b"".join(lines[: entry.start])
+    tail = b"".join(lines[entry.end :])
+    assert data.endswith(tail)
+    # Of what stood above, only a heading of ours without anything below it, and blank lines, may be gone.
+    rest = data[: len(data) - len(tail)]
+    assert head.startswith(rest.rstrip(b"\r\n")) or rest.rstrip(b"\r\n") == head.rstrip(b"\r\n")
+    lost = head[len(rest) :].strip().decode()
+    assert lost in ("", "## Commands", "## Naming", "# Commands", "# Naming")
+
+
+def test_text_appended_to_the_file_stays() -> None:
+    for base in (b"a\n", b"a\r\n", b""):
+        assert block.remove(block.add(base, A, TEXT, "command") + b"more\n", A, TEXT) == base + b"more\n"
+    assert block.remove(block.add(b"a", A, TEXT, "command") + b"more\n", A, TEXT) == b"a\nmore\n"
+    assert block.remove(block.add(None, A, TEXT, "command") + b"more\n", A, TEXT) == b"more\n"
+
+
+def test_a_line_written_below_the_last_one_keeps_its_end() -> None:
+    data = block.add(b"a", A, TEXT, "command").replace(b"a\n\n<!--", b"a\nb\n\n<!--", 1)
+    assert block.remove(data, A, TEXT) == b"a\nb\n"
+
+
+def test_lines_inside_the_block_stay_and_so_does_the_block() -> None:
+    data = block.add(b"", A, TEXT, "command").replace(b"- Use", b"- mine\n\n<!-- x -->\n\n- Use")
+    assert live(data).entry(A)
+    data = block.add(b"", A, TEXT, "command").replace(b"npm.\n", b"npm.\n- mine\n")
+    left = block.remove(data, A, TEXT)
+    assert left == b"<!-- reflect-git:begin -->\n\n## Commands\n\n- mine\n\n<!-- reflect-git:end -->\n"
+
+
+def test_a_moved_entry_is_found_where_it_is() -> None:
+    data = block.add(block.add(b"top\n", A, TEXT, "command"), B, "Other", "command")
+    entry = live(data).entry(A)
+    assert entry
+    moved = entry.raw + b"\n" + data.replace(b"\n" + entry.raw, b"")
+    found = live(moved).entry(A)
+    assert found
+    assert (found.start, found.inside) == (0, False)
+    assert block.remove(moved, A, TEXT) == b"\n" + data.replace(b"\n" + entry.raw, b"")
+
+
+def test_a_reworded_entry_is_not_taken() -> None:
+    data = block.add(b"", A, TEXT, "command").replace(b"pnpm", b"yarn")
+    with pytest.raises(block.Reworded) as caught:
+        block.remove(data, A, TEXT)
+    assert (caught.value.approved, caught.value.live) == (TEXT, "Use yarn, not npm.")
+    assert block.remove(data, A, TEXT, force=True) == b""
+
+
+@pytest.mark.parametrize(
+    "change", [b"  more words\n", b"more words\n", b"  - a nested bullet\n", b"\n  a second paragraph\n"]
+)
+def test_words_added_to_an_entry_reword_it(change: bytes) -> None:
+    data = block.add(b"", A, TEXT, "command").replace(b"npm.\n", b"npm.\n" + change)
+    with pytest.raises(block.Reworded):
+        block.remove(data, A, TEXT)
+
+
+def test_an_entry_without_its_bullet_can_go() -> None:
+    data = block.add(b"x\n", A, TEXT, "command").replace(b"\n- Use pnpm, not npm.\n", b"")
+    assert block.remove(data, A, TEXT) == b"x\n"
+
+
+def test_an_absent_entry_is_said_to_be_absent() -> None:
+    with pytest.raises(ReflectError) as caught:
+        block.remove(b"text\n", A, TEXT)
+    assert caught.value.code == "missing"
+    assert not block.holds(b"text\n", A)
+    assert block.holds(block.add(b"", A, TEXT, "command"), A)
+
+
+def test_the_same_entry_twice_is_never_a_guess() -> None:
+    data = block.add(b"x\n", A, TEXT, "command")
+    entry = live(data).entry(A)
+    assert entry
+    doubled = data + b"\n" + entry.raw
+    assert [trouble.kind for trouble in live(doubled).troubles] == ["entry-doubled"]
+    with pytest.raises(ReflectError) as caught:
+        block.remove(doubled, A, TEXT)
+    assert caught.value.code == "entry-doubled"
+    assert not block.holds(block.remove(doubled, A, TEXT, force=True), A)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("<!-- reflect-git:begin -->\n", "unclosed"),
+        ("<!-- reflect-git:end -->\n", "unopened"),
+        ("<!-- reflect-git:begin -->\n<!-- reflect-git:begin -->\n<!-- reflect-git:end -->\n", "nested"),
+        ("<!-- reflect-git:begin -->\n<!-- reflect-git:end -->\n" * 2, "doubled"),
+        ("<!-- reflect-git:begin -->\n```\n<!-- reflect-git:end -->\n", "unclosed"),
+    ],
+)
+def test_broken_markers_are_named_and_nothing_is_added(text: str, kind: str) -> None:
+    data = text.encode()
+    assert [trouble.kind for trouble in live(data).troubles] == [kind]
+    with pytest.raises(ReflectError) as caught:
+        block.add(data, A, TEXT, "command")
+    assert caught.value.code == "markers"
+    assert caught.value.hint
+
+
+def test_broken_markers_do_not_keep_an_entry_from_going() -> None:
+    data = block.add(b"x\n", A, TEXT, "command").replace(b"<!-- reflect-git:end -->\n", b"")
+    assert block.remove(data, A, TEXT) == b"x\n\n<!-- reflect-git:begin -->\n\n## Commands\n\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n{}```\n", "~~~~\n```\n{}~~~~\n", "- a\n\n    {}", "---\nkey: |\n  {}---\n", "<!--\n{}-->\n",
+        "<div>\n{}</div>\n",
+    ],
+)  # fmt: skip
+def test_markers_in_examples_are_not_ours(text: str) -> None:
+    inner = f"<!-- reflect-git:begin -->\n<!-- {A} -->\n- x\n<!-- reflect-git:end -->\n"
+    if "    {}" in text or "  {}" in text:
+        inner = inner.replace("\n", "\n    ").rstrip(" ")
+    if text.startswith("<!--"):
+        inner = "<!-- reflect-git:begin\n"
+    assert block.find(text.format(inner).encode()) is None
+
+
+def test_replace_and_back_gives_the_same_bytes() -> None:
+    data = b"# T\n"
+    for identity, text, category in twenty():
+        data = block.add(data, identity, text, category)
+    identity, text, category = twenty()[5]
+    for new in (category, "configuration", "command"):
+        changed = block.replace(data, identity, text, "Other words.", new)
+        entry = live(changed).entry(identity)
+        assert entry
+        assert (entry.text, entry.category) == ("Other words.", new)
+        assert block.replace(changed, identity, "Other words.", text, category) == data
+
+
+def test_a_successor_takes_the_place() -> None:
+    data = block.add(block.add(b"", A, TEXT, "command"), B, "Other", "command")
+    changed = block.replace(data, A, TEXT, "Use yarn.", "command", successor=C)
+    assert [entry.id for entry in live(changed).entries] == [C, B]
+    assert block.replace(changed, C, "Use yarn.", TEXT, "command", successor=A) == data
+    with pytest.raises(ReflectError):
+        block.replace(data, A, TEXT, "x", "command", successor=B)
+
+
+def test_replace_refuses_a_reworded_entry() -> None:
+    data = block.add(b"", A, TEXT, "command").replace(b"pnpm", b"yarn")
+    with pytest.raises(block.Reworded):
+        block.replace(data, A, TEXT, "x", "command")
+
+
+def test_headings_follow_the_file() -> None:
+    assert b"\n## Commands\n" in block.add(b"# T\n", A, TEXT, "command")
+    assert b"\n# Commands\n" in block.add(b"# T\n\n# U\n", A, TEXT, "command")
+    data = block.add(b"", A, TEXT, "command").replace(b"## Commands", b"### Commands")
+    assert b"\n### Naming\n" in block.add(data, B, TEXT, "naming")
+
+
+def test_an_empty_heading_of_somebody_else_stays() -> None:
+    data = block.add(b"", A, TEXT, "naming").replace(b"\n## Naming", b"\n## Commands\n\n## Naming")
+    assert block.remove(block.add(data, B, "x", "command"), B, "x") == data
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\0b", b"x" * (LIMIT + 1)], ids=["utf-8", "nul", "large"])
+def test_files_that_are_no_text_are_refused(data: bytes) -> None:
+    for act in (
+        lambda: block.find(data),
+        lambda: block.add(data, A, TEXT, "command"),
+        lambda: block.remove(data, A, TEXT),
+    ):
+        with pytest.raises(Unfit) as caught:
+            act()
+        assert caught.value.hint
+
+
+def test_the_same_id_is_not_added_twice_nor_an_empty_text() -> None:
+    data = block.add(b"", A, TEXT, "command")
+    for text, identity, code in ((TEXT, A, "duplicate"), (" \n", B, "empty")):
+        with pytest.raises(ReflectError) as caught:
+            block.add(data, identity, text, "command")
+        assert caught.value.code == code
+
+
+def test_the_bytes_of_the_block_alone() -> None:
+    data = block.add(b"secret of mine\n", A, TEXT, "command")
+    assert data == b"secret of mine\n\n" + block.block_bytes(data)
+    assert block.block_bytes(data + b"more\n") == block.block_bytes(data)
+    assert block.block_bytes(None) == block.block_bytes(b"<!-- reflect-git:begin -->\n") == b""
+
+
+def test_a_new_file_may_begin_with_an_import_and_goes_again() -> None:
+    data = block.add(None, A, TEXT, "command", opening="@AGENTS.md\n")
+    assert data.startswith(b"@AGENTS.md\n\n<!-- reflect-git:begin new -->\n")
+    assert block.remove(data, A, TEXT) is None
+    assert block.remove(b"mine\n" + data, A, TEXT) == b"mine\n@AGENTS.md\n"

@@ -1,0 +1,77 @@
+"""What the store says against what is in the file."""
+
+from __future__ import annotations
+
+import pytest
+
+from reflect_git.apply import block, drift, improvements, rulesfile
+from reflect_git.apply.drift import Finding
+from reflect_git.apply.rulesfile import RulesFile
+from tests.apply.test_improvements import FORM, ITEM
+
+A, B = "LRN-20260211-aaaaaaaa", "LRN-20260211-bbbbbbbb"
+EXPECTED = [(A, "Use *pnpm*, not npm."), (B, "Run `make check` before a commit.")]
+
+
+def written() -> bytes:
+    data = b"# T\n"
+    for identity, text in EXPECTED:
+        data = block.add(data, identity, text, "command")
+    return data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        written(),
+        written().replace(b"\n", b"\r\n"),
+        written().replace(b"\n- ", b"\n* "),
+        written().replace(b"-->\n\n-", b"-->\n-"),
+        written().replace(b"*pnpm*", b"_pnpm_"),
+        written().replace(b"before a", b"before\n  a"),
+        written().replace(b"\n\n", b"\n\n\n"),
+    ],
+)
+def test_a_formatter_is_no_finding(data: bytes) -> None:
+    assert drift.of_block(data, EXPECTED) == []
+
+
+def test_missing() -> None:
+    gone = [Finding("missing", identity, text) for identity, text in EXPECTED]
+    assert drift.of_block(None, EXPECTED) == gone
+    assert drift.of_block(b"text\n", EXPECTED) == gone
+    assert drift.of_block(written().replace(b"- Use *pnpm*, not npm.\n", b""), EXPECTED) == gone[:1]
+
+
+def test_different_has_both_texts() -> None:
+    data = written().replace(b"npm.", b"yarn.")
+    assert drift.of_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 7)]
+
+
+def test_foreign_and_broken_marks() -> None:
+    assert drift.of_block(written(), EXPECTED[:1]) == [Finding("foreign", B, live=EXPECTED[1][1], line=11)]
+    broken = drift.of_block(written().replace(b"<!-- reflect-git:end -->\n", b""), EXPECTED)
+    assert [(found.kind, found.line) for found in broken] == [("marker", 3)]
+    assert "never ends" in broken[0].live
+
+
+def test_rules_files() -> None:
+    rule = RulesFile(A, "Use pnpm.", ("src/**",))
+    data = rulesfile.render(rule)
+    assert drift.of_rules_file(data, rule) == []
+    assert [found.kind for found in drift.of_rules_file(None, rule)] == ["missing"]
+    assert [found.kind for found in drift.of_rules_file(b"mine\n", rule)] == ["missing"]
+    assert [found.kind for found in drift.of_rules_file(data.replace(b"pnpm", b"npm"), rule)] == ["different"]
+    assert [found.kind for found in drift.of_rules_file(data.replace(A.encode(), B.encode()), rule)] == [
+        "missing",
+        "foreign",
+    ]
+
+
+def test_improvements() -> None:
+    data = improvements.add(FORM, ITEM)
+    assert drift.of_improvements(data, [ITEM]) == []
+    assert drift.of_improvements(improvements.move(data, ITEM.id, "Deferred"), [ITEM]) == []
+    assert [found.kind for found in drift.of_improvements(FORM, [ITEM])] == ["missing"]
+    assert [found.kind for found in drift.of_improvements(data, [])] == ["foreign"]
+    assert [found.kind for found in drift.of_improvements(data.replace(b"README", b"wiki"), [ITEM])] == ["different"]

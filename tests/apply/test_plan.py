@@ -1,0 +1,209 @@
+"""One Plan for preview, write and revert, and the diff that people see of it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reflect_git.apply import block, plan
+from reflect_git.apply.diff import diff, touched
+from reflect_git.apply.inert import inert
+from reflect_git.apply.page import Unfit
+from reflect_git.apply.plan import Plan, Rule
+from reflect_git.apply.targets import Target
+from reflect_git.errors import ReflectError
+from tests.apply import samples
+from tests.apply.test_improvements import ITEM
+
+RULE = Rule("LRN-20260211-aaaaaaaa", "Use pnpm, not npm.", "command")
+OTHER = Rule("LRN-20260212-bbbbbbbb", "Run the linter.", "command")
+CLAUDE = Target("project", "CLAUDE.md")
+RULES = Target("rules", ".claude/rules/reflect/x.md")
+IMPROVEMENTS = Target("improvements", ".claude/improvements.md")
+BASES = [
+    None,
+    b"",
+    b"a\n",
+    b"no end",
+    b"a\r\nb\r\n",
+    b"\xef\xbb\xbfa\r\nb",
+    b"x\ry\x0cz\xe2\x80\xa8\n",
+    b"```\nopen",
+    b"-- x",
+    b"++ y\n",
+]
+
+
+def git_applies(made: Plan, folder: Path) -> bytes | None:
+    """The file after git has applied the diff to what was there before."""
+    folder.mkdir(exist_ok=True)
+    file = folder / made.path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    if made.before is not None:
+        file.write_bytes(made.before)
+    command = ["git", "apply", "--unsafe-paths", "--whitespace=nowarn", "-"]
+    done = subprocess.run(command, cwd=folder, input=diff(made).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, (done.stderr, diff(made))
+    return file.read_bytes() if file.exists() else None
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+def test_git_applies_the_diff_to_the_same_bytes(base: bytes | None, tmp_path: Path) -> None:
+    made = plan.add(CLAUDE, base, RULE)
+    assert git_applies(made, tmp_path / "w") == made.after
+    back = plan.remove(CLAUDE, made.after, RULE)
+    assert back.after == base
+    assert git_applies(back, tmp_path / "w") == base
+
+
+@pytest.mark.parametrize("path", ["with space.md", 'quo"te.md', "ümlaut.md", "back\\slash.md", "tab\t.md", "a/b/c.md"])
+def test_odd_names_are_quoted_as_git_does(path: str, tmp_path: Path) -> None:
+    made = plan.add(Target("project", path), b"a\n", RULE)
+    assert git_applies(made, tmp_path / "w") == made.after
+    assert touched(made)[0]
+
+
+def test_the_diff_as_it_is_shown() -> None:
+    made = plan.add(CLAUDE, b"no end", RULE)
+    assert diff(made).splitlines() == [
+        "diff --git a/CLAUDE.md b/CLAUDE.md",
+        "--- a/CLAUDE.md",
+        "+++ b/CLAUDE.md",
+        "@@ -1 +1,11 @@",
+        "-no end",
+        "\\ No newline at end of file",
+        "+no end",
+        "+",
+        "+<!-- reflect-git:begin eof=6a88 -->",
+        "+",
+        "+## Commands",
+        "+",
+        "+<!-- LRN-20260211-aaaaaaaa -->",
+        "+",
+        "+- Use pnpm, not npm.",
+        "+",
+        "+<!-- reflect-git:end -->",
+    ]
+    assert touched(made)[1] == ["no end"]
+
+
+def test_hashes_and_nothing_to_do() -> None:
+    made = plan.add(CLAUDE, None, RULE)
+    assert made.before_sha256 is None
+    assert made.after_sha256 == sha256(made.after or b"").hexdigest()
+    still = replace(made, before=made.after)
+    assert diff(still) == ""
+    assert touched(still) == ([], [])
+
+
+def test_an_empty_file_comes_and_goes() -> None:
+    for before, after in ((None, b""), (b"", None)):
+        made = Plan(CLAUDE, before, after, RULE.id, "add")
+        assert "file mode 100644" in diff(made)
+        assert touched(made) == ([], [])
+
+
+@given(samples.bases(), samples.texts, samples.categories)
+def test_every_plan_passes_its_check(base: bytes, text: str, category: str) -> None:
+    found = block.find(base)
+    assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
+    rule = replace(RULE, text=text, category=category)
+    first = plan.add(CLAUDE, base, rule)
+    both = plan.add(CLAUDE, first.after, OTHER)
+    assert both.after is not None
+    changed = plan.replace(CLAUDE, both.after, OTHER, replace(OTHER, text="Other words", category="naming"))
+    assert changed.after != both.after
+    alone = plan.remove(CLAUDE, both.after, rule)
+    assert plan.remove(CLAUDE, alone.after, OTHER).after == base
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(samples.bases() | st.none(), samples.texts, samples.categories)
+def test_approve_and_revert_give_back_the_bytes_deep(base: bytes | None, text: str, category: str) -> None:
+    found = block.find(base)
+    assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
+    rule = replace(RULE, text=text, category=category)
+    assert plan.remove(CLAUDE, plan.add(CLAUDE, base, rule).after, rule).after == base
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda data: b"sneaked in\n" + data,
+        lambda data: data.replace(b"mine\n", b""),
+        lambda data: data.replace(b"mine\n", b"mine!\n"),
+        lambda data: data.replace(b"mine\n", b"mine\r\n"),
+        lambda data: data.replace(b"mine\nyours\n", b"yours\nmine\n"),
+        lambda data: data.replace(b"- Run the linter.", b"- Run it."),
+        lambda data: data.replace(b"bbbbbbbb", b"cccccccc"),
+        lambda data: data + b"- one more\n",
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"theirs\n", b"theirs\n\x0c\n"),
+    ],
+)
+def test_a_plan_that_touches_more_is_stopped(tamper: object) -> None:
+    base = plan.add(CLAUDE, b"mine\nyours\n\ntheirs\n", OTHER).after
+    made = plan.add(CLAUDE, base, RULE)
+    plan.check(made)
+    assert callable(tamper)
+    with pytest.raises(ReflectError) as caught:
+        plan.check(replace(made, after=tamper(made.after)))
+    assert caught.value.code == "bug"
+
+
+def test_a_rule_takes_the_place_of_another() -> None:
+    base = plan.add(CLAUDE, b"a\n", RULE).after
+    assert base
+    made = plan.replace(CLAUDE, base, RULE, OTHER)
+    assert (made.learning, made.replaces) == (OTHER.id, RULE.id)
+    assert made.after
+    assert plan.replace(CLAUDE, made.after, OTHER, RULE).after == base
+
+
+def test_rules_files_come_change_and_go(tmp_path: Path) -> None:
+    rule = replace(RULE, paths=("src/**",))
+    made = plan.add(RULES, None, rule)
+    assert made.after
+    assert git_applies(made, tmp_path / "w") == made.after
+    changed = plan.replace(RULES, made.after, rule, replace(rule, text="Other words"))
+    assert changed.after != made.after
+    gone = plan.remove(RULES, made.after, rule)
+    assert gone.after is None
+    assert git_applies(gone, tmp_path / "w") is None
+    with pytest.raises(ReflectError) as caught:
+        plan.add(RULES, b"mine\n", rule)
+    assert caught.value.code == "duplicate"
+    with pytest.raises(ReflectError):
+        plan.check(Plan(RULES, b"mine\n", None, rule.id, "remove"))
+
+
+@pytest.mark.parametrize(
+    "base", [None, b"", b"# Project Improvements\n\n## Pending\n\n## Applied\n", b"no end"], ids=repr
+)
+def test_improvements_come_move_and_go(base: bytes | None, tmp_path: Path) -> None:
+    made = plan.add(IMPROVEMENTS, base, ITEM)
+    assert made.after
+    assert git_applies(made, tmp_path / "w") == made.after
+    moved = plan.move(IMPROVEMENTS, made.after, ITEM.id, "Applied")
+    assert git_applies(moved, tmp_path / "w") == moved.after
+    assert moved.after
+    other = replace(ITEM, details="Other words")
+    changed = plan.replace(IMPROVEMENTS, made.after, ITEM, other)
+    assert changed.after
+    assert plan.replace(IMPROVEMENTS, changed.after, other, ITEM).after == made.after
+    assert plan.move(IMPROVEMENTS, moved.after, ITEM.id, "Pending").after == made.after
+    assert plan.remove(IMPROVEMENTS, made.after, ITEM).after == base
+
+
+def test_a_file_that_is_no_text_is_named() -> None:
+    with pytest.raises(Unfit) as caught:
+        plan.add(CLAUDE, b"\xff", RULE)
+    assert caught.value.message == "'CLAUDE.md' cannot be changed: file is not UTF-8: byte 1 cannot be read"

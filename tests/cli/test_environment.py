@@ -1,0 +1,221 @@
+"""bin/reflect-git: a user who has nothing but the plugin gets the whole program, made once and whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reflect_git.cli import environment
+from tests.conftest import REPO
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+VERSION = "7.8.9"
+PROGRAM = """\
+import json, os, sys
+import widgetry
+def main():
+    seen = {"args": sys.argv[1:], "widgetry": widgetry.NAME, "root": os.environ["REFLECT_GIT_PLUGIN_ROOT"]}
+    print(json.dumps({**seen, "isolated": sys.flags.isolated, "pycache": sys.pycache_prefix}))
+    sys.exit(4)
+"""
+
+
+def _wheel(folder: Path) -> None:
+    """A package to depend on, so that no test needs an index."""
+    folder.mkdir()
+    info = "widgetry-1.0.dist-info"
+    with zipfile.ZipFile(folder / "widgetry-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("widgetry.py", "NAME = 'a widget'\n")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: widgetry\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", f"widgetry.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+
+
+class Plugin:
+    """A plugin's folder with a program of ours, and a way to call it as the Bash tool does."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.root = folder / "it's a plugin"
+        self.home = home
+        self.data = home / ".claude" / "plugins" / "data" / "reflect-git-market"
+        for name in ("bin/reflect-git", "hooks/python.sh", "reflect_git/cli/environment.py"):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPO / name, self.root / name)
+        (self.root / "reflect_git" / "__init__.py").write_text(f'"""It."""\n\n__version__ = "{VERSION}"\n')
+        (self.root / "reflect_git" / "cli" / "app.py").write_text(PROGRAM)
+        (self.root / "pyproject.toml").write_text('dependencies = [\n    "widgetry>=1",\n]\n')
+        _wheel(folder / "wheels")
+        self.env = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(home), "PIP_NO_INDEX": "1",
+            "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(folder / "wheels"), "CLAUDECODE": "1",
+        }  # fmt: skip
+
+    @property
+    def program(self) -> Path:
+        return self.root / "bin" / "reflect-git"
+
+    def start(self, *args: str, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.program, *args], env={**self.env, **more}, cwd=self.home, text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *args: str, **more: str) -> tuple[int, str, str]:
+        with self.start(*args, **more) as process:
+            out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    def environments(self) -> list[str]:
+        return sorted(path.name for path in self.data.glob("venv-*"))
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, home: Path) -> Iterator[Plugin]:
+    made = Plugin(tmp_path, home)
+    made.data.mkdir(parents=True)
+    yield made
+
+
+def _installed(folder: Path, version: str, said: str = "installed") -> Path:
+    folder.mkdir()
+    program = folder / "reflect-git"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "reflect-git {version}" && exit\necho "{said} $*"; exit 4\n'
+    )
+    program.chmod(0o755)
+    return folder
+
+
+def _pretend_made(plugin: Plugin, version: str = VERSION) -> None:
+    (plugin.data / "venv" / "bin").mkdir(parents=True)
+    (plugin.data / "venv" / "bin" / "python").symlink_to(sys.executable)
+    (plugin.data / "venv" / "reflect-git").write_text(f"{version}\n")
+
+
+def test_the_dependencies_are_those_of_the_package() -> None:
+    listed = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    assert list(environment.dependencies(REPO)) == listed
+
+
+def test_it_is_made_once_by_whoever_is_first_and_after_a_kill_again(plugin: Plugin) -> None:
+    killed = plugin.start("status")
+    while not plugin.environments():
+        assert killed.poll() is None
+        time.sleep(0.02)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    (left,) = plugin.environments()
+
+    both = [plugin.start("signals", "--json", "it's $1") for _ in range(2)]
+    answers = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [4, 4]
+    for out, _ in answers:
+        assert json.loads(out) == {
+            "args": ["signals", "--json", "it's $1"], "widgetry": "a widget", "root": str(plugin.root), "isolated": 1,
+            "pycache": str(plugin.data / "pycache"),
+        }  # fmt: skip
+    told = [err for _, err in answers if err]
+    assert len(told) == 1 and told[0].count("\n") == 1 and "about 10 seconds" in told[0]
+    assert len(plugin.environments()) == 1 and left not in plugin.environments()
+
+    code, _, err = plugin.run("status")
+    assert (code, err) == (4, "")
+    moved = plugin.root.rename(plugin.root.with_name("updated"))
+    plugin.root = moved
+    assert json.loads(plugin.run("status")[1])["root"] == str(moved)
+
+
+def test_offline_it_says_what_to_run_and_leaves_nothing_half_made(plugin: Plugin, tmp_path: Path) -> None:
+    code, out, err = plugin.run("status", "--json", PIP_FIND_LINKS=str(tmp_path))
+    assert (code, out) == (1, "")
+    _, error, hint = err.splitlines()
+    assert error.startswith("error: the packages of reflect-git could not be fetched")
+    assert hint.endswith(f"'{plugin.program}' status")
+    assert (plugin.environments(), (plugin.data / "venv").exists()) == ([], False)
+
+
+def test_a_python_without_venv_is_named(plugin: Plugin, tmp_path: Path) -> None:
+    folder = tmp_path / "debian"
+    folder.mkdir()
+    bare = folder / "python3"
+    bare.write_text(
+        f'#!/bin/sh\ncase "$*" in *"-m venv"*) exit 1 ;; *sys.executable*) echo "{bare}" ;;'
+        f" *) exec '{sys.executable}' \"$@\" ;; esac\n"
+    )
+    bare.chmod(0o755)
+    script = (plugin.root / "reflect_git" / "cli" / "environment.py").read_text(encoding="utf-8")
+    # `exec` makes it the real interpreter, which has one: its own name is what this test is about.
+    script = script.replace("import sys\n", f"import sys\nsys.executable = '{bare}'\n", 1)
+    (plugin.root / "reflect_git" / "cli" / "environment.py").write_text(script, encoding="utf-8")
+    code, out, err = plugin.run("status", PATH=f"{folder}:/usr/bin:/bin")
+    assert (code, out) == (1, "")
+    assert f"error: '{bare}' cannot make environments" in err and "python3-venv" in err
+
+
+def test_no_hook_makes_it(plugin: Plugin) -> None:
+    code, out, err = plugin.run("status", CLAUDE_PROJECT_DIR=str(plugin.home))
+    assert (code, out) == (1, "")
+    assert "a hook does not make one" in err
+    assert os.listdir(plugin.data) == []
+    _pretend_made(plugin)
+    assert "No module named 'widgetry'" in plugin.run("status", CLAUDE_PROJECT_DIR=str(plugin.home))[2]
+
+
+def test_an_installed_one_of_this_version_is_used(plugin: Plugin, tmp_path: Path) -> None:
+    old, new = _installed(tmp_path / "old", "0.0.1"), _installed(tmp_path / "new", VERSION)
+    path = f"{plugin.root / 'bin'}:{old}:{new}:/usr/bin:/bin"
+    assert plugin.run("status", "--json", PATH=path) == (4, "installed status --json\n", "")
+    assert plugin.environments() == []
+
+
+def test_two_plugins_do_not_look_for_each_other_for_ever(plugin: Plugin, tmp_path: Path, home: Path) -> None:
+    (tmp_path / "second").mkdir()
+    other = Plugin(tmp_path / "second", home)
+    path = f"{other.program.parent}:{plugin.program.parent}:/usr/bin:/bin"
+    code, _, err = plugin.run("status", PATH=path, CLAUDE_PROJECT_DIR="/hook")
+    assert (code, err.count("error:")) == (1, 1)
+
+
+@pytest.mark.parametrize("entry", [".", "bin", "{home}/bin"])
+def test_what_lies_in_the_folder_one_works_in_is_not_it(plugin: Plugin, entry: str) -> None:
+    _installed(plugin.home / "bin", VERSION, "trapped")
+    shutil.copy(plugin.home / "bin" / "reflect-git", plugin.home / "reflect-git")
+    path = f"{entry.format(home=plugin.home)}:/usr/bin:/bin"
+    assert "trapped" not in plugin.run("status", PATH=path, CLAUDE_PROJECT_DIR="/hook")[1]
+
+
+def test_the_data_of_another_version_is_made_anew_and_that_with_an_environment_goes_first(plugin: Plugin) -> None:
+    _pretend_made(plugin, "0.0.1")
+    hook = {"CLAUDE_PROJECT_DIR": "/hook"}
+    assert "no environment yet" in plugin.run("status", **hook)[2]
+    (plugin.data / "venv" / "reflect-git").write_text(f"{VERSION}\n")
+    (plugin.data.parent / "reflect-git-inline").mkdir()
+    assert "widgetry" in plugin.run("status", **hook)[2]
+    assert "no environment yet" in plugin.run("status", CLAUDE_PLUGIN_DATA=str(plugin.home / "other"), **hook)[2]
+
+
+def test_called_through_a_link_it_finds_its_plugin(plugin: Plugin, tmp_path: Path) -> None:
+    _pretend_made(plugin)
+    link = tmp_path / "linked"
+    link.symlink_to(plugin.program)
+    done = subprocess.run([link, "status"], env=plugin.env, capture_output=True, text=True, check=False)
+    assert "widgetry" in done.stderr
+
+
+def test_without_a_home_it_says_so(plugin: Plugin) -> None:
+    code, out, err = plugin.run("status", HOME="")
+    assert (code, out, err.splitlines()[0]) == (1, "", "error: HOME is not set")

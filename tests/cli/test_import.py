@@ -1,0 +1,87 @@
+"""`import transcripts`: what was said before reflect-git was there."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCli
+from tests.sessions import CORRECTION, Session, captured
+from tests.store.probe import require_promises
+
+pytestmark = pytest.mark.usefixtures("store_home")
+
+
+def past(home: Path, count: int) -> list[Session]:
+    found = []
+    for _ in range(count):
+        session = Session(home)
+        session.work()
+        session.say(CORRECTION)
+        session.answer("Understood.")
+        found.append(session)
+    return found
+
+
+def test_all_past_sessions_are_mined_once(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    sessions = past(home, 2)
+    done = run_cli("import", "transcripts", "--json").json()["data"]
+    assert done == {"transcripts": 2, "new": 2, "signals": 2, "left_out": 0}
+    assert {signal["session_id"] for signal in captured(store_home)} == {session.name for session in sessions}
+    assert {signal["source"]["hook"] for signal in captured(store_home)} == {"import"}
+    again = run_cli("import", "transcripts")
+    assert again.out == "nothing new in 2 transcripts\n"
+    assert len(captured(store_home)) == 2
+    require_promises(store_home)
+
+
+def test_what_is_new_since_is_mined_by_the_next_run(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    (session,) = past(home, 1)
+    run_cli("import", "transcripts")
+    session.say("no, always use tabs, never spaces, in this project")
+    assert "1 signal from 1 of 1 transcript" in run_cli("import", "transcripts").out
+    assert len(captured(store_home)) == 2
+
+
+def test_a_dry_run_makes_no_store(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    past(home, 2)
+    assert run_cli("import", "transcripts", "--dry-run").out == "would mine 2 transcripts: 2 signals\n"
+    assert not store_home.exists()
+
+
+def test_a_folder_a_file_and_a_time(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    old, young = past(home, 2)
+    os.utime(old.path, (time.time() - 90 * 86400,) * 2)
+    folder = str(old.path.parent)
+    assert run_cli("import", "transcripts", folder, "--since", "30d", "--json").json()["data"]["transcripts"] == 1
+    assert [signal["session_id"] for signal in captured(store_home)] == [young.name]
+    assert run_cli("import", "transcripts", str(old.path), "--json").json()["data"]["signals"] == 1
+
+
+def test_what_lies_elsewhere_is_told_of_and_left_out(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
+    (session,) = past(home, 1)
+    stranger = tmp_path / "stranger.jsonl"
+    stranger.write_bytes(session.path.read_bytes())
+    result = run_cli("import", "transcripts", str(stranger))
+    assert (result.code, "outside the client's projects folder" in result.err) == (0, True)
+    assert result.out == "nothing new in 1 transcript\n"
+
+
+def test_nothing_there(run_cli: RunCli, home: Path) -> None:
+    result = run_cli("import", "transcripts")
+    assert (result.code, "there is no transcript" in result.err) == (1, True)
+
+
+def test_a_living_session_goes_on_where_the_import_ended(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    session = Session(home)
+    session.hook("SessionStart", {"CLAUDE_PID": str(os.getpid())}, source="startup")
+    session.work()
+    session.say(CORRECTION)
+    run_cli("import", "transcripts")
+    session.answer("Understood.")
+    session.hook("SessionEnd", reason="other")
+    found = captured(store_home)
+    assert sorted(signal["type"] == "summary" for signal in found) == [False, True]

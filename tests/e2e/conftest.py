@@ -1,0 +1,123 @@
+"""One person, one home, one project, the real client, a scripted model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REAL_GIT, REPO, RunCli
+from tests.e2e import client as client_program
+from tests.e2e.model import Model
+from tests.e2e.session import Client, until
+
+# Before the seals take it away.
+DEVELOPERS = dict(os.environ)
+SETTLE_SECONDS = 20.0
+
+Signals = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` chooses: every test in this folder starts the client."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was measured is worth reading even when it is within its bounds."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name}: {value}")
+
+
+@pytest.fixture(scope="session")
+def binary() -> Path:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the processes of a session are followed through /proc")
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    done = subprocess.run(
+        [sys.executable, client_program.__file__], env=DEVELOPERS, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"no client: {done.stderr.strip()}")
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    with Model() as model:
+        yield model
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    subprocess.run([REAL_GIT, "init", "-q", "-b", "main", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def bare(binary: Path, model: Model, home: Path, project: Path, store_home: Path) -> Iterator[Client]:
+    """The client without reflect-git. At the end nothing that was started in this home may be left."""
+    client = Client(binary, model, home, project)
+    client.prepare()
+    yield client
+    client.stop()
+    settle(home)
+
+
+@pytest.fixture
+def client(bare: Client) -> Client:
+    """The client with the plugin as it stands in this repository."""
+    bare.options += ["--plugin-dir", str(REPO)]
+    return bare
+
+
+@pytest.fixture
+def signals(run_cli: RunCli, home: Path) -> Signals:
+    """Every signal in the store, once all that hooks left running has ended."""
+
+    def read() -> list[dict[str, Any]]:
+        settle(home)
+        found: list[dict[str, Any]] = run_cli("signals", "--json").json()["data"]
+        return found
+
+    return read
+
+
+def words(found: list[dict[str, Any]]) -> list[str]:
+    """What a person said, of a store's signals; the summary of a session is none of it."""
+    own = ("user_typed", "user_feedback")
+    return [signal["content"] for signal in found if signal["trust"] in own and signal["type"] != "summary"]
+
+
+def failures(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [signal for signal in found if signal["type"] == "failure"]
+
+
+def settle(home: Path) -> None:
+    """No daemon: what goes on after the client has left comes to its end by itself."""
+    until(lambda: not running(home), SETTLE_SECONDS, lambda: f"still running: {running(home)}")
+
+
+def running(home: Path) -> list[str]:
+    """Every process that was started in this home."""
+    mark = f"HOME={home}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0") and folder.name != str(os.getpid()):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200])
+        except OSError:  # it ended meanwhile, or is not ours
+            continue
+    return found

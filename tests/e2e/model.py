@@ -1,0 +1,186 @@
+"""The model, as a script: answers the client's requests over loopback and keeps every one of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Optional
+
+from tests.e2e.network import open_door
+
+GATE_SECONDS = 60
+SUMMARISER = re.compile(r"detailed summary of|summary of the conversation", re.I)
+SUMMARY = "<analysis>short</analysis>\n<summary>What was done so far.</summary>"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool the model wants to use."""
+
+    name: str
+    input: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer. `gate` keeps it back until the test opens it; `tokens` is how full the model says it is; with `to` it
+    is for the conversation alone that was opened with these words."""
+
+    text: str = ""
+    calls: Sequence[Call] = ()
+    gate: Optional[threading.Event] = None
+    tokens: int = 1000
+    error: int = 0
+    to: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    kind: str
+    body: Mapping[str, Any]
+
+    def text(self) -> str:
+        """All that the model is given to read, escapes undone."""
+        return "\n".join(strings([self.body.get("system"), self.body.get("messages")]))
+
+
+def bash(command: str) -> Call:
+    return Call("Bash", {"command": command, "description": "Work"})
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+
+
+def kind_of(body: Mapping[str, Any]) -> str:
+    """`main` is the conversation itself; the client also asks for titles and the like, without tools."""
+    asked = [message for message in body.get("messages", ()) if message.get("role") == "user"]
+    if asked and SUMMARISER.search("\n".join(strings(asked[-1].get("content")))):
+        return "summary"
+    return "main" if body.get("tools") else "side"
+
+
+@dataclass
+class Model:
+    """Turns are used up one per request of the conversation; after the last one it says `done`."""
+
+    turns: list[Turn] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+
+    def __enter__(self) -> Model:
+        self.door = open_door()
+        self.turn_taken = threading.Lock()
+        self.server = ThreadingHTTPServer(self.door.listener.getsockname(), handler_for(self), bind_and_activate=False)
+        self.server.socket.close()
+        self.server.socket = self.door.listener
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.server.shutdown()
+        self.door.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.door.listener.getsockname()[1]}"
+
+    def answer(self, body: Mapping[str, Any]) -> Turn:
+        kind = kind_of(body)
+        with self.turn_taken:
+            self.requests.append(Request(kind, body))
+            if kind == "main":
+                opening = "\n".join(strings(body["messages"][0]))
+                fitting = (number for number, turn in enumerate(self.turns) if turn.to in opening)
+                number = next(fitting, None)
+                return Turn("done") if number is None else self.turns.pop(number)
+        return Turn(SUMMARY if kind == "summary" else '{"title": "a session"}')
+
+    def asked(self, kind: str = "main") -> list[Request]:
+        return [request for request in self.requests if request.kind == kind]
+
+
+def message_of(turn: Turn, model: str) -> dict[str, Any]:
+    stamp = time.monotonic_ns()
+    content: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
+    for number, call in enumerate(turn.calls):
+        use = {"type": "tool_use", "id": f"toolu_{stamp:x}{number}", "name": call.name, "input": dict(call.input)}
+        content.append(use)
+    return {
+        "id": f"msg_{stamp:x}", "type": "message", "role": "assistant", "model": model, "content": content,
+        "stop_reason": "tool_use" if turn.calls else "end_turn", "stop_sequence": None,
+        "usage": {"input_tokens": turn.tokens, "output_tokens": 10},
+    }  # fmt: skip
+
+
+def events_of(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A message the way it is streamed: each block opened empty, filled, closed."""
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+        else:
+            filled = json.dumps(block["input"])
+            empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": filled}
+        yield {"type": "content_block_start", "index": index, "content_block": empty}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": end, "usage": {"output_tokens": 10}}
+    yield {"type": "message_stop"}
+
+
+def handler_for(model: Model) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if self.path.split("?")[0] != "/v1/messages":
+                return self.reply(404, {"type": "error", "error": {"type": "not_found_error", "message": self.path}})
+            turn = model.answer(body)
+            if turn.gate is not None:
+                turn.gate.wait(GATE_SECONDS)
+            if turn.error:
+                failed = {"type": "api_error", "message": f"scripted error {turn.error}"}
+                return self.reply(turn.error, {"type": "error", "error": failed})
+            message = message_of(turn, body["model"])
+            return self.stream(message) if body.get("stream") else self.reply(200, message)
+
+        def do_GET(self) -> None:
+            self.reply(404, {})
+
+        def reply(self, status: int, document: Mapping[str, Any]) -> None:
+            data = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def stream(self, message: Mapping[str, Any]) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            try:
+                for event in events_of(message):
+                    self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            except OSError:  # the client was interrupted, or killed
+                pass
+
+        def log_message(self, format: str, *words: Any) -> None:
+            pass
+
+    return Handler

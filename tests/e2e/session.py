@@ -1,0 +1,242 @@
+"""The client in a home and a project of its own: one print run after the other, or its screen under tmux."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Optional, TypeVar
+
+from tests.e2e.client import VERSION
+from tests.e2e.model import Model
+
+Found = TypeVar("Found")
+
+# Shaped like a key: it is in the environment of every tool and every hook, and may not be found in the store.
+KEY = "sk-ant-api03-" + "LoopbackOnly" * 8
+# Nothing of the developer's: there may be a reflect-git on it, and pyenv's shims do not work in another home.
+PATH = "/usr/local/bin:/usr/bin:/bin"
+TOOLS = "Bash,Read,Edit,Write,Agent"
+RUN_SECONDS = 60
+SCREEN_SECONDS = 30.0
+COLUMNS, LINES = 150, 50
+
+TROUBLE = re.compile(r"hook error|hook .*timed out|Hook returned|hook .*failed|non-blocking status")
+
+numbers = itertools.count()
+
+
+def until(look: Callable[[], Found], seconds: float, what: Callable[[], str]) -> Found:
+    """What `look` finds, as soon as it finds something."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {seconds} s: {what()}")
+        time.sleep(0.05)
+    return found
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a print run left behind."""
+
+    code: int
+    events: list[dict[str, Any]]
+
+    @property
+    def session(self) -> str:
+        return str(self.events[0]["session_id"])
+
+    def hooks(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event.get("subtype") == f"hook_{kind}"]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        return next(event for event in reversed(self.events) if event["type"] == "result")
+
+
+@dataclass
+class Client:
+    """One person's client. `options` go with every start of it."""
+
+    binary: Path
+    model: Model
+    home: Path
+    project: Path
+    options: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Answer what it would ask at the first start: theme, key, trust in the folder."""
+        trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        known = {
+            "hasCompletedOnboarding": True, "lastOnboardingVersion": VERSION, "theme": "dark", "autoUpdates": False,
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+            "projects": {str(self.project): trusted},
+        }  # fmt: skip
+        (self.home / ".claude.json").write_text(json.dumps(known))
+
+    def surroundings(self, more: Optional[Mapping[str, str]] = None) -> dict[str, str]:
+        return {
+            "HOME": str(self.home), "PATH": PATH, "SHELL": "/bin/sh", "USER": "dev", "LANG": "C.UTF-8",
+            "TERM": "xterm-256color", "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.model.url,
+            "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "GIT_CONFIG_NOSYSTEM": "1",
+            **self.env, **(more or {}),
+        }  # fmt: skip
+
+    def command(self, *words: str, tools: str = TOOLS) -> list[str]:
+        # The screen's own default mode is `auto`, which asks a server.
+        permissions = ["--permission-mode", "manual", "--allowedTools", tools]
+        return [str(self.binary), *words, *self.options, *permissions]
+
+    def run(self, *words: str) -> str:
+        """`claude plugin …` and the like."""
+        done = subprocess.run(
+            [*self.model.door.prefix, self.binary, *words], cwd=self.project, env=self.surroundings(),
+            capture_output=True, text=True, timeout=RUN_SECONDS, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start_print(self, prompt: str, *words: str, env: Optional[Mapping[str, str]] = None) -> subprocess.Popen[str]:
+        told = ["-p", prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events", *words]
+        process = subprocess.Popen(
+            [*self.model.door.prefix, *self.command(*told)], cwd=self.project, env=self.surroundings(env),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        self.started.append(process)
+        return process
+
+    def stop(self) -> None:
+        """What a test that failed half-way has left running."""
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+    def print(self, prompt: str, *words: str, env: Optional[Mapping[str, str]] = None) -> Printed:
+        return printed(self.start_print(prompt, *words, env=env))
+
+    def screen(self, *words: str, tools: str = TOOLS, env: Optional[Mapping[str, str]] = None) -> Screen:
+        return Screen(self, self.command(*words, tools=tools), self.surroundings(env))
+
+    def transcripts(self) -> list[Path]:
+        return sorted((self.home / ".claude" / "projects").glob("*/*.jsonl"))
+
+
+def printed(process: subprocess.Popen[str]) -> Printed:
+    """Each event with the time it came at: those of hooks say when one began and ended, but not how long it took."""
+    watchdog = threading.Timer(RUN_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+    watchdog.start()
+    with process:
+        events = [{**json.loads(line), "arrived": time.monotonic()} for line in process.stdout or ()]
+    watchdog.cancel()
+    return Printed(process.returncode, events)
+
+
+class Screen:
+    """The client in a terminal. Everything waits for what is on the screen, never for a time."""
+
+    def __init__(self, client: Client, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self.client, self.env = client, dict(env)
+        self.tmux = ["tmux", "-f", "/dev/null", "-L", f"reflect-git-{os.getpid()}-{next(numbers)}"]
+        # The pane outlives the client, so that its last words can be read.
+        self.line = f"{shlex.join(command)}; echo client ended with $?; exec sleep 600"
+
+    def __enter__(self) -> Screen:
+        size = ["-x", str(COLUMNS), "-y", str(LINES)]
+        start = [*self.tmux, "new-session", "-d", *size, "-c", str(self.client.project), self.line]
+        subprocess.run([*self.client.model.door.prefix, *start], env=self.env, check=True)
+        try:
+            self.expect(r"(?m)^❯")
+        except AssertionError:
+            self.ask("kill-server")
+            raise
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.ask("kill-server")
+
+    def ask(self, *words: str) -> str:
+        done = subprocess.run([*self.tmux, *words], env=self.env, capture_output=True, text=True, check=False)
+        return done.stdout
+
+    def text(self) -> str:
+        """With what has scrolled away."""
+        return self.ask("capture-pane", "-p", "-S", "-2000")
+
+    def expect(self, pattern: str, seconds: float = SCREEN_SECONDS) -> str:
+        sought = re.compile(pattern)
+        until(lambda: sought.search(self.text()), seconds, lambda: f"no /{pattern}/ on\n{self.text()}")
+        return self.text()
+
+    def press(self, *keys: str) -> None:
+        self.ask("send-keys", *keys)
+
+    def press_until(self, key: str, pattern: str) -> None:
+        """Again each second: an Enter right after another key of a dialogue was seen to get lost."""
+        for _ in range(int(SCREEN_SECONDS)):
+            self.press(key)
+            try:
+                self.expect(pattern, 1)
+                return
+            except AssertionError:
+                continue
+        self.expect(pattern, 0)
+
+    def write(self, text: str) -> None:
+        """Typed, but not sent: the client shows it, however it breaks the lines."""
+        sought = "".join(text.split())
+        before = self._squeezed().count(sought)
+        self.ask("send-keys", "-l", text)
+        until(
+            lambda: self._squeezed().count(sought) > before, SCREEN_SECONDS,
+            lambda: f"'{text}' was typed and is not on\n{self.text()}",
+        )  # fmt: skip
+
+    def say(self, text: str, answer: str = "") -> None:
+        self.write(text)
+        self.press("Enter")
+        if answer:
+            self.expect(answer)
+
+    def choose(self, label: str) -> None:
+        """Down to that line of a dialogue, one key at a time."""
+        while not (here := self._choice()).startswith(label):
+            self.press("Down")
+            until(lambda: self._choice() != here, SCREEN_SECONDS, lambda: f"no '{label}' on\n{self.text()}")
+
+    def _choice(self) -> str:
+        return str(["", *re.findall(r"❯ \d+\. (.*)", self.text())][-1])
+
+    def leave(self) -> None:
+        """Nothing of ours may stand on the screen: neither before the client leaves nor after."""
+        self.require_calm()
+        self.say("/exit")
+        self.expect(r"client ended with 0")
+        self.require_calm()
+
+    def require_calm(self) -> None:
+        assert not TROUBLE.search(self.text()), self.text()
+
+    def pid(self) -> int:
+        """Of the client itself, not of the shell that waits for it."""
+        shell = self.ask("display-message", "-p", "#{pane_pid}").strip()
+        return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
+
+    def _squeezed(self) -> str:
+        return "".join(self.text().split())

@@ -1,0 +1,71 @@
+"""The short way through, for every run of CI: what a person gets on the first day, by each way to get it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.conftest import REPO, RunCli
+from tests.e2e.conftest import Signals, failures, settle, words
+from tests.e2e.model import Model, Request, Turn, bash
+from tests.e2e.session import Client
+from tests.store.probe import inbox_ids
+
+BROKEN = bash("echo 'no rule to make target docs' >&2; exit 2")
+OURS = re.compile(r"hook (additional context|success|blocking error|stopped)|reflections|</?reflect-git", re.I)
+
+
+def conversation(request: Request) -> list[str]:
+    """What the model is given to read, without the numbers that differ from run to run."""
+    return re.findall(r"\S+", re.sub(r"toolu_\w+", "toolu", request.text()))
+
+
+def test_a_failing_tool_becomes_a_signal(client: Client, model: Model, signals: Signals, store_home: Path) -> None:
+    model.turns = [Turn("I make it.", [BROKEN]), Turn("It cannot be made.")]
+    run = client.print("make the docs")
+    assert run.result["result"] == "It cannot be made."
+    settle(client.home)
+    committed = inbox_ids(store_home)
+    (found,) = signals()
+    assert found["id"] in committed, "no command had to come after the hook"
+    assert (found["trust"], found["session_id"], found["project"]["name"]) == ("tool_output", run.session, "project")
+    assert "no rule to make target docs" in found["content"] + str(found["context"])
+
+
+def test_hooks_say_nothing_and_cost_the_model_nothing(client: Client, bare: Client, model: Model) -> None:
+    """The very same conversation, with the plugin and without."""
+    model.turns = [Turn("I make it.", [BROKEN]), Turn("It cannot be made.")] * 2
+    run = client.print("make the docs")
+    with_plugin = [conversation(request) for request in model.asked()]
+    assert [(hook["exit_code"], hook["output"]) for hook in run.hooks("response")] == [(0, "")] * 2
+    assert not [request for request in model.requests if OURS.search(request.text())]
+    bare.options.clear()
+    bare.print("make the docs")
+    assert [conversation(request) for request in model.asked()[len(with_plugin) :]] == with_plugin
+
+
+def test_a_correction_typed_at_the_screen_becomes_a_signal(client: Client, model: Model, signals: Signals) -> None:
+    model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
+    with client.screen() as screen:
+        screen.say("add the requests library", "ONE")
+        screen.say("no, don't use pip here. We always use uv in this repo.", "TWO")
+        screen.leave()
+    assert not [request for request in model.requests if OURS.search(request.text())]
+    found = signals()
+    assert ["uv" in said for said in words(found)] == [True], found
+    assert sorted(signal["type"] for signal in found) == ["convention", "summary"]
+
+
+def test_the_plugin_from_its_marketplace_captures(bare: Client, model: Model, signals: Signals) -> None:
+    bare.run("plugin", "marketplace", "add", str(REPO))
+    bare.run("plugin", "install", "reflect-git@reflect-git")
+    model.turns = [Turn("I make it.", [BROKEN])]
+    bare.print("make the docs")
+    assert len(failures(signals())) == 1
+
+
+def test_entries_in_settings_capture(bare: Client, model: Model, signals: Signals, run_cli: RunCli) -> None:
+    assert run_cli("enable").code == 0
+    model.turns = [Turn("I make it.", [BROKEN])]
+    bare.print("make the docs")
+    assert len(failures(signals())) == 1

@@ -1,0 +1,45 @@
+"""A turn that did not come to its end: the server failed, or the turns were used up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.conftest import Signals, failures
+from tests.e2e.model import Model, Turn, bash
+from tests.e2e.session import Client
+
+AT_ONCE = {"CLAUDE_CODE_MAX_RETRIES": "0"}
+# The client asks again, whatever it was told.
+DOWN = [Turn(error=500)] * 20
+
+
+def stops(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [signal for signal in failures(found) if "loop stopped" in signal["content"]]
+
+
+def test_a_server_that_fails_in_a_print_run(client: Client, model: Model, signals: Signals) -> None:
+    model.turns = [Turn("I try.", [bash("echo on")]), *DOWN]
+    assert client.print("go", env=AT_ONCE).result["terminal_reason"] == "api_error"
+    assert len(stops(signals())) == 1
+
+
+def test_a_server_that_fails_at_the_screen(client: Client, model: Model, signals: Signals) -> None:
+    model.turns = [Turn("I try.", [bash("echo on")]), *DOWN]
+    with client.screen(env=AT_ONCE) as screen:
+        screen.say("go", "API Error: 500")
+        screen.leave()
+    assert len(stops(signals())) == 1
+
+
+def test_turns_that_are_used_up(client: Client, model: Model, signals: Signals) -> None:
+    model.turns = [Turn("Again.", [bash(f"echo {number}")]) for number in range(6)]
+    assert client.print("go", "--max-turns", "2").result["terminal_reason"] == "max_turns"
+    assert len(stops(signals())) == 1
+
+
+def test_a_tool_that_fails_five_times(client: Client, model: Model, signals: Signals) -> None:
+    model.turns = [Turn("Again.", [bash("make docs")]) for _ in range(5)]
+    client.print("make the docs")
+    found = signals()
+    assert len(stops(found)) == 1
+    assert [signal["source"]["hook"] for signal in failures(found)].count("PostToolUseFailure") == 5

@@ -1,0 +1,123 @@
+"""Whatever a hook is fed, it ends well and prints nothing but the one document of its event."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git import hook, workflow
+from reflect_git.adapters import process, records
+from reflect_git.adapters.transcript import Reader
+from reflect_git.capture.draft import draft
+from reflect_git.capture.mining import Memory, signals_in
+from reflect_git.errors import ReflectError
+from tests import fuzz
+from tests.sessions import HOOK
+from tests.store.probe import opened, require_promises
+
+EXPECTED = (ReflectError, OSError, ValueError, RecursionError, MemoryError)
+
+
+def check_answer(name: object, printed: str) -> None:
+    if not printed:
+        return
+    assert name == "SessionStart", f"{name} printed {printed!r}"
+    document = json.loads(printed)
+    assert len(document) == 1 and set(document) <= {"systemMessage", "hookSpecificOutput"}
+
+
+def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, seed: int) -> int:
+    """Hook inputs through `hook.run`, each with a transcript of its own; returns how many were understood."""
+    dice, understood = random.Random(seed), 0
+    printed: list[str] = []
+    monkeypatch.setattr(process, "detach", lambda: False)
+    monkeypatch.setattr(process, "leave_the_caller", lambda: None)
+    monkeypatch.setattr(hook, "alarm", lambda _: 0)
+    monkeypatch.setattr(hook, "_print", printed.append)
+    path = home / ".claude/projects/-srv-shop/s-1.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(rounds):
+        path.write_bytes(fuzz.transcript(dice))
+        given = fuzz.spoilt(dice, fuzz.event(dice, str(path)))
+        printed.clear()
+        try:
+            hook.run(os.environ, fuzz.written(dice, given))
+            understood += 1
+        except EXPECTED:
+            pass
+        assert len(printed) <= 1
+        check_answer(given.get("hook_event_name") if isinstance(given, dict) else None, "".join(printed))
+    return understood
+
+
+def mine(home: Path, rounds: int, seed: int) -> int:
+    """Transcripts through the miner; what it finds can be stored. Returns how many signals there were."""
+    dice, found = random.Random(seed), 0
+    path = home / "spoilt.jsonl"
+    memory = Memory()
+    for _ in range(rounds):
+        path.write_bytes(fuzz.transcript(dice))
+        for facts in signals_in(Reader(str(path), ended=True), memory):
+            signal: Any = draft(facts, "box-ab12", "2026-02-11T10:00:00.000Z", str(home))
+            records.check(records.parse(records.emit(signal)))
+            found += 1
+    return found
+
+
+def run_processes(home: Path, rounds: int, seed: int) -> None:
+    dice = random.Random(seed)
+    path = home / ".claude/projects/-srv-shop/s-1.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(rounds):
+        path.write_bytes(fuzz.transcript(dice))
+        given = fuzz.spoilt(dice, fuzz.event(dice, str(path)))
+        data = fuzz.written(dice, given)
+        done = subprocess.run(HOOK, input=data, capture_output=True, check=False, timeout=30, env={**os.environ})
+        assert (done.returncode, done.stderr) == (0, b""), data
+        check_answer(given.get("hook_event_name") if isinstance(given, dict) else None, done.stdout.decode())
+
+
+def require_no_bugs(store: Path) -> None:
+    log = store / ".git/reflect/log"
+    assert "bug:" not in (log.read_text() if log.exists() else "")
+
+
+def test_inputs_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, store_home: Path) -> None:
+    opened(store_home)
+    assert feed_in_process(monkeypatch, home, 250, seed=1) > 100
+    require_promises(store_home)
+
+
+def test_transcripts_in_process(home: Path) -> None:
+    assert mine(home, 1500, seed=2) > 300
+
+
+def test_fresh_processes(home: Path, store_home: Path) -> None:
+    opened(store_home)
+    run_processes(home, 25, seed=3)
+    require_no_bugs(store_home)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 15))
+def test_ten_thousand_inputs_and_transcripts(
+    monkeypatch: pytest.MonkeyPatch, home: Path, store_home: Path, seed: int
+) -> None:
+    workflow.open_store(os.environ)
+    assert feed_in_process(monkeypatch, home, 2000, seed) > 800
+    assert mine(home, 8000, seed) > 1500
+    require_promises(store_home)
+
+
+@pytest.mark.slow
+def test_five_hundred_processes(home: Path, store_home: Path) -> None:
+    opened(store_home)
+    run_processes(home, 500, seed=4)
+    require_no_bugs(store_home)
+    require_promises(store_home)

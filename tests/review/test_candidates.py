@@ -1,0 +1,207 @@
+"""What review would ask, and what it would not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.model.frames import key_of
+from tests.review.signals import decision, failure, gather, history, learning, signal
+
+
+def test_signals_that_say_one_thing_are_one_candidate() -> None:
+    said = [
+        signal("use bun not deno", day=1),
+        signal("no, don't use deno, use bun", day=2),
+        signal("please no deno", day=3),
+        signal("use deno not bun", day=4),
+    ]
+    found = gather(said)
+    assert [one.signals for one in found.strong] == [tuple(one["id"] for one in said[:3]), (said[3]["id"],)]
+    first, other = found.strong
+    assert (first.occurrences, first.sessions, first.confidence, first.tier) == (3, 3, 3, "strong")
+    assert [entry["id"] for entry in first.conflicts_with] == [other.id]
+    assert [entry["id"] for entry in other.conflicts_with] == [first.id]
+    assert found.of(said[2]["id"]) == first and found.of("SIG-unknown") is None
+
+
+def test_what_says_less_joins_only_where_it_is_clear_which() -> None:
+    found = gather([signal("use bun not deno"), signal("use bun not node"), signal("use bun")])
+    assert [one.occurrences for one in found.strong] == [1, 1, 1]
+
+
+def test_a_candidate_has_all_that_the_contract_names() -> None:
+    (found,) = gather([signal("no, use pnpm not npm please", context="wait. no, use pnpm not npm please")]).strong
+    shown = json.loads(json.dumps(found.as_json()))
+    contract = """id text type category scope target tier confidence occurrences sessions trust signals first_seen
+        last_seen similar conflicts_with backtest warnings sha256"""
+    assert set(contract.split()) <= set(shown)
+    assert shown["text"] == "Use pnpm, not npm"
+    assert shown["sha256"] == hashlib.sha256(b"Use pnpm, not npm").hexdigest()
+    assert shown["quote"] == "wait. no, use pnpm not npm please"
+    assert (shown["target"], shown["scope"], shown["trust"], shown["backtest"]) == (
+        "project",
+        "project",
+        "user_typed",
+        None,
+    )
+    assert shown["matcher"]["instead"] == "pnpm"
+
+
+def test_trust_is_that_of_the_least_trusted_signal_however_often_it_is_said() -> None:
+    said = [signal("use bun not deno", day=day, trust="remote") for day in range(1, 21)]
+    (found,) = gather([*said, signal("use bun not deno", day=22)]).strong
+    assert (found.trust, found.confidence) == ("remote", 3)
+    assert found.warnings == ("not your own words: it comes from another machine",)
+
+
+def test_a_text_that_borrows_the_assistants_question_is_trusted_like_the_assistant() -> None:
+    (found,) = gather([signal("9021", context="asked: Which port is the catcher on?\nanswered: 9021")]).strong
+    assert found.trust == "assistant"
+
+
+def test_what_a_file_says_is_not_asked_again() -> None:
+    said = [signal("don't use deno, use bun"), signal("no deno here"), signal("Queues are named after teams")]
+    found = gather(said, files="- Use bun instead of deno\n- Queues are named after teams.\n")
+    assert not found.strong and found.known == 3
+    assert found.message == "All learnings already captured."
+
+
+def test_a_file_that_says_less_does_not_answer_for_more() -> None:
+    (found,) = gather([signal("use bun not deno")], files="- Don't use deno\n").strong
+    assert [entry["where"] for entry in found.similar] == ["CLAUDE.md:1"]
+
+
+def test_nothing_captured_is_nothing_to_reflect_on() -> None:
+    assert gather([]).message == "Nothing to reflect on."
+    assert gather([signal("goal: ship it", type="summary")]).message == "Nothing to reflect on."
+    assert gather([signal("use bun not deno")]).message == ""
+
+
+def test_what_a_rule_in_force_says_is_a_recurrence_of_it() -> None:
+    rule = learning("Use bun, not deno", day=5)
+    early, late = signal("use bun not deno", day=4), signal("no deno, use bun", day=6)
+    found = gather([late], history([rule]))
+    assert [one.recurrence_of for one in found.recurrences] == [rule["id"]] and not found.strong
+    before = gather([early], history([rule]))
+    assert not before.recurrences and before.known == 1  # said before there was a rule: no evidence against it
+
+
+def test_a_rule_is_recognised_by_the_key_it_was_approved_for() -> None:
+    rule = learning("Bun runs everything here", day=2)
+    past = history([rule], [decision("approved", rule["id"], key_of("use bun not deno"), day=2)])
+    found = gather([signal("use bun not deno", day=3)], past)
+    assert [one.recurrence_of for one in found.recurrences] == [rule["id"]]
+    taken_back = history([rule], [*past.decisions, decision("reverted", rule["id"], day=4)])
+    assert len(gather([signal("use bun not deno", day=5)], taken_back).strong) == 1
+
+
+def test_a_rule_of_another_project_does_not_hold_here() -> None:
+    rule = learning("Use bun, not deno", project={"key": "example.org/else", "name": "else"})
+    assert len(gather([signal("use bun not deno", day=3)], history([rule])).strong) == 1
+    everywhere = {**rule, "scope": "global"}
+    assert len(gather([signal("use bun not deno", day=3)], history([everywhere])).recurrences) == 1
+
+
+def _dismissed(days: list[int], kind: str = "dismissed", **facts: Any) -> Any:
+    key = key_of("use bun not deno")
+    return history([], [decision(kind, f"SIG-202603{day:02d}-x", key, day=day, **facts) for day in days])
+
+
+def test_a_no_holds_until_three_further_sessions_and_then_once() -> None:
+    again = [signal("use bun not deno", day=day) for day in (5, 6, 7)]
+    assert not gather(again[:2], _dismissed([4])).strong
+    (found,) = gather(again, _dismissed([4])).strong
+    assert found.dismissed_before == "2026-03-04"
+    assert not gather(again, _dismissed([2, 4])).strong
+
+
+def test_never_is_never_and_a_reverted_no_is_none() -> None:
+    again = [signal("use bun not deno", day=day) for day in (5, 6, 7, 8)]
+    assert not gather(again, _dismissed([4], "never")).strong
+    past = _dismissed([4], "never")
+    reopened = decision("reverted", "SIG-x", day=5, reopens=past.decisions[0]["id"])
+    assert len(gather(again, history([], [*past.decisions, reopened])).strong) == 1
+
+
+def test_a_failure_is_weak_until_it_returns_or_its_fix_is_known() -> None:
+    (weak,) = gather([failure("rake spec"), failure("rake spec")]).weak
+    assert weak.text == "`rake spec` fails here"
+    assert len(gather([failure("rake spec", day=1), failure("rake spec", day=2)]).strong) == 1
+    fix = signal("`rake spec` fails here (no rakefile); `rspec` works", type="gotcha", trust="tool_output")
+    (fixed,) = gather([failure("rake spec"), fix]).strong
+    assert fixed.text == "`rake spec` fails here; use `rspec`" and fixed.occurrences == 2
+
+
+def test_what_is_not_sure_or_not_lasting_is_weak() -> None:
+    found = gather([
+        signal("use bun", confidence=1), signal("use ava", meta={"durable": False}),
+        signal("use oxlint", confidence=1, trust="user_feedback"),
+    ])  # fmt: skip
+    assert [one.text for one in found.weak] == ["Use bun", "Use ava"]
+    assert [one.text for one in found.strong] == ["Use oxlint"]
+
+
+def test_expired_sessions_still_count() -> None:
+    key = key_of("use bun not deno")
+    tally = {"lines": [[key, "correction", "p", "2026-02-01", f"{at:012x}", "user_typed"] for at in range(2)]}
+    (found,) = gather([signal("use bun not deno", confidence=1)], history(tallies=[tally])).strong
+    assert (found.sessions, found.confidence) == (3, 3)
+
+
+def test_the_oldest_come_first_but_after_those_never_shown() -> None:
+    said = [signal(f"use alpha{at}", day=at) for at in range(1, 14)]
+    found = gather(said, shown={said[0]["id"]})
+    assert [one.id for one in found.strong] == [one["id"] for one in said[1:11]]
+    assert [one.id for one in found.more] == [one["id"] for one in said[11:]] + [said[0]["id"]]
+
+
+def test_only_this_project_and_what_belongs_to_none_is_asked() -> None:
+    said = [signal("use bun"), signal("use ava", project=None), signal("use tap", project={"key": "x", "name": "x"})]
+    assert [one.text for one in gather(said).strong] == ["Use bun", "Use ava"]
+    assert len(gather(said, project=()).strong) == 3
+
+
+def test_what_is_said_in_two_projects_belongs_to_all() -> None:
+    said = [signal("use bun not deno"), signal("use bun not deno", project={"key": "x", "name": "x"})]
+    (found,) = gather(said, project=()).strong
+    assert (found.scope, found.target) == ("global", "global")
+
+
+def test_a_flood_does_not_bury_what_others_said() -> None:
+    flood = [failure(f"tool{at} --x", day=2) for at in range(400)]
+    found = gather([*flood, signal("use bun not deno", day=3)])
+    assert [one.text for one in found.strong] == ["Use bun, not deno"]
+    assert len(found.weak) == 50 and len(found.held) == 350
+    assert found.of(flood[-1]["id"]) is not None
+
+
+def test_a_clock_in_the_future_hides_and_orders_nothing() -> None:
+    lying = signal("use bun not deno", timestamp="2106-01-01T00:00:00Z", stored="2026-03-01T00:00:00Z")
+    found = gather([signal("use ava", day=2), lying], now="2026-03-10T00:00:00Z")
+    assert [one.text for one in found.strong] == ["Use bun, not deno", "Use ava"]
+
+
+TEXTS = st.sampled_from(
+    ["use bun not deno", "use deno not bun", "no deno", "no bun", "use bun", "use deno", "never use bun in specs",
+     "use bun in specs", "use bun instead of node"]
+)  # fmt: skip
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=12))
+def test_every_signal_is_somewhere_and_opposites_never_together(texts: list[str]) -> None:
+    said = [signal(text, day=1 + at) for at, text in enumerate(texts)]
+    found = gather(said)
+    for one in said:
+        assert found.of(one["id"]) is not None
+    by_id = {one["id"]: one["content"] for one in said}
+    for candidate in (*found.strong, *found.more, *found.weak):
+        together = {by_id[identity] for identity in candidate.signals}
+        assert not {"use bun not deno", "use deno not bun"} <= together
+        assert not ("no bun" in together and any(text.startswith("use bun") for text in together))
+        assert not ("no deno" in together and any(text.startswith("use deno") for text in together))
+        assert not {"use bun", "use bun in specs"} <= together

@@ -1,0 +1,68 @@
+"""Where a learning belongs."""
+
+from __future__ import annotations
+
+import pytest
+
+from reflect_git.model.schema import CATEGORIES
+from reflect_git.review.classify import category_of, paths_in, place, scope_of, side_of, title_of
+
+
+@pytest.mark.parametrize(
+    "text, scope",
+    [
+        ("Use bun, not deno", "project"),
+        ("I always want a plan", "global"),
+        ("In all my projects, use bun", "global"),
+        ("Keep replies brief", "global"),
+        ("I prefer rebase in this repo", "project"),
+        ("во всех проектах используй bun", "global"),
+        ("所有项目都用 bun", "global"),
+    ],
+)
+def test_a_learning_is_the_projects_unless_the_words_say_otherwise(text: str, scope: str) -> None:
+    assert scope_of(text) == scope
+
+
+def test_what_was_said_in_two_projects_is_global() -> None:
+    assert scope_of("Use bun, not deno", projects=2) == "global"
+
+
+def test_friction_and_flaws_go_to_the_project() -> None:
+    assert place("Two build scripts do the same", "project_friction", "project-structure").target == "improvements"
+    assert side_of("gotcha", "The upload spec is flaky") == "project"
+    assert side_of("gotcha", "The printer needs a restart") == "agent"
+
+
+@pytest.mark.parametrize(
+    "text, category",
+    [
+        ("Name queues after their team", "naming"),
+        ("Fixtures are built by factories", "test-structure"),
+        ("Update the changelog with each release", "documentation"),
+        ("Handlers live in src/handlers", "project-structure"),
+        ("Build with `just dist`", "command"),
+        ("The config is read once", "configuration"),
+        ("I prefer short functions", "preference"),
+        ("Split commits by topic", "convention"),
+    ],
+)
+def test_a_category_is_read_from_the_words(text: str, category: str) -> None:
+    assert category_of(text, "correction", "convention") == category
+    assert category in CATEGORIES
+
+
+def test_what_a_detector_knows_is_not_guessed_again() -> None:
+    assert category_of("Name queues after their team", "command", "command") == "command"
+
+
+def test_globs_make_a_rule_for_files() -> None:
+    found = place("Handlers in `src/api/**/*.ts` return plain objects", "convention", "convention")
+    assert (found.target, found.paths) == ("rules", ("src/api/**/*.ts",))
+    assert paths_in("2 * 3 is **bold** and *so* on") == ()
+
+
+def test_a_title_fits_into_the_subject_of_a_commit() -> None:
+    assert title_of("Use bun, not deno. It is faster.") == "Use bun, not deno"
+    assert title_of("See `docs/setup.md` first") == "See `docs/setup.md` first"
+    assert len(title_of("word " * 40)) <= 60

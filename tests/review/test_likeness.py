@@ -1,0 +1,66 @@
+"""What contradicts, what is the same, what is only near."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.review.likeness import contradicts, relation, similarity
+
+OPPOSED = [
+    ("Use bun, not deno", "Use deno, not bun"),
+    ("Squash commits before merging", "Do not squash commits"),
+    ("Ask before adding dependencies", "Add dependencies freely"),
+    ("Use tabs", "Use 2 spaces"),
+    ("Write changelog entries in English", "Write changelog entries in Chinese"),
+    ("The API listens on port 4000", "The API listens on port 9000"),
+    ("Release branches start from develop", "Release branches start from main"),
+    ("Put helpers next to the code", "Put helpers in lib/"),
+    ("Build the site with hugo", "Build the site with eleventy"),
+    ("Never seed the database in tests", "Seed the database in tests"),
+    ("Use snake_case for columns", "Use camelCase for columns"),
+    ("Errors are logged before the retry", "Errors are logged after the retry"),
+]
+APART = [
+    ("Never edit generated files", "Never commit generated files"),
+    ("Run the unit tests before pushing", "Run the type checker before pushing"),
+    ("Use factories in specs", "Don't use factories in seeds"),
+    ("The web port is 4000", "The worker port is 5000"),
+    ("Keep functions small", "Keep commits small"),
+    ("Use axios for requests", "Use yup for validation"),
+    ("Views live in app/views", "Mailers live in app/mailers"),
+]
+
+
+@pytest.mark.parametrize("a, b", OPPOSED)
+def test_what_cannot_hold_at_once_is_shown_and_never_merged(a: str, b: str) -> None:
+    assert contradicts(a, b) and contradicts(b, a)
+    assert relation(a, b) == relation(b, a) == "contradicts"
+
+
+@pytest.mark.parametrize("a, b", APART)
+def test_two_rules_side_by_side_are_no_contradiction(a: str, b: str) -> None:
+    assert not contradicts(a, b) and not contradicts(b, a)
+    assert relation(a, b) in ("similar", "different")
+
+
+def test_more_and_less_of_one_rule_are_the_same() -> None:
+    assert relation("Use bun instead of deno", "Don't use deno here") == "same"
+    assert relation("Deno is not used", "Use bun, not deno") == "same"
+
+
+def test_what_shares_words_is_near() -> None:
+    near = similarity("Run the linter before every commit", "The linter has to pass before each commit")
+    far = similarity("Run the linter before every commit", "Invoices are sent at midnight")
+    assert near > 0.4 > far
+    assert similarity("提交之前运行测试", "提交前运行所有测试") > 0.3
+    assert similarity("", "x") == 0.0
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_likeness_has_no_direction(a: str, b: str) -> None:
+    assert similarity(a, b) == similarity(b, a)
+    assert 0.0 <= similarity(a, b) <= 1.0
+    assert contradicts(a, b) == contradicts(b, a)
+    assert not contradicts(a, a)

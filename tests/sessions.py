@@ -1,0 +1,93 @@
+"""A session of Claude Code as its hooks see it: a transcript that grows, and events that speak of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import REPO
+
+HOOK = [sys.executable, "-I", "-S", str(REPO / "hooks" / "hook.py")]
+CORRECTION = "no, never use npm in this project, always use pnpm instead"
+
+
+class Session:
+    """`say`, `do` and `answer` write what the client would write; `hook` runs ours."""
+
+    def __init__(self, home: Path, name: str = "", entrypoint: str = "cli", cwd: str = "/srv/shop") -> None:
+        self.name = name or str(uuid.uuid4())
+        self.path = home / ".claude" / "projects" / "-srv-shop" / f"{self.name}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.entrypoint, self.cwd = entrypoint, cwd
+        self.count = 0
+
+    def write(self, kind: str, **fields: Any) -> None:
+        self.count += 1
+        minute, second = divmod(self.count, 60)
+        entry = {
+            "type": kind, "uuid": f"{self.name[:8]}-{self.count}", "sessionId": self.name, "isSidechain": False,
+            "timestamp": f"2026-02-11T10:{minute % 60:02d}:{second:02d}.000Z", "cwd": self.cwd, "version": "2.1.325",
+            "entrypoint": self.entrypoint, **fields,
+        }  # fmt: skip
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    def say(self, text: str) -> None:
+        source = {"promptSource": "typed", "origin": {"kind": "human"}} if self.entrypoint == "cli" else {}
+        self.write("user", message={"role": "user", "content": text}, **source)
+
+    def answer(self, text: str) -> None:
+        content = [{"type": "text", "text": text}]
+        self.write("assistant", message={"role": "assistant", "model": "claude-x", "content": content})
+
+    def do(self, tool: str, output: str = "ok", error: bool = False, **given: Any) -> None:
+        call = f"toolu_{self.name[:8]}_{self.count}"
+        block = {"type": "tool_use", "id": call, "name": tool, "input": given}
+        self.write("assistant", message={"role": "assistant", "model": "claude-x", "content": [block]})
+        result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": error}
+        self.write("user", message={"role": "user", "content": [result]})
+
+    def work(self) -> None:
+        """A request, some steps, and the words after it."""
+        self.say("please add a date picker to the checkout page")
+        self.do("Bash", command="npm install")
+        self.do("Edit", file_path=f"{self.cwd}/checkout.tsx")
+        self.answer("I installed the picker with npm and added it.")
+
+    def event(self, name: str, **more: Any) -> dict[str, Any]:
+        return {
+            "hook_event_name": name, "session_id": self.name, "transcript_path": str(self.path), "cwd": self.cwd,
+            "prompt_id": f"prompt-{self.count}", **more,
+        }  # fmt: skip
+
+    def hook(self, name: str, env: dict[str, str] | None = None, **more: Any) -> str:
+        """Run a hook as the client does; what it printed. It ends with 0 and says nothing on stderr, always."""
+        data = json.dumps(self.event(name, **more)).encode()
+        surroundings = {**os.environ, **(env or {})}
+        done = subprocess.run(HOOK, input=data, env=surroundings, capture_output=True, check=False, timeout=30)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode()
+
+
+def captured(root: Path) -> list[dict[str, Any]]:
+    """Every signal as the copies in signals/ say it, by the standard library alone."""
+    found = []
+    for path in sorted((root / "signals").rglob("SIG-*.yaml")):
+        lines = path.read_bytes().decode("utf-8").splitlines()
+        found.append({key: json.loads(value) for key, _, value in (line.partition(": ") for line in lines)})
+    return found
+
+
+def wait_for(is_so: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+    """Until a process that we do not wait for has done its work."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.02)
