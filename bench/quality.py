@@ -44,9 +44,12 @@ def tables(setting: Setting) -> list[Table]:
 
 def messages(setting: Setting, folder: Path) -> dict[str, float]:
     items = read(folder / "dev" / "messages_real.jsonl")
-    found = mined(setting, folder, items, "messages_real")
-    best = {item["id"]: max(signals, key=_score) for item in items if (signals := found.get(item["id"]))}
-    ranked = sorted((item for item in items if item["id"] in best), key=lambda item: -_score(best[item["id"]]))
+    found = mined(setting, folder, items, "messages_real", everything=True)
+    scores = {name: max(map(_score, signals)) for name, signals in found.items()}
+    best = {
+        name: max(taken, key=_score) for name, signals in found.items() if (taken := list(filter(_is_taken, signals)))
+    }
+    ranked = sorted((item for item in items if item["id"] in scores), key=lambda item: -scores[item["id"]])
     tenth = ranked[: len(items) // 10]
     confident = {name for name, signal in best.items() if signal["confidence"] >= CONFIDENT}
     lasting = [item for item in items if item["durable"] or not item["signal"]]
@@ -55,6 +58,7 @@ def messages(setting: Setting, folder: Path) -> dict[str, float]:
     sure = rates(items, confident)
     return {
         "precision": precision, "recall": recall, "F1": f1, "average precision": average_precision(items, ranked),
+        "average precision of what is captured": average_precision(items, [i for i in ranked if i["id"] in best]),
         "precision of the best tenth": sum(item["signal"] for item in tenth) / max(1, len(tenth)),
         "precision of confident ones": sure[0], "recall of confident ones": sure[1],
         "F1 of lasting ones": rates(lasting, best)[2], "recall of refusals": rates(refused, best)[1],
@@ -84,13 +88,16 @@ def secrets(setting: Setting, folder: Path) -> dict[str, float]:
     return {"secrets: spans gone": gone / spans, "secrets: clean texts touched": touched / max(1, clean)}
 
 
-def mined(setting: Setting, folder: Path, items: Sequence[Item], name: str) -> dict[str, list[Item]]:
-    """Item → the signals of its transcript."""
+def mined(
+    setting: Setting, folder: Path, items: Sequence[Item], name: str, everything: bool = False
+) -> dict[str, list[Item]]:
+    """Item → the signals of its transcript; with `everything`, what would not be captured, too."""
     out = setting.home(name)
     _run(folder / "tools" / "to_transcript.py", str(out), str(folder / "dev" / f"{name}.jsonl"))
     found: dict[str, list[Item]] = {}
     for item in items:  # one at a time: items are no sessions of one person, whose requests could recur
-        signals = [dict(signal) for _, signal in workflow.mine([str(out / f"{item['id']}.jsonl")], "/nowhere")]
+        path = str(out / f"{item['id']}.jsonl")
+        signals = [dict(signal) for _, signal in workflow.mine([path], "/nowhere", everything)]
         if signals:
             found[item["id"]] = signals
     return found
@@ -106,7 +113,7 @@ def rates(items: Sequence[Item], found: Iterable[str]) -> tuple[float, float, fl
 
 
 def average_precision(items: Sequence[Item], ranked: Sequence[Item]) -> float:
-    """Over what was captured, best score first; what was not captured counts as never found."""
+    """Best score first; what is not in the list counts as never found."""
     hits, total = 0, 0.0
     for place, item in enumerate(ranked, 1):
         if item["signal"]:
@@ -117,6 +124,10 @@ def average_precision(items: Sequence[Item], ranked: Sequence[Item]) -> float:
 
 def read(path: Path) -> list[Item]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _is_taken(signal: Item) -> bool:
+    return signal["meta"].get("captured") is not False
 
 
 def _score(signal: Item) -> float:

@@ -115,8 +115,13 @@ def _exchange(path: str, before: bytes, after: bytes) -> None:
     if read(path) != before:
         raise Changed(path)
     temporary = _write(path, after, stat.S_IMODE(os.stat(path).st_mode))
-    faults.point("rename", path)
-    if not _swap(temporary, path):
+    try:
+        faults.point("rename", path)
+        swapped = _swap(temporary, path)
+    except OSError:
+        files.discard(temporary)
+        raise
+    if not swapped:
         if read(path) != before:
             files.discard(temporary)
             raise Changed(path)
@@ -176,6 +181,21 @@ def _write(path: str, data: bytes, mode: int) -> str:
 
 def _temporary(path: str) -> str:
     return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(3).hex()}.tmp")
+
+
+def leftovers(path: str, ours: tuple[bytes | None, ...]) -> list[str]:
+    """Remove what killed processes left beside a target; what holds bytes that are not ours stays, and is named."""
+    folder, prefix = os.path.dirname(path), f".{os.path.basename(path)}."
+    kept = []
+    for name in files.hidden_names_in(folder, prefix):
+        left = os.path.join(folder, name)
+        if not name.endswith(".tmp") or os.path.islink(left):
+            continue
+        if read(left) in ours or os.path.getsize(left) == 0:
+            files.discard(left)
+        else:
+            kept.append(left)
+    return kept
 
 
 def _umask() -> int:

@@ -55,8 +55,9 @@ class Scene:
 class Messages:
     """Whether a message carries a signal. Praise counts after work of several steps only; a refusal was meant."""
 
-    def __init__(self) -> None:
+    def __init__(self, everything: bool = False) -> None:
         self._scene = Scene()
+        self._everything = everything  # for people who wonder why a message was not captured
 
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind != "instructions"
@@ -74,14 +75,15 @@ class Messages:
         is_praise = verdict.type == "pattern" and scene.steps < _STEPS
         scene.first = False
         scene.forget()
-        return (_facts(turn, verdict),) if verdict.is_signal and not is_praise else ()
+        captured = verdict.is_signal and not is_praise
+        return (_facts(turn, verdict, captured),) if captured or self._everything else ()
 
 
-def _facts(turn: Turn, verdict: Verdict) -> dict[str, Any]:
+def _facts(turn: Turn, verdict: Verdict, captured: bool) -> dict[str, Any]:
     content = _carrying(turn.text, verdict.sentence)
     durable = verdict.durable and len(content.split()) > _FLEETING
     return {
-        "type": verdict.type,
+        "type": verdict.type if captured else "discovery",
         "family": "message",
         "confidence": max(verdict.confidence, 2) if turn.via == "feedback" else verdict.confidence,
         "category": _CATEGORIES.get(verdict.type, "convention"),
@@ -91,7 +93,12 @@ def _facts(turn: Turn, verdict: Verdict) -> dict[str, Any]:
         "content": content,
         "context": turn.text,
         "trust": "user_feedback" if turn.via == "feedback" else "user_typed",
-        "meta": {"score": round(verdict.score, 4), "durable": durable, "via": turn.via},
+        "meta": {
+            "score": round(verdict.score, 4),
+            "durable": durable,
+            "via": turn.via,
+            **({} if captured else {"captured": False}),
+        },
     }
 
 

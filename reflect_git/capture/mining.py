@@ -49,13 +49,15 @@ class Memory:
         return len(made)
 
 
-def signals_in(turns: Iterable[Turn], past: Optional[Past] = None) -> Iterator[dict[str, Any]]:
+def signals_in(
+    turns: Iterable[Turn], past: Optional[Past] = None, everything: bool = False
+) -> Iterator[dict[str, Any]]:
     """The facts of every signal, each at the turn that completes its evidence.
 
     Evidence stands close together, so that a reading which goes on at a cursor gives for new turns what one reading of
     the whole gives. For the turns before them, which the last reading has seen, it may say something else.
     """
-    crews = _Crews(past)
+    crews = _Crews(past, everything)
     for turn in turns:
         crew = crews.agent(turn.agent) if turn.sidechain else crews.main
         if turn.kind == "assistant" or turn.kind == "user":
@@ -94,10 +96,10 @@ class _Crew:
 class _Crews:
     """A subagent's failures are its own: they make no streak with those of others. Its prompts are nobody's words."""
 
-    def __init__(self, past: Optional[Past]) -> None:
+    def __init__(self, past: Optional[Past], everything: bool) -> None:
         self._agents: dict[str, _Crew] = {}
         clock = Clock()
-        said: list[Detector] = [Messages(), asked.Asked(), *([again.Again(past)] if past is not None else ())]
+        said: list[Detector] = [Messages(everything), asked.Asked(), *([again.Again(past)] if past is not None else ())]
         shown: list[Detector] = [edits.Edits(clock), undo.Undo(clock), thrash.Thrash(clock)]
         self.main = _Crew([*said, *_failures(clock), stop.Stop(), *shown], clock)
 

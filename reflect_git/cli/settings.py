@@ -44,7 +44,7 @@ class Setting:
 
     @property
     def is_multiple(self) -> bool:
-        return self.kind in ("globs", "spans")
+        return self.kind == "globs"
 
     def is_guarded(self, value: str) -> bool:
         return value in self.guarded
@@ -61,7 +61,7 @@ TABLE = (
     Setting("reflect.phrases", "file", "", "a JSON file of your own phrases"),
     Setting("reflect.compact.keep", "boolean", "false", "have compactions keep your corrections"),
     Setting("reflect.remind", "boolean", "true", "say once a day that something waits"),
-    Setting("reflect.quiet", "spans", "", "when capture was off", read_only="'enable' and 'disable' keep it"),
+    Setting("reflect.quiet", "text", "", "when capture was off", read_only="'enable' and 'disable' keep it"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),
     Setting("reflect.upkeep", "boolean", "true", "commands start the daily upkeep in the background"),
     Setting(

@@ -18,6 +18,8 @@ LONGEST = 400
 _PARTS = 14  # words of what is wanted or not; a longer one is a story
 _ARTICLES = ("the ", "a ", "an ", "this ", "that ", "our ", "my ", "your ", "these ", "those ")
 _BE = ("is", "be")
+_US = frozenset("we wir nous nosotros noi nós мы 我们".split())
+_REFUSALS = frozenset("no nop nope nah wrong wait stop nein falsch non нет".split())
 
 
 class Frame:
@@ -86,7 +88,7 @@ def frame_of(sentence: str) -> Optional[Frame]:
     words = plain_words(sentence)
     if "VAGUE" in words or (sentence.rstrip()[-1:] in ("?", "？") and "ASK" not in words):
         return None
-    words = [word for word in opened(words) if word != "ASK"]
+    words = _plainly([word for word in opened(words) if word != "ASK"])
     if not words:
         return None
     when, words = _when_first(words)
@@ -100,6 +102,13 @@ def frame_of(sentence: str) -> Optional[Frame]:
             frame = _checked(found[0], found[1], when + found[2])
             return frame if frame and (said == 1 or (frame.wanted and frame.unwanted)) else None
     return None
+
+
+def _plainly(words: list[str]) -> list[str]:
+    """Without a "nope." before it; "we use X" is "use X"."""
+    if words[1:2] == [";"] and words[0] in _REFUSALS:
+        words = words[2:]
+    return words[1:] if words[1:2] == ["USE"] and words[0] in _US else words
 
 
 def _count_sentences(words: list[str]) -> int:

@@ -12,6 +12,7 @@ from reflect_git.adapters import live
 from reflect_git.adapters.project import top_of
 from reflect_git.apply import finding, targets
 from reflect_git.apply.targets import Surroundings, Target
+from reflect_git.capture.draft import project as named
 from reflect_git.errors import ReflectError
 from reflect_git.review.baseline import Statement, statements
 from reflect_git.workflow import project_of
@@ -49,7 +50,9 @@ def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
     root = top_of(folder) or folder
     home, config = paths.home_dir(env), os.path.abspath(paths.config_dir(env))
     is_project = os.path.realpath(root) not in (os.path.realpath(home), os.path.realpath(config), "/")
-    return Place(root if is_project else "", config, home, project_of(store, root) if is_project else None)
+    # As signals have it: without what a folder's name may give away.
+    project = named(project_of(store, root), home) if is_project else None
+    return Place(root if is_project else "", config, home, project)
 
 
 def surroundings(here: Place) -> Surroundings:

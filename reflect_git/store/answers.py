@@ -7,6 +7,7 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.adapters.redact import redact
+from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest, utc_precise
 from reflect_git.store.layout import is_id
 
@@ -61,6 +62,8 @@ def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for name in files.names_in(store.private_path("answers")):
         path = store.private_path("answers", name)
+        if not name.endswith(".json"):
+            continue
         try:
             kept = json.loads(files.read_regular(path, 1 << 20))
         except (OSError, ValueError, RecursionError):
@@ -84,8 +87,14 @@ def forget_old(store: Store, now: float) -> None:
 
 
 def use(path: str, subject: str) -> None:
-    """An answer counts once; what else the person answered in that call still stands."""
+    """An answer counts once; what else the person answered in that call still stands.
+
+    That it was used is remembered for itself: two may come at once, and the file could be written anew.
+    """
     kept = json.loads(files.read_regular(path, 1 << 20))
+    mark = digest("answer", str(kept.get("call", "")), subject)[:20]
+    if not files.claim(os.path.join(os.path.dirname(path), f"{mark}.used")):
+        raise ReflectError("the person's answer was used before", "ask again", code="approval")
     kept["answers"] = [answer for answer in kept["answers"] if answer.get("subject") != subject]
     if kept["answers"]:
         files.write_whole(path, json.dumps(kept, ensure_ascii=True).encode())

@@ -54,7 +54,8 @@ def carry_out(
             _write(changes)
             commit = mainline.record(store, records, text)
         except (ReflectError, OSError):
-            if _take_back(changes):
+            # What failed may be the tidying up after the commit: then the next command does it.
+            if not mainline.has(store, records) and _take_back(changes):
                 journal.end(standing)
             raise
         journal.end(standing)
@@ -70,6 +71,9 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
         made = _complete(changes, made)
     if made or (not changes and new):
         mainline.record(store, new, facts["message"])
+    for change in changes:
+        for left in live.leftovers(change.path, (change.before, change.after)):
+            store.log(f"'{left}' holds an edit that nobody has seen since a process was killed")
     journal.end(path)
 
 

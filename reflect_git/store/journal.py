@@ -28,7 +28,11 @@ def begin(store: Store, kind: str, locks: Sequence[str], facts: Mapping[str, Any
     import json
 
     path = store.private_path("journal", f"{kind}-{os.urandom(4).hex()}.json")
-    files.write_whole(path, json.dumps({"kind": kind, "locks": list(locks), **facts}).encode())
+    try:
+        files.write_whole(path, json.dumps({"kind": kind, "locks": list(locks), **facts}).encode())
+    except OSError:  # written, perhaps, and not synced: the step is not begun, so nobody may finish it
+        files.discard(path)
+        raise
     return path
 
 

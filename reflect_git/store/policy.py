@@ -51,8 +51,8 @@ def _spans(store: Store, changes: Mapping[str, Value]) -> dict[str, Value]:
     """Whoever switches capture, and by which verb: the time when it was off is remembered, and ends with it."""
     if "reflect.capture" not in changes:
         return {}
-    spans = quiet.ended(store.config.get(quiet.QUIET, []), utc())
-    return {quiet.QUIET: (quiet.begun(spans, utc()) if changes["reflect.capture"] == "false" else spans) or None}
+    spans = quiet.ended(quiet.spans_in(store.config.get(quiet.QUIET, [])), utc())
+    return {quiet.QUIET: quiet.written(quiet.begun(spans, utc()) if changes["reflect.capture"] == "false" else spans)}
 
 
 def set_keys(store: Store, changes: Mapping[str, Value]) -> None:

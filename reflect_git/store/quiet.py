@@ -7,9 +7,19 @@ from reflect_git.model.ids import digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Optional
 
 QUIET = "reflect.quiet"
-_KEPT = 500
+_KEPT = 200
+
+
+def spans_in(values: Sequence[str]) -> list[str]:
+    """The spans of reflect.quiet, which are one value: a call of git for each of them would take a second in time."""
+    return " ".join(values).split()
+
+
+def written(spans: Sequence[str]) -> Optional[str]:
+    return " ".join(spans) or None
 
 
 def mark_of(folder: str) -> str:
@@ -18,7 +28,7 @@ def mark_of(folder: str) -> str:
 
 
 def begun(spans: Sequence[str], start: str, end: str = "", mark: str = "") -> list[str]:
-    """A value of reflect.quiet is `START/END`, for one folder `START/END@MARK`; one that has no end yet goes on."""
+    """A span is `START/END`, for one folder `START/END@MARK`; one that has no end yet goes on."""
     if any(_parts(span)[1:] == ("", mark) for span in spans):
         return list(spans)
     return [*spans, _span(start, end, mark)][-_KEPT:]

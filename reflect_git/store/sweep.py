@@ -77,13 +77,13 @@ def finish_interrupted(store: Store) -> None:
         "main": mainline.finish, "roll": expiry.finish, "upkeep": upkeep.finish, "rename": identity.finish,
         "config": policy.finish, "apply": approval.finish,
     }  # fmt: skip
-    for path, facts in sorted(standing, key=_is_config):
+    for path, facts in sorted(standing, key=_turn):
         finish = steps.get(str(facts.get("kind")))
         if finish is not None:  # a newer reflect-git may know what to do with the others
             journal.bury_locks(store, path, facts)
             finish(store, path, facts)
 
 
-def _is_config(standing: tuple[str, dict[str, Any]]) -> bool:
-    """A switched policy comes last: the decision it carries out may stand in a journal of its own."""
-    return standing[1].get("kind") == "config"
+def _turn(standing: tuple[str, dict[str, Any]]) -> int:
+    """What carries out a decision comes after it: the decision may stand in a journal of its own."""
+    return {"apply": 1, "config": 2}.get(str(standing[1].get("kind")), 0)

@@ -106,15 +106,15 @@ def capture(
     return signal, append(store, signal, wait)
 
 
-def mine(transcripts: Iterable[str], home: str) -> Iterator[tuple[str, Signal]]:
-    """Each transcript's signals, as they would be stored; nothing is."""
+def mine(transcripts: Iterable[str], home: str, everything: bool = False) -> Iterator[tuple[str, Signal]]:
+    """Each transcript's signals, as they would be stored; nothing is. With `everything`, also what would not be."""
     from reflect_git.adapters.transcript import Reader  # few commands and no failure hook read one
     from reflect_git.capture.draft import draft
     from reflect_git.capture.mining import Memory, signals_in
 
     memory = Memory()
     for path in transcripts:
-        for facts in signals_in(Reader(path, ended=True), memory):
+        for facts in signals_in(Reader(path, ended=True), memory, everything):
             yield path, draft(facts, "", utc_precise(), home)
 
 

@@ -227,7 +227,7 @@ class Work:
         self._hook = hook
         self._deadline = time.monotonic() + seconds if seconds else None
         self._everything = store.setting(UNATTENDED) == "all"
-        self._quiet = store.config.get(quiet.QUIET, [])
+        self._quiet = quiet.spans_in(store.config.get(quiet.QUIET, []))
         self._home = paths.home_dir(env)
         self._turn: Optional[Turn] = None
         self._ignored: dict[str, bool] = {}

@@ -293,8 +293,7 @@ def test_what_was_said_while_capture_was_off_is_never_mined(session: Session, st
 
 def test_switching_off_and_on_leaves_a_span(store_home: Path, run_cli: RunCli) -> None:
     def spans() -> list[str]:
-        found: list[str] = run_cli("config", "reflect.quiet", "--json").json()["data"]["value"]
-        return found
+        return str(run_cli("config", "reflect.quiet", "--json").json()["data"]["value"]).split()
 
     run_cli("disable", "--for", "2h")
     (paused,) = spans()

@@ -10,6 +10,7 @@ import click
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.sittings import approver, require_typed_yes, show_diff, sitting, used
+from reflect_git.sitting import index
 from reflect_git.sitting.approve import Request, carry_out, propose, require_unrefused
 from reflect_git.sitting.authority import Wish
 
@@ -53,6 +54,7 @@ def command(
     require_typed_yes(front, proposal)
     used(answer, request.candidate.id)
     done = carry_out(sat, proposal, by)
+    index.write(sat.store, front.scan(sat.store))
     _say(front, sat, proposal, done)
 
 

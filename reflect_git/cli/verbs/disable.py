@@ -67,16 +67,14 @@ def _everywhere(store: Store | None) -> Change:
     off = store is not None and not store.switched(CAPTURE, True)
     policies: dict[str, Value] = {} if off else {CAPTURE: "false"}
     settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
-    if not off:
-        settings[quiet.QUIET] = quiet.begun(quiet.ended(stored(store, quiet.QUIET), utc()), utc())
     return Change("off", "reflect-git enable", "off", policies, settings, hooks=False)
 
 
 def _for_a_while(store: Store | None, until: str) -> Change:
     if store is not None and not store.switched(CAPTURE, True):
         return Change("off, for good", "reflect-git enable", "off", {}, {})
-    spans = quiet.begun(quiet.ended(stored(store, quiet.QUIET), utc()), utc(), until)
-    settings: dict[str, Value] = {PAUSED: until, quiet.QUIET: spans}
+    spans = quiet.begun(quiet.ended(quiet.spans_in(stored(store, quiet.QUIET)), utc()), utc(), until)
+    settings: dict[str, Value] = {PAUSED: until, quiet.QUIET: quiet.written(spans)}
     return Change(f"paused until {until}", "reflect-git enable", "paused", {}, settings, until)
 
 
@@ -87,6 +85,6 @@ def _in_project(store: Store | None, project: str) -> Change:
     known = project_glob(project) in before
     policies: dict[str, Value] = {} if known else {IGNORE: [*before, project_glob(project)]}
     undo = f"reflect-git enable --project '{folder}'"
-    spans = quiet.begun(stored(store, quiet.QUIET), utc(), mark=quiet.mark_of(folder))
-    settings: dict[str, Value] = {} if known else {quiet.QUIET: spans}
+    spans = quiet.begun(quiet.spans_in(stored(store, quiet.QUIET)), utc(), mark=quiet.mark_of(folder))
+    settings: dict[str, Value] = {} if known else {quiet.QUIET: quiet.written(spans)}
     return Change(f"off in '{folder}'", undo, "ignored", policies, settings, project=folder)

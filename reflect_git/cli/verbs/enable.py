@@ -48,9 +48,9 @@ def command(front: Front, project: str | None, dry_run: bool) -> None:
 def _everywhere(store: Store | None) -> Change:
     off = store is not None and not store.switched(CAPTURE, True)
     settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
-    spans = stored(store, quiet.QUIET)
+    spans = quiet.spans_in(stored(store, quiet.QUIET))
     if spans != quiet.ended(spans, utc()):
-        settings[quiet.QUIET] = quiet.ended(spans, utc())
+        settings[quiet.QUIET] = quiet.written(quiet.ended(spans, utc()))
     policies: dict[str, Value] = {CAPTURE: "true"} if off else {}
     return Change("on", "reflect-git disable", "on", policies, settings, hooks=True)
 
@@ -61,8 +61,8 @@ def _in_project(store: Store | None, project: str) -> Change:
     kept = [value for value in before if value != project_glob(project)]
     _require_nothing_else(folder, kept)
     policies: dict[str, Value] = {IGNORE: kept or None} if kept != before else {}
-    spans, mark = stored(store, quiet.QUIET), quiet.mark_of(folder)
-    settings: dict[str, Value] = {quiet.QUIET: quiet.ended(spans, utc(), mark)} if policies else {}
+    spans = quiet.ended(quiet.spans_in(stored(store, quiet.QUIET)), utc(), quiet.mark_of(folder))
+    settings: dict[str, Value] = {quiet.QUIET: quiet.written(spans)} if policies else {}
     undo = f"reflect-git disable --project '{folder}'"
     return Change(f"on in '{folder}'", undo, "on", policies, settings, project=folder)
 

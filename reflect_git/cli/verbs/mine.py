@@ -16,13 +16,16 @@ from reflect_git.errors import ReflectError
 
 @click.command()
 @click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True)
+@click.option(
+    "--all", "everything", is_flag=True, help="Also the messages that would not be captured, with their score."
+)
 @json_option
 @click.pass_obj
-def command(front: Front, transcripts: tuple[str, ...]) -> None:
+def command(front: Front, transcripts: tuple[str, ...], everything: bool) -> None:
     """Show what one or more transcripts would give; nothing is written."""
     for path in transcripts:
         _require(path)
-    mined = workflow.mine(transcripts, paths.home_dir(front.env))
+    mined = workflow.mine(transcripts, paths.home_dir(front.env), everything)
     found: list[dict[str, Any]] = [{**signal, "transcript": path} for path, signal in mined]
     if front.json:
         front.data(found)
@@ -31,7 +34,10 @@ def command(front: Front, transcripts: tuple[str, ...]) -> None:
         front.out("nothing to learn from there")
     for signal in found:
         lasts = "lasting" if signal["meta"].get("durable") else "for now"
-        head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
+        if signal["meta"].get("captured") is False:
+            head = f"{signal['timestamp'][:10]}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
+        else:
+            head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
         front.out(f"{head}  {one_line(signal['content'], max(20, shutil.get_terminal_size().columns - len(head) - 2))}")
 
 

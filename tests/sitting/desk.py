@@ -1,0 +1,67 @@
+"""What the fault tests of a review run in processes of their own, and what all its tests begin with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from reflect_git import workflow
+from reflect_git.store.repository import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from reflect_git.model.schema import By
+    from reflect_git.sitting.review import Sitting
+
+BY: By = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
+PNPM = "no, never use npm in this project, always use pnpm instead"
+
+
+def project_of(env: Mapping[str, str]) -> Path:
+    return Path(env["HOME"]) / "shop"
+
+
+def say(store: Store, content: str, **more: Any) -> str:
+    """A signal in the user's own words, said in the project."""
+    project = workflow.project_of(store, str(project_of(os.environ)))
+    given = {"type": "correction", "confidence": 2, "trust": "user_typed", "content": content, "context": content,
+             "session_id": "s-1", "project": project, "meta": {"durable": True, "score": 0.9}, **more}  # fmt: skip
+    return workflow.capture(store, given, os.environ, wait=5)[0]["id"]
+
+
+def sit(store: Store, env: Mapping[str, str]) -> Sitting:
+    from reflect_git.sitting import review
+    from reflect_git.store import reading
+
+    return review.sit(store, env, reading.scan(store), str(project_of(env)))
+
+
+def _with_packages() -> None:
+    """The fault tests start an interpreter without its site packages, as hooks do; a review needs them."""
+    import site
+
+    site.main()
+    sys.path.append(os.path.join(sys.prefix, "lib"))
+
+
+def approve(store: Store, env: Mapping[str, str]) -> None:
+    _with_packages()
+    from reflect_git.sitting.approve import Request, carry_out, propose
+    from reflect_git.store import sweep
+
+    sweep.sweep(store)
+    sitting = sit(store, env)
+    done = carry_out(sitting, propose(sitting, Request(sitting.gathered.strong[0], to="project")), BY)
+    os.write(1, f"{done.learning}\n".encode())
+
+
+def dismiss(store: Store, env: Mapping[str, str]) -> None:
+    _with_packages()
+    from reflect_git.sitting.dismiss import dismiss as answer_no
+
+    decision, _ = answer_no(store, sit(store, env).gathered.strong[0], BY)
+    os.write(1, f"{decision}\n".encode())
