@@ -39,20 +39,46 @@ class Session:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, **more: Any) -> None:
         source = {"promptSource": "typed", "origin": {"kind": "human"}} if self.entrypoint == "cli" else {}
-        self.write("user", message={"role": "user", "content": text}, **source)
+        self.write("user", message={"role": "user", "content": text}, **source, **more)
+
+    def queue(self, text: str) -> None:
+        """Typed while the model worked, and not delivered yet."""
+        self.write("queue-operation", operation="enqueue", content=text, uuid=None)
 
     def answer(self, text: str) -> None:
         content = [{"type": "text", "text": text}]
         self.write("assistant", message={"role": "assistant", "model": "claude-x", "content": content})
 
     def do(self, tool: str, output: str = "ok", error: bool = False, **given: Any) -> None:
+        self.end_call(self.begin_call(tool, given), output, error)
+
+    def begin_call(self, tool: str, given: dict[str, Any]) -> str:
         call = f"toolu_{self.name[:8]}_{self.count}"
         block = {"type": "tool_use", "id": call, "name": tool, "input": given}
         self.write("assistant", message={"role": "assistant", "model": "claude-x", "content": [block]})
+        return call
+
+    def end_call(self, call: str, output: str, error: bool, **more: Any) -> None:
         result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": error}
-        self.write("user", message={"role": "user", "content": [result]})
+        self.write("user", message={"role": "user", "content": [result]}, **more)
+
+    def choose(self, question: str, options: list[str], answer: str) -> None:
+        """AskUserQuestion, and what the person chose or typed."""
+        labels = [{"label": option, "description": ""} for option in options]
+        questions = [{"question": question, "header": "Setup", "options": labels, "multiSelect": True}]
+        call = self.begin_call("AskUserQuestion", {"questions": questions})
+        answered = {"questions": questions, "answers": {question: answer}}
+        self.end_call(call, "answered", False, toolUseResult=answered)
+
+    def refuse(self, words: str, **given: Any) -> None:
+        """A command that the person does not allow, and says why."""
+        self.end_call(
+            self.begin_call("Bash", given), f"The user doesn't want to proceed with this tool use. {words}", True,
+            toolDenialKind="user-rejected", userFeedback=words,
+            permissionDecision={"decision": "reject", "source": "user_reject"},
+        )  # fmt: skip
 
     def work(self) -> None:
         """A request, some steps, and the words after it."""
@@ -83,6 +109,11 @@ def captured(root: Path) -> list[dict[str, Any]]:
         lines = path.read_bytes().decode("utf-8").splitlines()
         found.append({key: json.loads(value) for key, _, value in (line.partition(": ") for line in lines)})
     return found
+
+
+def lessons(root: Path) -> list[str]:
+    """What the signals say that are there to be learned from."""
+    return [signal["content"] for signal in captured(root) if signal["type"] != "summary"]
 
 
 def wait_for(is_so: Callable[[], object], what: str, seconds: float = 30.0) -> None:

@@ -273,6 +273,9 @@ class Work:
         """As the last miner left it: one may have ended while we waited for the lock."""
         cursor = cursors.load(self._store, self._cursor.transcript)
         cursor.folder = cursor.folder or self._cursor.folder
+        if _size(cursor.transcript) < cursor.consumed:  # another file by now
+            cursor.offset = cursor.index = cursor.consumed = cursor.counted = 0
+            cursor.figures = {}
         return cursor
 
     def _reader(self, offset: int, index: int, ended: bool = False) -> Reader:
@@ -286,9 +289,6 @@ class Work:
     def _mine(self, ended: bool) -> tuple[Figures, bool]:
         from reflect_git.capture.exposure import Figures
 
-        if _size(self._cursor.transcript) < self._cursor.consumed:  # another file by now
-            self._cursor.offset = self._cursor.index = self._cursor.consumed = self._cursor.counted = 0
-            self._cursor.figures = {}
         figures = Figures(self._cursor.figures, self._learnings())
         reader = self._reader(self._cursor.offset, self._cursor.index, ended)
         batch: list[Signal] = []

@@ -464,3 +464,10 @@ def test_a_clean_text_loads_and_compiles_nothing() -> None:
         [sys.executable, "-I", "-S", "-c", program, str(REPO)], capture_output=True, text=True, check=True
     )
     assert {name.rpartition(".")[2] for name in run.stdout.split()} == {"reflect_git", "adapters", "redact", "families"}
+
+
+def test_a_password_of_words_and_dashes_is_one() -> None:
+    assert redact("password: quartz-lantern-81") == "password: [REDACTED:secret]"
+    assert redact("the region is us-east-1, the password policy is node-18") == (
+        "the region is us-east-1, the password policy is node-18"
+    )

@@ -11,6 +11,7 @@ import pytest
 
 from reflect_git import hook, workflow
 from reflect_git.adapters.git import GitMissing
+from reflect_git.workflow import sessions
 from tests.conftest import RunCli, wait_for_background
 from tests.faults import git
 from tests.sessions import CORRECTION, Session, captured, wait_for
@@ -212,9 +213,10 @@ def test_an_unattended_session_gives_failures_only(home: Path, store_home: Path,
 
 
 def test_the_next_session_ends_one_that_died(session: Session, home: Path, store_home: Path) -> None:
-    session.hook("SessionStart", {"CLAUDE_PID": "999999999"}, source="startup")
     session.work()
+    session.hook("SessionStart", {"CLAUDE_PID": str(os.getpid())}, source="startup")
     session.say(CORRECTION)
+    sessions.begin(opened(store_home), str(session.path), session.cwd, "999999999")
     Session(home).hook("SessionStart", {"CLAUDE_PID": str(os.getpid())}, source="startup")
     wait_for(lambda: exposures(store_home), "the dead session's figures")
     assert any("pnpm" in content for content in contents(store_home))

@@ -145,6 +145,8 @@ def _weak(value: str, noun: str, plain: bool) -> bool:
         return plain and len(value) >= 16 and value.isalnum() and not value.isalpha()
     if value.isdigit():
         return len(value) >= 4
+    if "-" in value and len(value) >= 10 and value[-1].isdigit() and value.replace("-", "").isalnum():
+        return True  # quartz-lantern-81: a name in other places, here somebody's password
     if not value.isalnum() or len(value) < 6:
         return False
     return not value.isalpha() or (plain and value.islower() and len(value) >= 8 and noun not in value)
