@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _TRIED_LIMIT = 300
 _EXCERPT_LIMIT = 2048
 _READ_LIMIT = 64 << 10
+# One failure is a weak sign; that it lasts shows when it happens again.
+_WORTH = {"score": 0.3, "durable": False}
 _TRIED = ("command", "file_path", "pattern", "url", "path")
 
 
@@ -37,7 +39,7 @@ def facts_of(event: Mapping[str, Any], home: str = "") -> Optional[dict[str, Any
         "content": f"{tool} failed: {tried}" if tried else f"{tool} failed",
         "context": excerpt(_text(event.get("error")), home),
         "tags": [tool],
-        "meta": {"agent": _text(event["agent_id"])[:64]} if event.get("agent_id") else {},
+        "meta": {**_WORTH, **({"agent": _text(event["agent_id"])[:64]} if event.get("agent_id") else {})},
     }
 
 
@@ -56,6 +58,7 @@ def facts_of_stop(event: Mapping[str, Any], home: str = "") -> dict[str, Any]:
         "content": f"loop stopped: {reason}" if reason else "loop stopped",
         "context": error,
         "tags": ["loop"],
+        "meta": dict(_WORTH),
     }
 
 

@@ -98,7 +98,8 @@ def facts_of(turns: Iterable[Turn], decisions: Sequence[str]) -> Optional[dict[s
         "context": _told(ending, said, decisions),
         "trust": "assistant",  # the lowest of what it is made of
         "meta": {
-            "goal": ending.goal, "outcome": said, "todos": ending.todos, "failing": ending.failing,
+            "score": 0.0, "durable": False, "goal": ending.goal, "outcome": said, "todos": ending.todos,
+            "failing": ending.failing,
             "decisions": list(decisions)[-_LISTED:], "files": list(ending.files)[-_FILES:], "tools": ending.tools,
         },
     }  # fmt: skip
