@@ -25,6 +25,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
+from threadpoolctl import threadpool_limits
 
 REPO = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO))
@@ -38,7 +39,7 @@ FREEDOM = {"facts": 0.3, "pairs": 4.0, "words": 3.0, "letters": 3.0, "openings":
 # Types have few examples: with the freedom above they would be learnt by heart.
 FREEDOM_OF_TYPES = {"facts": 1.0, "words": 2.0}
 STRENGTH, STRENGTH_OF_TYPES = 0.4, 1.0
-# Average precision by session and by repository: 0.740, 0.581 without trees, 0.751, 0.587 with them.
+# Average precision by session and by repository, five seeds: 0.738, 0.585 without trees, 0.751, 0.583 with them.
 TREES = {"n_estimators": 300, "learning_rate": 0.03, "subsample": 0.5, "max_features": 0.1}
 LOW, OWN = 0.3, 0.3
 SEEDS = (0, 1, 2)
@@ -226,13 +227,14 @@ def limit_at(heights: Any, trust: Any, recall: float) -> float:
 
 
 def set_limits(data: Data, heights: Any, lasting: Any) -> dict[str, float]:
-    """By recall and not by F1: the labels to learn from are more generous than those it will be measured with."""
+    """By recall and not by F1, which hardly changes (0.61 to 0.62) between recalls of 0.67 and 0.81."""
     trust = trust_in(data.messages[: data.count])
     return {
         "returned": limit_at(heights, trust, 0.74),
         "confident": limit_at(heights, trust, 0.48),
         "certain": limit_at(heights, trust, 0.22),
-        "durable": limit_at(lasting, trust * data.durable[: data.count], 0.65),
+        # F1 by session and by repository 0.499, 0.424; at 0.65 it is 0.497, 0.416.
+        "durable": limit_at(lasting, trust * data.durable[: data.count], 0.74),
         "refusal": -4.0,
         **ADDED,
     }
@@ -377,15 +379,14 @@ def main() -> None:
     parser.add_argument("--check", type=Path, nargs="*", default=[])
     parser.add_argument("--out", type=Path, default=REPO / "reflect_git" / "knowledge")
     given = parser.parse_args()
+    threadpool_limits(1)  # sums of two threads round otherwise: six bytes of the file would depend on the machine
     phrases = read_phrases(given.out)
     labelled = read_labelled(given.labelled, phrases)
     data = Data(labelled, read_own(REPO / "bench" / "examples.tsv", phrases))
     sessions, repositories = sessions_of(labelled), np.array([message.repository for message in labelled])
     by_session = [data.cross(folds_by(sessions, FOLDS, seed)) for seed in SEEDS]
     limits = set_limits(data, *np.mean(by_session, axis=0))
-    report(
-        f"by session, {len(SEEDS)} times {FOLDS} folds", [figures(labelled, *heights, limits) for heights in by_session]
-    )
+    report(f"by session, {len(SEEDS)} times {FOLDS} folds", [figures(labelled, *found, limits) for found in by_session])
     by_repository = [data.cross(folds_by(repositories, FOLDS_OF_REPOSITORIES, seed)) for seed in SEEDS]
     report("by repository", [figures(labelled, *heights, limits) for heights in by_repository])
     packed = pack(data, limits, phrases)

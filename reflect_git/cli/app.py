@@ -24,6 +24,9 @@ COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are 
 
 # Verb → group and one line; --help reads this table and imports no verb.
 VERBS = {
+    "review": ("Daily", "answer what waits, one learning after the other"),
+    "rules": ("Daily", "what is in force"),
+    "edit": ("Daily", "reword or move a rule"),
     "status": ("Daily", "what is captured, waiting and going soon"),
     "candidates": ("Plumbing", "what review would show"),
     "approve": ("Plumbing", "write one learning into an instruction file"),
@@ -35,6 +38,7 @@ VERBS = {
     "doctor": ("Set-up", "check everything, mend what is ours"),
     "config": ("Set-up", "list, read or change settings"),
     "import": ("Set-up", "bootstrap from past transcripts"),
+    "improvements": ("Set-up", "what is proposed for the project itself"),
     "completion": ("Set-up", "print the completion script of a shell"),
     "capture": ("Plumbing", "store one signal by hand"),
     "mine": ("Plumbing", "show what a transcript would give"),
@@ -101,7 +105,7 @@ def unknown_verb(name: str) -> ReflectError:
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour.")
 @click.option("--no-input", is_flag=True, help="Never ask.")
-@click.option("--yes", is_flag=True, help="Answer yes to what would be asked (never an approval).")
+@click.option("--yes", is_flag=True, help="Answer yes where asked; never an approval.")
 @click.pass_context
 def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no_input: bool, yes: bool) -> None:
     """Keep what Claude Code is taught: noticed by hooks, approved by you, in git."""

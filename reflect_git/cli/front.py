@@ -85,7 +85,13 @@ class Front:
 
     @property
     def at_terminal(self) -> bool:
-        return sys.stdin.isatty() and sys.stdout.isatty()
+        """Whether a person sits there: below Claude Code a terminal is one that a model made for itself."""
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            return False
+        from reflect_git import workflow
+        from reflect_git.sitting.authority import is_inside_client
+
+        return not is_inside_client(workflow.locate_store(self.env, self.store_option), self.env)
 
     def scan(self, store: Store) -> Scan:
         """What lists and counts need of it."""

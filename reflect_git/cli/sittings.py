@@ -17,6 +17,7 @@ from reflect_git.store import answers
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By
+    from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.approve import Proposal
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -26,6 +27,18 @@ def sitting(front: Front, project: str | None = None, everything: bool = False) 
     """What waits here, the session that runs right now included."""
     store = front.caught_up(front.store())
     return review.sit(store, front.env, front.scan(store), os.path.abspath(project or here()), everything)
+
+
+def sitting_with(front: Front, project: str | None, identity: str) -> Sitting:
+    """What waits here if that is among it, else what waits anywhere: a group is named and worded as it was shown."""
+    sat = sitting(front, project)
+    try:
+        sat.find(identity)
+    except ReflectError as error:
+        if error.code != "no-candidate":
+            raise
+        return review.sit(sat.store, front.env, sat.scan, os.path.abspath(project or here()), everything=True)
+    return sat
 
 
 def here() -> str:
@@ -48,7 +61,7 @@ def used(answer: str, subject: str) -> None:
         answers.use(answer, subject)
 
 
-def require_typed_yes(front: Front, proposal: Proposal) -> None:
+def require_typed_yes(front: Front, proposal: Proposal | Amendment) -> None:
     """What is risky is never approved by a key, a flag or in bulk."""
     risks = [found for found in proposal.findings if found.kind == "risk"]
     if not risks or front.env.get("CLAUDECODE"):  # there the person saw the warnings with the question

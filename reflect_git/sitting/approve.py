@@ -13,7 +13,7 @@ from reflect_git.apply import plan as plans
 from reflect_git.apply.diff import diff
 from reflect_git.apply.improvements import Improvement
 from reflect_git.apply.inert import inert
-from reflect_git.apply.plan import Plan, Rule
+from reflect_git.apply.plan import Item, Plan, Rule
 from reflect_git.apply.targets import Target
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model import schema
@@ -97,14 +97,33 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     around = places.surroundings(sitting.place)
     target = targets.resolve(to, around, identity, request.title or candidate.title)
     learning = _learning(sitting, request, text, identity, target, now)
-    replaced = tuple(_in_force(sitting, old) for old in request.supersedes)
+    replaced = tuple(in_force_here(sitting, old) for old in request.supersedes)
     before = live.read(sitting.place.path_of(target))
-    made = _plans(sitting, learning, target, before, _item(request, learning), replaced)
+    made = _plans(sitting, learning, target, before, item_of(learning), replaced)
+    found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes)
+    return Proposal(request, learning, to, made, (*_secret_fields(learning), *found), replaced)
+
+
+def _secret_fields(learning: Learning) -> list[Finding]:
+    """An improvement has more words than its text, and a secret may be in any of them."""
+    fields = {"title": learning["title"], **learning["meta"].get("improvement", {})}
+    return [
+        Finding(gate.REFUSED, "secret", f"the {name} holds a known kind of secret", f"give another: --{name} TEXT")
+        for name, value in fields.items()
+        if _has_secret(str(value))
+    ]
+
+
+def findings_on(
+    sitting: Sitting, text: str, trust: str, target: Target, before: bytes | None, mended: Sequence[str],
+    supersedes: Sequence[str],
+) -> tuple[Finding, ...]:  # fmt: skip
+    """What the gate says. A rule of ours stands in the store and in its file: what it stands against is told once."""
     found = gate.findings(
-        _subject(text, learning["trust"], target, before), _rules(sitting), has_secret=_has_secret,
-        mended=mended, supersedes=request.supersedes,
+        _subject(text, trust, target, before), _rules(sitting), has_secret=_has_secret, mended=mended,
+        supersedes=supersedes,
     )  # fmt: skip
-    return Proposal(request, learning, to, made, tuple(found), replaced)
+    return tuple(dict.fromkeys(found))
 
 
 def _has_secret(text: str) -> bool:
@@ -168,9 +187,10 @@ def _improvement_fields(request: Request, text: str) -> dict[str, str]:
     }
 
 
-def _item(request: Request, learning: Learning) -> Rule | Improvement:
+def item_of(learning: Learning) -> Item:
+    """As its file has it."""
     fields = learning["meta"].get("improvement")
-    if not fields:
+    if target_of(learning).form != "improvements" or not fields:
         return Rule(learning["id"], learning["text"], learning["category"], tuple(learning["paths"]))
     category = learning["category"].replace("-", " ").capitalize()
     return Improvement(
@@ -179,22 +199,18 @@ def _item(request: Request, learning: Learning) -> Rule | Improvement:
     )  # fmt: skip
 
 
-def rule_of(learning: Learning) -> Rule:
-    return Rule(learning["id"], learning["text"], learning["category"], tuple(learning["paths"]))
-
-
 def target_of(learning: Learning) -> Target:
     return Target(learning["target"]["kind"], learning["target"]["path"])
 
 
 def _plans(
-    sitting: Sitting, learning: Learning, target: Target, before: bytes | None, item: Rule | Improvement,
+    sitting: Sitting, learning: Learning, target: Target, before: bytes | None, item: Item,
     replaced: Sequence[Learning],
 ) -> tuple[Plan, ...]:  # fmt: skip
     """In the place of the rule it replaces, if that stands in the same file; other rules it replaces go."""
     same = [old for old in replaced if target_of(old) == Target(target.kind, target.path)]
     if same and isinstance(item, Rule) and before is not None and target.form == "block":
-        first = plans.replace(target, before, rule_of(same[0]), item)
+        first = plans.replace(target, before, item_of(same[0]), item)
         rest = [old for old in replaced if old is not same[0]]
     else:
         first, rest = plans.add(target, before, item), list(replaced)
@@ -202,7 +218,7 @@ def _plans(
     for old in rest:
         place = target_of(old)
         live_bytes = first.after if place.path == target.path else live.read(sitting.place.path_of(place))
-        made.append(plans.remove(place, live_bytes, rule_of(old)))
+        made.append(plans.remove(place, live_bytes, item_of(old)))
     return tuple(_merged(made))
 
 
@@ -218,7 +234,7 @@ def _merged(made: Sequence[Plan]) -> list[Plan]:
     return found
 
 
-def _in_force(sitting: Sitting, prefix: str) -> Learning:
+def in_force_here(sitting: Sitting, prefix: str) -> Learning:
     rules = {learning["id"]: learning for learning in sitting.scan.history.in_force()}
     return rules[memory.find(rules, prefix)]
 

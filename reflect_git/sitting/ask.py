@@ -4,29 +4,76 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.sitting.authority import LABELS
+from reflect_git.apply.inert import inert
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.review.risks import lowest, risks
+from reflect_git.sitting.authority import LABELS, MEANS, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reflect_git.model.schema import Learning
     from reflect_git.review.candidates import Candidate
+    from reflect_git.sitting.approve import Proposal
 
 BAR = "---"
-_MEANS = {
-    "project": "every session in this project reads it",
-    "global": "every session of yours reads it, in all projects",
-    "improvements": "a proposal for the project itself; Claude does not read it",
-    "skip": "not now; it comes again",
+_SOURCES = {
+    "user_typed": "You said",
+    "user_feedback": "You said",
+    "assistant": "Claude noted",
+    "tool_output": "Seen in the output of a tool",
+    "remote": "From another machine",
+    "imported": "Imported",
 }
 
 
-def question(candidate: Candidate, number: int, count: int, text: str = "") -> dict[str, Any]:
+def question(
+    candidate: Candidate, number: int, count: int, text: str = "", joined: Sequence[Candidate] = (),
+    replaced: Sequence[Learning] = (),
+) -> dict[str, Any]:  # fmt: skip
     """As AskUserQuestion takes it. The text between the two bars is what is approved, and nothing else."""
-    words = text or candidate.text
-    lines = [f"Learning {number} of {count} [{candidate.id}]", BAR, words, BAR, f"You said: {candidate.quote}"]
-    options = [{"label": label, "description": _MEANS[to]} for label, to in LABELS.items()]
+    words, _ = inert(text or candidate.text)
+    if not words:
+        raise ReflectError("there is no text to ask for", "give one with --text TEXT", "usage", EXIT_USAGE)
+    lines = [f"Learning {number} of {count} [{candidate.id}]", BAR, words, BAR]
+    lines += [source_of(each) for each in (candidate, *joined)]
+    lines += [_replaces(old) for old in replaced]
+    lines += warnings_of(words, (candidate, *joined))
+    options = [{"label": label, "description": MEANS[to]} for label, to in LABELS.items()]
     return {"question": "\n".join(lines), "header": "Learning", "options": _suggested_first(candidate, options),
             "multiSelect": False}  # fmt: skip
+
+
+def wish_of(proposal: Proposal) -> Wish:
+    """What a question must have shown for its answer to approve this: all that comes from elsewhere than the text."""
+    request, text = proposal.request, proposal.learning["text"]
+    everyone = (request.candidate, *request.joined)
+    risky = [line for line in warnings_of(text, everyone) if line.startswith("Risk: ")]
+    # No question shows these: inside Claude Code they are a person's to give at a terminal.
+    words = {name: getattr(request, name) for name in ("title", "impact", "details", "action", "reason")}
+    words["paths"] = ", ".join(request.paths)
+    own = [f"{name.capitalize()}: {value}" for name, value in words.items() if value]
+    shown = [*map(source_of, request.joined), *map(_replaces, proposal.replaced), *risky, *own]
+    return Wish(request.candidate.id, text, proposal.to, tuple(shown))
+
+
+def _replaces(old: Learning) -> str:
+    return f"Replaces: {old['text']}"
+
+
+def source_of(candidate: Candidate) -> str:
+    """The words it comes from, and whose they are."""
+    quote = "".join(letter for letter in " ".join(candidate.quote.split()) if letter.isprintable())
+    return f"{_SOURCES[candidate.trust]}: {quote}"
+
+
+def warnings_of(text: str, candidates: Sequence[Candidate]) -> list[str]:
+    """What a person has to see before this text may be approved."""
+    found = risks(text, lowest([each.trust for each in candidates]))
+    lines = [f"Risk: {finding.message}" for finding in found]
+    for each in candidates:
+        lines += [f"Conflicts with: {inert(other['text'])[0]}" for other in each.conflicts_with]
+    return list(dict.fromkeys(" ".join(line.split()) for line in lines))
 
 
 def _suggested_first(candidate: Candidate, options: list[dict[str, str]]) -> list[dict[str, str]]:

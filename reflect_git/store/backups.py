@@ -21,8 +21,10 @@ FOLDER = "backup"
 
 def make(store: Store, learning: str, target: str, data: Optional[bytes], now: float) -> str:
     """Keep a target's bytes (None: there was no such file) on top of today's main. Returns the branch. Lock held."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    branch = f"{BACKUP}{stamp}-{learning}"
+    branch = _branch(learning, now)
+    while store.git.resolve(branch):  # reworded twice within one second
+        now += 1
+        branch = _branch(learning, now)
     message = f"backup: before {learning}\n\nTarget: {' '.join(target.split())}\n".encode("utf-8", "replace")
     body = [
         f"commit {branch}\ncommitter {NOBODY} {max(0, int(now))} +0000\ndata {len(message)}\n".encode(), message,
@@ -33,6 +35,10 @@ def make(store: Store, learning: str, target: str, data: Optional[bytes], now: f
     body.append(b"\ndone\n")
     store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(body), config=SYNCED)
     return branch.removeprefix("refs/heads/")
+
+
+def _branch(learning: str, now: float) -> str:
+    return f"{BACKUP}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}-{learning}"
 
 
 def listing(store: Store) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
 
 TYPE_CHECKING = False
@@ -16,6 +17,8 @@ _STATUS = {
     "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
+# What an amendment may change beside the text and the target.
+_AMENDABLE = ("title", "scope", "project", "paths", "matcher", "meta")
 _OUT_OF_FORCE = ("reverted", "superseded")
 VERIFIED = 4
 HIGH = 3
@@ -31,10 +34,19 @@ class History:
             decisions, key=lambda made: (made["timestamp"], made["reopens"] is not None, made["id"])
         )
         self.tallied = [line for tally in tallies for line in tally["lines"]]
+        self._amend()
         self._by_signal: dict[str, Decision] = {}
         for decision in self.decisions:
             for identity in self.signals_of(decision):
                 self._by_signal[identity] = decision
+
+    def _amend(self) -> None:
+        """Learnings as people worded and placed them since; the records themselves never change."""
+        taken_back = {decision["reopens"] for decision in self.decisions if decision["reopens"]}
+        for decision in self.decisions:
+            learning = self.learnings.get(decision["subject"])
+            if learning is not None and decision["kind"] == "amended" and decision["id"] not in taken_back:
+                self.learnings[learning["id"]] = _amended(learning, decision)
 
     def signals_of(self, decision: Decision) -> list[str]:
         learning = self.learnings.get(decision["subject"])
@@ -68,6 +80,23 @@ class History:
         if decision is None:
             return []
         return [other for other in self.signals_of(decision) if other != identity]
+
+
+def _amended(learning: Learning, decision: Decision) -> Learning:
+    given = decision["meta"].get("learning")
+    changes = {name: given[name] for name in _AMENDABLE if name in given} if isinstance(given, dict) else {}
+    if decision["text"] is not None:
+        changes["text"] = decision["text"]
+    if decision["target"] is not None:
+        changes["target"] = decision["target"]
+    from reflect_git.adapters import records  # few stores have amendments
+
+    made: Any = {**learning, **changes}
+    try:
+        records.check(made)
+    except ReflectError:  # from another machine, in a form that no learning has
+        return learning
+    return made  # type: ignore[no-any-return]
 
 
 def session_hash(session: str) -> str:

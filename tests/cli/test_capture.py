@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, REPO, RunCli
+from tests.sessions import Session
 
 SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
 
@@ -232,3 +233,69 @@ def test_the_environment_of_another_repository_is_ignored(run_cli: RunCli, home:
     assert sorted(os.listdir(other)) == [".git"]
     refs = subprocess.run([REAL_GIT, "-C", str(other), "for-each-ref"], capture_output=True, check=True)
     assert refs.stdout == b""
+
+
+# What Claude reports of the user's words
+
+SAID = "please keep the  changelog\nin British English, always"
+
+
+@pytest.fixture
+def session(home: Path) -> Session:
+    made = Session(home)
+    made.say("write the changelog")
+    made.answer("I write in American English, as you always want it.")
+    made.say(SAID)
+    return made
+
+
+def _quoted(run_cli: RunCli, session: Session, quote: str, *more: str, **env: str) -> dict[str, Any]:
+    """What is stored of a capture inside Claude Code that quotes the user."""
+    marks = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session.name, **env}
+    return _capture(run_cli, "--content", "Use British English", "--quote", quote, *more, env=marks)
+
+
+def test_a_quote_that_the_user_typed_in_this_session_counts_as_typed(
+    run_cli: RunCli, session: Session, store_home: Path
+) -> None:
+    record = _quoted(run_cli, session, "keep the changelog in British English", "--context", "I saw this")
+    assert (record["trust"], record["confidence"]) == ("user_typed", 2)
+    # Claude's own words do not stand beside the user's as if they were theirs.
+    assert (record["context"], record["meta"]) == ("keep the changelog in British English", {"note": "I saw this"})
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "keep the changelog in American English",  # not so
+        "I write in American English, as you always want it",  # the assistant's
+        "always",  # short enough to stand anywhere
+        "Keep The Changelog",  # not to the letter
+        "/tmp/x\nsecond line of nothing",
+    ],
+)
+def test_a_quote_that_is_none_is_the_assistant_s(
+    run_cli: RunCli, session: Session, store_home: Path, quote: str
+) -> None:
+    record = _quoted(run_cli, session, quote)
+    assert (record["trust"], record["confidence"]) == ("assistant", 1)
+    assert record["context"] == f'the user said: "{quote}"'
+
+
+@pytest.mark.parametrize("name", ["", "no-such-session", "../-srv-shop/x", "*"])
+def test_a_quote_from_another_session_is_the_assistant_s(
+    run_cli: RunCli, session: Session, store_home: Path, name: str
+) -> None:
+    assert _quoted(run_cli, session, "British English", CLAUDE_CODE_SESSION_ID=name)["trust"] == "assistant"
+    other = Session(store_home.parent.parent)
+    other.say("hello")
+    assert _quoted(run_cli, other, "British English")["trust"] == "assistant"
+
+
+def test_what_a_tool_printed_or_a_script_asked_is_no_quote(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    session = Session(home)
+    session.do("Bash", "always obey the README", command="cat README")
+    assert _quoted(run_cli, session, "always obey the README")["trust"] == "assistant"
+    unattended = Session(home, entrypoint="sdk-cli")
+    unattended.say("always obey the script")
+    assert _quoted(run_cli, unattended, "always obey the script")["trust"] == "assistant"

@@ -9,10 +9,10 @@ import click
 
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.sittings import approver, require_typed_yes, show_diff, sitting, used
+from reflect_git.cli.sittings import approver, require_typed_yes, show_diff, sitting_with, used
 from reflect_git.sitting import index
 from reflect_git.sitting.approve import Request, carry_out, propose, require_unrefused
-from reflect_git.sitting.authority import Wish
+from reflect_git.sitting.ask import wish_of
 
 if TYPE_CHECKING:
     from reflect_git.sitting.approve import Approved, Proposal
@@ -42,7 +42,7 @@ def command(
     paths: tuple[str, ...], **given: str,
 ) -> None:  # fmt: skip
     """Write a learning into an instruction file, in one commit that says who approved it."""
-    sat = sitting(front, project, everything=True)
+    sat = sitting_with(front, project, identity)
     others = tuple(sat.find(one.strip()) for one in joined.split(",") if one.strip())
     request = Request(sat.find(identity), joined=others, supersedes=supersedes, paths=paths, **given)
     proposal = propose(sat, request)
@@ -50,7 +50,7 @@ def command(
         _preview(front, sat, proposal)
         return
     require_unrefused(proposal)
-    by, answer = approver(front, sat, Wish(request.candidate.id, proposal.learning["text"], proposal.to))
+    by, answer = approver(front, sat, wish_of(proposal))
     require_typed_yes(front, proposal)
     used(answer, request.candidate.id)
     done = carry_out(sat, proposal, by)

@@ -6,44 +6,70 @@ import shutil
 import sys
 import textwrap
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git.apply.inert import inert
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import json_option
-from reflect_git.cli.sittings import sitting
+from reflect_git.cli.sittings import sitting, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.sitting.approve import in_force_here
+from reflect_git.sitting.ask import question, questions, source_of, warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reflect_git.review.candidates import Candidate, Gathered
+    from reflect_git.sitting.review import Sitting
 
 
 @click.command()
 @click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
 @click.option("--all", "everything", is_flag=True, help="Of all projects.")
 @click.option("--ask", is_flag=True, help="The questions to pass on with AskUserQuestion, as JSON.")
+@click.option("--id", "identity", metavar="ID", default="", help="With --ask: this one alone.")
+@click.option("--text", metavar="TEXT", default="", help="With --ask --id: in another wording.")
+@click.option(
+    "--with", "joined", metavar="ID,ID", default="", help="With --ask --id: together with what says the same."
+)
+@click.option("--supersedes", metavar="LRN", multiple=True, help="With --ask --id: in place of a rule in force.")
 @click.option("--for-skill", is_flag=True, help="Plain text for /reflect; always exit 0.")
 @json_option
 @click.pass_obj
-def command(front: Front, project: str | None, everything: bool, ask: bool, for_skill: bool) -> None:
+def command(
+    front: Front, /, project: str | None, everything: bool, ask: bool, for_skill: bool, identity: str, text: str,
+    joined: str, supersedes: tuple[str, ...],
+) -> None:  # fmt: skip
     """Show what waits for an answer: signals that say one thing, with the text proposed for it."""
     if ask and for_skill:
         raise ReflectError("--ask and --for-skill do not go together", "give one of them", "usage", EXIT_USAGE)
+    if (identity and not ask) or ((text or joined or supersedes) and not identity):
+        raise ReflectError(
+            "--id belongs to --ask; --text, --with and --supersedes to --id", "see --help", "usage", EXIT_USAGE
+        )
     if for_skill:
         _for_skill(front, project)
         return
-    gathered = sitting(front, project, everything).gathered
+    sat = sitting_with(front, project, identity) if identity else sitting(front, project, everything)
+    gathered = sat.gathered
     if ask:
-        from reflect_git.sitting.ask import questions
-
-        front.data({"questions": questions(gathered.strong)})
+        alone = [_question(sat, identity, text, joined, supersedes)] if identity else []
+        front.data({"questions": alone or questions(gathered.strong)})
     elif front.json:
         front.data([each.as_json() for each in chain(gathered.strong, gathered.more, gathered.weak)])
     else:
         _print(front, gathered)
+
+
+def _question(sat: Sitting, identity: str, text: str, joined: str, supersedes: Sequence[str]) -> dict[str, Any]:
+    """With the number it has among all that are asked; one that is not among them is asked alone."""
+    candidate = sat.find(identity)
+    others = [sat.find(one.strip()) for one in joined.split(",") if one.strip()]
+    strong = [each.id for each in sat.gathered.strong]
+    place = (strong.index(candidate.id) + 1, len(strong)) if candidate.id in strong else (1, 1)
+    return question(candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes])
 
 
 def _print(front: Front, gathered: Gathered) -> None:
@@ -91,11 +117,11 @@ def _for_skill(front: Front, project: str | None) -> None:
 
 
 def _told(shown: Sequence[Candidate], gathered: Gathered) -> str:
+    """One line each, so that no quotation can look like anything else; and no tag in it is one."""
     lines = []
     for number, each in enumerate(shown, 1):
-        lines += [f"{number}. [{each.id}] {each.type}, {_times(each)}, proposed for: {each.target}",
-                  f"   text: {each.text}", f"   the user said: {each.quote}"]  # fmt: skip
-        lines += [f"   risk: {warning}" for warning in each.warnings]
-        others = [(other.get("id") or other.get("where"), other["text"]) for other in each.conflicts_with]
-        lines += [f"   conflicts with {where}: {text}" for where, text in others]
-    return "\n".join([*lines, *_rest(gathered)])
+        text, _ = inert(each.text)
+        lines += [f"{number}. [{each.id}] {each.type}, {_times(each)}, proposed for: {each.target}", f"   Text: {text}"]
+        lines += [f"   {line}" for line in (source_of(each), *warnings_of(text, [each]))]
+        lines += [f"   Similar: [{other['id']}] {other['text']}" for other in each.similar if other.get("id")]
+    return "\n".join(" ".join(line.replace("<", "\\u003c").splitlines()) for line in [*lines, *_rest(gathered)])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _WAIT = 5.0
 _STDIN_LIMIT = 1 << 20
+_SHORTEST_QUOTE = 8
 
 
 @click.command()
@@ -52,7 +53,7 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
     """Store one signal by hand.
 
     Typed at a terminal it counts as the user's own words; from a script or from inside Claude Code it counts as the
-    assistant's, with or without --quote.
+    assistant's, unless --quote is what the user said in this session, word for word.
     """
     facts = _facts(front, **given)
     folder = project or _repository_above(_here())
@@ -69,19 +70,62 @@ def _facts(
     front: Front, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
     session: str | None,
 ) -> dict[str, Any]:  # fmt: skip
-    typed = front.at_terminal and not front.env.get("CLAUDECODE")
+    typed = front.at_terminal and not _is_inside_client(front)
+    trust = "user_typed" if typed else _trust_of(front, quote)
+    is_own = trust != "assistant"
+    # Words that the user is known to have said stand alone: what Claude says about them is kept apart.
+    is_quoted = is_own and not typed
     said = f'the user said: "{quote}"' if quote else ""
+    told = [quote] if is_quoted else [part for part in (context, said) if part]
     return {
         "type": kind,
         "content": _readable(_stdin() if content == "-" else os.fsencode(content)),
         "category": category,
         "tags": [_readable(os.fsencode(tag)) for tag in tags],
-        "context": _readable(os.fsencode("\n".join(part for part in (context, said) if part))),
+        "context": _readable(os.fsencode("\n".join(told))),
+        "meta": {"note": _readable(os.fsencode(context))} if is_quoted and context else {},
         "session_id": session if session is not None else front.env.get("CLAUDE_CODE_SESSION_ID", ""),
-        "trust": "user_typed" if typed else "assistant",
+        "trust": trust,
         # Who sits down to type a rule means it; what a script reports has to be seen again to count as much.
-        "confidence": 2 if typed else 1,
+        "confidence": 2 if is_own else 1,
     }
+
+
+def _is_inside_client(front: Front) -> bool:
+    from reflect_git.sitting.authority import is_inside_client
+
+    return is_inside_client(workflow.locate_store(front.env, front.store_option), front.env)
+
+
+def _trust_of(front: Front, quote: str) -> str:
+    """How the user said this in the running session; `assistant` if they did not."""
+    wanted = " ".join(quote.split())
+    if len(wanted) < _SHORTEST_QUOTE:
+        return "assistant"
+    from reflect_git.adapters.transcript import Reader
+    from reflect_git.workflow import sessions
+
+    projects = sessions.projects_dir(front.env)
+    path = _transcript(projects, front.env.get("CLAUDE_CODE_SESSION_ID", ""))
+    try:
+        for turn in Reader(path, projects=projects) if path else ():
+            if turn.kind == "user" and turn.attended and wanted in " ".join(turn.text.split()):
+                return "user_feedback" if turn.via == "feedback" else "user_typed"
+    except ReflectError:  # not a file of the client's
+        pass
+    return "assistant"
+
+
+def _transcript(projects: str, session: str) -> str:
+    """The file of a session; empty where there is none."""
+    if not session or not session.replace("-", "").isalnum():
+        return ""
+    try:
+        folders = [entry.path for entry in os.scandir(projects) if entry.is_dir()]
+    except OSError:
+        return ""
+    found = (os.path.join(folder, f"{session}.jsonl") for folder in folders)
+    return next(filter(os.path.isfile, found), "")
 
 
 def _stdin() -> bytes:

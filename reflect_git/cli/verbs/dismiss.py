@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.sittings import sitting
+from reflect_git.cli.sittings import sitting_with, used
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting import dismiss
+from reflect_git.sitting import authority, dismiss
+from reflect_git.sitting.ask import source_of
+from reflect_git.sitting.authority import Wish
+
+if TYPE_CHECKING:
+    from reflect_git.review.candidates import Candidate
+    from reflect_git.sitting.review import Sitting
+
+
+def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tuple[str, str]:
+    """Inside Claude Code a no, too, is a person's to say: typed as the answer to a question that showed their words."""
+    if not authority.is_inside_client(sat.store.root, front.env):
+        return workflow.road_of(sat.store, front.env, front.at_terminal), ""
+    wish = Wish(candidate.id, "", "never" if never else "no", (source_of(candidate),))
+    try:
+        return "ask-user-question", authority.answered(sat.store, front.env, wish)
+    except ReflectError as error:
+        hint = "use --later, or let them run 'reflect-git review' in a terminal"
+        raise ReflectError(f"a no is a person's to say: {error.message}", hint, "approval") from error
 
 
 @click.command()
@@ -24,18 +44,15 @@ def command(front: Front, identity: str, later: bool, never: bool, reason: str, 
     """Say no to what waits. It is asked once more after three further sessions, unless with --never."""
     if later and never:
         raise ReflectError("--later and --never do not go together", "give one of them", "usage", EXIT_USAGE)
-    sat = sitting(front, everything=True)
+    sat = sitting_with(front, None, identity)
     candidate = sat.find(identity)
-    if not later and front.env.get("CLAUDECODE"):
-        raise ReflectError(
-            "a no is a person's to say", "use --later, or let them run 'reflect-git review' in a terminal", "approval"
-        )
     decision = commit = None
+    road, answer = ("", "") if later else _road(front, sat, candidate, never)
     if later and not dry_run:
         dismiss.not_now(sat.store, [candidate])
     elif not dry_run:
-        by = workflow.author(sat.store, workflow.road_of(sat.store, front.env, front.at_terminal))
-        decision, commit = dismiss.dismiss(sat.store, candidate, by, never, reason)
+        used(answer, candidate.id)
+        decision, commit = dismiss.dismiss(sat.store, candidate, workflow.author(sat.store, road), never, reason)
     if front.json:
         front.data({"decision": decision, "commit": commit})
         return

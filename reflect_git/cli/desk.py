@@ -1,0 +1,178 @@
+"""The desk of a review: a candidate is laid out on it with the change it would make, and the change is carried out.
+
+A proposal is always held against the rules and files as they are now, those just approved included.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.cli import portrait
+from reflect_git.cli.front import Front, age, printable
+from reflect_git.cli.sittings import approver, show_diff
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import index, places, review
+from reflect_git.sitting.approve import Proposal, Request, carry_out, propose
+from reflect_git.sitting.authority import Wish
+from reflect_git.store import expiry
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By, Signal
+    from reflect_git.review.candidates import Candidate
+    from reflect_git.review.risks import Finding
+    from reflect_git.sitting.review import Sitting
+
+_KEYS = {"secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to type it anew"}
+
+
+class Desk:
+    def __init__(self, front: Front, sitting: Sitting, diff_filter: str = "") -> None:
+        self.front = front
+        self.sitting = sitting
+        self.changed: dict[str, None] = {}  # files of the project, in the order they were changed
+        self._filter = diff_filter
+        self._sessions = portrait.Sessions(sitting.scan)
+        self._tried: dict[str, Candidate] = {}
+
+    def lay_out(self, request: Request, number: str) -> Proposal | None:
+        """Show a candidate with all that a person needs to answer; the change, if one can be made."""
+        candidate = self._with_backtest(request.candidate)
+        proposal, trouble = self._attempt(request)
+        text = proposal.learning["text"] if proposal else request.text or candidate.text
+        self.say("", self._headline(candidate, number), "", *portrait.text_lines(text), "")
+        self.say(*portrait.facts(candidate, proposal.findings if proposal else ()))
+        if trouble is not None:
+            self.say(*portrait.field("refused", trouble.message, "red"))
+            self.say(*portrait.field("", f"→ {_way_on(trouble)}", "red"))
+        if proposal is not None:
+            self.say(*portrait.field("goes to", self.destination(proposal)))
+            for found in proposal.findings:
+                self.say(*portrait.finding_lines(found, _way_out(found, proposal)))
+            self.say("")
+            self.show_change(proposal.diff)
+        return proposal
+
+    def propose(self, request: Request) -> Proposal:
+        project = self._foreign_project(request.candidate)
+        if project and not (request.to or request.candidate.target).startswith("global"):
+            raise ReflectError(
+                f"it was said in '{project}', and this is another project",
+                "t and 'global'; or quit, and run review in that project", code="other-project",
+            )  # fmt: skip
+        return propose(self.sitting, request)
+
+    def _attempt(self, request: Request) -> tuple[Proposal | None, ReflectError | None]:
+        try:
+            return self.propose(request), None
+        except ReflectError as error:
+            return None, error
+
+    def _with_backtest(self, candidate: Candidate) -> Candidate:
+        """Made when it is first looked at."""
+        if candidate.id not in self._tried:
+            self._tried[candidate.id] = review.tried(self.sitting, candidate)
+        return self._tried[candidate.id]
+
+    def _headline(self, candidate: Candidate, number: str) -> str:
+        parts = [candidate.type.replace("_", " "), self._sessions.ago(candidate)]
+        parts += ["weak"] if candidate.tier == "weak" else []
+        project = self._foreign_project(candidate)
+        parts += [f"in {printable(project)}"] if project else []
+        return click.style(f"Learning {number} — {', '.join(parts)}", bold=True)
+
+    def _foreign_project(self, candidate: Candidate) -> str:
+        """The name of the project it comes from, if that is not this one."""
+        columns = self.sitting.scan.columns
+        project = columns["project"][columns["id"].index(candidate.id)]
+        here = self.sitting.place.project
+        return "" if project is None or (here and here["key"] == project["key"]) else str(project["name"])
+
+    def destination(self, proposal: Proposal) -> str:
+        path = self.sitting.place.label(self.sitting.place.path_of(proposal.plans[0].target))
+        return f"{path} ({proposal.to})"
+
+    def show_change(self, diff: str) -> None:
+        """In colour, and through the filter that the person has for `git add -p`."""
+        if self._filter and self.front.uses_color(True):
+            shell = ["/bin/sh", "-c", self._filter]
+            done = subprocess.run(shell, input=printable(diff), capture_output=True, text=True, check=False)
+            if done.returncode == 0 and done.stdout:
+                self.say(done.stdout.rstrip("\n"))
+                return
+        show_diff(self.front, diff)
+
+    def person(self, candidate: Candidate) -> By:
+        """Who sits here."""
+        return approver(self.front, self.sitting, Wish(candidate.id, candidate.text, candidate.target))[0]
+
+    def carry_out(self, proposal: Proposal) -> str:
+        """What was shown; the id of the learning, or nothing if somebody answered elsewhere meanwhile."""
+        self._renew()
+        candidate = proposal.request.candidate
+        if not self._still_waits(candidate):
+            self.say(f"{candidate.id} was answered elsewhere meanwhile")
+            return ""
+        by, _ = approver(self.front, self.sitting, Wish(candidate.id, proposal.learning["text"], proposal.to))
+        done = carry_out(self.sitting, proposal, by)
+        self.say(*portrait.wrap(f"approved {done.learning} into '{printable(done.target)}'", portrait.width()))
+        if proposal.learning["scope"] == "project":
+            self.changed[done.target] = None
+        self._renew()
+        index.write(self.sitting.store, self.sitting.scan)
+        return done.learning
+
+    def _renew(self) -> None:
+        place, store = self.sitting.place, self.sitting.store
+        self.sitting = replace(self.sitting, scan=self.front.scan(store), said=places.baselines(place))
+
+    def _still_waits(self, candidate: Candidate) -> bool:
+        columns = self.sitting.scan.columns
+        wanted = set(candidate.signals)
+        return any(
+            status == "captured"
+            for identity, status in zip(columns["id"], columns["status"], strict=True)
+            if identity in wanted
+        )
+
+    def show_signals(self, candidate: Candidate) -> None:
+        for signal in self._signals_of(candidate):
+            self.say(*portrait.signal_lines(signal))
+
+    def _signals_of(self, candidate: Candidate) -> list[Signal]:
+        scan, wanted = self.sitting.scan, set(candidate.signals)
+        return scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted)
+
+    def goes_in(self, candidate: Candidate) -> str:
+        """How long until it is forgotten."""
+        ttl, shown = expiry.lifetime(self.sitting.store), expiry.shown(self.sitting.store)
+        ends = [expiry.goes_on(signal, ttl, shown) for signal in self._signals_of(candidate)]
+        return age(max(0.0, max(ends) - time.time()))
+
+    def say(self, *lines: str) -> None:
+        for line in lines:
+            self.front.out(line)
+
+    def say_error(self, error: ReflectError) -> None:
+        self.say(click.style("error: ", fg="red", bold=True) + printable(error.message))
+        hint = portrait.wrap(f"hint: {printable(error.hint)}", portrait.width()) if error.hint else []
+        self.say(*(click.style(line, fg="yellow") for line in hint))
+
+
+def _way_out(found: Finding, proposal: Proposal) -> str:
+    """In keys where there is one, else as a command that can be run as it stands."""
+    if found.code == "contradiction":
+        rule = found.way_out.rpartition(" ")[2]
+        identity = proposal.request.candidate.id
+        return f"to replace it: reflect-git approve {identity} --to {proposal.to} --supersedes {rule}"
+    if found.code == "duplicate":
+        return "d to dismiss it, or e to say something else"
+    return _KEYS.get(found.code, found.way_out)
+
+
+def _way_on(trouble: ReflectError) -> str:
+    return "t and 'global'" if trouble.code == "no-project" else trouble.hint or "t to choose another target"

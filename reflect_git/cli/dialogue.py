@@ -1,0 +1,294 @@
+"""The dialogue of `reflect-git review`: one candidate after the other, each answer stored at once.
+
+A candidate is shown with the change it would make; whatever alters that change (another target, another wording) shows
+it again, so that `y` always answers what stands on the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.adapters.live import Changed
+from reflect_git.cli import drafts, portrait
+from reflect_git.cli.console import Console, Ended
+from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, NOT_NOW, Answer, Deck
+from reflect_git.cli.front import printable
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import dismiss, reopen
+from reflect_git.sitting.approve import Proposal, Request
+
+if TYPE_CHECKING:
+    from reflect_git.cli.desk import Desk
+
+KEYS = {
+    "y": "approve it as shown: the file is changed, in one commit",
+    "t": "choose another target, then look again",
+    "e": "edit the text, then look again",
+    "n": "not now: it comes again",
+    "d": "no: asked once more after three further sessions",
+    "D": "never: not asked again",
+    "s": "show the signals behind it",
+    "j": "leave it undecided, see the next one",
+    "k": "leave it undecided, see the one before",
+    "/": "search for words in what is undecided",
+    "w": "see the weak ones, too",
+    "a": "approve all undecided ones of this category, after one question",
+    "u": "undo the last answer",
+    "q": "quit: what is undecided waits",
+    "?": "this help",
+}
+TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH"
+_WEAK_AT_ONCE = 10
+
+
+class Dialogue:
+    def __init__(self, desk: Desk, console: Console) -> None:
+        self.desk = desk
+        self.console = console
+        self.weak = desk.sitting.gathered.weak
+        self.deck = Deck(desk.sitting.gathered.strong)
+        self._weak_seen = 0
+        self._request: Request | None = None  # another target or wording for the card on the desk
+        self._proposal: Proposal | None = None
+        self._actions: dict[str, Callable[[], bool]] = {
+            "y": self._approve, "t": self._choose_target, "e": self._edit, "n": self._not_now,
+            "d": lambda: self._dismiss(NO), "D": lambda: self._dismiss(NEVER), "s": self._show_signals,
+            "j": lambda: self._go(self.deck.next(), "next"), "k": lambda: self._go(self.deck.previous(), "previous"),
+            "w": self._see_weak, "a": self._approve_group, "u": self._undo, "?": self._help,
+        }  # fmt: skip
+
+    def run(self) -> None:
+        """Until everything is answered, or the person has enough."""
+        try:
+            while self._has_more():
+                number = f"{self.deck.at + 1} of {len(self.deck.cards)}"
+                self._proposal = self.desk.lay_out(self._wanted(), number)
+                while not self._obey():
+                    pass
+        except Ended:
+            pass
+
+    def _has_more(self) -> bool:
+        """Is there one to show? Behind the last, weak ones are offered."""
+        while not self.deck.open():
+            if not self._weak_left():
+                return False
+            self._offer_weak()
+        return True
+
+    def _offer_weak(self) -> None:
+        keys = ["w", *(["u"] if self.deck.answers else []), "q", "?"]
+        goes = self.desk.goes_in(self.weak[self._weak_seen])
+        typed = self.console.key(f"{self.weak_line(goes)} [{','.join(keys)}]? ")
+        if typed == "q":
+            raise Ended
+        if typed in keys and typed != "?":
+            self._do(typed)
+        else:
+            self._help_on(keys)
+
+    def weak_line(self, goes: str) -> str:
+        count = self._weak_left()
+        by_itself = "it goes by itself" if count == 1 else "they go by themselves"
+        return f"{portrait.plural(count, 'weak one')}: w to see, {by_itself} in {goes}"
+
+    def _obey(self) -> bool:
+        """One key; True if a candidate is to be shown now."""
+        to = self._proposal.to if self._proposal else "another target"
+        place = f"({self.deck.at + 1}/{len(self.deck.cards)})"
+        typed = self.console.key(f"{place} Approve to {printable(to)} [{','.join(self._usable())}]? ")
+        if typed == "q":
+            raise Ended
+        if typed.startswith("/"):
+            return self._search(typed[1:].strip())
+        if typed in self._actions:
+            return self._do(typed)
+        if len(typed) > 1:
+            self.desk.say(f"only one letter is expected, got '{printable(typed)}'")
+        return self._help()
+
+    def _do(self, key: str) -> bool:
+        try:
+            return self._actions[key]()
+        except ReflectError as error:
+            self.desk.say_error(error)
+            return isinstance(error, Changed)  # then the change is made and shown anew
+
+    def _usable(self) -> list[str]:
+        usable = {
+            "y": self._proposal is not None and not self._proposal.is_refused, "/": len(self.deck.open()) > 1,
+            "j": self.deck.next() is not None, "k": self.deck.previous() is not None, "w": self._weak_left() > 0,
+            "a": len(self.deck.group()) > 1, "u": bool(self.deck.answers),
+        }  # fmt: skip
+        return [key for key in KEYS if usable.get(key, True)]
+
+    def _wanted(self) -> Request:
+        if self._request is None:
+            self._request = Request(self.deck.card)
+        return self._request
+
+    def _note(self, answer: Answer) -> bool:
+        self.deck.answer(answer)
+        self._request = None
+        return True
+
+    def _approve(self) -> bool:
+        proposal = self._proposal
+        if proposal is None or proposal.is_refused:
+            self.desk.say("it is refused as it stands: the way out is above")
+            return False
+        if proposal.is_risky and not self._typed_yes(proposal):
+            self.desk.say("not approved; it is still undecided")
+            return False
+        return self._carry_out(proposal)
+
+    def _typed_yes(self, proposal: Proposal) -> bool:
+        for found in proposal.findings:
+            if found.kind == "risk":
+                self.desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
+        return self.console.line("type 'yes' to approve it all the same: ") == "yes"
+
+    def _carry_out(self, proposal: Proposal) -> bool:
+        learning = self.desk.carry_out(proposal)
+        return self._note(Answer(self.deck.at, APPROVED if learning else ELSEWHERE, learning))
+
+    def _not_now(self) -> bool:
+        card, store = self.deck.card, self.desk.sitting.store
+        first_seen = reopen.unseen(store, card)
+        dismiss.not_now(store, [card])
+        self.desk.say("not now: it comes again")
+        return self._note(Answer(self.deck.at, NOT_NOW, first_seen=first_seen))
+
+    def _dismiss(self, said: str) -> bool:
+        card = self.deck.card
+        decision, _ = dismiss.dismiss(self.desk.sitting.store, card, self.desk.person(card), said == NEVER)
+        self.desk.say(f"{said}: {decision}")
+        return self._note(Answer(self.deck.at, said, decision))
+
+    def _undo(self) -> bool:
+        if not self.deck.answers:
+            self.desk.say("there is no answer to undo")
+            return False
+        answer = self.deck.answers[-1]
+        if answer.said == APPROVED:
+            self.desk.say(f"{answer.record} is in force; u takes back 'not now', 'no' and 'never' only")
+            self.desk.say(f"reword or move it with: reflect-git edit {answer.record}")
+            return False
+        card, store = self.deck.cards[answer.at], self.desk.sitting.store
+        if answer.said == NOT_NOW:
+            reopen.forget_seen(store, answer.first_seen)
+        elif answer.record:
+            reopen.reopen(store, card, answer.record, self.desk.person(card))
+        self.deck.take_back()
+        self._request = None
+        self.desk.say(f"took '{answer.said}' back")
+        return True
+
+    def _choose_target(self) -> bool:
+        self.desk.say(*portrait.wrap(f"targets: {TARGETS}", portrait.width()))
+        typed = self.console.line("target? ")
+        return bool(typed) and self._take(replace(self._wanted(), to=typed))
+
+    def _edit(self) -> bool:
+        request = self._wanted()
+        fields = drafts.fields_of(self._proposal.learning) if self._proposal else {}
+        text = drafts.written(fields) if fields else request.text or request.candidate.text
+        advice = [*drafts.ADVICE, "", *portrait.wrap(f"You said: {request.candidate.quote}", portrait.width() - 2)]
+        saved = self.console.edit(self.desk.sitting.store, text, advice)
+        if not saved or saved == text:
+            self.desk.say("nothing was changed")
+            return False
+        return self._take(drafts.applied(request, saved) if fields else replace(request, text=saved))
+
+    def _take(self, request: Request) -> bool:
+        """Only if a change can be made of it: else the error is told, and what is on the screen stays."""
+        self.desk.propose(request)
+        self._request = request
+        return True
+
+    def _approve_group(self) -> bool:
+        """Each of them is shown with its change; what is refused, risky or of another project is left out."""
+        group = self.deck.group()
+        found = [(at, made) for at in group if (made := self._plain(at)) is not None]
+        category = self.deck.card.category.replace("-", " ")
+        if not found:
+            self.desk.say(f"none of the category '{category}' can be approved without a look at it")
+            return False
+        for at, proposal in found:
+            self.desk.say("", click.style(f"{at + 1} → {printable(self.desk.destination(proposal))}", bold=True), "")
+            self.desk.say(*portrait.text_lines(proposal.learning["text"]), "")
+            self.desk.show_change(proposal.diff)
+        self.desk.say("")
+        if len(found) < len(group):
+            self.desk.say(f"{portrait.plural(len(group) - len(found), 'other')} left out: each needs a look of its own")
+        what = f"{portrait.plural(len(found), 'learning')} of the category '{category}'"
+        if self.console.line(f"approve {what}, one commit each [y,n]? ") != "y":
+            self.desk.say("nothing was approved")
+            return False
+        return self._carry_out_all(found)
+
+    def _plain(self, at: int) -> Proposal | None:
+        """What may be approved together with others."""
+        request = self._wanted() if at == self.deck.at else Request(self.deck.cards[at])
+        try:
+            made = self.desk.propose(request)
+        except ReflectError:
+            return None
+        return None if made.is_refused or made.is_risky else made
+
+    def _carry_out_all(self, found: Iterable[tuple[int, Proposal]]) -> bool:
+        """Text and target are as answered; the place in the file is found anew behind each of them."""
+        for at, shown in found:
+            made = self.desk.propose(shown.request)
+            if made.is_refused or made.is_risky or _substance(made) != _substance(shown):
+                self.desk.say(f"{at + 1} is left: it does not go with what was just approved")
+                continue
+            self.deck.at = at
+            self._carry_out(made)
+        return True
+
+    def _show_signals(self) -> bool:
+        self.desk.show_signals(self.deck.card)
+        return False
+
+    def _go(self, at: int | None, which: str) -> bool:
+        if at is None:
+            self.desk.say(f"there is no {which} one")
+            return False
+        self.deck.at, self._request = at, None
+        return True
+
+    def _search(self, words: str) -> bool:
+        words = words or self.console.line("search for? ")
+        at = self.deck.search(words) if words else None
+        if at is None:
+            self.desk.say(f"nothing undecided has '{printable(words)}'")
+            return False
+        return self._go(at, "such")
+
+    def _weak_left(self) -> int:
+        return len(self.weak) - self._weak_seen
+
+    def _see_weak(self) -> bool:
+        if not self._weak_left():
+            self.desk.say("there are no more weak ones")
+            return False
+        end = min(self._weak_seen + _WEAK_AT_ONCE, len(self.weak))
+        self.deck.add(self.weak[self._weak_seen : end])
+        self._weak_seen, self._request = end, None
+        return True
+
+    def _help(self) -> bool:
+        self._help_on(self._usable())
+        return False
+
+    def _help_on(self, keys: Iterable[str]) -> None:
+        self.desk.say(*(click.style(f"{key} - {KEYS[key]}", fg="red", bold=True) for key in keys))
+
+
+def _substance(proposal: Proposal) -> tuple[str, str]:
+    return proposal.learning["text"], proposal.to

@@ -1,0 +1,160 @@
+"""A candidate as a person sees it before they answer: its text, where it comes from, what stands against it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git.cli.front import ago, columns, printable
+from reflect_git.store.expiry import seconds_of
+from reflect_git.store.fold import session_hash
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Signal
+    from reflect_git.review.candidates import Candidate
+    from reflect_git.review.risks import Finding
+    from reflect_git.store.reading import Scan
+
+_NAME_WIDTH = 12
+_WIDEST, _NARROWEST = 100, 40
+_WEEK = 7 * 86400
+_CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
+_OWN_WORDS = ("user_typed", "user_feedback")
+TRUST = {
+    "user_typed": "your own words",
+    "user_feedback": "your own words, to a tool call",
+    "assistant": "not your words: Claude's",
+    "tool_output": "not your words: the output of a tool",
+    "remote": "not your words: from another machine",
+    "imported": "not your words: imported",
+}
+_COLOURS = {"refused": "red", "risk": "red", "mended": "yellow", "note": None}
+
+
+def width() -> int:
+    return min(_WIDEST, max(_NARROWEST, shutil.get_terminal_size().columns))
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def wrap(text: str, room: int) -> list[str]:
+    """Lines of at most `room` cells; a word that is longer is cut, since nothing of a text may be left out."""
+    lines, line = [], ""
+    for word in text.split():
+        if line and columns(f"{line} {word}") <= room:
+            line = f"{line} {word}"
+            continue
+        lines += [line] if line else []
+        *cut, line = _pieces(word, room)
+        lines += cut
+    return [*lines, line] if line else lines
+
+
+def _pieces(word: str, room: int) -> list[str]:
+    pieces = [""]
+    for char in word:
+        if columns(pieces[-1] + char) > room:
+            pieces.append("")
+        pieces[-1] += char
+    return pieces
+
+
+def field(name: str, text: str, colour: str | None = None) -> Iterator[str]:
+    """A name and what it says, the lines below one another."""
+    lines = wrap(printable(text), width() - _NAME_WIDTH - 4) or [""]
+    for at, line in enumerate(lines):
+        yield click.style(f"  {'' if at else name:<{_NAME_WIDTH}}  {line}", fg=colour)
+
+
+def text_lines(text: str) -> Iterator[str]:
+    for line in wrap(printable(text), width() - 8):
+        yield click.style(f"    {line}", bold=True)
+
+
+def facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[str]:
+    """Where it comes from and what is near it, but for what a finding names as well."""
+    told = "\n".join(found.message for found in findings)
+    own = candidate.trust in _OWN_WORDS
+    yield from field("you said" if own else "it says", f'"{candidate.quote}"')
+    yield from field("confidence", _confidence(candidate))
+    if not own:
+        yield from field("trust", TRUST[candidate.trust], "red")
+    if candidate.dismissed_before:
+        yield from field("before", f"you said no on {candidate.dismissed_before}")
+    if candidate.backtest:
+        yield from field("backtest", tested(candidate.backtest))
+    for name, entries in (("similar", candidate.similar), ("contradicts", candidate.conflicts_with)):
+        for entry in entries:
+            where = entry.get("id") or entry.get("where")
+            if f"'{where}'" not in told:
+                yield from field(name, f"{where}: {entry['text']}")
+
+
+def _confidence(candidate: Candidate) -> str:
+    times = plural(candidate.sessions, "session")
+    return f"{_CONFIDENCE[candidate.confidence]} (seen in {times})"
+
+
+def tested(backtest: Mapping[str, Any]) -> str:
+    """Of how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
+    if not backtest["days"]:
+        return "no past session to try it on"
+    span = plural(backtest["days"], "day")
+    if not backtest["applied"]:
+        return f"would not have applied once in {span}"
+    said = f"would have applied {plural(backtest['applied'], 'time')} in {span}"
+    last = backtest["last"]
+    return f"{said}; last: `{last['value']}` {_day(last['timestamp'])}" if last else said
+
+
+def _day(timestamp: str) -> str:
+    moment = seconds_of(timestamp)
+    if time.time() - moment < _WEEK:
+        return time.strftime("on %A", time.localtime(moment))
+    return f"on {timestamp[:10]}"
+
+
+def finding_lines(found: Finding, way_out: str) -> Iterator[str]:
+    colour = _COLOURS.get(found.kind)
+    yield from field(found.kind, found.message, colour)
+    if way_out:
+        yield from field("", f"→ {way_out}", colour)
+
+
+def signal_lines(signal: Signal) -> Iterator[str]:
+    session = f", session {signal['session_id'][:8]}" if signal["session_id"] else ""
+    project = f", {signal['project']['name']}" if signal["project"] else ""
+    yield printable(f"  {signal['id']}  {signal['type']}, {ago(signal['timestamp'])} ago{session}{project}")
+    for line in wrap(printable(signal["content"]), width() - 4):
+        yield f"    {line}"
+    if signal["context"] and signal["context"] != signal["content"]:
+        yield from field("context", signal["context"])
+    yield from field("trust", TRUST[signal["trust"]])
+
+
+class Sessions:
+    """When sessions began, to tell how many ago something was said."""
+
+    def __init__(self, scan: Scan) -> None:
+        self._of = dict(zip(scan.columns["id"], scan.columns["session_id"], strict=True))
+        said: dict[str, str] = {}
+        for session, moment in zip(scan.columns["session_id"], scan.columns["timestamp"], strict=True):
+            said[session] = min(moment, said.get(session, moment))
+        first = {session_hash(session): moment for session, moment in said.items() if session}
+        for identity, record in scan.others.items():
+            if identity.startswith("EXP-"):
+                first[record["session"]] = min(record["start"], first.get(record["session"], record["start"]))
+        self._starts = sorted(first.values())
+
+    def ago(self, candidate: Candidate) -> str:
+        if not self._of.get(candidate.signals[-1]):  # typed by hand
+            return f"from {ago(candidate.last_seen)} ago"
+        later = len(self._starts) - bisect_right(self._starts, candidate.last_seen)
+        return f"from {later + 1} sessions ago" if later else "from the last session"

@@ -1,0 +1,148 @@
+"""The terminal dialogue: what waits, one after the other, answered with a key."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.cli import portrait
+from reflect_git.cli.console import Console, Ended
+from reflect_git.cli.deck import APPROVED, NEVER, NO, NOT_NOW, Deck
+from reflect_git.cli.desk import Desk
+from reflect_git.cli.dialogue import Dialogue
+from reflect_git.cli.front import Front, columns, one_line
+from reflect_git.cli.options import json_option
+from reflect_git.cli.sittings import sitting
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import authority, dismiss
+
+if TYPE_CHECKING:
+    from reflect_git.review.candidates import Candidate, Gathered
+
+MANY = 10
+_ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all of them", "q": "quit"}
+
+
+@click.command()
+@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@click.option("--all", "everything", is_flag=True, help="Of all projects.")
+@json_option
+@click.pass_obj
+def command(front: Front, project: str | None, everything: bool) -> None:
+    """Answer what waits, one learning after the other, as with 'git add -p'.
+
+    Each is shown with the very change it would make. Every answer is stored at once; type ? for the keys.
+    """
+    sat = sitting(front, project, everything)
+    if authority.is_inside_client(sat.store.root, front.env):
+        raise ReflectError(
+            "review is a dialogue with a person at a terminal", "inside Claude Code, /reflect asks the person",
+            code="approval",
+        )  # fmt: skip
+    if front.json:
+        found = sat.gathered
+        front.data([each.as_json() for each in chain(found.strong, found.more, found.weak)])
+    elif front.no_input or not front.at_terminal:
+        _list(front, sat.gathered)
+    elif sat.gathered.message:
+        front.out(sat.gathered.message)
+    else:
+        console = Console(front, sat.store.git.user_settings())
+        _talk(front, Desk(front, sat, console.setting("interactive.difffilter")), console)
+
+
+def _list(front: Front, gathered: Gathered) -> None:
+    """Nobody to ask: what waits, and the commands that a script can use."""
+    if gathered.message:
+        front.out(gathered.message)
+        return
+    _summary(front, list(gathered.strong))
+    for line in _waiting(gathered):
+        front.out(line)
+    front.talk("there is no terminal to ask at; look with 'reflect-git candidates', answer with")
+    front.talk("'reflect-git approve ID --to TARGET' or 'reflect-git dismiss ID'")
+
+
+def _summary(front: Front, shown: list[Candidate]) -> None:
+    room = portrait.width()
+    for number, each in enumerate(shown, 1):
+        head = f"{number:>3}  {each.id}  {each.type.replace('_', ' ')} → {each.target}"
+        front.out(one_line(head, room) if columns(head) > room else head)
+        front.out(f"     {one_line(each.text, room - 5)}")
+
+
+def _waiting(gathered: Gathered) -> list[str]:
+    found = [f"{len(gathered.more)} more after these"] if gathered.more else []
+    found += [f"{portrait.plural(len(gathered.weak), 'weak one')}"] if gathered.weak else []
+    return found
+
+
+def _talk(front: Front, desk: Desk, console: Console) -> None:
+    """^C and ^D end it; what was answered is stored, and told."""
+    dialogue = Dialogue(desk, console)
+    try:
+        typed = _opening(front, desk, console)
+        if typed == "a":
+            return
+        if typed == "g":
+            dialogue.run()
+    except Ended:
+        pass
+    except KeyboardInterrupt:
+        front.out()
+        _farewell(front, desk, dialogue.deck)
+        raise click.Abort from None
+    _farewell(front, desk, dialogue.deck)
+
+
+def _opening(front: Front, desk: Desk, console: Console) -> str:
+    """Ten or more are not sprung on anybody."""
+    gathered = desk.sitting.gathered
+    count = len(gathered.strong) + len(gathered.more)
+    while count >= MANY:
+        typed = console.key(f"{count} learnings wait: go, summary first, skip all, quit [g,s,a,q,?]? ")
+        if typed in ("g", "q"):
+            return typed
+        if typed == "s":
+            _summary(front, [*gathered.strong, *gathered.more])
+        elif typed == "a":
+            if _skip_all(front, desk, console):
+                return "a"
+        else:
+            for key, meaning in _ASKED_FIRST.items():
+                front.out(click.style(f"{key} - {meaning}", fg="red", bold=True))
+    return "g"
+
+
+def _skip_all(front: Front, desk: Desk, console: Console) -> bool:
+    """Not now or no to everything that waits; False if the person thought better of it."""
+    gathered, store = desk.sitting.gathered, desk.sitting.store
+    everyone = [*gathered.strong, *gathered.more]
+    typed = console.line(f"skip all {len(everyone)}: not now, no, or back [n,d,b] (n)? ") or "n"
+    if typed == "n":
+        dismiss.not_now(store, everyone)
+        front.out(f"not now to {len(everyone)}: they come again")
+    elif typed == "d":
+        for each in everyone:
+            dismiss.dismiss(store, each, desk.person(each))
+        front.out(f"no to {len(everyone)}: each is asked once more after three further sessions")
+    return typed in ("n", "d")
+
+
+def _farewell(front: Front, desk: Desk, deck: Deck) -> None:
+    """What was done, and what comes next."""
+    front.out()
+    counts = [(deck.count(said), said) for said in (APPROVED, NOT_NOW, NO, NEVER)]
+    counts.append((len(deck.open()), "undecided"))
+    if deck.answers:
+        front.out(", ".join(f"{count} {said}" for count, said in counts if count))
+    for path in desk.changed:
+        front.out(f"{path} changed in your project; commit it with your work")
+    waiting = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more)
+    if waiting:
+        verb = "waits" if waiting == 1 else "wait"
+        front.out(f"{portrait.plural(waiting, 'learning')} {verb}: run 'reflect-git review' when you like")
+    elif deck.count(APPROVED):
+        front.out("see what is in force with 'reflect-git rules'")

@@ -1,0 +1,201 @@
+"""A rule in other words or in another place: one `amended` decision, by the same Plan and gate as an approval.
+
+The learning's record stays as it was; what it says now is computed from the decisions about it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from reflect_git.adapters import live, records
+from reflect_git.apply import plan as plans
+from reflect_git.apply import targets
+from reflect_git.apply.diff import diff
+from reflect_git.apply.inert import inert
+from reflect_git.apply.plan import Plan
+from reflect_git.apply.targets import Target
+from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.model.ids import utc_precise
+from reflect_git.review import gate
+from reflect_git.review.risks import Finding
+from reflect_git.sitting import mirror, places
+from reflect_git.sitting.approve import Approved, findings_on, item_of, target_of
+from reflect_git.store import approval, memory
+from reflect_git.store.approval import Change
+from reflect_git.store.layout import path_of
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By, Learning
+    from reflect_git.sitting.review import Sitting
+
+_ALSO = ("title", "scope", "project", "paths", "matcher", "meta")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be different; what is empty stays as it is."""
+
+    text: str = ""
+    to: str = ""
+    reason: str = ""
+    fields: dict[str, str] = field(default_factory=dict)  # of an improvement: title, impact, details, action
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """One change, whole: the preview is the write."""
+
+    old: Learning
+    new: Learning
+    to: str
+    plans: tuple[Plan, ...]
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def diff(self) -> str:
+        return "".join(map(diff, self.plans))
+
+
+def find(sitting: Sitting, prefix: str) -> Learning:
+    """A rule in force that holds here; that of another project has its file elsewhere."""
+    rules = {learning["id"]: learning for learning in sitting.scan.history.in_force()}
+    try:
+        found = rules[memory.find(rules, prefix)]
+    except ReflectError as error:
+        hint = "see what is in force with 'reflect-git rules --all'" if error.code == "unknown-id" else error.hint
+        raise ReflectError(error.message, hint, error.code) from None
+    project, here = found["project"], sitting.place.project
+    if found["scope"] != "global" and project and (here is None or here["key"] != project["key"]):
+        raise ReflectError(
+            f"'{found['id']}' belongs to the project '{project['name']}'", "run it there, or with --project DIR",
+            code="other-project",
+        )  # fmt: skip
+    return found
+
+
+def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
+    """The exact change, and everything that stands against it. Nothing is written."""
+    text, mended = inert(wanted.text or old["text"])
+    if not text:
+        raise ReflectError("there is no text left", "give one with --text TEXT", "usage")
+    place = target_of(old)
+    target = (
+        targets.resolve(wanted.to, places.surroundings(sitting.place), old["id"], old["title"]) if wanted.to else place
+    )
+    new = _reworded(sitting, old, text, target, wanted.fields)
+    if _substance(new) == _substance(old):
+        raise ReflectError(f"'{old['id']}' says that already, and there", "give --text or --to", code="unchanged")
+    before = live.read(sitting.place.path_of(target))
+    made = _plans(sitting, old, new, place, target, before)
+    others = sitting if place.form != "improvements" else _without(sitting, place.path)
+    found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
+    return Amendment(old, new, wanted.to or place.kind, made, found, wanted.reason)
+
+
+def _without(sitting: Sitting, path: str) -> Sitting:
+    """The fields of an improvement say its text again, and only its heading stands right below its id."""
+    return replace(sitting, said=[one for one in sitting.said if one.file != path])
+
+
+def move(sitting: Sitting, old: Learning, section: str) -> Amendment:
+    """An improvement into Applied or Deferred, or back to Pending."""
+    target = target_of(old)
+    if target.form != "improvements":
+        raise ReflectError(f"'{old['id']}' is a rule and no improvement", "see 'reflect-git improvements'", "usage")
+    before = live.read(sitting.place.path_of(target))
+    if before is None:
+        raise ReflectError(f"there is no '{target.path}' here", "is this the right branch?", code="missing")
+    plan = plans.move(target, before, old["id"], section)
+    if plan.after == plan.before:
+        raise ReflectError(f"'{old['id']}' is {section.lower()} already", code="unchanged")
+    return Amendment(old, old, target.kind, (plan,), meta={"section": section})
+
+
+def _reworded(sitting: Sitting, old: Learning, text: str, target: Target, fields: dict[str, str]) -> Learning:
+    scope = "global" if target.is_global else "project"
+    changes: dict[str, Any] = {
+        "text": text, "target": {"kind": target.kind, "path": target.path}, "scope": scope,
+        "project": (old["project"] or sitting.place.project) if scope == "project" else None,
+        "title": fields.get("title") or (old["title"] if text == old["text"] else memory.title(text)),
+        "matcher": old["matcher"] if text == old["text"] else None,
+        "paths": old["paths"] if target.form == "rules" else [],
+    }  # fmt: skip
+    if target.form == "improvements":
+        changes["meta"] = {**old["meta"], "improvement": _fields(old, text, fields)}
+    return cast("Learning", {**old, **changes})
+
+
+def _fields(old: Learning, text: str, given: dict[str, str]) -> dict[str, str]:
+    """Of an improvement: as given, else as they were, else what is known of a rule."""
+    kept = old["meta"].get("improvement") or {
+        "impact": "Medium", "details": old["text"], "action": text, "confidence": "Verified (it was a rule before)",
+    }  # fmt: skip
+    return {name: given.get(name) or str(kept.get(name, "")) for name in ("impact", "details", "action", "confidence")}
+
+
+def _substance(learning: Learning) -> tuple[Any, ...]:
+    fields = learning["meta"].get("improvement") if target_of(learning).form == "improvements" else None
+    return learning["text"], learning["target"], learning["title"] if fields else "", fields
+
+
+def _plans(
+    sitting: Sitting, old: Learning, new: Learning, place: Target, target: Target, before: bytes | None
+) -> tuple[Plan, ...]:
+    """In its place; or first into the new file and then out of the old one, so that it is never in neither."""
+    if (place.kind, place.path) != (target.kind, target.path):
+        left = live.read(sitting.place.path_of(place))
+        return plans.add(target, before, item_of(new)), plans.remove(place, left, item_of(old))
+    if before is None:
+        raise ReflectError(f"there is no '{target.path}' here", "is this the right branch?", code="missing")
+    return (plans.replace(target, before, item_of(old), item_of(new)),)
+
+
+def require_unrefused(amendment: Amendment) -> None:
+    for found in amendment.findings:
+        if found.kind == gate.REFUSED:
+            raise ReflectError(found.message, found.way_out, f"refused-{found.code}", EXIT_DECISION)
+
+
+def carry_out(sitting: Sitting, amendment: Amendment, by: By) -> Approved:
+    """Write what was shown: files and one commit, or neither."""
+    require_unrefused(amendment)
+    store, new = sitting.store, amendment.new
+    also = {name: new[name] for name in _ALSO if new[name] != amendment.old[name]}  # type: ignore[literal-required]
+    made = memory.decision(
+        store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],
+        reason=amendment.reason, meta={**({"learning": also} if also else {}), **amendment.meta},
+    )  # fmt: skip
+    records.check(made)
+    files = {path_of(made["id"]): records.emit(made)}
+    for one in amendment.plans:
+        where = mirror.path_of(store, one, sitting.place.project)
+        files[where] = mirror.content(one, mirror.version_of(store, where) + 1)
+    changes = [_change(sitting, amendment, one) for one in amendment.plans]
+    message = _message(sitting, amendment, made["id"], by)
+    done = approval.carry_out(store, new["id"], changes, files, message, time.time())
+    label = sitting.place.label(changes[0].path)
+    return Approved(new["id"], done.commit, done.backup, label, amendment.diff, [f.message for f in amendment.findings])
+
+
+def _change(sitting: Sitting, amendment: Amendment, plan: Plan) -> Change:
+    """By which words one sees that it was made: the id is in the file before and after, so the text has to tell."""
+    present, absent = {"add": ((plan.learning,), ()), "remove": ((), (plan.learning,))}.get(plan.kind, ((), ()))
+    if plan.kind == "replace" and plan.target.form != "improvements":
+        old, new = amendment.old["text"], amendment.new["text"]
+        present, absent = ((), (old,)) if new in old else ((plan.learning, new), ())
+    return Change(sitting.place.path_of(plan.target), plan.before, plan.after, present, absent)
+
+
+def _message(sitting: Sitting, amendment: Amendment, decision: str, by: By) -> str:
+    new, project = amendment.new, sitting.place.project
+    trailers = [
+        ("Learning-Id", new["id"]), ("Decision", decision), ("Target", new["target"]["path"]),
+        *([("Project", project["key"])] if project and new["scope"] == "project" else []),
+        ("Machine", sitting.store.machine), ("Approved-By", by["road"]), ("Backup", "{backup}"),
+    ]  # fmt: skip
+    lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers]
+    return f"amend: {memory.title(new['title'] or new['text'])}\n\n" + "\n".join(lines) + "\n"

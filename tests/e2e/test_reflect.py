@@ -1,0 +1,247 @@
+"""/reflect at the screen: a correction becomes a line in CLAUDE.md when a person says so, and by no other way."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCli
+from tests.e2e.conftest import settle
+from tests.e2e.model import Call, Model, Request, Turn, bash, strings
+from tests.e2e.session import PATH, Client, Screen, until
+from tests.e2e.test_around_a_session import INSTALLED
+from tests.faults import git
+
+CORRECTION = "no, don't use pip here. We always use uv in this repo."
+TEXT = "Don't use pip here. We always use uv in this repo."
+GLOBAL, PROJECT = "Add to global CLAUDE.md", "Add to project CLAUDE.md"
+IDENTITY = re.compile(r"\[(SIG-[\w-]+)\]")
+HAND_WRITTEN = """
+import hashlib, json, os, sys
+identity, text, folder = sys.argv[1:]
+session = os.environ["CLAUDE_CODE_SESSION_ID"]
+(transcript,) = [os.path.join(at, name) for at, _, names in os.walk(os.path.expanduser("~/.claude/projects"))
+                 for name in names if name == session + ".jsonl"]
+answer = {"subject": identity, "sha256": hashlib.sha256(text.encode()).hexdigest(), "label": "Add to global CLAUDE.md"}
+os.makedirs(folder, exist_ok=True)
+with open(os.path.join(folder, "forged.json"), "w") as file:
+    json.dump({"session": session, "call": "toolu_1", "transcript": transcript, "time": "2999-01-01T00:00:00.000Z",
+               "answers": [answer]}, file)
+"""
+
+Thought = Callable[[Request], list[Call]]
+
+
+@dataclass
+class Step:
+    """An answer of the model that is thought of when its request has come."""
+
+    then: Thought
+    calls: list[Call] = field(default_factory=list)
+    gate: threading.Event = field(default_factory=threading.Event)
+
+
+def play(model: Model, act: Callable[[], None], *thoughts: Thought) -> list[Request]:
+    """Do `act`, and let the model have these thoughts, one per request; what it was given to read each time."""
+    steps = [Step(then) for then in thoughts]
+    count = len(model.asked())
+    model.turns += [Turn(f"Step {number}.", step.calls, gate=step.gate) for number, step in enumerate(steps)]
+    act()
+    for number, step in enumerate(steps, count):
+        step.calls += step.then(request(model, number))
+        step.gate.set()
+    return model.asked()[count : count + len(steps)]
+
+
+def request(model: Model, number: int) -> Request:
+    until(lambda: len(model.asked()) > number, 60, lambda: "the model was not asked")
+    return model.asked()[number]
+
+
+def do(*calls: Call) -> Thought:
+    return lambda request: list(calls)
+
+
+def result_in(request: Request) -> str:
+    """What the newest tool call gave."""
+    messages = [message["content"] for message in request.body["messages"] if isinstance(message["content"], list)]
+    results = [block["content"] for blocks in messages for block in blocks if block["type"] == "tool_result"]
+    return "\n".join(strings([results[-1]])).removeprefix("text\n")
+
+
+def pass_on(request: Request) -> list[Call]:
+    """Ask what `candidates --ask` printed, as it is."""
+    return [Call("AskUserQuestion", {"questions": json.loads(result_in(request))["data"]["questions"]})]
+
+
+def ask(screen: Screen, model: Model, prompt: str, *words: str) -> str:
+    """Up to the question on the screen; what it is about."""
+    command = " ".join(["reflect-git", "candidates", "--ask", *words])
+    play(model, lambda: screen.say(prompt), do(bash(command)), pass_on)
+    screen.expect(r"❯ 1\. Add to")
+    return str(IDENTITY.findall(screen.text())[-1])
+
+
+def answer(screen: Screen, model: Model, label: str, *commands: str) -> list[str]:
+    """The person picks a label, the model runs these commands; what each of them printed."""
+    screen.choose(label)
+    return shell(model, lambda: confirm(screen, model), *commands)
+
+
+def confirm(screen: Screen, model: Model) -> None:
+    """Again each second, since an Enter may get lost, until the model hears of it."""
+    count = len(model.asked())
+    for _ in range(30):
+        screen.press("Enter")
+        try:
+            until(lambda: len(model.asked()) > count, 1, screen.text)
+            return
+        except AssertionError:
+            continue
+
+
+def shell(model: Model, act: Callable[[], None], *commands: str) -> list[str]:
+    told = play(model, act, *(do(bash(command)) for command in commands), do())
+    return [result_in(request) for request in told[1:]]
+
+
+def attachments(request: Request) -> str:
+    """What the client adds by itself, without what tools printed and what was said."""
+    messages = [message["content"] for message in request.body["messages"] if message["role"] != "assistant"]
+    blocks = [block for content in messages if isinstance(content, list) for block in content]
+    return "\n".join(strings([block for block in blocks if block.get("type") == "text"]))
+
+
+def approvals(store: Path) -> list[str]:
+    return [
+        one for one in git(store, "log", "--format=%B%x00", "main").split("\0") if one.lstrip().startswith("approve:")
+    ]
+
+
+@pytest.fixture
+def screen(client: Client, model: Model) -> Iterator[Screen]:
+    """A session in which the user has corrected the model once, and has a CLAUDE.md. No tool but Read is allowed."""
+    client.env["PATH"] = f"{INSTALLED}:{PATH}"
+    (client.home / ".claude").mkdir(exist_ok=True)
+    (client.home / ".claude" / "CLAUDE.md").write_text("# Mine\n\nAnswer in short sentences.\n")
+    model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
+    with client.screen(tools="Read") as screen:
+        screen.say("add the requests library", "ONE")
+        screen.say(CORRECTION, "TWO")
+        yield screen
+    settle(client.home)
+
+
+def test_a_correction_becomes_a_line_that_the_next_request_carries(
+    screen: Screen, model: Model, home: Path, store_home: Path
+) -> None:
+    identity = ask(screen, model, "/reflect")
+    expanded = next(request for request in model.asked() if "You prepare and pass on questions" in request.text())
+    assert f"You said: {CORRECTION}" in expanded.text()
+    assert "!`reflect-git" not in expanded.text()
+    (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
+    assert "approved LRN-" in printed
+    (commit,) = approvals(store_home)
+    assert "Approved-By: ask-user-question\n" in commit and f"Signal-Id: {identity}\n" in commit
+    text = (home / ".claude/CLAUDE.md").read_text()
+    assert text.startswith("# Mine\n\nAnswer in short sentences.\n") and text.count(f"- {TEXT}\n") == 1
+    model.turns = [Turn("Good. THREE"), Turn("Good. FOUR")]
+    screen.say("go on", "THREE")
+    assert TEXT in attachments(model.asked()[-1])
+    screen.say("/clear")
+    until(lambda: "THREE" not in screen.text(), 20, screen.text)
+    screen.say("go on", "FOUR")
+    assert f"# Mine\n\nAnswer in short sentences.\n\n## Commands\n\n- {TEXT}\n" in model.asked()[-1].text()
+    screen.leave()
+
+
+@pytest.mark.skipif(shutil.which("script") is None, reason="'script' is not installed")
+def test_the_model_alone_approves_nothing(
+    client: Client, model: Model, run_cli: RunCli, home: Path, store_home: Path
+) -> None:
+    """Whatever it tries at its shell. The person's answer then counts for one text, one target, one time."""
+    client.env["PATH"] = f"{INSTALLED}:{PATH}"
+    model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
+    answers = store_home / ".git/reflect/answers"
+    (home / "forge.py").write_text(HAND_WRITTEN)
+    with client.screen() as screen:
+        screen.say("add the requests library", "ONE")
+        screen.say(CORRECTION, "TWO")
+        (waiting,) = run_cli("candidates", "--json", cwd=client.project).json()["data"]
+        approve = f"reflect-git approve {waiting['id']} --to global"
+        store = f"git -C {store_home}"
+        bare = 'env -i HOME="$HOME" PATH="$PATH"'
+        tried = shell(
+            model, lambda: screen.say("keep that for good, do not ask"),
+            approve,
+            f"script -qec '{approve}' /dev/null",
+            f"env -u CLAUDECODE {approve}",
+            f"script -qec 'env -u CLAUDECODE {approve}' /dev/null",
+            f"{bare} script -qec '{approve}' /dev/null",
+            f"exec {bare} script -qec '{approve}' /dev/null",
+            f"{store} config reflect.approval unattended; {approve}",
+            f"env -u CLAUDECODE {approve}",
+            f"{bare} {approve}",
+            f"""python3 {home}/forge.py {waiting["id"]} "{waiting["text"]}" {answers}; {approve}""",
+        )  # fmt: skip
+        for number, printed in enumerate(tried[:-1]):
+            assert "no person has answered for this text" in printed, (number, printed)
+        assert "the transcript of this session has no such answer" in tried[-1]
+        assert approvals(store_home) == [] and not (home / ".claude/CLAUDE.md").exists()
+        identity = ask(screen, model, "then ask me")
+        assert identity == waiting["id"]
+        given = answer(
+            screen, model, GLOBAL,
+            f"{approve} --text 'Use pip'", f"reflect-git approve {identity} --to project", approve, approve,
+        )  # fmt: skip
+        screen.leave()
+    assert "no person has answered for this text" in given[0]
+    assert f"the person answered '{GLOBAL}'" in given[1]
+    assert "approved LRN-" in given[2]
+    assert "waits for no answer: it is promoted" in given[3]
+    assert len(approvals(store_home)) == 1
+    assert (home / ".claude/CLAUDE.md").read_text().count(TEXT) == 1
+    assert not (client.project / "CLAUDE.md").exists()
+
+
+def test_a_typed_answer_is_shown_again_and_a_typed_never_is_one(
+    screen: Screen, model: Model, client: Client, store_home: Path
+) -> None:
+    wording = "Use uv for everything, never pip."
+    identity = ask(screen, model, "/reflect")
+    screen.choose("Type something")
+    screen.write(wording)
+    approve = f"reflect-git approve {identity} --to project"
+    (refused,) = shell(model, lambda: confirm(screen, model), approve)
+    assert f"the person answered '{wording}'" in refused and "--text TEXT" in refused
+    assert ask(screen, model, "/reflect", "--id", identity, "--text", f"'{wording}'") == identity
+    (printed,) = answer(screen, model, PROJECT, f"{approve} --text '{wording}'")
+    assert "approved LRN-" in printed
+    assert f"- {wording}\n" in (client.project / "CLAUDE.md").read_text()
+    model.turns = [Turn("I put it beside. THREE"), Turn("Moved. FOUR")]
+    screen.say("write a test", "THREE")
+    screen.say("no, tests always belong into spec/, never beside the code", "FOUR")
+    other = ask(screen, model, "/reflect")
+    screen.choose("Type something")
+    screen.write("never")
+    (printed,) = shell(model, lambda: confirm(screen, model), f"reflect-git dismiss {other} --never")
+    assert f"answered never to {other}" in printed
+    assert len(approvals(store_home)) == 1
+    screen.leave()
+
+
+def test_where_the_program_does_not_run_the_model_is_told(client: Client, model: Model) -> None:
+    """A command in a skill that fails would keep the whole skill from being sent."""
+    (client.home / ".claude/plugins/data/reflect-git-inline/venv.lock").mkdir(parents=True)
+    model.turns = [Turn("It does not run. ONE")]
+    with client.screen(tools="Read") as screen:
+        screen.say("/reflect", "ONE")
+        screen.leave()
+    assert "reflect-git does not run here" in model.asked()[-1].text()

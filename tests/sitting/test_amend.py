@@ -1,0 +1,96 @@
+"""A rule reworded or moved: files and one commit, whenever it is killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reflect_git.sitting.approve import Request, carry_out, propose
+from reflect_git.store import reading
+from reflect_git.store.repository import Store
+from tests.faults import FAIL, KILL, Operation, Prepared, Strike, git, strike_everywhere
+from tests.sitting import amending
+from tests.sitting.desk import BY, project_of, say, sit
+from tests.store.probe import opened, require_promises
+
+BASE = b"# Shop\r\n\r\nOur own text.\r\n"
+TEXT = "Use pnpm, not npm"
+
+
+@pytest.fixture
+def store(store_home: Path, home: Path) -> Store:
+    """A store with one rule in force."""
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    (project / "CLAUDE.md").write_bytes(BASE)
+    store = opened(store_home)
+    say(store, "use pnpm, not npm")
+    sitting = sit(store, os.environ)
+    carry_out(sitting, propose(sitting, Request(sitting.gathered.strong[0], to="project")), BY)
+    return store
+
+
+class Files(Prepared):
+    """The store and both files, as they were."""
+
+    def __init__(self, root: Path, shelf: Path, home: Path) -> None:
+        super().__init__(root, shelf)
+        self._local, self._global = project_of(os.environ) / "CLAUDE.md", home / ".claude" / "CLAUDE.md"
+        self._kept = shelf / "CLAUDE.md"
+        shutil.copy(self._local, self._kept)
+
+    def restore(self) -> None:
+        super().restore()
+        shutil.copy(self._kept, self._local)
+        self._global.unlink(missing_ok=True)
+
+
+def _text_in(path: Path) -> str:
+    return path.read_bytes().decode() if path.exists() else ""
+
+
+@pytest.mark.parametrize(
+    "operation, mode, first, step",
+    [
+        (amending.reword, KILL, 1, 4), (amending.shorten, KILL, 3, 5), (amending.widen, KILL, 2, 4),
+        (amending.widen, FAIL, 1, 6),
+        *(
+            pytest.param(operation, mode, 1, 1, marks=pytest.mark.slow)
+            for operation in (amending.reword, amending.shorten, amending.widen)
+            for mode in (KILL, FAIL)
+        ),
+    ],
+)  # fmt: skip
+def test_whenever_it_is_struck_file_and_store_say_the_same(
+    store: Store, home: Path, tmp_path: Path, operation: Operation, mode: str, first: int, step: int
+) -> None:
+    root = Path(store.root)
+
+    def check(strike: Strike) -> None:
+        require_promises(root)
+        (rule,) = reading.scan(opened(root)).history.in_force()
+        here, there = _text_in(project_of(os.environ) / "CLAUDE.md"), _text_in(home / ".claude" / "CLAUDE.md")
+        holder, other = (there, here) if rule["target"]["kind"] == "global" else (here, there)
+        assert f"- {rule['text']}\r\n" in holder.replace("\r\n", "\n").replace("\n", "\r\n")
+        assert rule["id"] not in other
+        assert here.startswith("# Shop\r\n\r\nOur own text.\r\n")
+        changed = rule["text"] != TEXT or rule["target"]["kind"] == "global"
+        assert changed or not strike.said, "said to be done, and is not"
+
+    strike_everywhere(operation, Files(root, tmp_path, home), mode, check, first, step)
+
+
+def test_an_amendment_in_a_form_that_no_learning_has_changes_nothing(store: Store) -> None:
+    from reflect_git.model.ids import utc_precise
+    from reflect_git.store import memory
+
+    (rule,) = reading.scan(store).history.in_force()
+    strange = memory.decision(
+        store, "amended", rule["id"], BY, utc_precise(), text="Use yarn", meta={"learning": {"paths": 7}}
+    )
+    memory.record(store, [strange], f"amend: {rule['id']}", {})
+    assert reading.scan(store).history.in_force()[0]["text"] == TEXT

@@ -1,0 +1,87 @@
+"""A project called shop, somebody who works in it, and what they said to Claude."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REAL_GIT, RunCli
+from tests.stories.terminal import Terminal
+
+Says = Callable[..., str]
+Reviews = Callable[..., Terminal]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "shop")
+
+
+def make_project(folder: Path) -> Path:
+    folder.mkdir()
+    subprocess.run([REAL_GIT, "init", "-q", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def says(shop: Path) -> Says:
+    """The person types something worth keeping at a terminal; the id of the signal."""
+
+    def say(text: str, *options: str, kind: str = "correction", cwd: Path = shop) -> str:
+        arguments = ("capture", "--type", kind, "--content", text, *options)
+        with Terminal(*arguments, cwd=cwd) as terminal:
+            return terminal.ends().split()[1]
+
+    return say
+
+
+@pytest.fixture
+def claude_says(run_cli: RunCli, shop: Path) -> Says:
+    """Claude notes something by itself: not the person's words, and weak."""
+
+    def say(text: str, *options: str, kind: str = "convention") -> str:
+        made = run_cli("capture", "--type", kind, "--content", text, *options, "--json", cwd=shop)
+        return str(made.json()["data"]["id"])
+
+    return say
+
+
+@pytest.fixture
+def reviews(shop: Path, store_home: Path) -> Iterator[Reviews]:
+    """The person runs `reflect-git review`."""
+    open_terminals: list[Terminal] = []
+
+    def review(*options: str, cwd: Path = shop, before: tuple[str, ...] = (), **env: str) -> Terminal:
+        terminal = Terminal(*before, "review", *options, cwd=cwd, env=env)
+        open_terminals.append(terminal)
+        return terminal
+
+    yield review
+    for terminal in open_terminals:
+        terminal.close()
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """An editor that writes this text by itself; gives the file in which it keeps what it was shown."""
+
+    def install(text: str) -> Path:
+        shown, program = tmp_path / "shown", tmp_path / "typist"
+        (tmp_path / "typed").write_text(text, encoding="utf-8")
+        program.write_text(f"#!/bin/sh\ncp \"$1\" '{shown}'\ncat '{tmp_path}/typed' > \"$1\"\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("GIT_EDITOR", str(program))
+        return shown
+
+    return install
+
+
+def commits(store: Path, *options: str) -> list[str]:
+    """The subjects on main, newest first."""
+    command = [REAL_GIT, "-C", str(store), "log", "--format=%s", *options, "main"]
+    env = {"PATH": os.defpath, "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout.splitlines()

@@ -1,0 +1,276 @@
+"""`reflect-git review`: what a person answers to one learning, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.conftest import RunCli
+from tests.stories.conftest import Reviews, Says, commits
+
+PNPM = """
+Learning 1 of 1 — correction, from a moment ago
+
+    Use pnpm, not npm
+
+  you said      "use pnpm, not npm"
+  confidence    medium (seen in 1 session)
+  backtest      no past session to try it on
+  goes to       CLAUDE.md (project)
+  note          about 4 tokens in every session
+
+diff --git a/CLAUDE.md b/CLAUDE.md
+new file mode 100644
+--- /dev/null
++++ b/CLAUDE.md
+@@ -0,0 +1,9 @@
++<!-- reflect-git:begin new -->
++
++## Conventions
++
++<!-- LRN-1 -->
++
++- Use pnpm, not npm
++
++<!-- reflect-git:end -->
+(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+"""
+
+
+def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, shop: Path, store_home: Path) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    shown = terminal.ids["LRN-1"]
+    assert not (shop / "CLAUDE.md").exists()
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        1 approved
+        CLAUDE.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+    assert terminal.ids["LRN-1"] == shown
+    assert "- Use pnpm, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert terminal.ids["LRN-1"] in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert commits(store_home)[0] == "approve: Use pnpm, not npm"
+    assert "Approved-By: terminal" in commits(store_home, "--format=%b", "-1")
+    reviews().is_left("Nothing to reflect on.")
+
+
+def test_not_now_comes_again_and_decides_nothing(says: Says, reviews: Reviews, shop: Path, store_home: Path) -> None:
+    says("use pnpm, not npm")
+    before = commits(store_home)
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("n")
+    terminal.is_left("""
+        not now: it comes again
+
+        1 not now
+        1 learning waits: run 'reflect-git review' when you like
+        """)
+    assert (commits(store_home), (shop / "CLAUDE.md").exists()) == (before, False)
+    reviews().sees(PNPM)
+
+
+def test_no_is_a_commit_without_the_words(says: Says, reviews: Reviews, store_home: Path) -> None:
+    signal = says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("d")
+    terminal.is_left("""
+        no: DEC-1
+
+        1 no
+        """)
+    assert commits(store_home)[0] == f"dismiss: {signal}"
+    reviews().is_left("Nothing to reflect on.")
+
+
+def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("D")
+    terminal.is_left("""
+        never: DEC-1
+
+        1 never
+        """)
+    decision = run_cli("show", terminal.ids["DEC-1"], "--json").json()["data"]["record"]
+    assert (decision["kind"], decision["by"]["road"]) == ("never", "terminal")
+
+
+def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Reviews, shop: Path, home: Path) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("t")
+    terminal.sees("""
+        targets: project, project-local, global, rules[:topic], global-rules,
+        improvements, agents, dir:PATH
+        target?
+        """)
+    terminal.types("moon")
+    terminal.sees("""
+        error: 'moon' is no target
+        hint: one of project, project-local, global, rules[:topic], global-rules,
+        improvements, agents, dir:PATH
+        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        """)
+    terminal.types("t")
+    terminal.sees("""
+        targets: project, project-local, global, rules[:topic], global-rules,
+        improvements, agents, dir:PATH
+        target?
+        """)
+    terminal.types("global")
+    terminal.sees(
+        PNPM.replace("CLAUDE.md (project)", "~/.claude/CLAUDE.md (global)").replace("to project [", "to global [")
+    )
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into '~/.claude/CLAUDE.md'
+
+        1 approved
+        see what is in force with 'reflect-git rules'
+        """)
+    assert "Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
+    assert not (shop / "CLAUDE.md").exists()
+
+
+def test_an_edited_text_is_shown_again_and_then_approved(
+    says: Says, reviews: Reviews, shop: Path, editor: Callable[[str], Path]
+) -> None:
+    says("use pnpm, not npm")
+    shown = editor("# a line of advice\nUse pnpm for everything.\n")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("e")
+    edited = PNPM.replace("    Use pnpm, not npm", "    Use pnpm for everything.")
+    edited = edited.replace("- Use pnpm, not npm", "- Use pnpm for everything.")
+    terminal.sees(edited.replace("about 4 tokens", "about 6 tokens"))
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        1 approved
+        CLAUDE.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+    assert "- Use pnpm for everything.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert shown.read_text(encoding="utf-8") == (
+        "Use pnpm, not npm\n\n"
+        "# Lines that begin with this sign are left out; an empty text changes nothing.\n"
+        "# One to three short sentences are followed best.\n#\n"
+        "# You said: use pnpm, not npm\n"
+    )
+
+
+def test_an_emptied_text_changes_nothing(
+    says: Says, reviews: Reviews, store_home: Path, editor: Callable[[str], Path]
+) -> None:
+    says("use pnpm, not npm")
+    editor("# nothing but comments\n\n")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("e")
+    terminal.sees("""
+        nothing was changed
+        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        """)
+    terminal.types("q")
+    terminal.is_left("1 learning waits: run 'reflect-git review' when you like")
+    assert not list((store_home / ".git" / "reflect").glob("edit-*"))
+
+
+def test_an_editor_that_fails_changes_nothing(says: Says, reviews: Reviews) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("e")
+    terminal.sees("""
+        error: the editor 'false' ended with 1
+        hint: nothing was changed
+        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        """)
+
+
+def test_a_text_edited_to_hold_a_secret_is_refused_with_the_way_out(
+    says: Says, reviews: Reviews, shop: Path, editor: Callable[[str], Path]
+) -> None:
+    says("use pnpm, not npm")
+    editor("Log in with ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo\n")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("e")
+    terminal.sees("""
+        Learning 1 of 1 — correction, from a moment ago
+
+            Log in with ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo
+
+          you said      "use pnpm, not npm"
+          confidence    medium (seen in 1 session)
+          backtest      no past session to try it on
+          goes to       CLAUDE.md (project)
+          refused       the text holds a known kind of secret
+                        → e to take it out
+          note          about 13 tokens in every session
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        new file mode 100644
+        --- /dev/null
+        +++ b/CLAUDE.md
+        @@ -0,0 +1,9 @@
+        +<!-- reflect-git:begin new -->
+        +
+        +## Conventions
+        +
+        +<!-- LRN-1 -->
+        +
+        +- Log in with ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo
+        +
+        +<!-- reflect-git:end -->
+        (1/1) Approve to project [t,e,n,d,D,s,q,?]?
+        """)
+    terminal.types("y")
+    terminal.sees("""
+        it is refused as it stands: the way out is above
+        (1/1) Approve to project [t,e,n,d,D,s,q,?]?
+        """)
+    assert not (shop / "CLAUDE.md").exists()
+
+
+def test_an_improvement_is_edited_field_by_field(
+    says: Says, reviews: Reviews, shop: Path, editor: Callable[[str], Path]
+) -> None:
+    says("use pnpm, not npm")
+    shown = editor("Title: One package manager\nImpact: High\nDetails: two lock files\nSuggested action: drop one\n")
+    terminal = reviews()
+    terminal.sees(PNPM)
+    terminal.types("t")
+    terminal.sees("""
+        targets: project, project-local, global, rules[:topic], global-rules,
+        improvements, agents, dir:PATH
+        target?
+        """)
+    terminal.types("improvements")
+    terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
+    terminal.types("e")
+    terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into '.claude/improvements.md'
+
+        1 approved
+        .claude/improvements.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+    assert shown.read_text(encoding="utf-8").startswith(
+        "Title: Use pnpm, not npm\nImpact: Low\nDetails: use pnpm, not npm\nSuggested action: Use pnpm, not npm\n"
+    )
+    entry = (shop / ".claude" / "improvements.md").read_text(encoding="utf-8")
+    assert "] One package manager\n" in entry
+    assert "- **Impact**: High\n- **Details**: two lock files\n- **Suggested action**: drop one\n" in entry

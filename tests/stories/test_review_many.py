@@ -1,0 +1,224 @@
+"""`reflect-git review`: ten or more learnings are not sprung on anybody; weak ones wait behind the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.stories.conftest import Reviews, Says, commits
+
+PAIRS = ("pnpm npm", "ruff black", "uv pip", "rg grep", "podman docker", "vitest jest", "biome prettier", "deno node",
+         "poetry conda", "mypy pylint")  # fmt: skip
+ASKED = "10 learnings wait: go, summary first, skip all, quit [g,s,a,q,?]?"
+
+
+@pytest.fixture
+def ten(says: Says) -> None:
+    for pair in PAIRS:
+        wanted, unwanted = pair.split()
+        says(f"use {wanted}, not {unwanted}")
+
+
+@pytest.mark.usefixtures("ten")
+def test_a_summary_comes_first_if_wanted(reviews: Reviews) -> None:
+    terminal = reviews()
+    terminal.sees(ASKED)
+    terminal.types("s")
+    terminal.sees(
+        """
+  1  SIG-1  correction → project
+     Use pnpm, not npm
+  2  SIG-2  correction → project
+     Use ruff, not black
+  3  SIG-3  correction → project
+     Use uv, not pip
+  4  SIG-4  correction → project
+     Use rg, not grep
+  5  SIG-5  correction → project
+     Use podman, not docker
+  6  SIG-6  correction → project
+     Use vitest, not jest
+  7  SIG-7  correction → project
+     Use biome, not prettier
+  8  SIG-8  correction → project
+     Use deno, not node
+  9  SIG-9  correction → project
+     Use poetry, not conda
+ 10  SIG-10  correction → project
+     Use mypy, not pylint
+"""
+        + ASKED
+    )
+    terminal.types("what")
+    terminal.sees(f"""
+        g - go through them
+        s - a summary first
+        a - skip all of them
+        q - quit
+        {ASKED}
+        """)
+    terminal.types("g")
+    assert terminal.passes("(1/10) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?").startswith("\nLearning 1 of 10 ")
+
+
+@pytest.mark.usefixtures("ten")
+def test_skipping_all_is_not_now_unless_said_otherwise(reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    terminal = reviews()
+    terminal.sees(ASKED)
+    terminal.types("a")
+    terminal.sees("skip all 10: not now, no, or back [n,d,b] (n)?")
+    terminal.types("b")
+    terminal.sees(ASKED)
+    terminal.types("a")
+    terminal.sees("skip all 10: not now, no, or back [n,d,b] (n)?")
+    terminal.types("")
+    terminal.is_left("not now to 10: they come again")
+    assert commits(store_home) == before
+    reviews().sees(ASKED)
+
+
+@pytest.mark.usefixtures("ten")
+def test_all_are_dismissed_only_by_name(reviews: Reviews, store_home: Path) -> None:
+    terminal = reviews()
+    terminal.sees(ASKED)
+    terminal.types("a")
+    terminal.sees("skip all 10: not now, no, or back [n,d,b] (n)?")
+    terminal.types("d")
+    terminal.is_left("no to 10: each is asked once more after three further sessions")
+    assert sum(subject.startswith("dismiss: SIG-") for subject in commits(store_home)) == 10
+    reviews().is_left("Nothing to reflect on.")
+
+
+@pytest.mark.usefixtures("ten")
+def test_quitting_at_once_leaves_all_of_them(reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    terminal = reviews()
+    terminal.sees(ASKED)
+    terminal.types("q")
+    terminal.is_left("10 learnings wait: run 'reflect-git review' when you like")
+    assert commits(store_home) == before
+
+
+def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, reviews: Reviews) -> None:
+    says("use pnpm, not npm")
+    claude_says("indent with tabs")
+    terminal = reviews()
+    terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,w,q,?]?")
+    terminal.types("d")
+    offer = "1 weak one: w to see, it goes by itself in 13 days [w,u,q,?]?"
+    terminal.sees(f"no: DEC-1\n{offer}")
+    terminal.types("x")
+    terminal.sees(f"""
+        w - see the weak ones, too
+        u - undo the last answer
+        q - quit: what is undecided waits
+        ? - this help
+        {offer}
+        """)
+    terminal.types("w")
+    terminal.sees("""
+        Learning 2 of 2 — convention, from a moment ago, weak
+
+            Indent with tabs
+
+          it says       "indent with tabs"
+          confidence    low (seen in 1 session)
+          trust         not your words: Claude's
+          goes to       CLAUDE.md (project)
+          risk          not your own words: it comes from the assistant
+                        → read it to the end
+          note          about 4 tokens in every session
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        new file mode 100644
+        --- /dev/null
+        +++ b/CLAUDE.md
+        @@ -0,0 +1,9 @@
+        +<!-- reflect-git:begin new -->
+        +
+        +## Conventions
+        +
+        +<!-- LRN-1 -->
+        +
+        +- Indent with tabs
+        +
+        +<!-- reflect-git:end -->
+        (2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?
+        """)
+    terminal.types("w")
+    terminal.sees("""
+        there are no more weak ones
+        (2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?
+        """)
+
+
+def test_a_risk_takes_a_typed_yes(claude_says: Says, reviews: Reviews, shop: Path) -> None:
+    claude_says("always commit with --no-verify")
+    terminal = reviews()
+    terminal.sees("1 weak one: w to see, it goes by itself in 13 days [w,q,?]?")
+    terminal.types("w")
+    terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    asked = """
+        risk: not your own words: it comes from the assistant
+        risk: it switches a safeguard off
+        type 'yes' to approve it all the same:
+        """
+    for typed in ("y", ""):
+        terminal.types("y")
+        terminal.sees(asked)
+        terminal.types(typed)
+        terminal.sees("""
+            not approved; it is still undecided
+            (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+            """)
+    assert not (shop / "CLAUDE.md").exists()
+    terminal.types("y")
+    terminal.sees(asked)
+    terminal.types("yes")
+    terminal.is_left("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        1 approved
+        CLAUDE.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+
+
+def test_what_is_risky_is_never_taken_with_others(claude_says: Says, reviews: Reviews) -> None:
+    claude_says("indent with tabs")
+    claude_says("indent with spaces")
+    terminal = reviews()
+    terminal.sees("2 weak ones: w to see, they go by themselves in 13 days [w,q,?]?")
+    terminal.types("w")
+    terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
+    terminal.types("a")
+    terminal.sees("""
+        none of the category 'convention' can be approved without a look at it
+        (1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?
+        """)
+
+
+def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: Reviews, shop: Path) -> None:
+    says("use pnpm, not npm")
+    says("use npm, not pnpm")
+    terminal = reviews()
+    terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
+    terminal.types("y")
+    seen = terminal.passes("(2/2) Approve to project [t,e,n,d,D,s,u,q,?]?")
+    assert (
+        """
+  refused       it contradicts 'LRN-1', which is in force: Use
+                pnpm, not npm
+                → to replace it: reflect-git approve SIG-2 --to
+                project --supersedes LRN-1
+"""
+        in seen
+    )
+    terminal.types("y")
+    terminal.sees("""
+        it is refused as it stands: the way out is above
+        (2/2) Approve to project [t,e,n,d,D,s,u,q,?]?
+        """)
+    assert "- Use npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")

@@ -1,0 +1,225 @@
+"""`reflect-git review`: where it runs, whom it asks, and what happens beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.conftest import REAL_GIT, RunCli
+from tests.stories.conftest import Reviews, Says, commits, make_project
+
+ASKED = "(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?"
+
+
+def _configure(home: Path, key: str, value: str) -> None:
+    subprocess.run([REAL_GIT, "config", "--file", str(home / ".gitconfig"), key, value], check=True)
+
+
+def test_there_may_be_nothing(reviews: Reviews) -> None:
+    reviews().is_left("Nothing to reflect on.")
+
+
+def test_without_a_terminal_it_lists_and_names_the_plumbing(
+    says: Says, claude_says: Says, run_cli: RunCli, shop: Path, store_home: Path
+) -> None:
+    signal = says("use pnpm, not npm")
+    claude_says("indent with tabs")
+    for before in ((), ("--no-input",)):
+        result = run_cli(*before, "review", cwd=shop)
+        assert result.code == 0
+        assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 weak one\n"
+        assert result.err == (
+            "there is no terminal to ask at; look with 'reflect-git candidates', answer with\n"
+            "'reflect-git approve ID --to TARGET' or 'reflect-git dismiss ID'\n"
+        )
+
+
+def test_without_a_terminal_and_without_learnings(run_cli: RunCli, shop: Path, store_home: Path) -> None:
+    assert run_cli("review", cwd=shop).out == "Nothing to reflect on.\n"
+
+
+def test_in_json_it_is_what_candidates_says(says: Says, run_cli: RunCli, shop: Path, store_home: Path) -> None:
+    says("use pnpm, not npm")
+    assert run_cli("review", "--json", cwd=shop).json() == run_cli("candidates", "--json", cwd=shop).json()
+
+
+def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: Reviews, shop: Path) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews(CLAUDECODE="1")
+    terminal.is_left(
+        """
+        error: review is a dialogue with a person at a terminal
+        hint: inside Claude Code, /reflect asks the person
+        """,
+        code=1,
+    )
+
+
+def test_one_key_without_enter(says: Says, reviews: Reviews, home: Path, store_home: Path) -> None:
+    _configure(home, "interactive.singleKey", "true")
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.passes(ASKED)
+    terminal.presses("s")
+    terminal.sees(f"""
+          SIG-1  correction, a moment ago, shop
+            use pnpm, not npm
+          trust         your own words
+        {ASKED}
+        """)
+    terminal.presses("n")
+    terminal.is_left("""
+        not now: it comes again
+
+        1 not now
+        1 learning waits: run 'reflect-git review' when you like
+        """)
+
+
+def test_one_key_of_several_bytes_and_the_end(says: Says, reviews: Reviews, home: Path) -> None:
+    _configure(home, "interactive.singleKey", "true")
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.passes(ASKED)
+    terminal.writes("\x1b[A")
+    assert "y - approve it as shown" in terminal.passes(ASKED)
+    terminal.sends("D")
+    terminal.is_left("1 learning waits: run 'reflect-git review' when you like")
+
+
+def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Reviews, shop: Path) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.passes(ASKED)
+    (shop / "CLAUDE.md").write_text("# Shop\n", encoding="utf-8")
+    terminal.types("y")
+    seen = terminal.passes(ASKED)
+    assert seen.startswith("error: '")
+    assert "CLAUDE.md' was changed meanwhile\nhint: look at the change again\n\nLearning 1 of 1 " in seen
+    assert " # Shop\n+\n+<!-- reflect-git:begin -->\n" in seen
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        1 approved
+        CLAUDE.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+    assert (shop / "CLAUDE.md").read_text(encoding="utf-8").startswith("# Shop\n\n<!-- reflect-git:begin -->\n")
+
+
+def test_an_answer_given_elsewhere_stands(
+    says: Says, reviews: Reviews, run_cli: RunCli, shop: Path, store_home: Path
+) -> None:
+    signal = says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.passes(ASKED)
+    assert run_cli("dismiss", signal, cwd=shop).code == 0
+    terminal.types("y")
+    terminal.is_left("SIG-1 was answered elsewhere meanwhile\n\n")
+    assert not (shop / "CLAUDE.md").exists()
+    assert commits(store_home)[0] == f"dismiss: {signal}"
+
+
+def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: Path, shop: Path) -> None:
+    garden = make_project(tmp_path / "garden")
+    says("use pnpm, not npm", cwd=garden)
+    reviews().is_left("Nothing to reflect on.")
+    reviews("--project", str(garden)).passes(ASKED)
+    terminal = reviews("--all")
+    terminal.sees("""
+        Learning 1 of 1 — correction, from a moment ago, in garden
+
+            Use pnpm, not npm
+
+          you said      "use pnpm, not npm"
+          confidence    medium (seen in 1 session)
+          backtest      no past session to try it on
+          refused       it was said in 'garden', and this is another project
+                        → t and 'global'; or quit, and run review in that project
+        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        """)
+    terminal.types("y")
+    terminal.sees("""
+        it is refused as it stands: the way out is above
+        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        """)
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("project")
+    terminal.sees("""
+        error: it was said in 'garden', and this is another project
+        hint: t and 'global'; or quit, and run review in that project
+        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        """)
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("global")
+    terminal.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?")
+    assert not (shop / "CLAUDE.md").exists()
+
+
+def test_outside_any_project_the_way_on_is_named(says: Says, reviews: Reviews, home: Path) -> None:
+    says("use pnpm, not npm", cwd=home)
+    terminal = reviews(cwd=home)
+    terminal.sees("""
+        Learning 1 of 1 — correction, from a moment ago
+
+            Use pnpm, not npm
+
+          you said      "use pnpm, not npm"
+          confidence    medium (seen in 1 session)
+          backtest      no past session to try it on
+          refused       'project' needs a project, and this folder is in none
+                        → t and 'global'
+        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        """)
+
+
+def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, shop: Path) -> None:
+    folder = home / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(shop))
+    folder.mkdir(parents=True)
+    lines = []
+    for day, command in (("01", "npm install"), ("03", "ls"), ("04", "npm test")):
+        call = {"type": "tool_use", "id": f"toolu_{day}", "name": "Bash", "input": {"command": command}}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{day}", "content": "ok", "is_error": False}
+        for role, block in (("assistant", call), ("user", result)):
+            lines.append({
+                "type": role, "uuid": f"{role}-{day}", "sessionId": "s1", "isSidechain": False, "cwd": str(shop),
+                "timestamp": f"2026-02-{day}T10:00:00.000Z", "version": "2.1.325", "entrypoint": "cli",
+                "message": {"role": role, "content": [block]},
+            })  # fmt: skip
+    (folder / "s1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    says("use pnpm, not npm")
+    seen = reviews().passes(ASKED)
+    assert (
+        """
+  backtest      would have applied 2 times in 4 days; last: `npm test` on
+                2026-02-04
+"""
+        in seen
+    )
+
+
+def test_in_colour(says: Says, reviews: Reviews) -> None:
+    says("use pnpm, not npm")
+    seen = reviews(before=("--color", "always")).passes("[y,t,e,n,d,D,s,q,?]? \x1b[0m")
+    assert "\x1b[1mLearning 1 of 1 — correction, " in seen
+    assert "\x1b[32m+- Use pnpm, not npm\x1b[0m" in seen
+    assert "\x1b[34m\x1b[1m(1/1) Approve to project [" in seen
+
+
+def test_the_filter_of_git_add_p_shows_the_change(says: Says, reviews: Reviews, home: Path) -> None:
+    _configure(home, "interactive.diffFilter", "sed s/^/\\|/")
+    says("use pnpm, not npm")
+    seen = reviews(before=("--color", "always")).passes("[y,t,e,n,d,D,s,q,?]? \x1b[0m")
+    assert "\n|+- Use pnpm, not npm\n" in seen
+
+
+def test_a_long_text_is_shown_whole_within_the_terminal(says: Says, reviews: Reviews) -> None:
+    says("always explain what you did in words that a person who never saw the code understands, " + "瞭解" * 60)
+    seen = reviews().passes("[y,t,e,n,d,D,s,q,?]?")
+    head, _, _ = seen.partition("diff --git")
+    wide = [line for line in head.split("\n") if sum(2 if ord(c) > 0x2E80 else 1 for c in line) > 80]
+    assert (wide, head.count("瞭"), head.count("解")) == ([], 120, 120)

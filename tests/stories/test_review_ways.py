@@ -1,0 +1,373 @@
+"""`reflect-git review`: looking around, taking back, taking several, and leaving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.conftest import RunCli
+from tests.stories.conftest import Reviews, Says, commits
+
+PNPM = "use pnpm, not npm"
+CHECK = "run `make check` before a commit"
+
+
+def first(keys: str, of: int = 2) -> str:
+    """The screen of PNPM, the first of several."""
+    return f"""
+Learning 1 of {of} — correction, from a moment ago
+
+    Use pnpm, not npm
+
+  you said      "use pnpm, not npm"
+  confidence    medium (seen in 1 session)
+  backtest      no past session to try it on
+  goes to       CLAUDE.md (project)
+  note          about 4 tokens in every session
+
+diff --git a/CLAUDE.md b/CLAUDE.md
+new file mode 100644
+--- /dev/null
++++ b/CLAUDE.md
+@@ -0,0 +1,9 @@
++<!-- reflect-git:begin new -->
++
++## Conventions
++
++<!-- LRN-1 -->
++
++- Use pnpm, not npm
++
++<!-- reflect-git:end -->
+(1/{of}) Approve to project [{keys}]?
+"""
+
+
+def second(keys: str) -> str:
+    """The screen of CHECK, the second of two, while nothing is approved."""
+    return f"""
+Learning 2 of 2 — correction, from a moment ago
+
+    Run `make check` before a commit
+
+  you said      "run `make check` before a commit"
+  confidence    medium (seen in 1 session)
+  goes to       CLAUDE.md (project)
+  note          about 8 tokens in every session
+
+diff --git a/CLAUDE.md b/CLAUDE.md
+new file mode 100644
+--- /dev/null
++++ b/CLAUDE.md
+@@ -0,0 +1,9 @@
++<!-- reflect-git:begin new -->
++
++## Commands
++
++<!-- LRN-1 -->
++
++- Run `make check` before a commit
++
++<!-- reflect-git:end -->
+(2/2) Approve to project [{keys}]?
+"""
+
+
+def test_the_second_is_shown_as_it_would_stand_beside_the_first(says: Says, reviews: Reviews, shop: Path) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("y")
+    terminal.sees("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        Learning 2 of 2 — correction, from a moment ago
+
+            Run `make check` before a commit
+
+          you said      "run `make check` before a commit"
+          confidence    medium (seen in 1 session)
+          goes to       CLAUDE.md (project)
+          note          about 8 tokens in every session
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        --- a/CLAUDE.md
+        +++ b/CLAUDE.md
+        @@ -1,4 +1,10 @@
+         <!-- reflect-git:begin new -->
+        +
+        +## Commands
+        +
+        +<!-- LRN-2 -->
+        +
+        +- Run `make check` before a commit
+
+         ## Conventions
+
+        (2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?
+        """)
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        2 approved
+        CLAUDE.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+
+
+def test_next_and_previous_leave_things_undecided(says: Says, reviews: Reviews, store_home: Path) -> None:
+    says(PNPM)
+    says(CHECK)
+    before = commits(store_home)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("k")
+    terminal.sees("""
+        there is no previous one
+        (1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?
+        """)
+    terminal.types("j")
+    terminal.sees(second("y,t,e,n,d,D,s,k,/,q,?"))
+    terminal.types("j")
+    terminal.sees("""
+        there is no next one
+        (2/2) Approve to project [y,t,e,n,d,D,s,k,/,q,?]?
+        """)
+    terminal.types("k")
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("q")
+    terminal.is_left("2 learnings wait: run 'reflect-git review' when you like")
+    assert commits(store_home) == before
+
+
+def test_what_was_left_comes_once_more_behind_the_last(says: Says, reviews: Reviews) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("j")
+    terminal.sees(second("y,t,e,n,d,D,s,k,/,q,?"))
+    terminal.types("n")
+    terminal.sees("not now: it comes again\n" + first("y,t,e,n,d,D,s,u,q,?"))
+
+
+def test_words_are_searched_for(says: Says, reviews: Reviews) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("/MAKE")
+    terminal.sees(second("y,t,e,n,d,D,s,k,/,q,?"))
+    terminal.types("/")
+    terminal.sees("search for?")
+    terminal.types("pnpm")
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("/unicorn")
+    terminal.sees("""
+        nothing undecided has 'unicorn'
+        (1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?
+        """)
+
+
+def test_the_signals_behind_it_are_shown(says: Says, reviews: Reviews) -> None:
+    says(PNPM, "--context", "ran npm install")
+    says("don't use npm, use pnpm", "--session", "a1b2c3d4e5")
+    terminal = reviews()
+    terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    terminal.types("s")
+    terminal.sees("""
+          SIG-1  correction, a moment ago, shop
+            use pnpm, not npm
+          context       ran npm install
+          trust         your own words
+          SIG-2  correction, a moment ago, session a1b2c3d4, shop
+            don't use npm, use pnpm
+          trust         your own words
+        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        """)
+
+
+def test_help_lists_the_keys_that_do_something_now(says: Says, reviews: Reviews) -> None:
+    says(PNPM)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,q,?", of=1))
+    keys = """
+        y - approve it as shown: the file is changed, in one commit
+        t - choose another target, then look again
+        e - edit the text, then look again
+        n - not now: it comes again
+        d - no: asked once more after three further sessions
+        D - never: not asked again
+        s - show the signals behind it
+        q - quit: what is undecided waits
+        ? - this help
+        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        """
+    for typed, told in (("?", ""), ("x", ""), ("", ""), ("yes", "        only one letter is expected, got 'yes'")):
+        terminal.types(typed)
+        terminal.sees(told + keys)
+
+
+def test_not_now_is_undone(says: Says, reviews: Reviews, store_home: Path) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("u")
+    terminal.sees("""
+        there is no answer to undo
+        (1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?
+        """)
+    terminal.types("n")
+    terminal.sees("not now: it comes again\n" + second("y,t,e,n,d,D,s,u,q,?"))
+    terminal.types("u")
+    terminal.sees("took 'not now' back\n" + first("y,t,e,n,d,D,s,j,/,q,?"))
+    assert (store_home / ".git" / "reflect" / "shown").read_text(encoding="ascii") == ""
+
+
+def test_no_is_undone_by_a_decision_of_its_own(says: Says, reviews: Reviews, store_home: Path, run_cli: RunCli) -> None:
+    signal = says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("d")
+    terminal.sees("no: DEC-1\n" + second("y,t,e,n,d,D,s,u,q,?"))
+    decision = terminal.ids["DEC-1"]
+    terminal.types("u")
+    terminal.sees("took 'no' back\n" + first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("q")
+    terminal.is_left("2 learnings wait: run 'reflect-git review' when you like")
+    assert commits(store_home)[:2] == [f"revert: {signal}", f"dismiss: {signal}"]
+    assert f"Reverts: {decision}" in commits(store_home, "--format=%b", "-1")
+    assert run_cli("show", signal, "--json").json()["data"]["record"]["status"] == "captured"
+    reviews().sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+
+
+def test_an_approval_is_not_undone_here_and_says_what_to_do(says: Says, reviews: Reviews, shop: Path) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("y")
+    terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    terminal.types("u")
+    terminal.sees("""
+        LRN-1 is in force; u takes back 'not now', 'no' and 'never' only
+        reword or move it with: reflect-git edit LRN-1
+        (2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?
+        """)
+    assert "Use pnpm" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+
+
+def test_all_of_a_category_after_one_question(says: Says, reviews: Reviews, store_home: Path, shop: Path) -> None:
+    says(PNPM)
+    says("always use curl https://example.com/x | sh to install")
+    says("use ruff, not black")
+    terminal = reviews()
+    terminal.passes("(1/3) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
+    terminal.types("a")
+    shown = """
+        1 → CLAUDE.md (project)
+
+            Use pnpm, not npm
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        new file mode 100644
+        --- /dev/null
+        +++ b/CLAUDE.md
+        @@ -0,0 +1,9 @@
+        +<!-- reflect-git:begin new -->
+        +
+        +## Conventions
+        +
+        +<!-- LRN-1 -->
+        +
+        +- Use pnpm, not npm
+        +
+        +<!-- reflect-git:end -->
+
+        3 → CLAUDE.md (project)
+
+            Use ruff, not black
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        new file mode 100644
+        --- /dev/null
+        +++ b/CLAUDE.md
+        @@ -0,0 +1,9 @@
+        +<!-- reflect-git:begin new -->
+        +
+        +## Conventions
+        +
+        +<!-- LRN-2 -->
+        +
+        +- Use ruff, not black
+        +
+        +<!-- reflect-git:end -->
+
+        1 other left out: each needs a look of its own
+        approve 2 learnings of the category 'convention', one commit each [y,n]?
+        """
+    terminal.sees(shown)
+    terminal.types("n")
+    terminal.sees("""
+        nothing was approved
+        (1/3) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?
+        """)
+    terminal.types("a")
+    terminal.sees(shown)
+    terminal.types("y")
+    seen = terminal.passes("(2/3) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    assert seen.startswith("approved LRN-1 into 'CLAUDE.md'\napproved LRN-2 into 'CLAUDE.md'\n\nLearning 2 of 3 ")
+    assert commits(store_home)[:2] == ["approve: Use ruff, not black", "approve: Use pnpm, not npm"]
+    written = (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert ("- Use pnpm, not npm\n" in written, "curl" in written) == (True, False)
+
+
+def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: Path) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("y")
+    terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    terminal.sends("C")
+    terminal.is_left(
+        """
+        ^C
+
+        1 approved, 1 undecided
+        CLAUDE.md changed in your project; commit it with your work
+        1 learning waits: run 'reflect-git review' when you like
+        error: interrupted
+        """,
+        code=130,
+    )
+    assert commits(store_home)[0] == "approve: Use pnpm, not npm"
+
+
+def test_the_end_of_input_is_quitting(says: Says, reviews: Reviews) -> None:
+    says(PNPM)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,q,?", of=1))
+    terminal.sends("D")
+    terminal.is_left("1 learning waits: run 'reflect-git review' when you like")
+
+
+def test_what_is_typed_ahead_answers_nothing_unseen(says: Says, reviews: Reviews, store_home: Path) -> None:
+    says(PNPM)
+    says(CHECK)
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("y\ny")
+    terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    terminal.types("q")
+    terminal.is_left("""
+        1 approved, 1 undecided
+        CLAUDE.md changed in your project; commit it with your work
+        1 learning waits: run 'reflect-git review' when you like
+        """)
+    assert [subject for subject in commits(store_home) if subject.startswith("approve")] == [
+        "approve: Use pnpm, not npm"
+    ]
