@@ -35,7 +35,8 @@ def tables(setting: Setting) -> list[Table]:
         return []
     folder = Path(given).resolve()
     found = {**messages(setting, folder), **events(setting, folder), **secrets(setting, folder)}
-    rows = [Row(name, ratio=value, base="at least" if name in FLOORS else "") for name, value in found.items()]
+    floors = {name: f"at least {floor:g}" for name, floor in FLOORS.items()}
+    rows = [Row(name, ratio=value, base=floors.get(name, "")) for name, value in found.items()]
     short = [name for name, floor in FLOORS.items() if found[name] < floor]
     wanted = ", ".join(f"{name} {floor:g}" for name, floor in FLOORS.items())
     notes = [f"wanted at least: {wanted}", f"short of it: {', '.join(short) or 'none'}"]

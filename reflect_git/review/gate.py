@@ -69,7 +69,7 @@ def _refusals(subject: Subject, rules: Sequence[Statement], has_secret: Callable
             yield Finding(REFUSED, "contradiction", message, f"replace that rule: --supersedes {where}")
     if subject.entries >= MOST_ENTRIES:
         message = f"'{subject.target}' has {subject.entries} entries, and {MOST_ENTRIES} are the most"
-        yield Finding(REFUSED, "full", message, "take some back with 'reflect-git revert', or choose --to rules")
+        yield Finding(REFUSED, "full", message, "move some with 'reflect-git edit LRN --to rules'")
 
 
 def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:

@@ -35,7 +35,7 @@ def test_a_plain_rule_passes_with_its_price() -> None:
         ("The password is hunter2", {}, "secret", "--text"),
         ("don't use deno, use bun", {}, "duplicate", "reflect-git edit LRN-20260301-abcdefgh"),
         ("Use deno, not bun", {}, "contradiction", "--supersedes LRN-20260301-abcdefgh"),
-        ("Name queues after their team", {"entries": 150}, "full", "reflect-git revert"),
+        ("Name queues after their team", {"entries": 150}, "full", "reflect-git edit LRN --to rules"),
     ],
 )
 def test_a_refusal_names_the_way_out(text: str, facts: dict[str, Any], code: str, way_out: str) -> None:

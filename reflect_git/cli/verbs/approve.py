@@ -78,4 +78,4 @@ def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved) -> None
     front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         front.talk(printable(f"{done.target} changed in your project; commit it with your work"))
-    front.talk(f"take it back with: reflect-git revert {done.learning}")
+    front.talk(printable(f"the file as it was: git -C '{sat.store.root}' show {done.backup}:backup/{done.learning}"))

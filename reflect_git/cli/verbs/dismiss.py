@@ -59,4 +59,5 @@ def command(front: Front, identity: str, later: bool, never: bool, reason: str, 
     said = "not now" if later else "never" if never else "no"
     front.out(f"{'would answer' if dry_run else 'answered'} {said} to {candidate.id}")
     if decision:
-        front.talk(f"commit {str(commit)[:10]}, take it back with: reflect-git revert {decision}")
+        again = "" if never else "; it is asked once more after three further sessions"
+        front.talk(f"commit {str(commit)[:10]}{again}")
