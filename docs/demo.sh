@@ -51,22 +51,27 @@ printf '{"session_id":"%s","hook_event_name":"PreCompact","trigger":"manual","tr
 	"$session" "$transcript" "$home/webshop" | hook PreCompact
 run reflect-git capture --type convention --content "API handlers go in src/handlers"
 
-say "4. A capture is killed with kill -9 right after it was acknowledged …"
+say "4. What waits for an answer, and the exact change it would make. Only a person's yes writes it ('reflect-git review')."
+run reflect-git candidates
+waiting=$(sealed reflect-git candidates --json | sed 's/.*"data":\[{"id":"\(SIG-[^"]*\)".*/\1/')
+run reflect-git approve "$waiting" --to project --dry-run
+
+say "5. A capture is killed with kill -9 right after it was acknowledged …"
 printf '\033[2m$ %s\033[0m\n' 'reflect-git capture --type gotcha --content "Migrate the test database first"'
 (sealed REFLECT_GIT_FAULT=kill:6 reflect-git capture --type gotcha --content "Migrate the test database first") 2>/dev/null ||
 	echo "(killed before its commit; waiting: $(ls "$home/.claude/reflections/.git/reflect/pending"))"
 
-say "5. … and the next command has it all the same. The password in the error text never reached the disk."
+say "6. … and the next command has it all the same. The password in the error text never reached the disk."
 run reflect-git signals
 run reflect-git status
 
-say "6. Everything is git: one signal, its story, and the log."
+say "7. Everything is git: one signal, its story, and the log."
 id=$(sealed reflect-git signals --type failure --json | sed 's/.*"id":"\(SIG-[^"]*\)".*/\1/')
 run reflect-git show "$id"
 run git -C "$home/.claude/reflections" log --all --oneline --decorate
 run git -C "$home/.claude/reflections" status --short --branch
 
-say "7. A check of everything."
+say "8. A check of everything."
 run reflect-git doctor
 
 say "That was it; $home is gone now. Next: 'reflect-git init' for your own store, 'reflect-git --help' for the rest."
