@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.common.html_re import HTML_TAG_RE
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 # A thematic break on the first line is no front matter: what stands below must look like YAML.
@@ -55,14 +56,15 @@ class Span:
     start: int
 
 
+@lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
+    """Imported with the first text: it takes 50 ms, and many commands look at none."""
+    from markdown_it import MarkdownIt
+
     # A list nested deeper than half of this swallows the rest of the file; with the usual 20 that is 10.
     parser = MarkdownIt("commonmark", {"maxNesting": 200})
     parser.core.ruler.disable(["inline", "text_join"], True)
     return parser
-
-
-_PARSER = _parser()
 
 
 def split(text: str) -> list[str]:
@@ -80,7 +82,7 @@ def pieces(text: str) -> tuple[Piece, ...]:
     lines = split(text)
     front = front_matter(lines)
     found = [Piece("front", 0, front)] if front else []
-    tokens = _PARSER.parse("\n" * front + "".join(lines[front:]))
+    tokens = _parser().parse("\n" * front + "".join(lines[front:]))
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting >= 0 and token.map:
             found.append(_piece(tokens, index, lines))
@@ -131,7 +133,7 @@ def _span(token: Token, lines: list[str]) -> tuple[int, int]:
 
 def is_plain(text: str) -> bool:
     """Is `- text` a list of one item with one paragraph, and this very text in it?"""
-    tokens = _PARSER.parse(f"- {text}\n")
+    tokens = _parser().parse(f"- {text}\n")
     shape = ["bullet_list_open", "list_item_open", "paragraph_open", "inline"]
     return [token.type for token in tokens[:4]] == shape and len(tokens) == 7 and tokens[3].content == text
 
@@ -149,13 +151,20 @@ def spans(line: str) -> list[Span]:
     return [*found, Span("text", line[text:], text)] if text < len(line) else found
 
 
+@lru_cache(maxsize=1)
+def _tag() -> re.Pattern[str]:
+    from markdown_it.common.html_re import HTML_TAG_RE
+
+    return HTML_TAG_RE
+
+
 def _span_at(line: str, place: int) -> tuple[Span | None, int]:
     plain = _TEXT.match(line, place) or _ESCAPE.match(line, place)
     if plain:
         return None, plain.end()
     if line[place] == "`":
         return _code_at(line, place)
-    for kind, pattern in (("link", _AUTOLINK), ("tag", HTML_TAG_RE)):
+    for kind, pattern in (("link", _AUTOLINK), ("tag", _tag())):
         match = pattern.match(line[place:] if kind == "tag" else line, 0 if kind == "tag" else place)
         if match:
             return Span(kind, match[0], place), place + len(match[0])

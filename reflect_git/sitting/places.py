@@ -33,6 +33,12 @@ class Place:
     home: str
     project: Project | None
 
+    @property
+    def keys(self) -> list[str]:
+        """All that the project may be called: before its first commit it was known by its path alone."""
+        by_path = named({"key": f"path:{os.path.realpath(self.root)}", "name": ""}, self.home) if self.root else None
+        return [found["key"] for found in (self.project, by_path) if found]
+
     def path_of(self, target: Target) -> str:
         """The file a target means, through links that stay where they may lead."""
         base, within = (self.config, self.home) if target.is_global else (self.root, self.root)

@@ -55,7 +55,7 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
     """Gather what waits for an answer in a project, or everywhere."""
     here = places.place(store, env, folder)
     said = places.baselines(here)
-    keys = [] if everything or here.project is None else [here.project["key"]]
+    keys = [] if everything else here.keys
     captured = scan.whole(scan.select(status="captured"))
     gathered = candidates(
         captured, scan.history, said, project=keys, now=utc(), shown=expiry.shown(store)

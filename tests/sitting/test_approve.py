@@ -101,6 +101,16 @@ def test_what_a_file_says_already_is_not_asked(store: Store) -> None:
     assert sit(store, os.environ).gathered.message == "All learnings already captured."
 
 
+def test_the_first_commit_of_a_project_hides_nothing(store: Store) -> None:
+    """It was known by its path, now by that commit."""
+    project = project_of(os.environ)
+    git(
+        project, "-c", "user.name=Ada", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "start"
+    )
+    say(store, "use tabs, not spaces", session_id="s-2")
+    assert len(sit(store, os.environ).gathered.strong) == 2
+
+
 def test_a_rule_may_be_replaced_and_only_on_request(sitting: Sitting, store: Store) -> None:
     old = approved(sitting)
     say(store, "no, always use npm in this project, never pnpm", session_id="s-2")
