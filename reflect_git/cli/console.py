@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _END = b"\x04"
 _ESCAPE = b"\x1b"
+_LOOK_UP = 0.2
 _REST_OF_KEY = 0.02  # an arrow key comes as several bytes at once
 
 
@@ -53,6 +54,7 @@ class Console:
     def line(self, question: str) -> str:
         _forget_typed_ahead()
         self._ask(question)
+        _wait_for_typing()
         typed = sys.stdin.readline()
         if not typed:
             self._front.out()
@@ -94,8 +96,15 @@ def _unbuffered() -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
+def _wait_for_typing() -> None:
+    """Looking up now and then: a ^C that comes right before a blocking read is seen only after it."""
+    while not select.select([sys.stdin.fileno()], [], [], _LOOK_UP)[0]:
+        pass
+
+
 def _one_key() -> str:
     descriptor = sys.stdin.fileno()
+    _wait_for_typing()
     typed = os.read(descriptor, 1)
     if typed in (b"", _END):
         raise Ended
