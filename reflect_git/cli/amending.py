@@ -6,41 +6,29 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import approver, require_typed_yes, show_diff, used
+from reflect_git.cli.sittings import approver, preview, require_typed_yes, show_diff, used
 from reflect_git.sitting import amend, index
 from reflect_git.sitting.authority import Wish
+from reflect_git.sitting.writing import require_unrefused
 
 if TYPE_CHECKING:
     from reflect_git.sitting.amend import Amendment
-    from reflect_git.sitting.approve import Approved
     from reflect_git.sitting.review import Sitting
+    from reflect_git.sitting.writing import Approved
 
 
 def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> None:
     """With the gate and the authority of an approval."""
     if dry_run:
-        _preview(front, amendment)
+        preview(front, amendment.new["id"], amendment)
         return
-    amend.require_unrefused(amendment)
+    require_unrefused(amendment.findings)
     new = amendment.new
     by, answer = approver(front, sat, Wish(new["id"], new["text"], amendment.to))
     require_typed_yes(front, amendment)
-    used(answer, new["id"])
-    done = amend.carry_out(sat, amendment, by)
+    done = amend.carry_out(sat, amendment, by, used(answer, new["id"]))
     index.write(sat.store, front.scan(sat.store))
     _say(front, amendment, done)
-
-
-def _preview(front: Front, amendment: Amendment) -> None:
-    if front.json:
-        front.data({
-            "learning": amendment.new["id"], "commit": None, "backup": None, "target": amendment.plans[0].path,
-            "diff": amendment.diff, "warnings": [found.message for found in amendment.findings],
-        })  # fmt: skip
-        return
-    show_diff(front, amendment.diff)
-    for found in amendment.findings:
-        front.talk(printable(f"{found.kind}: {found.message}"))
 
 
 def _say(front: Front, amendment: Amendment, done: Approved) -> None:
@@ -52,3 +40,4 @@ def _say(front: Front, amendment: Amendment, done: Approved) -> None:
     for plan in amendment.plans:
         if not plan.target.is_global:
             front.talk(printable(f"{plan.path} changed in your project; commit it with your work"))
+    front.talk("to take it back: reflect-git undo")

@@ -55,10 +55,22 @@ def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
     return workflow.author(sat.store, road), answer
 
 
-def used(answer: str, subject: str) -> None:
-    """An answer counts once."""
-    if answer:
-        answers.use(answer, subject)
+def used(answer: str, subject: str) -> dict[str, str]:
+    """An answer counts once. Returns where it was given; nothing where there is none."""
+    return answers.use(answer, subject) if answer else {}
+
+
+def preview(front: Front, learning: str | None, change: Proposal | Amendment) -> None:
+    """What would be written, and that it was not."""
+    if front.json:
+        front.data({
+            "learning": learning, "commit": None, "backup": None, "target": change.plans[0].path, "diff": change.diff,
+            "warnings": [found.message for found in change.findings],
+        })  # fmt: skip
+        return
+    show_diff(front, change.diff)
+    for found in change.findings:
+        front.talk(printable(f"{found.kind}: {found.message}"))
 
 
 def require_typed_yes(front: Front, proposal: Proposal | Amendment) -> None:

@@ -5,26 +5,24 @@ The learning's record stays as it was; what it says now is computed from the dec
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from reflect_git.adapters import live, records
+from reflect_git.adapters import live
 from reflect_git.apply import plan as plans
 from reflect_git.apply import targets
 from reflect_git.apply.diff import diff
 from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
-from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.review import gate
 from reflect_git.review.risks import Finding
-from reflect_git.sitting import mirror, places
-from reflect_git.sitting.approve import Approved, findings_on, item_of, target_of
-from reflect_git.store import approval, memory
-from reflect_git.store.approval import Change
-from reflect_git.store.layout import path_of
+from reflect_git.sitting import places
+from reflect_git.sitting.approve import findings_on, in_force_here, item_of, target_of
+from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, steps, write
+from reflect_git.store import memory
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Learning
@@ -62,9 +60,8 @@ class Amendment:
 
 def find(sitting: Sitting, prefix: str) -> Learning:
     """A rule in force that holds here; that of another project has its file elsewhere."""
-    rules = {learning["id"]: learning for learning in sitting.scan.history.in_force()}
     try:
-        found = rules[memory.find(rules, prefix)]
+        found = in_force_here(sitting, prefix)
     except ReflectError as error:
         hint = "see what is in force with 'reflect-git rules --all'" if error.code == "unknown-id" else error.hint
         raise ReflectError(error.message, hint, error.code) from None
@@ -154,48 +151,27 @@ def _plans(
     return (plans.replace(target, before, item_of(old), item_of(new)),)
 
 
-def require_unrefused(amendment: Amendment) -> None:
-    for found in amendment.findings:
-        if found.kind == gate.REFUSED:
-            raise ReflectError(found.message, found.way_out, f"refused-{found.code}", EXIT_DECISION)
-
-
-def carry_out(sitting: Sitting, amendment: Amendment, by: By) -> Approved:
-    """Write what was shown: files and one commit, or neither."""
-    require_unrefused(amendment)
-    store, new = sitting.store, amendment.new
+def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str, str] | None = None) -> Approved:
+    """Write what was shown. `basis`: the recorded answer that it rests on, if it rests on one."""
+    require_unrefused(amendment.findings)
+    new = amendment.new
     also = {name: new[name] for name in _ALSO if new[name] != amendment.old[name]}  # type: ignore[literal-required]
+    meta = {**({"learning": also} if also else {}), **amendment.meta, **({"answer": dict(basis)} if basis else {})}
     made = memory.decision(
-        store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],
-        reason=amendment.reason, meta={**({"learning": also} if also else {}), **amendment.meta},
+        sitting.store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],
+        reason=amendment.reason, meta=meta,
     )  # fmt: skip
-    records.check(made)
-    files = {path_of(made["id"]): records.emit(made)}
-    for one in amendment.plans:
-        where = mirror.path_of(store, one, sitting.place.project)
-        files[where] = mirror.content(one, mirror.version_of(store, where) + 1)
-    changes = [_change(sitting, amendment, one) for one in amendment.plans]
-    message = _message(sitting, amendment, made["id"], by)
-    done = approval.carry_out(store, new["id"], changes, files, message, time.time())
-    label = sitting.place.label(changes[0].path)
-    return Approved(new["id"], done.commit, done.backup, label, amendment.diff, [f.message for f in amendment.findings])
+    message = message_of(sitting, "amend", new, [made], by)
+    taken = [_step(amendment, one) for one in amendment.plans]
+    return write(sitting, new["id"], taken, [made], message, amendment.findings)
 
 
-def _change(sitting: Sitting, amendment: Amendment, plan: Plan) -> Change:
-    """By which words one sees that it was made: the id is in the file before and after, so the text has to tell."""
-    present, absent = {"add": ((plan.learning,), ()), "remove": ((), (plan.learning,))}.get(plan.kind, ((), ()))
-    if plan.kind == "replace" and plan.target.form != "improvements":
-        old, new = amendment.old["text"], amendment.new["text"]
-        present, absent = ((), (old,)) if new in old else ((plan.learning, new), ())
-    return Change(sitting.place.path_of(plan.target), plan.before, plan.after, present, absent)
-
-
-def _message(sitting: Sitting, amendment: Amendment, decision: str, by: By) -> str:
-    new, project = amendment.new, sitting.place.project
-    trailers = [
-        ("Learning-Id", new["id"]), ("Decision", decision), ("Target", new["target"]["path"]),
-        *([("Project", project["key"])] if project and new["scope"] == "project" else []),
-        ("Machine", sitting.store.machine), ("Approved-By", by["road"]), ("Backup", "{backup}"),
-    ]  # fmt: skip
-    lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers]
-    return f"amend: {memory.title(new['title'] or new['text'])}\n\n" + "\n".join(lines) + "\n"
+def _step(amendment: Amendment, plan: Plan) -> Step:
+    """The id is in the file before and after other words are put in its place, so the text has to tell."""
+    if plan.kind in ("add", "remove"):
+        return steps([plan])[0]
+    if plan.kind == "move" or plan.target.form == "improvements":
+        return Step(plan)
+    old, new = amendment.old["text"], amendment.new["text"]
+    present, absent = ((), (old,)) if new in old else ((plan.learning, new), ())
+    return Step(plan, present, absent)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.adapters import live, records, redact
+from reflect_git.adapters import live, redact
 from reflect_git.apply import finding, targets
 from reflect_git.apply import plan as plans
 from reflect_git.apply.diff import diff
@@ -15,16 +14,15 @@ from reflect_git.apply.improvements import Improvement
 from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Item, Plan, Rule
 from reflect_git.apply.targets import Target
-from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.ids import random_id, utc_precise
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
-from reflect_git.sitting import mirror, places
-from reflect_git.store import approval, memory
-from reflect_git.store.approval import Change
-from reflect_git.store.layout import path_of
+from reflect_git.sitting import places
+from reflect_git.sitting.writing import Approved, message_of, require_unrefused, steps, write
+from reflect_git.store import memory
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
@@ -75,16 +73,6 @@ class Proposal:
         return gate.is_risky(self.findings)
 
 
-@dataclass(frozen=True)
-class Approved:
-    learning: str
-    commit: str
-    backup: str
-    target: str
-    diff: str
-    warnings: list[str] = field(default_factory=list)
-
-
 def propose(sitting: Sitting, request: Request) -> Proposal:
     """The exact change, and everything that stands against it. Nothing is written."""
     candidate = request.candidate
@@ -130,30 +118,15 @@ def _has_secret(text: str) -> bool:
     return bool(redact.find(text))
 
 
-def require_unrefused(proposal: Proposal) -> None:
-    for found in proposal.findings:
-        if found.kind == gate.REFUSED:
-            raise ReflectError(found.message, found.way_out, f"refused-{found.code}", EXIT_DECISION)
-
-
-def carry_out(sitting: Sitting, proposal: Proposal, by: By) -> Approved:
-    """Write what was proposed: files and one commit, or neither."""
-    require_unrefused(proposal)
-    store, learning = sitting.store, proposal.learning
-    decided = _decisions(sitting, proposal, by)
-    made: list[Any] = [{**learning, "decision": decided[0]["id"]}, *decided]
-    for record in made:
-        records.check(record)
-    new = {path_of(record["id"]): records.emit(record) for record in made}
-    for one in proposal.plans:
-        where = mirror.path_of(store, one, sitting.place.project)
-        new[where] = mirror.content(one, mirror.version_of(store, where) + 1)
-    changes = [_change(sitting, one) for one in proposal.plans]
-    message = _message(sitting, proposal, decided, by)
-    done = approval.carry_out(store, learning["id"], changes, new, message, time.time())
-    path = sitting.place.label(changes[0].path)
-    said = [found.message for found in proposal.findings]
-    return Approved(learning["id"], done.commit, done.backup, path, proposal.diff, said)
+def carry_out(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str] | None = None) -> Approved:
+    """Write what was proposed. `basis`: the recorded answer that it rests on, if it rests on one."""
+    require_unrefused(proposal.findings)
+    learning = proposal.learning
+    decided = _decisions(sitting, proposal, by, basis or {})
+    signals = [("Signal-Id", one) for one in learning["signals"]]
+    message = message_of(sitting, "approve", learning, decided, by, signals)
+    made = [{**learning, "decision": decided[0]["id"]}, *decided]
+    return write(sitting, learning["id"], steps(proposal.plans), made, message, proposal.findings)
 
 
 def _learning(sitting: Sitting, request: Request, text: str, identity: str, target: Target, now: str) -> Learning:
@@ -252,11 +225,12 @@ def _rules(sitting: Sitting) -> list[Any]:
     return [*own, *sitting.said]
 
 
-def _decisions(sitting: Sitting, proposal: Proposal, by: By) -> list[Decision]:
+def _decisions(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str]) -> list[Decision]:
     learning, candidate = proposal.learning, proposal.request.candidate
+    meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     approved = memory.decision(
         sitting.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
-        target=learning["target"], reason=proposal.request.reason, meta={"signals": learning["signals"]},
+        target=learning["target"], reason=proposal.request.reason, meta=meta,
     )  # fmt: skip
     gone = [
         memory.decision(
@@ -266,22 +240,3 @@ def _decisions(sitting: Sitting, proposal: Proposal, by: By) -> list[Decision]:
         for old in proposal.replaced
     ]  # fmt: skip
     return [approved, *gone]
-
-
-def _change(sitting: Sitting, plan: Plan) -> Change:
-    mark = f"{plan.learning}"
-    present, absent = ((), (mark,)) if plan.kind == "remove" else ((mark,), ())
-    return Change(sitting.place.path_of(plan.target), plan.before, plan.after, present, absent)
-
-
-def _message(sitting: Sitting, proposal: Proposal, decided: Sequence[Decision], by: By) -> str:
-    learning = proposal.learning
-    project = sitting.place.project
-    trailers = [
-        *(("Signal-Id", one) for one in learning["signals"]), ("Learning-Id", learning["id"]),
-        *(("Decision", one["id"]) for one in decided), ("Target", learning["target"]["path"]),
-        *([("Project", project["key"])] if project and learning["scope"] == "project" else []),
-        ("Machine", sitting.store.machine), ("Approved-By", by["road"]), ("Backup", "{backup}"),
-    ]  # fmt: skip
-    lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers]
-    return f"approve: {memory.title(learning['title'] or learning['text'])}\n\n" + "\n".join(lines) + "\n"

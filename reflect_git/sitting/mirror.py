@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from reflect_git.adapters import files
 from reflect_git.apply import finding
 from reflect_git.apply.plan import Plan
 from reflect_git.model.ids import digest
+from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Project
@@ -31,9 +31,14 @@ def _folder(plan: Plan, project: Project | None) -> str:
 
 
 def version_of(store: Store, path: str) -> int:
-    """0 where we never wrote it."""
-    head = (files.read_if_there(store.path(path), 1 << 26) or b"").split(b"\n", 1)[0].decode("utf-8", "replace")
-    name, _, number = head.partition(": ")
+    """0 where we never wrote it. As main has it: the person may have another branch checked out."""
+    blob = store.git.tree(MAIN, path).get(path)
+    return version_in(next(store.git.blobs([blob]), b"")) if blob else 0
+
+
+def version_in(data: bytes) -> int:
+    """The number that a mirror carries; 0 for what is no mirror."""
+    name, _, number = data.split(b"\n", 1)[0].decode("utf-8", "replace").partition(": ")
     return int(number) if name == "version" and number.isdigit() else 0
 
 

@@ -86,8 +86,8 @@ def forget_old(store: Store, now: float) -> None:
             continue
 
 
-def use(path: str, subject: str) -> None:
-    """An answer counts once; what else the person answered in that call still stands.
+def use(path: str, subject: str) -> Answer:
+    """An answer counts once; what else the person answered in that call still stands. Returns where it was given.
 
     That it was used is remembered for itself: two may come at once, and the file could be written anew.
     """
@@ -100,3 +100,4 @@ def use(path: str, subject: str) -> None:
         files.write_whole(path, json.dumps(kept, ensure_ascii=True).encode())
     else:
         files.remove(path)
+    return {"session": str(kept.get("session", "")), "call": str(kept.get("call", ""))}

@@ -45,7 +45,8 @@ def carry_out(
     """Back up, write the files, commit. `message` may name the backup branch as `{backup}`."""
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
-        backup = _back_up(store, learning, changes, now)
+        kept = [(one.path, one.before) for one in changes]
+        backup = backups.make(store, learning, kept, now) if kept else ""
         text = message.replace("{backup}", backup)
         facts = {"changes": [_packed(change) for change in changes], "message": text,
                  "files": {path: data.decode("utf-8") for path, data in records.items()}}  # fmt: skip
@@ -75,11 +76,6 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
         for left in live.leftovers(change.path, (change.before, change.after)):
             store.log(f"'{left}' holds an edit that nobody has seen since a process was killed")
     journal.end(path)
-
-
-def _back_up(store: Store, learning: str, changes: Sequence[Change], now: float) -> str:
-    first = changes[0] if changes else None
-    return backups.make(store, learning, first.path if first else "", first.before if first else None, now)
 
 
 def _write(changes: Sequence[Change]) -> None:

@@ -1,7 +1,11 @@
-"""A target's exact bytes before an approval, on a branch of its own that is never pushed: backup/<UTC>-<learning>."""
+"""The exact bytes of targets before a decision, on a branch that is never pushed: backup/<UTC>-<learning>.
+
+Its message names the files in order, its tree has their bytes as backup/1, backup/2 …; no bytes: there was no file.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 
 from reflect_git.adapters.git import NOBODY, SYNCED
@@ -10,6 +14,7 @@ from reflect_git.store.repository import BACKUP, MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Optional
 
     from reflect_git.store.repository import Store
@@ -19,19 +24,21 @@ KEPT_ALWAYS = 100
 FOLDER = "backup"
 
 
-def make(store: Store, learning: str, target: str, data: Optional[bytes], now: float) -> str:
-    """Keep a target's bytes (None: there was no such file) on top of today's main. Returns the branch. Lock held."""
+def make(store: Store, learning: str, kept: Sequence[tuple[str, Optional[bytes]]], now: float) -> str:
+    """Keep the bytes of files (None: there was no such file) on top of today's main. Returns the branch. Lock held."""
     branch = _branch(learning, now)
     while store.git.resolve(branch):  # reworded twice within one second
         now += 1
         branch = _branch(learning, now)
-    message = f"backup: before {learning}\n\nTarget: {' '.join(target.split())}\n".encode("utf-8", "replace")
+    named = "".join(f"Target: {json.dumps(path)}\n" for path, _ in kept)
+    message = f"backup: before {learning}\n\n{named}".encode("utf-8", "replace")
     body = [
         f"commit {branch}\ncommitter {NOBODY} {max(0, int(now))} +0000\ndata {len(message)}\n".encode(), message,
         f"\nfrom {MAIN}^0\n".encode(),
     ]  # fmt: skip
-    if data is not None:
-        body += (f"M 100644 inline {FOLDER}/{learning}\ndata {len(data)}\n".encode(), data, b"\n")
+    for number, (_, data) in enumerate(kept, 1):
+        if data is not None:
+            body += (f"M 100644 inline {FOLDER}/{number}\ndata {len(data)}\n".encode(), data, b"\n")
     body.append(b"\ndone\n")
     store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(body), config=SYNCED)
     return branch.removeprefix("refs/heads/")

@@ -59,7 +59,7 @@ def test_one_commit_with_its_trailers_and_a_backup(sitting: Sitting, store: Stor
     for trailer in ("Signal-Id: SIG-", f"Learning-Id: {done.learning}", "Decision: DEC-", "Target: CLAUDE.md",
                     "Approved-By: terminal", f"Backup: {done.backup}"):  # fmt: skip
         assert trailer in said
-    kept = git(root, "show", f"{done.backup}:backup/{done.learning}").encode()
+    kept = git(root, "show", f"{done.backup}:backup/1").encode()
     assert kept == BASE.replace(b"\r\n", b"\n") or kept == BASE  # as the test's git prints it
     assert {"learnings", "decisions", "targets"} <= {path.split("/")[0] for path in main_paths(root)}
     assert git(root, "status", "--porcelain") == ""

@@ -9,14 +9,15 @@ import click
 
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.sittings import approver, require_typed_yes, show_diff, sitting_with, used
+from reflect_git.cli.sittings import approver, preview, require_typed_yes, show_diff, sitting_with, used
 from reflect_git.sitting import index
-from reflect_git.sitting.approve import Request, carry_out, propose, require_unrefused
+from reflect_git.sitting.approve import Request, carry_out, propose
 from reflect_git.sitting.ask import wish_of
+from reflect_git.sitting.writing import require_unrefused
 
 if TYPE_CHECKING:
-    from reflect_git.sitting.approve import Approved, Proposal
-    from reflect_git.sitting.review import Sitting
+    from reflect_git.sitting.approve import Proposal
+    from reflect_git.sitting.writing import Approved
 
 _TO = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH."
 
@@ -47,30 +48,17 @@ def command(
     request = Request(sat.find(identity), joined=others, supersedes=supersedes, paths=paths, **given)
     proposal = propose(sat, request)
     if dry_run:
-        _preview(front, sat, proposal)
+        preview(front, None, proposal)
         return
-    require_unrefused(proposal)
+    require_unrefused(proposal.findings)
     by, answer = approver(front, sat, wish_of(proposal))
     require_typed_yes(front, proposal)
-    used(answer, request.candidate.id)
-    done = carry_out(sat, proposal, by)
+    done = carry_out(sat, proposal, by, used(answer, request.candidate.id))
     index.write(sat.store, front.scan(sat.store))
-    _say(front, sat, proposal, done)
+    _say(front, proposal, done)
 
 
-def _preview(front: Front, sat: Sitting, proposal: Proposal) -> None:
-    if front.json:
-        front.data({
-            "learning": None, "commit": None, "backup": None, "target": proposal.plans[0].path, "diff": proposal.diff,
-            "warnings": [found.message for found in proposal.findings],
-        })  # fmt: skip
-        return
-    show_diff(front, proposal.diff)
-    for found in proposal.findings:
-        front.talk(printable(f"{found.kind}: {found.message}"))
-
-
-def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved) -> None:
+def _say(front: Front, proposal: Proposal, done: Approved) -> None:
     if front.json:
         front.data(asdict(done))
         return
@@ -78,4 +66,4 @@ def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved) -> None
     front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         front.talk(printable(f"{done.target} changed in your project; commit it with your work"))
-    front.talk(printable(f"the file as it was: git -C '{sat.store.root}' show {done.backup}:backup/{done.learning}"))
+    front.talk("to take it back: reflect-git undo")
