@@ -52,6 +52,11 @@ def _global_configs(env: Mapping[str, str]) -> list[str]:
     return [os.path.join(home, ".gitconfig"), os.path.join(xdg, "git", "config")]
 
 
+def projects_dir(env: Mapping[str, str]) -> str:
+    """The folder below which the client keeps its transcripts."""
+    return os.path.join(config_dir(env), "projects")
+
+
 def resource(*parts: str) -> str:
     """A file of hooks/ or templates/: beside the package in a checkout, inside it in a wheel."""
     beside = os.path.join(os.path.dirname(_PACKAGE), *parts)

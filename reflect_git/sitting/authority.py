@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from reflect_git import paths
 from reflect_git.adapters import ancestry
 from reflect_git.adapters.transcript import Reader
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
 from reflect_git.store import answers
-from reflect_git.workflow import locate_store, require_approval, sessions
+from reflect_git.workflow import locate_store, require_approval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -133,7 +134,7 @@ def _asked(env: Mapping[str, str], session: str, transcript: str, wish: Wish) ->
     if os.path.basename(transcript) != f"{session}.jsonl":
         return
     try:
-        for turn in Reader(transcript, projects=sessions.projects_dir(env)):
+        for turn in Reader(transcript, projects=paths.projects_dir(env)):
             if turn.kind == "tool" and turn.tool == "AskUserQuestion" and not turn.is_error:
                 answered = turn.details.get("answers")
                 for question, label in answered.items() if isinstance(answered, dict) else ():

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from reflect_git import paths
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
 from reflect_git.review.candidates import Candidate, Gathered, candidates
 from reflect_git.review.matcher import backtest
 from reflect_git.sitting import places
 from reflect_git.store import expiry, memory
-from reflect_git.workflow import sessions
 
 if TYPE_CHECKING:
     from reflect_git.review.baseline import Statement
@@ -85,7 +85,7 @@ def _calls(sitting: Sitting) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         if entry.stat().st_mtime < oldest or time.monotonic() > deadline:
             return
         try:
-            for turn in Reader(entry.path, projects=sessions.projects_dir(sitting.env), deadline=deadline):
+            for turn in Reader(entry.path, projects=paths.projects_dir(sitting.env), deadline=deadline):
                 if turn.kind == "tool" and turn.tool:
                     yield turn.timestamp, turn.tool, turn.input
         except (ReflectError, OSError):

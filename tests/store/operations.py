@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from reflect_git import workflow
+from reflect_git import paths, workflow
 from reflect_git.model.ids import utc
 from reflect_git.store import backups, copies, exposures, mainline, memory, policy, reading, spool, sweep, upkeep
 from reflect_git.store.repository import Store
@@ -102,14 +102,15 @@ def restore_copies(store: Store, env: Mapping[str, str]) -> None:
 
 def back_up(store: Store, env: Mapping[str, str]) -> None:
     with store.locked(5):
-        say(backups.make(store, "LRN-20260211-4c8d2a1f", "/home/ada/CLAUDE.md", b"# mine\r\n\xff", time.time()))
+        kept = [("/home/ada/CLAUDE.md", b"# mine\r\n\xff"), ("/home/ada/AGENTS.md", None)]
+        say(backups.make(store, "LRN-20260211-4c8d2a1f", kept, time.time()))
 
 
 def end_session(store: Store, env: Mapping[str, str]) -> None:
     """The one transcript that the test wrote."""
-    (folder,) = os.listdir(sessions.projects_dir(env))
-    (name,) = os.listdir(os.path.join(sessions.projects_dir(env), folder))
-    sessions.end(store, env, os.path.join(sessions.projects_dir(env), folder, name), "SessionEnd")
+    (folder,) = os.listdir(paths.projects_dir(env))
+    (name,) = os.listdir(os.path.join(paths.projects_dir(env), folder))
+    sessions.end(store, env, os.path.join(paths.projects_dir(env), folder, name), "SessionEnd")
     say("ended")
 
 

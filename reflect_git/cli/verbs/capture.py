@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git import workflow
+from reflect_git import paths, workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import Word, dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -103,9 +103,8 @@ def _trust_of(front: Front, quote: str) -> str:
     if len(wanted) < _SHORTEST_QUOTE:
         return "assistant"
     from reflect_git.adapters.transcript import Reader
-    from reflect_git.workflow import sessions
 
-    projects = sessions.projects_dir(front.env)
+    projects = paths.projects_dir(front.env)
     path = _transcript(projects, front.env.get("CLAUDE_CODE_SESSION_ID", ""))
     try:
         for turn in Reader(path, projects=projects) if path else ():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git import workflow
+from reflect_git import paths, workflow
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -44,7 +44,7 @@ def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool
 
     May be stopped and run again: it goes on where it was, and nothing is captured twice. Signals live from today on.
     """
-    root = sessions.projects_dir(front.env)
+    root = paths.projects_dir(front.env)
     found = _transcripts(path or root, workflow.parse_since(since) if since else "")
     if not found:
         raise ReflectError(f"there is no transcript in '{path or root}'", f"they are below '{root}'", "no-transcript")
