@@ -37,7 +37,7 @@ VERBS = {
     "disable": ("Set-up", "switch capture off, for a while or for a project"),
     "doctor": ("Set-up", "check everything, mend what is ours"),
     "config": ("Set-up", "list, read or change settings"),
-    "import": ("Set-up", "bootstrap from past transcripts"),
+    "import": ("Set-up", "bootstrap from past transcripts, or from what other tools kept"),
     "improvements": ("Set-up", "what is proposed for the project itself"),
     "completion": ("Set-up", "print the completion script of a shell"),
     "capture": ("Plumbing", "store one signal by hand"),

@@ -30,6 +30,18 @@ def json_option(command: F) -> F:
     )(command)
 
 
+def _say_yes(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(Front).yes = True
+
+
+def yes_option(command: F) -> F:
+    """`--yes` after a verb that asks: the same as before it."""
+    return click.option(
+        "--yes", is_flag=True, is_eager=True, expose_value=False, callback=_say_yes, help="Answer yes where asked."
+    )(command)
+
+
 def dry_run_option(command: F) -> F:
     """`--dry-run`: the parameter `dry_run` of a verb that writes."""
     return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)

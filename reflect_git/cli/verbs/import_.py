@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import paths, workflow
-from reflect_git.cli.front import Front
-from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli import portrait
+from reflect_git.cli.front import Front, one_line
+from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.sitting import importing
 from reflect_git.store.expiry import seconds_of
 from reflect_git.workflow import sessions
 
 if TYPE_CHECKING:
+    from reflect_git.model.schema import Signal
     from reflect_git.store.repository import Store
 
 _PATIENCE = 1.0
+_EXAMPLES = 10
 
 
 @click.group(invoke_without_command=True)
@@ -30,7 +34,9 @@ _PATIENCE = 1.0
 def command(ctx: click.Context) -> None:
     """Bootstrap from what is already there."""
     if ctx.invoked_subcommand is None:
-        raise ReflectError("what is to be imported?", "reflect-git import transcripts", "usage", EXIT_USAGE)
+        raise ReflectError(
+            "what is to be imported?", f"one of: transcripts, {', '.join(importing.KINDS)}", "usage", EXIT_USAGE
+        )
 
 
 @command.command()
@@ -59,6 +65,50 @@ def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool
         front.data({"transcripts": len(found), **asdict(done)})
         return
     _say(front, len(found), done, dry_run)
+
+
+def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None:
+    store = front.store_if_any() if dry_run else front.store()
+    kept = importing.found(kind, front.env, path or "")
+    made = importing.signals(kind, kept, store, front.scan(store) if store else None, front.env)
+    if not dry_run and made and not front.json:
+        _list(front, made)
+        if not front.confirm(f"import {_some(len(made), 'signal')}? nothing is approved by it"):
+            raise ReflectError("nothing was imported", code="declined")
+    taken = importing.take(store, made) if store and not dry_run else []
+    if front.json:
+        front.data({"found": len(kept), "new": len(made), "signals": taken})
+    elif dry_run and made:
+        _list(front, made)
+        front.out(f"would import {_some(len(made), 'signal')}")
+    elif taken:
+        front.out(f"{_some(len(taken), 'signal')} imported; answer them with 'reflect-git review --all'")
+    else:
+        front.out("nothing new there")
+
+
+def _list(front: Front, made: list[Signal]) -> None:
+    for signal in made[:_EXAMPLES]:
+        where = f"{signal['project']['name']}: " if signal["project"] else ""
+        front.out(f"  {one_line(where + signal['content'], portrait.width() - 2)}")
+    if len(made) > _EXAMPLES:
+        front.out(f"  and {len(made) - _EXAMPLES} more")
+
+
+def _register(kind: str, text: str) -> None:
+    @command.command(kind, help=f"{text} The source is read and never written.")
+    @click.argument("path", metavar="[PATH]", required=False)
+    @yes_option
+    @dry_run_option
+    @json_option
+    @click.pass_obj
+    def take_over(front: Front, path: str | None, dry_run: bool) -> None:
+        _take_over(front, kind, path, dry_run)
+
+
+_register(importing.CLAUDE_REFLECT, "Take over the queue of claude-reflect.")
+_register(importing.AUTO_MEMORY, "Take over what Claude Code noted by itself, of every project or of a folder.")
+_register(importing.LEARNINGS_MD, "Take over a LEARNINGS.md, or all Markdown below a folder.")
 
 
 def _transcripts(place: str, since: str) -> list[Path]:
