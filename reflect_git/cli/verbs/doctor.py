@@ -6,14 +6,14 @@ import os
 import platform
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reflect_git import workflow
 from reflect_git.adapters.git import OLDEST, Git, GitError, find_program
-from reflect_git.cli import wiring
+from reflect_git.cli.checkup import Line, advisories, look_around
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ReflectError
@@ -27,21 +27,9 @@ if TYPE_CHECKING:
 FIXED = "fixed"
 _COLOURS = {OK: "green", FIXED: "green", NOTE: "blue", WARNING: "yellow", DECIDE: "yellow", ERROR: "red"}
 _WIDTH = max(len(word) for word in _COLOURS)
-_NAMES = max(len(name) for name in ("python", "interrupted", *(check.name for check in CHECKS)))
+_NAMES = max(len(name) for name in ("python", "instructions", *(check.name for check in CHECKS)))
 _DETAILS = 8
 _OLDEST_PYTHON = (3, 10)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A finding with the name of its check."""
-
-    check: str
-    level: str
-    message: str
-    hint: str = ""
-    fixable: bool = False
-    details: tuple[str, ...] = ()
 
 
 @click.command()
@@ -85,7 +73,7 @@ def _examine(front: Front, fix: bool) -> Iterator[Line]:
         yield Line("store", ERROR, str(error), getattr(error, "hint", None) or "")
         return
     yield _git(front, store.git.program)
-    yield _hooks(front, store)
+    yield from look_around(front.env, store)
     for check in CHECKS:
         yield from _run(front, store, check, fix)
 
@@ -126,24 +114,11 @@ def _git(front: Front, known: str) -> Line:
     said = f"{'.'.join(str(part) for part in version)}, '{git.program}'"
     if version < OLDEST:
         return Line("git", ERROR, f"too old: {said}", "install git 2.34 or later")
+    weak = advisories(version)
+    if weak:
+        hint = "update git, unless your distribution has mended it without a new number"
+        return Line("git", NOTE, f"{said}: {', '.join(weak)} going by its number", hint)
     return Line("git", OK, said)
-
-
-def _hooks(front: Front, store: Store) -> Line:
-    """Whether Claude Code calls us, and at the place where we are now."""
-    add = "add them with 'reflect-git enable', or install the plugin"
-    found = wiring.look(front.env)
-    if found.state == wiring.PLUGIN:
-        return Line("hooks", OK, "called through the plugin")
-    if found.state == wiring.NONE:
-        return Line("hooks", NOTE, "Claude Code does not call them", add)
-    try:
-        stale = wiring.plan(front.env, store, True).changes
-    except (ReflectError, OSError) as error:
-        return Line("hooks", WARNING, str(error), add)
-    if stale:
-        return Line("hooks", WARNING, f"'{found.path}' names another place", "renew it with 'reflect-git enable'")
-    return Line("hooks", OK, f"called through '{found.path}'")
 
 
 def _print(front: Front, line: Line) -> None:

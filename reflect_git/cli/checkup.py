@@ -1,0 +1,212 @@
+"""What `doctor` looks at outside the store: Claude Code, its files, git, and what older installations left."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reflect_git import __version__, paths
+from reflect_git.adapters import claude, claudehooks
+from reflect_git.adapters.git import Git
+from reflect_git.adapters.project import top_of
+from reflect_git.adapters.transcript.formats import survey
+from reflect_git.cli import wiring
+from reflect_git.cli.front import age
+from reflect_git.cli.sittings import here
+from reflect_git.errors import ReflectError
+from reflect_git.store import expiry
+from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+_LATELY = 7 * DAY
+_LOOKED_AT = 5
+_LONG_FILE = 200  # lines: what Anthropic advises for a CLAUDE.md
+_BYTES_A_TOKEN = 4
+_TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
+# Weaknesses of git that a hostile repository or remote could use, as of 2025-07-08, with the first version of each
+# line of releases that has the remedy. Distributions bring remedies into older versions without a new number.
+_ADVISORIES = {
+    "CVE-2024-32002": ((2, 39, 4), (2, 40, 2), (2, 41, 1), (2, 42, 2), (2, 43, 4), (2, 44, 1), (2, 45, 1)),
+    "CVE-2025-48384": (
+        (2, 43, 7), (2, 44, 4), (2, 45, 4), (2, 46, 4), (2, 47, 3), (2, 48, 2), (2, 49, 1), (2, 50, 1),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finding with the name of its check."""
+
+    check: str
+    level: str
+    message: str
+    hint: str = ""
+    fixable: bool = False
+    details: tuple[str, ...] = ()
+
+
+def look_around(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Each check in a line or more."""
+    looks: tuple[Callable[[Mapping[str, str], Store], Iterator[Line]], ...] = (
+        _hooks, _client, _transcripts, _instructions, _surrounding_git, _leftovers,
+    )  # fmt: skip
+    for look in looks:
+        yield from look(env, store)
+
+
+def _hooks(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Whether Claude Code calls us, by which road, at the place where we are now, and whether it did lately."""
+    add = "add them with 'reflect-git enable', or install the plugin"
+    if _setting(env, "disableAllHooks") is True:
+        yield Line(
+            "hooks", WARNING, "Claude Code's settings.json disables all hooks", 'take "disableAllHooks" out of it'
+        )
+    found = wiring.look(env)
+    if found.state == wiring.NONE:
+        yield Line("hooks", NOTE, "Claude Code does not call them", add)
+        return
+    try:
+        planned = wiring.plan(env, store, True)
+    except (ReflectError, OSError) as error:
+        yield Line("hooks", WARNING, str(error), add)
+        return
+    if found.state == wiring.PLUGIN:
+        if claudehooks.has_ours(found.before):
+            said = f"called through the plugin, and through '{found.path}', too"
+            yield Line("hooks", NOTE, said, "nothing is captured twice; 'reflect-git enable' leaves the plugin's alone")
+        else:
+            yield Line("hooks", OK, f"called through the plugin{_last_call(store)}")
+    elif planned.changes:
+        yield Line("hooks", WARNING, f"'{found.path}' names another place", "renew it with 'reflect-git enable'")
+    else:
+        yield Line("hooks", OK, f"called through '{found.path}'{_last_call(store)}")
+    yield from _silent(env, store)
+
+
+def _last_call(store: Store) -> str:
+    last = _newest(Path(store.private_path("cursors")).glob("*/*.json"))
+    return f", last {age(time.time() - last)} ago" if last else ", not yet"
+
+
+def _silent(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Sessions went on and no hook was heard of: the client may not trust them, or be another one."""
+    heard = _newest(Path(store.private_path("cursors")).glob("*/*.json"))
+    spoken = _newest(Path(paths.projects_dir(env)).glob("*/*.jsonl"))
+    is_on = store.switched("reflect.capture", True)
+    if is_on and spoken - heard > _LATELY and time.time() - spoken < _LATELY:
+        said = f"a session went on {age(time.time() - spoken)} ago and no hook was called"
+        yield Line("hooks", WARNING, said, "restart Claude Code, then see '/hooks' in it")
+
+
+def _newest(found: Iterator[Path]) -> float:
+    return max((path.stat().st_mtime for path in found), default=0.0)
+
+
+def _client(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    folder = paths.config_dir(env)
+    if not os.path.isdir(folder):
+        yield Line("client", NOTE, f"there is no '{folder}' yet", "start Claude Code once")
+        return
+    elsewhere = " (CLAUDE_CONFIG_DIR)" if env.get("CLAUDE_CONFIG_DIR") else ""
+    given = _setting(env, "cleanupPeriodDays")
+    days = given if isinstance(given, int) and not isinstance(given, bool) else _TRANSCRIPT_DAYS
+    kept = f"transcripts are kept for {days} days"
+    lifetime = expiry.lifetime(store)
+    if days < lifetime:
+        hint = f'set "cleanupPeriodDays" in its settings.json to {lifetime} or more'
+        yield Line("client", WARNING, f"{kept}, signals for {lifetime}: an audit cannot look them up", hint)
+    else:
+        yield Line("client", OK, f"'{folder}'{elsewhere}, {kept}")
+
+
+def _setting(env: Mapping[str, str], name: str) -> object:
+    try:
+        settings = json.loads(claude.read_settings(claude.settings_path(paths.config_dir(env))) or b"{}")
+    except (ReflectError, ValueError, OSError, RecursionError):
+        return None
+    return settings.get(name) if isinstance(settings, dict) else None
+
+
+def _transcripts(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Whether what the client writes is what we read."""
+    root = paths.projects_dir(env)
+    dated = sorted(((path.stat().st_mtime, str(path)) for path in Path(root).glob("*/*.jsonl")), reverse=True)
+    if not dated:
+        yield Line("transcripts", OK, f"none below '{root}' yet")
+        return
+    found = survey([path for _, path in dated[:_LOOKED_AT]], root)
+    versions = ", ".join(sorted(found.versions)[-3:])
+    if found.is_odd:
+        said = f"{found.unreadable + found.odd} of {found.entries} entries cannot be read (client {versions})"
+        yield Line(
+            "transcripts", WARNING, said, "look for a newer reflect-git; its 'import transcripts' reads them then"
+        )
+    else:
+        client = f", client {versions}" if versions else ""
+        yield Line("transcripts", OK, f"the newest {found.files} are readable{client}")
+
+
+def _instructions(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """What the client reads at every start costs tokens in every session, and long files are followed less."""
+    root = top_of(here()) or here()
+    listed = [os.path.join(paths.config_dir(env), "CLAUDE.md"), os.path.join(root, "CLAUDE.md")]
+    for path in dict.fromkeys(os.path.realpath(one) for one in listed):
+        try:
+            data = Path(path).read_bytes()
+        except OSError:
+            continue
+        lines, tokens = data.count(b"\n"), len(data) // _BYTES_A_TOKEN
+        said = f"'{path}' has {lines} lines, about {tokens} tokens in every session"
+        if lines > _LONG_FILE:
+            yield Line("instructions", NOTE, said, "move parts of it with 'reflect-git edit LRN --to rules'")
+        else:
+            yield Line("instructions", OK, said)
+
+
+def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Who keeps ~/.claude in a repository of dotfiles would commit the store into it."""
+    top = top_of(os.path.dirname(store.root))
+    if not top or os.path.realpath(top) == os.path.realpath(store.root):
+        return
+    name = os.path.relpath(store.root, top)
+    asked = Git(store.git.program, top).run("check-ignore", "--quiet", "--no-index", "--", name, check=False)
+    if asked.code == 0:
+        yield Line("nested", OK, f"'{top}' is under git, too, and ignores the store")
+    else:
+        hint = f"add '/{name}/' to '{os.path.join(top, '.gitignore')}'"
+        yield Line("nested", WARNING, f"'{top}' is under git, too", hint)
+
+
+def _leftovers(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Other versions on PATH, and what was left by runs that were killed."""
+    programs = _programs(env)
+    if len(programs) > 1:
+        hint = f"the first one runs; this is reflect-git {__version__}"
+        yield Line("leftovers", NOTE, "reflect-git is on PATH more than once", hint, details=tuple(programs))
+    staged = list(Path(paths.config_dir(env)).glob(".*.reflect-git"))
+    if staged:
+        listed = tuple(str(path) for path in staged)
+        yield Line("leftovers", NOTE, "a killed run left files behind", "remove them", details=listed)
+
+
+def _programs(env: Mapping[str, str]) -> list[str]:
+    folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    listed = dict.fromkeys(os.path.join(folder, "reflect-git") for folder in folders)
+    return list({os.path.realpath(path): path for path in listed if os.access(path, os.X_OK)}.values())
+
+
+def advisories(version: tuple[int, ...]) -> list[str]:
+    """The weaknesses that this version of git has, going by its number alone."""
+    return [name for name, mended in _ADVISORIES.items() if not _is_mended(version, mended)]
+
+
+def _is_mended(version: tuple[int, ...], mended: tuple[tuple[int, ...], ...]) -> bool:
+    line = [first for first in mended if first[:2] == version[:2]]
+    return version >= line[0] if line else version[:2] > mended[-1][:2]
