@@ -32,20 +32,28 @@ VERBS = {
     "approve": ("Plumbing", "write one learning into an instruction file"),
     "dismiss": ("Plumbing", "say no, never or not now"),
     "show": ("Daily", "the story of any id"),
-    "init": ("Set-up", "make the store (hooks and commands also do it when needed)"),
+    "audit": ("History", "every learned line traces to an approval"),
+    "init": ("Plumbing", "make the store (hooks and commands also do it when needed)"),
     "enable": ("Set-up", "switch capture on"),
     "disable": ("Set-up", "switch capture off, for a while or for a project"),
     "doctor": ("Set-up", "check everything, mend what is ours"),
     "config": ("Set-up", "list, read or change settings"),
     "import": ("Set-up", "bootstrap from past transcripts, or from what other tools kept"),
     "improvements": ("Set-up", "what is proposed for the project itself"),
-    "completion": ("Set-up", "print the completion script of a shell"),
+    "completion": ("Plumbing", "print the completion script of a shell"),
+    "help": ("Plumbing", "help on a command, on 'plumbing' or on 'options'"),
     "capture": ("Plumbing", "store one signal by hand"),
     "mine": ("Plumbing", "show what a transcript would give"),
     "signals": ("Plumbing", "list and filter signals"),
     "stats": ("Plumbing", "count signals"),
 }
-GROUPS = ("Daily", "Set-up", "Plumbing")
+GROUPS = ("Daily", "History", "Sync", "Set-up")
+PLUMBING = "Plumbing"
+_EXAMPLES = (
+    ("reflect-git review", "answer what waits"),
+    ("reflect-git rules", "what Claude Code is told"),
+    ("reflect-git show 7k3v9q2m", "the story of an id"),
+)
 
 
 class Verbs(click.Group):
@@ -77,11 +85,30 @@ class Verbs(click.Group):
         verbs = [CompletionItem(name, help=text) for name, (_, text) in VERBS.items() if name.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What it is, and at once what one types."""
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Examples"):
+            formatter.write_dl(_EXAMPLES)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Behind the commands and in two lines: most people never need one."""
+        self.format_commands(ctx, formatter)
+        with formatter.section("Options"):
+            formatter.write_text("--store DIR, --json, --color WHEN, --no-input, --yes: see 'help options'")
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in GROUPS:
-            rows = [(name, text) for name, (of, text) in VERBS.items() if of == group]
+            self.format_group(formatter, group)
+
+    def format_group(self, formatter: click.HelpFormatter, group: str) -> None:
+        rows = [(name, text) for name, (of, text) in VERBS.items() if of == group]
+        if rows:
             with formatter.section(group):
                 formatter.write_dl(rows)
+
+    def format_all_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        click.Command.format_options(self, ctx, formatter)
 
 
 def unknown_verb(name: str) -> ReflectError:
@@ -96,7 +123,7 @@ def unknown_verb(name: str) -> ReflectError:
     cls=Verbs,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Without a command: status. Settings are keys 'reflect.*' of git config.",
+    epilog="More: 'reflect-git help COMMAND'. For scripts: 'reflect-git help plumbing'.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
 @click.option(

@@ -62,9 +62,20 @@ def test_help_fits_one_screen_and_names_every_verb(run_cli: RunCli) -> None:
     result = run_cli("--help")
     lines = result.out.splitlines()
     assert result.code == 0
-    assert len(lines) <= 40
+    assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
-    assert [verb for verb in VERBS if f"  {verb} " not in result.out] == []
+    plumbing = run_cli("help", "plumbing").out
+    daily = {verb for verb in VERBS if f"\n  {verb} " in result.out}
+    assert daily == {verb for verb, (group, _) in VERBS.items() if group != "Plumbing"}
+    assert {verb for verb in VERBS if f"\n  {verb} " in plumbing} == set(VERBS) - daily
+
+
+def test_help_answers_as_its_option_does(run_cli: RunCli) -> None:
+    assert run_cli("help").out == run_cli("--help").out
+    assert run_cli("help", "stats").out == run_cli("stats", "--help").out
+    assert "--color [auto|always|never]" in run_cli("help", "options").out
+    unknown = run_cli("help", "singals")
+    assert (unknown.code, "did you mean 'signals'?" in unknown.err) == (2, True)
 
 
 @pytest.mark.parametrize("verb", ["init", "capture", "signals", "show", "stats", "completion"])
