@@ -39,9 +39,10 @@ FREEDOM = {"facts": 0.3, "pairs": 4.0, "words": 3.0, "letters": 3.0, "openings":
 # Types have few examples: with the freedom above they would be learnt by heart.
 FREEDOM_OF_TYPES = {"facts": 1.0, "words": 2.0}
 STRENGTH, STRENGTH_OF_TYPES = 0.4, 1.0
-# Average precision by session and by repository, five seeds: 0.738, 0.585 without trees, 0.751, 0.583 with them.
+# Average precision by session and by repository, three seeds: 0.740, 0.599 without trees, 0.751, 0.594 with them.
 TREES = {"n_estimators": 300, "learning_rate": 0.03, "subsample": 0.5, "max_features": 0.1}
-LOW, OWN = 0.3, 0.3
+# Ours are more than the labelled ones: two seeds give 0.750, 0.592 at 0.3, 0.753, 0.593 at 0.2, 0.755, 0.588 at 0.15.
+LOW, OWN = 0.3, 0.2
 SEEDS = (0, 1, 2)
 FOLDS, FOLDS_OF_REPOSITORIES = 8, 4
 PER_SESSION = 6
@@ -227,13 +228,13 @@ def limit_at(heights: Any, trust: Any, recall: float) -> float:
 
 
 def set_limits(data: Data, heights: Any, lasting: Any) -> dict[str, float]:
-    """By recall and not by F1, which hardly changes (0.61 to 0.62) between recalls of 0.67 and 0.81."""
+    """By recall and not by F1, which hardly changes (0.61 to 0.63) between recalls of 0.67 and 0.81."""
     trust = trust_in(data.messages[: data.count])
     return {
         "returned": limit_at(heights, trust, 0.74),
         "confident": limit_at(heights, trust, 0.48),
         "certain": limit_at(heights, trust, 0.22),
-        # F1 by session and by repository 0.499, 0.424; at 0.65 it is 0.497, 0.416.
+        # F1 by session and by repository 0.549, 0.458; at 0.65 it is 0.534, 0.445.
         "durable": limit_at(lasting, trust * data.durable[: data.count], 0.74),
         "refusal": -4.0,
         **ADDED,

@@ -297,7 +297,7 @@ def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
 
 
 def lasting_height(durable: float, height: float) -> float:
-    """What is hardly a signal hardly lasts: so the durable head finds more of what does (F1 0.51) than alone (0.49)."""
+    """What is hardly a signal hardly lasts: so the durable head finds more of what does (F1 0.57) than alone (0.55)."""
     return durable + 0.6 * height
 
 
