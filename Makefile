@@ -7,17 +7,17 @@ PY = $(BIN)/python
 STAMP = $(VENV)/.installed
 
 # Folders that git does not keep while they are empty: named only when there is something in them.
-SOURCES = reflect_git tests $(patsubst %/,%,$(sort $(dir $(wildcard hooks/*.py bench/*.py))))
-PRODUCT = $(filter-out tests bench,$(SOURCES))
+SOURCES = reflect_git tests $(patsubst %/,%,$(sort $(dir $(wildcard hooks/*.py bench/*.py docs/*.py))))
+PRODUCT = $(filter-out tests bench docs,$(SOURCES))
 
-HOOK_PATH = hook workflow capture model errors paths store \
+HOOK_PATH = hook workflow capture sync model errors paths store \
 	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
-	adapters.transcript adapters.process adapters.live
+	adapters.transcript adapters.process adapters.live adapters.transport
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo bench deep e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs bench deep e2e clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -62,7 +62,11 @@ dead: $(STAMP) ## vulture: code that nobody calls
 	@$(BIN)/vulture $(SOURCES)
 
 demo: $(STAMP) ## the product in a minute, in a throw-away home
-	@PATH="$(abspath $(BIN)):$$PATH" sh docs/demo.sh
+	@$(BIN)/reflect-git demo
+
+docs: $(STAMP) ## docs/commands.md, the man pages and the picture, from the program itself
+	@$(PY) docs/generate.py
+	@$(PY) docs/picture.py
 
 bench: $(STAMP) ## the budgets, measured side by side; ARGS go to bench/run.py
 	@$(PY) bench/run.py $(ARGS)

@@ -50,9 +50,7 @@ _SENTENCES = (
     "tests for the parser live beside it, not under tests/",
     "do not mock the clock, pass it in",
 )
-_PROJECTS = tuple(
-    {"key": f"git.example.org/team/{name}", "name": name} for name in ("shop", "ledger", "atlas", "relay")
-)
+PROJECTS = tuple({"key": f"git.example.org/team/{name}", "name": name} for name in ("shop", "ledger", "atlas", "relay"))
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -109,7 +107,7 @@ def _signal(dice: random.Random, number: int, when: str, machine: str) -> dict[s
         "related": [],
         "promoted_to": None,
         "meta": {},
-        "project": dice.choice(_PROJECTS),
+        "project": dice.choice(PROJECTS),
         "machine": machine,
         "trust": "user_typed" if typed else "tool_output",
         "key": digest("sentence", sentence)[:16],
@@ -117,12 +115,15 @@ def _signal(dice: random.Random, number: int, when: str, machine: str) -> dict[s
     }
 
 
-def fill(store: Store, count: int, now: float) -> None:
+Maker = Callable[[int, str, float], Iterator[dict[str, Any]]]
+
+
+def fill(store: Store, count: int, now: float, make: Maker = signals) -> None:
     """Put `count` signals on the inbox, some dozens to a commit, as a machine that captures in groups would have."""
     ref = inbox.current(store)
     child = store.git.start("fast-import", "--quiet", "--done", config=("core.fsync=none",))
     batch: list[bytes] = []
-    for number, record in enumerate(signals(count, store.machine, now), 1):
+    for number, record in enumerate(make(count, store.machine, now), 1):
         if number == 1:
             records.check(record)
         data = records.emit(record)
@@ -164,10 +165,11 @@ def cached(kind: str, size: int, make: Callable[[Path], None]) -> Path:
     return place
 
 
-def cached_store(size: int) -> Path:
+def cached_store(size: int, make: Maker = signals) -> Path:
     """A store with that many signals on its inbox."""
+    kind = "store" if make is signals else f"store-of-{make.__module__.rpartition('.')[2]}"
     return cached(
-        "store", size, lambda draft: fill(open_or_create(str(draft), environment(shelf())), size, time.time())
+        kind, size, lambda draft: fill(open_or_create(str(draft), environment(shelf())), size, time.time(), make)
     )
 
 
@@ -189,10 +191,10 @@ def _git(env: Mapping[str, str], *words: str) -> None:
     subprocess.run(("git", *words), env=dict(env), check=True)
 
 
-def copy_store(size: int, home: Path, plain_copies: bool = False) -> Store:
+def copy_store(size: int, home: Path, plain_copies: bool = False, make: Maker = signals) -> Store:
     """A store of that size at its usual place below `home`, bound to it, as if it had been made there."""
     root = home / ".claude" / "reflections"
-    shutil.copytree(cached_store(size), root, symlinks=True)
+    shutil.copytree(cached_store(size, make), root, symlinks=True)
     os.chmod(root, files.PRIVATE_DIR)
     store = Store(str(root), environment(home))
     with store.locked(1.0):

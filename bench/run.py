@@ -16,7 +16,7 @@ from pathlib import Path
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from bench import capture, concurrency, generate, quality, reading, sessions
+from bench import capture, concurrency, dedup_quality, generate, history, quality, reading, reviewing, sessions
 from bench.setting import REPO, Setting
 from bench.table import Table, as_markdown, as_text
 from bench.timing import BenchError, progress
@@ -26,8 +26,11 @@ SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "capture": capture.tables,
     "concurrency": concurrency.tables,
     "reading": reading.tables,
+    "reviewing": reviewing.tables,
+    "history": history.tables,
     "sessions": sessions.tables,
     "quality": quality.tables,
+    "dedup": dedup_quality.tables,
 }
 HOW = """\
 Written by `make bench ARGS=--write`; do not edit. Every figure is the time of a fresh process from posix_spawn to

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import statistics
 import sys
 import tempfile
@@ -11,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 WARM_UP = 2
+_SILENCE = 20.0
+_QUESTION = b"]? "
 
 
 class BenchError(Exception):
@@ -19,11 +22,16 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Command:
-    """One process. `stdin` has to fit into a pipe, since it is written before the process starts."""
+    """One process. `stdin` has to fit into a pipe, since it is written before the process starts.
+
+    With `until` it runs at a terminal: what it asks first is answered with `stdin`, and its time is that from its start
+    to where these words stand on the screen; then it is told to quit.
+    """
 
     argv: Sequence[str]
     env: Mapping[str, str]
     stdin: bytes = b""
+    until: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,8 @@ def turns(subject: Subject, rounds: int, warm_up: int = WARM_UP) -> int:
 
 def run(command: Command) -> float:
     """Seconds one process took; a failure is an error of the bench."""
+    if command.until:
+        return _at_terminal(command)
     with tempfile.TemporaryFile() as complaints:
         started = time.perf_counter()
         _, status, _ = os.wait4(start(command, complaints.fileno()), 0)
@@ -107,6 +117,41 @@ def start(command: Command, complaints: int) -> int:
         return os.posix_spawn(command.argv[0], list(command.argv), command.env, file_actions=actions)
     finally:
         os.close(feed)
+
+
+def _at_terminal(command: Command) -> float:
+    screen, terminal = os.openpty()
+    name = os.ttyname(terminal)
+    actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_DUP2, 0, 2),
+    ]
+    try:
+        started = time.perf_counter()
+        child = os.posix_spawn(command.argv[0], list(command.argv), command.env, file_actions=actions, setsid=True)
+        _read_until(screen, _QUESTION)
+        os.write(screen, command.stdin)
+        shown = _read_until(screen, command.until)
+        seconds = time.perf_counter() - started
+        os.write(screen, b"q\n")
+        shown += _read_until(screen, b"")
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    finally:
+        os.close(screen)
+        os.close(terminal)
+    if code or command.until not in shown:
+        said = shown.decode("utf-8", "replace").strip()[-500:]
+        raise BenchError(f"'{' '.join(command.argv[:6])}' ended with {code}: {said}")
+    return seconds
+
+
+def _read_until(screen: int, words: bytes) -> bytes:
+    """What is written until these words are, or until nothing was for a while."""
+    shown = b""
+    while not (words and words in shown) and select.select([screen], [], [], _SILENCE if words else 0.2)[0]:
+        shown += os.read(screen, 1 << 16)
+    return shown
 
 
 def progress(text: str, end: str = "\n") -> None:

@@ -208,6 +208,7 @@ def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
     alarm(DETACHED_SECONDS)
     sessions.end(store, env, _transcript(event), "SessionEnd", folder)
     sessions.tidy_up(store, env)
+    sessions.share(store, env)
 
 
 def answer(store: Store, event: Event, folder: str, env: Env) -> None:

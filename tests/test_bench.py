@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bench import capture, concurrency, generate, reading, run
+from bench import capture, concurrency, dedup_quality, generate, reading, reviewing, run, timing, variety
 from bench.setting import Setting
 from bench.table import Row, Table, as_markdown, as_text, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
@@ -22,7 +24,7 @@ from reflect_git.store.repository import Store
 def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
     """Stores are generated in the folder of this test, not in the shared temp folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for module in (capture, reading):
+    for module in (capture, reading, reviewing):
         monkeypatch.setattr(module, "ROUNDS", 3)
     work = tmp_path / "work"
     work.mkdir()
@@ -110,6 +112,49 @@ def test_reading_is_measured_cold_and_warm(setting: Setting, monkeypatch: pytest
     monkeypatch.setattr(reading, "VERBS", ("stats",))
     (table,) = reading.tables(setting)
     assert [row.name for row in table.rows] == [reading.FLOOR, "stats --json at 5, warm", "stats --json at 5, cold"]
+
+
+@pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")
+def test_what_waits_is_measured_to_the_first_candidate(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reviewing, "SIZES", (200,))
+    monkeypatch.chdir(setting.project)
+    (table,) = reviewing.tables(setting)
+    names = ["candidates at 200, cold", "candidates at 200, warm", "review at 200, until its first candidate"]
+    assert [row.name for row in table.rows] == [reading.FLOOR, *names, "cold beyond warm at 200"]
+    assert table.rows[-1].base == "1 s"
+
+
+def test_signals_differ_as_people_do(setting: Setting) -> None:
+    made = list(variety.signals(400, "desk", 1_771_000_000.0))
+    assert len({one["content"] for one in made}) > 300
+    assert {"failure", "correction", "discovery", "summary"} <= {one["type"] for one in made}
+    assert made == list(variety.signals(400, "desk", 1_771_000_000.0))
+    records.check(made[0])
+
+
+def test_at_a_terminal_the_clock_stops_where_the_words_are() -> None:
+    program = "import time; input('go [y]? '); print('there it is'); input(); time.sleep(1)"
+    started = time.perf_counter()
+    seconds = timing.run(Command(python(program).argv, {}, b"y\n", b"there it is"))
+    assert time.perf_counter() - started - seconds > 0.9
+    with pytest.raises(BenchError, match="ended with 0: "):
+        timing.run(Command(python("input('go [y]? ')").argv, {}, b"y\n", b"never shown"))
+
+
+def test_pairs_are_measured_where_they_are_labelled(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LABELLED", raising=False)
+    assert run.SUBJECTS["dedup"](setting) == []
+    folder = setting.work / "labelled" / "dev"
+    folder.mkdir(parents=True)
+    pairs = [("use pnpm, not npm", "don't use npm, use pnpm", "same"), ("use tabs", "use spaces", "contradicts")]
+    lines = [json.dumps({"id": f"{at}", "a": a, "b": b, "label": label}) for at, (a, b, label) in enumerate(pairs)]
+    (folder / "dedup.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setenv("LABELLED", str(folder.parent))
+    (table,) = run.SUBJECTS["dedup"](setting)
+    rows = {row.name: row.ratio for row in table.rows}
+    assert rows["contradictions merged"] == 0
+    assert rows["precision of merges"] == rows["contradictions: recall"] == 1
+    assert set(dedup_quality.FLOORS) <= set(rows)
 
 
 def test_a_ratio_is_that_of_the_medians() -> None:

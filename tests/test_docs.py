@@ -59,3 +59,10 @@ def test_every_local_link_leads_somewhere() -> None:
     for page in (REPO / "README.md", *(REPO / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_pages_made_from_the_program_are_what_it_says_now() -> None:
+    from docs.generate import pages
+
+    stale = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run 'make docs'"

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import RunCli
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -82,6 +84,37 @@ def test_hook_path_is_listed_completely(name: str) -> None:
 def test_hook_loads_nothing_slow() -> None:
     _written("reflect_git.hook")
     assert _loaded_by("reflect_git.hook") & TOO_SLOW == set()
+
+
+LIST = """
+import json, os, sys
+from reflect_git.cli import app, front
+code = app.run(front.Front(os.environ), ["candidates"])
+print(code, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def test_a_list_of_candidates_loads_no_parser(run_cli: RunCli, tmp_path: Path) -> None:
+    """ruamel.yaml, markdown-it and GitPython take longer to load than a list may take in all."""
+    (tmp_path / "CLAUDE.md").write_text("- Keep modules small.\n", encoding="utf-8")
+    for words in ("use pnpm here, not npm", "never squash the release branch"):
+        assert run_cli("capture", "--type", "correction", "--content", words, cwd=tmp_path).code == 0
+    for _ in ("gathered", "kept"):
+        done = subprocess.run([sys.executable, "-c", LIST], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        code, _, loaded = done.stderr.strip().splitlines()[-1].partition(" ")
+        assert (code, "2 weak ones" in done.stdout) == ("0", True)
+        assert {"ruamel", "markdown_it", "git", "unidiff"} & set(json.loads(loaded)) == set()
+
+
+def test_a_list_that_was_kept_loads_nothing_that_words_it(run_cli: RunCli, tmp_path: Path) -> None:
+    assert run_cli("capture", "--type", "correction", "--content", "use pnpm, not npm", cwd=tmp_path).code == 0
+    program = LIST.replace('.partition(".")[0]', "")
+    found = []
+    for _ in ("gathered", "kept"):
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+        found.append(set(json.loads(done.stderr.strip().splitlines()[-1].partition(" ")[2])))
+    assert [("reflect_git.review.wording" in loaded) for loaded in found] == [True, False]
 
 
 def test_makefile_checks_the_same_hook_path() -> None:

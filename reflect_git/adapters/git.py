@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Optional
 
+    Listed = tuple[str, str]  # mode and object id of a file in a tree
+
 OLDEST = (2, 34)
 NOBODY = "reflect-git <reflect-git@localhost>"
 # git before 2.36 does not know core.fsync; what it knows is the older key, for objects alone.
 SYNCED = ("core.fsync=all", "core.fsyncObjectFiles=true")
 _USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _KILL = 9
+_LAST_WORDS = 2.0
 
 # The three profiles. *local*: the store's own config is the only one read, and even there nothing may run a program,
 # change bytes, or start work in the background. *settings*: the user's configuration as git sees it outside any
@@ -172,13 +175,17 @@ class Child:
             poll.register(self._stdin, select.POLLOUT)
         else:
             os.close(self._stdin)
-        left = set(chunks)
+        left, was_killed = set(chunks), False
         while left:
             wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
             events = poll.poll(wait)
             if not events:
+                if was_killed:  # ssh or a helper lives on and holds its end: nobody waits for it
+                    for descriptor in left:
+                        os.close(descriptor)
+                    break
                 self.kill()
-                deadline = None
+                was_killed, deadline = True, time.monotonic() + _LAST_WORDS
             for descriptor, _ in events:
                 if descriptor == self._stdin:
                     view = self._feed(view)
@@ -303,6 +310,18 @@ class Git:
             else:
                 added[os.fsdecode(path)] = words[3].decode("ascii")
         return added, gone
+
+    def differences(self, old: str, new: str) -> dict[str, tuple[Optional[Listed], Optional[Listed]]]:
+        """Path → (mode, blob) in `old` and in `new`, of every file that is not the same; None where it is not."""
+        out = self.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new).out
+        fields = out.split(b"\0")
+        found = {}
+        for meta, path in zip(fields[0::2], fields[1::2]):
+            before, after, old_blob, new_blob, kind = meta[1:].decode("ascii").split()
+            found[os.fsdecode(path)] = (
+                None if kind == "A" else (before, old_blob), None if kind == "D" else (after, new_blob)
+            )  # fmt: skip
+        return found
 
     def blobs(self, ids: Sequence[str]) -> Iterator[bytes]:
         """The bytes of each object, in order, from one process."""

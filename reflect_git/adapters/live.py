@@ -77,6 +77,28 @@ def replace(path: str, before: bytes | None, after: bytes | None) -> None:
     files.sync_directory(os.path.dirname(path))
 
 
+def missing_folders(path: str) -> int:
+    """How many folders above a file would have to be made for it."""
+    count, folder = 0, os.path.dirname(path)
+    while not os.path.lexists(folder):
+        count, folder = count + 1, os.path.dirname(folder)
+    return count
+
+
+def remove_folders(path: str, count: int) -> None:
+    """The folders that were made for a file, from the innermost outwards, as far as nothing else is in them."""
+    for _ in range(count):
+        path = os.path.dirname(path)
+        faults.point("rmdir", path)
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:  # taken away before
+            continue
+        except OSError:  # in use: it is theirs by now
+            return
+        files.sync_directory(os.path.dirname(path))
+
+
 def _create(path: str, after: bytes) -> None:
     faults.point("mkdir", os.path.dirname(path))
     os.makedirs(os.path.dirname(path), exist_ok=True)

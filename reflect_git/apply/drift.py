@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reflect_git.apply import finding, improvements, rulesfile
-from reflect_git.apply.improvements import Improvement
+from reflect_git.apply.improvements import Improvement, Proposal
+from reflect_git.apply.plan import Item, Rule
 from reflect_git.apply.rulesfile import RulesFile
-from reflect_git.apply.wording import same
+from reflect_git.apply.wording import normal, same
+
+_HEADING = re.compile(r"#{3,6} \[[0-9-]+\] (.+)")
+_FIELD = re.compile(r"\*\*([A-Za-z ]+)\*\*: ?(.*)")
+_FIELDS = {"Impact": "impact", "Details": "details", "Suggested action": "action", "Confidence": "confidence"}
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,23 @@ class Finding:
     approved: str = ""
     live: str = ""
     line: int = 0
+
+    def is_same(self, other: Finding) -> bool:
+        """Does it say of the same entry the same, but for what a formatter changes?"""
+        return (self.kind, self.id, normal(self.live)) == (other.kind, other.id, normal(other.live))
+
+
+def of_file(form: str, data: bytes | None, items: Sequence[Item]) -> list[Finding]:
+    """For a target of any form: its bytes against the learnings that belong into it."""
+    if form == "improvements":
+        return of_improvements(data, [item for item in items if isinstance(item, Improvement)])
+    rules = [item for item in items if isinstance(item, Rule)]
+    if form == "block":
+        return of_block(data, [(rule.id, rule.text) for rule in rules])
+    if not rules:
+        live = rulesfile.parse(data or b"")
+        return [Finding("foreign", live.id, live=live.text, line=1)] if live else []
+    return [found for rule in rules for found in of_rules_file(data, RulesFile(rule.id, rule.text, rule.paths))]
 
 
 def of_block(data: bytes | None, expected: Sequence[tuple[str, str]]) -> list[Finding]:
@@ -63,7 +86,19 @@ def of_improvements(data: bytes | None, expected: Sequence[Improvement]) -> list
     for item in expected:
         proposal = live.pop(item.id, None)
         if proposal is None:
-            found.append(Finding("missing", item.id, item.title))
+            found.append(Finding("missing", item.id, improvements.text_of(item)))
         elif not improvements.same(proposal, item):
-            found.append(Finding("different", item.id, item.title, proposal.text, proposal.start + 1))
+            approved = improvements.text_of(item)
+            found.append(Finding("different", item.id, approved, proposal.text, proposal.start + 1))
     return found + [Finding("foreign", each.id, live=each.text, line=each.start + 1) for each in live.values()]
+
+
+def fields_of(proposal: Proposal) -> dict[str, str]:
+    """Title and fields of an improvement as they stand in a file."""
+    found = {}
+    for line in proposal.text.splitlines():
+        if heading := _HEADING.fullmatch(line):
+            found["title"] = heading[1]
+        elif (field := _FIELD.fullmatch(line)) and field[1] in _FIELDS:
+            found[_FIELDS[field[1]]] = field[2]
+    return found

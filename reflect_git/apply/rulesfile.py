@@ -16,7 +16,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from reflect_git.adapters import handwritten, markdown
+from reflect_git.adapters import markdown
 from reflect_git.adapters.records import RecordError
 from reflect_git.apply import page as pages
 from reflect_git.apply.inert import inert
@@ -54,6 +54,8 @@ def render(rule: RulesFile) -> bytes:
 
 def parse(data: bytes) -> RulesFile | None:
     """The learning in a file; None if the file has none of ours in its front matter."""
+    from reflect_git.adapters import handwritten  # 25 ms, and most stores have no such file
+
     page = pages.read(data)
     lines = list(page.lines)
     end = markdown.front_matter(lines)

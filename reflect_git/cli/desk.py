@@ -16,12 +16,15 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.sittings import approver, show_diff
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import index, places, review
-from reflect_git.sitting.approve import Proposal, Request, carry_out, propose
+from reflect_git.sitting import index, places, revert, review
+from reflect_git.sitting.approve import Proposal, Request, carry_out
 from reflect_git.sitting.authority import Wish
+from reflect_git.sitting.together import propose_after
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reflect_git.model.schema import By, Signal
     from reflect_git.review.candidates import Candidate
     from reflect_git.review.risks import Finding
@@ -57,14 +60,15 @@ class Desk:
             self.show_change(proposal.diff)
         return proposal
 
-    def propose(self, request: Request) -> Proposal:
+    def propose(self, request: Request, earlier: Sequence[Proposal] = ()) -> Proposal:
+        """The change; `earlier` are those that are carried out before it."""
         project = self._foreign_project(request.candidate)
         if project and not (request.to or request.candidate.target).startswith("global"):
             raise ReflectError(
                 f"it was said in '{project}', and this is another project",
                 "t and 'global'; or quit, and run review in that project", code="other-project",
             )  # fmt: skip
-        return propose(self.sitting, request)
+        return propose_after(self.sitting, request, earlier)
 
     def _attempt(self, request: Request) -> tuple[Proposal | None, ReflectError | None]:
         try:
@@ -112,7 +116,7 @@ class Desk:
 
     def carry_out(self, proposal: Proposal) -> str:
         """What was shown; the id of the learning, or nothing if somebody answered elsewhere meanwhile."""
-        self._renew()
+        self.renew()
         candidate = proposal.request.candidate
         if not self._still_waits(candidate):
             self.say(f"{candidate.id} was answered elsewhere meanwhile")
@@ -122,11 +126,12 @@ class Desk:
         self.say(*portrait.wrap(f"approved {done.learning} into '{printable(done.target)}'", portrait.width()))
         if proposal.learning["scope"] == "project":
             self.changed[done.target] = None
-        self._renew()
+        self.renew()
         index.write(self.sitting.store, self.sitting.scan)
         return done.learning
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """As store and files are now."""
         place, store = self.sitting.place, self.sitting.store
         self.sitting = replace(self.sitting, scan=self.front.scan(store), said=places.baselines(place))
 
@@ -138,6 +143,15 @@ class Desk:
             for identity, status in zip(columns["id"], columns["status"], strict=True)
             if identity in wanted
         )
+
+    def take_back(self, learning: str) -> None:
+        """An approval of a moment ago: out of its file, and its signals wait again."""
+        self.renew()
+        rule = self.sitting.scan.history.learnings[learning]
+        by, _ = approver(self.front, self.sitting, Wish(learning, rule["text"], rule["target"]["kind"]))
+        self.show_change(revert.take_back(self.sitting, learning, by).diff)
+        self.renew()
+        index.write(self.sitting.store, self.sitting.scan)
 
     def show_signals(self, candidate: Candidate) -> None:
         for signal in self._signals_of(candidate):

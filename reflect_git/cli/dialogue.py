@@ -6,7 +6,7 @@ it again, so that `y` always answers what stands on the screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,7 @@ class Dialogue:
             while self._has_more():
                 number = f"{self.deck.at + 1} of {len(self.deck.cards)}"
                 self._proposal = self.desk.lay_out(self._wanted(), number)
+                self.desk.sitting.keep()
                 while not self._obey():
                     pass
         except Ended:
@@ -174,12 +175,10 @@ class Dialogue:
             self.desk.say("there is no answer to undo")
             return False
         answer = self.deck.answers[-1]
-        if answer.said == APPROVED:
-            self.desk.say(f"{answer.record} is in force; u takes back 'not now', 'no' and 'never' only")
-            self.desk.say(f"reword or move it with: reflect-git edit {answer.record}")
-            return False
         card, store = self.deck.cards[answer.at], self.desk.sitting.store
-        if answer.said == NOT_NOW:
+        if answer.said == APPROVED:
+            self.desk.take_back(answer.record)
+        elif answer.said == NOT_NOW:
             reopen.forget_seen(store, answer.first_seen)
         elif answer.record:
             reopen.reopen(store, card, answer.record, self.desk.person(card))
@@ -213,7 +212,10 @@ class Dialogue:
     def _approve_group(self) -> bool:
         """Each of them is shown with its change; what is refused, risky or of another project is left out."""
         group = self.deck.group()
-        found = [(at, made) for at in group if (made := self._plain(at)) is not None]
+        found: list[tuple[int, Proposal]] = []
+        for at in group:
+            made = self._plain(at, [proposal for _, proposal in found])
+            found += [(at, made)] if made else []
         category = self.deck.card.category.replace("-", " ")
         if not found:
             self.desk.say(f"none of the category '{category}' can be approved without a look at it")
@@ -231,24 +233,20 @@ class Dialogue:
             return False
         return self._carry_out_all(found)
 
-    def _plain(self, at: int) -> Proposal | None:
-        """What may be approved together with others."""
+    def _plain(self, at: int, earlier: Sequence[Proposal]) -> Proposal | None:
+        """What may be approved together with others, behind the earlier ones."""
         request = self._wanted() if at == self.deck.at else Request(self.deck.cards[at])
         try:
-            made = self.desk.propose(request)
+            made = self.desk.propose(request, earlier)
         except ReflectError:
             return None
         return None if made.is_refused or made.is_risky else made
 
     def _carry_out_all(self, found: Iterable[tuple[int, Proposal]]) -> bool:
-        """Text and target are as answered; the place in the file is found anew behind each of them."""
+        """The very changes that were shown; if a file is not what they were made for, the rest is shown anew."""
         for at, shown in found:
-            made = self.desk.propose(shown.request)
-            if made.is_refused or made.is_risky or _substance(made) != _substance(shown):
-                self.desk.say(f"{at + 1} is left: it does not go with what was just approved")
-                continue
-            self.deck.at = at
-            self._carry_out(made)
+            self.deck.at, self._request = at, shown.request
+            self._carry_out(shown)
         return True
 
     def _show_signals(self) -> bool:
@@ -288,7 +286,3 @@ class Dialogue:
 
     def _help_on(self, keys: Iterable[str]) -> None:
         self.desk.say(*(click.style(f"{key} - {KEYS[key]}", fg="red", bold=True) for key in keys))
-
-
-def _substance(proposal: Proposal) -> tuple[str, str]:
-    return proposal.learning["text"], proposal.to

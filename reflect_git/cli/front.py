@@ -15,6 +15,7 @@ from reflect_git.errors import ReflectError
 
 # The store's modules take 15 ms to import: --help, --version and completion do without.
 if TYPE_CHECKING:
+    from reflect_git.store.excerpt import Excerpt
     from reflect_git.store.reading import Scan, Snapshot
     from reflect_git.store.repository import Store
 
@@ -98,6 +99,12 @@ class Front:
         from reflect_git.store import reading
 
         return reading.scan(store, _by_hand)
+
+    def excerpt(self, store: Store) -> Excerpt:
+        """What a question about few ids needs of it."""
+        from reflect_git.store.excerpt import Excerpt
+
+        return Excerpt(store, _by_hand)
 
     def data(self, data: Any) -> None:
         """The one JSON document of this run."""

@@ -68,6 +68,21 @@ TABLE = (
         "reflect.approval", "word", "ask", "who approves: a person who is asked, or scripts as well",
         words=("ask", "unattended"), guarded=("unattended",),
     ),
+    Setting(
+        "reflect.sign", "word", "none", "decisions are signed, with the key of your git configuration",
+        words=("none", "ssh", "gpg"),
+    ),
+    Setting(
+        "reflect.sync.auto", "boolean", "false", "sync after sessions and before a review, without being asked",
+        guarded=("true",),
+    ),
+    Setting(
+        "reflect.sync.signals", "boolean", "false", "send signals, your own words, to your other machines",
+        guarded=("true",),
+    ),
+    Setting(
+        "reflect.own", "text", "", "machines that you accepted as yours", read_only="'sync' asks for each new one"
+    ),
     Setting("reflect.hint.init", "boolean", "true", "advice after 'init'", ALL),
     Setting(
         "reflect.home", "path", "", "where the store is", GLOBAL,

@@ -23,15 +23,33 @@ if TYPE_CHECKING:
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def sitting(front: Front, project: str | None = None, everything: bool = False) -> Sitting:
-    """What waits here, the session that runs right now included."""
+def sitting(
+    front: Front, project: str | None = None, everything: bool = False, *, writes: bool = False
+) -> Sitting:  # fmt: skip
+    """What waits here, the session that runs right now included.
+
+    Who `writes` carries out first what was decided on this machine while the project was not here.
+    """
     store = front.caught_up(front.store())
-    return review.sit(store, front.env, front.scan(store), os.path.abspath(project or here()), everything)
+    folder = os.path.abspath(project or here())
+    sat = review.sit(store, front.env, front.scan(store), folder, everything)
+    if not writes or not _settled(front, sat):
+        return sat
+    return review.sit(store, front.env, front.scan(store), folder, everything)
 
 
-def sitting_with(front: Front, project: str | None, identity: str) -> Sitting:
+def _settled(front: Front, sat: Sitting) -> bool:
+    from reflect_git.sitting import waiting  # who only looks does without
+
+    done = waiting.settle_own(sat)
+    if done is not None:
+        front.talk(printable(f"carried out what was decided before: '{done.target}', commit {done.commit[:10]}"))
+    return done is not None
+
+
+def sitting_with(front: Front, project: str | None, identity: str, *, writes: bool = False) -> Sitting:
     """What waits here if that is among it, else what waits anywhere: a group is named and worded as it was shown."""
-    sat = sitting(front, project)
+    sat = sitting(front, project, writes=writes)
     try:
         sat.find(identity)
     except ReflectError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,9 +78,9 @@ def _plan(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiring:
     return Wiring(PLUGIN if plugin else NONE, path, data, left)
 
 
-def carry_out(env: Mapping[str, str], store: Store, wanted: bool) -> Wiring:
+def carry_out(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiring:
     """Make it so. Another program may write the file meanwhile: then it is planned anew on what that one wrote."""
-    with store.locked(memory.WAIT):
+    with store.locked(memory.WAIT) if store else nullcontext():
         for _ in range(_TRIES):
             wiring = plan(env, store, wanted)
             if not wiring.changes or _replace(env, store, wiring):
@@ -87,12 +88,12 @@ def carry_out(env: Mapping[str, str], store: Store, wanted: bool) -> Wiring:
     raise ReflectError(f"'{wiring.path}' is being changed by another program", "try again", code="busy")
 
 
-def _replace(env: Mapping[str, str], store: Store, wiring: Wiring) -> bool:
+def _replace(env: Mapping[str, str], store: Store | None, wiring: Wiring) -> bool:
     """The manifest first: a kill in between leaves a note about entries that are not there, which harms nobody."""
-    if wiring.note:
+    if store and wiring.note:
         _remember(store, wiring.path, wiring.note)
     done = claude.replace_settings(wiring.path, paths.home_dir(env), wiring.before, wiring.after)
-    if done and not wiring.note:
+    if store and done and not wiring.note:
         _remember(store, wiring.path, None)
     return done
 

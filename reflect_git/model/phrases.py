@@ -13,13 +13,13 @@ _SAID = (
         |why are|why is|don't need|do not need|dont need|don't have|do not have|dont have|don't see|don't understand
         |don't get|don't remember|don't care|don't mind|don't work|do not work|don't like|never said|never asked
         |never mind|not working|not correct|not right|not good|not true|not ok|not what|not like|not there|not found
-        |not needed|not possible|don't you
+        |not needed|not possible|don't you|can we not|could we not|can't we|can't you|couldn't we|couldn't you
         |kein problem|pas seulement|nicht nur|no solo|no sólo|non solo|não só|не только"""),
     ("", """never forget to|don't forget to|do not forget to|dont forget to|in this project|in this repository
         |in this repo|in this codebase|in this code base|in our project|in our repo|in our codebase|in the project
         |in the repo|in the codebase|for this project|for this repo|on this project|around here|from now on
         |going forward|in the future|next time|in general|as a rule|at all times|make sure that you|make sure you
-        |make sure to|be sure to|remember to|try to|it is better to|it's better to|i want you to|i need you to
+        |make sure to|be sure to|as well|remember to|try to|it is better to|it's better to|i want you to|i need you to
         |i would like you to|i'd like you to|we want to|we need to|we have to|you need to|you have to|if possible
         |in all my projects|in all projects|across all projects|in every project|for all projects|let's|lets|let us
         |in diesem projekt|in diesem repo|ab jetzt|por favor|en este proyecto|en este repo|a partir de ahora
@@ -105,6 +105,15 @@ OPENERS = frozenset(
     違う 아니 아니요 아뇨 please bitte tip hint ps nb ugh argh lol guys""".split()
 )
 SUBJECTS = frozenset("you we claude i i'd wir ich du nosotros nous noi nós мы я ты 我们 我 你".split())
+# Who says "we use X".
+US = frozenset("we wir nous nosotros noi nós мы 我们".split())
+HOUSES = frozenset("project repository codebas".split())
+# A sentence of one word that only says no to what was done.
+REFUSALS = frozenset("no nop nope nah wrong wait stop nein falsch non нет".split())
+# Marks that say how, not what.
+SILENT = frozenset(("USE", "USEPOST", "PREFER", "ALWAYS", "ONLY", "instead", "ASK", "will"))
+# What one says for running the tool that does it.
+RUNNING = {"lint": "run linter", "format": "run formatter", "test": "run test", "run lint": "run linter"}
 # The verbs that begin an order; stems, as `frames.stem` gives them.
 ORDERS = frozenset(
     """add ask assert assum avoid bas begin build bump call check chang clean clos commit compar compil configur copy
@@ -136,6 +145,11 @@ IRREGULAR = {
     "repo": "repository", "repos": "repository", "docs": "doc", "documentation": "doc", "pr": "pr", "prs": "pr",
     "is": "is", "was": "is", "are": "is", "were": "is", "this": "this", "its": "its", "us": "us", "as": "as",
     "message": "messag", "children": "child", "people": "person", "ourselves": "ourselves",
+    "rebuilt": "rebuild", "rewritten": "rewrit", "indentation": "indent", "validation": "validat",
+    "installation": "install", "deployment": "deploy", "execute": "run", "executing": "run", "folder": "directory",
+    "folders": "directory", "dir": "directory", "dirs": "directory", "env": "environment",
+    "config": "configuration", "configs": "configuration", "param": "parameter", "params": "parameter",
+    "deps": "dependency", "dep": "dependency", "db": "databas",
 }  # fmt: skip
 
 for _word in (*PREPOSITIONS, *SUBJECTS, *REASONS, *TALK, "be", "from", "to", "with", "by", "something"):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from reflect_git.model.frames import Frame, agrees
 from reflect_git.review import classify, wording
 from reflect_git.review.baseline import Statement
-from reflect_git.review.groups import STRONG, Group, Signal, grouped, parts_of, undecided, within_flood
+from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, Lazily, Near
+from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
 from reflect_git.review.risks import lowest, risks
 from reflect_git.store.fold import History
+from reflect_git.store.rows import HEAD
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Learning
+
+__all__ = ["Candidate", "Gathered", "candidates", "gather"]
 
 LIMIT = 10
 _LISTED = 5
@@ -25,96 +29,17 @@ _COMPARED = 2000  # texts that one candidate is held against
 _SHORT = 60  # two texts this short together may exclude each other without a word in common: "use tabs", "use spaces"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    id: str
-    text: str
-    type: str
-    category: str
-    scope: str
-    target: str
-    tier: str
-    confidence: int
-    occurrences: int
-    sessions: int
-    trust: str
-    signals: tuple[str, ...]
-    first_seen: str
-    last_seen: str
-    similar: tuple[dict[str, Any], ...]
-    conflicts_with: tuple[dict[str, Any], ...]
-    backtest: dict[str, Any] | None
-    warnings: tuple[str, ...]
-    sha256: str
-    quote: str
-    title: str
-    side: str
-    paths: tuple[str, ...]
-    key: str
-    matcher: dict[str, str] | None
-    recurrence_of: str | None = None
-    dismissed_before: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+def candidates(signals: Iterable[Signal], history: History, baselines: Sequence[Statement], **wishes: Any) -> Gathered:
+    """`gather` for signals that are whole already."""
+    whole = sorted(signals, key=lambda signal: (min(signal["timestamp"], signal["stored"]), signal["id"]))
+    columns: dict[str, list[Any]] = {name: [signal[name] for signal in whole] for name in HEAD}
+    columns["durable"] = [bool(signal["meta"].get("durable", True)) for signal in whole]
+    listed = Signals(columns, range(len(whole)), lambda rows: [whole[row] for row in rows])
+    return gather(listed, history, baselines, **wishes)
 
 
-class Lazily(Sequence[Candidate]):
-    """Candidates that are made when they are looked at: a flood of 10,000 is counted, not worded."""
-
-    def __init__(self, groups: Sequence[Group], make: Callable[[Group], Candidate]) -> None:
-        self._groups = groups
-        self._make = make
-        self._made: dict[int, Candidate] = {}
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    @overload
-    def __getitem__(self, at: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, at: int | slice) -> Candidate | Sequence[Candidate]:
-        if isinstance(at, slice):
-            return Lazily(self._groups[at], self._make)
-        place = range(len(self._groups))[at]
-        if place not in self._made:
-            self._made[place] = self._make(self._groups[place])
-        return self._made[place]
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """`strong` is what a sitting shows, `more` how many strong ones wait behind it, `held` what a flood brought beyond
-    its share, `recurrences` what a rule in force already says, `known` how many signals files say already."""
-
-    strong: Sequence[Candidate]
-    more: Sequence[Candidate]
-    weak: Sequence[Candidate]
-    held: Sequence[Candidate]
-    recurrences: Sequence[Candidate]
-    gathered: int
-    known: int
-    _places: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False)
-
-    @property
-    def message(self) -> str:
-        """Where there is nothing to ask, why."""
-        if self.strong or self.weak or self.held:
-            return ""
-        return "All learnings already captured." if self.known or self.recurrences else "Nothing to reflect on."
-
-    def of(self, signal: str) -> Candidate | None:
-        """The candidate that a signal belongs to: any id of the group names it."""
-        place = self._places.get(signal)
-        if place is None:
-            return None
-        found: Candidate = getattr(self, place[0])[place[1]]
-        return found
-
-
-def candidates(
-    signals: Iterable[Signal],
+def gather(
+    signals: Signals,
     history: History,
     baselines: Sequence[Statement],
     *,
@@ -125,46 +50,64 @@ def candidates(
 ) -> Gathered:
     """`project`: the keys of the project that is reviewed, none for all. `shown`: ids that were shown before; they come
     after those that never were, so that ten "not now" do not block the line. `now` bounds what a wrong clock dates."""
-    live = [signal for signal in signals if _is_live(signal, project, now)]
+    live = signals.among(_live(signals, project, now))
     rules = _Rules(history, baselines, project)
     fresh: list[Group] = []
     again: list[Group] = []
     known = 0
-    for group in undecided(grouped(live, history), history):
+    for group in undecided(grouped(live, history), live, history):
         rule = rules.saying(group)
         if rule is None:
             fresh.append(group)
-        elif rule and group.signals[-1]["timestamp"] > rules.since(rule):
+        elif rule and live.columns["timestamp"][group.rows[-1]] > rules.since(rule):
             again.append(group)
         else:
-            known += len(group.signals)
-    kept, held = within_flood(fresh)
-    make = _Maker(kept, rules).make
-    strong = sorted((group for group in kept if group.tier == STRONG), key=lambda group: _was_shown(group, shown))
+            known += len(group.rows)
+    kept, held = within_flood(fresh, live)
+    ids = live.columns["id"]
+    strong = sorted(
+        (group for group in kept if group.tier == STRONG),
+        key=lambda group: any(ids[row] in shown for row in group.rows),
+    )
     weak = [group for group in kept if group.tier != STRONG]
-    listed = {"strong": strong[:limit], "more": strong[limit:], "weak": weak, "held": held, "recurrences": again}
-    places = {
-        signal["id"]: (name, at)
-        for name, groups in listed.items()
-        for at, group in enumerate(groups)
-        for signal in group.signals
-    }
-    return Gathered(
-        **{name: Lazily(groups, make) for name, groups in listed.items()},
-        gathered=len(live), known=known, _places=places,
-    )  # fmt: skip
+    listed = dict(zip(NAMES, (strong[:limit], strong[limit:], weak, held, again), strict=True))
+    return _gathered(listed, _Maker(kept, live, rules).make, ids, len(live.rows), known)
 
 
-def _is_live(signal: Signal, project: Collection[str], now: str) -> bool:
-    if signal["status"] != "captured" or signal["type"] == "summary":
-        return False
-    if now and signal["stored"][:10] > now[:10] and signal["timestamp"][:10] > now[:10]:
-        return False
-    return not project or signal["project"] is None or signal["project"]["key"] in project
+def _gathered(
+    listed: dict[str, list[Group]], make: Callable[[Group], Candidate], ids: Sequence[str], count: int, known: int
+) -> Gathered:
+    @cache
+    def places() -> dict[str, tuple[str, int]]:
+        return {
+            ids[row]: (name, at)
+            for name, groups in listed.items()
+            for at, group in enumerate(groups)
+            for row in group.rows
+        }
+
+    lists = {name: Lazily(len(groups), partial(_nth, make, groups)) for name, groups in listed.items()}
+    return Gathered(**lists, gathered=count, known=known, place_of=lambda signal: places().get(signal))
 
 
-def _was_shown(group: Group, shown: Collection[str]) -> bool:
-    return any(signal["id"] in shown for signal in group.signals)
+def _nth(make: Callable[[Group], Candidate], groups: Sequence[Group], at: int) -> Candidate:
+    return make(groups[at])
+
+
+def _live(signals: Signals, project: Collection[str], now: str) -> list[int]:
+    columns = signals.columns
+    status, types, projects, stored, times = (
+        columns[name] for name in ("status", "type", "project", "stored", "timestamp")
+    )
+    today = now[:10] or "9999"
+    return [
+        row
+        for row in signals.rows
+        if status[row] == "captured"
+        and types[row] != "summary"
+        and (stored[row][:10] <= today or times[row][:10] <= today)
+        and (not project or projects[row] is None or projects[row]["key"] in project)
+    ]
 
 
 class _Rules:
@@ -222,40 +165,47 @@ def _holds_in(learning: Learning, project: Collection[str]) -> bool:
 class _Maker:
     """Words a candidate and looks for what is near it."""
 
-    def __init__(self, groups: Sequence[Group], rules: _Rules) -> None:
+    def __init__(self, groups: Sequence[Group], signals: Signals, rules: _Rules) -> None:
         self._rules = rules
-        said = [group.oldest for group in groups if group.oldest["type"] != "failure"]
-        self._others = [(signal["id"], str(signal["content"])) for signal in said[:_COMPARED]]
+        self._signals = signals
+        self._groups = groups
+
+    @cached_property
+    def _others(self) -> list[tuple[str, str]]:
+        ids, types, contents = (self._signals.columns[name] for name in ("id", "type", "content"))
+        said = [group.oldest for group in self._groups if types[group.oldest] != "failure"]
+        return [(ids[row], contents[row]) for row in said[:_COMPARED]]
+
+    @cached_property
+    def _statements(self) -> list[tuple[dict[str, Any], str]]:
+        return [(_told(one), one.text) for one in self._rules.statements[:_COMPARED]]
 
     def make(self, group: Group) -> Candidate:
-        signals = group.signals
+        signals = self._signals.whole(group.rows)
         text = wording.proposal(signals)
         first = wording.spokesman(signals)
         trusts = [signal["trust"] for signal in signals]
         trust = lowest([*trusts, "assistant"] if wording.is_borrowed(signals) else trusts)
         projects = {signal["project"]["key"] for signal in signals if signal["project"]}
         place = classify.place(text, first["type"], first["category"], len(projects), str(first["context"])[:400])
-        similar, conflicts = self._near(group, text)
-        rule = self._rules.saying(group) or None
+        ids = tuple(signal["id"] for signal in signals)
         return Candidate(
-            id=group.oldest["id"], text=text, type=first["type"], category=place.category, scope=place.scope,
+            id=ids[0], text=text, type=first["type"], category=place.category, scope=place.scope,
             target=place.target, tier=group.tier, confidence=group.confidence, occurrences=len(signals),
-            sessions=group.sessions, trust=trust, signals=tuple(signal["id"] for signal in signals),
+            sessions=group.sessions, trust=trust, signals=ids,
             first_seen=signals[0]["timestamp"], last_seen=max(signal["timestamp"] for signal in signals),
-            similar=similar, conflicts_with=conflicts, backtest=None,
+            near=Near(partial(self._near, str(signals[0]["content"]), ids)), backtest=None,
             warnings=tuple(finding.message for finding in risks(text, trust)),
             sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), quote=_quote(first),
             title=place.title, side=place.side, paths=place.paths, key=first["key"],
             matcher=matcher_of(group.frame, [str(signal["content"]) for signal in signals]),
-            recurrence_of=rule, dismissed_before=group.dismissed_before,
+            recurrence_of=self._rules.saying(group) or None, dismissed_before=group.dismissed_before,
         )  # fmt: skip
 
-    def _near(self, group: Group, text: str) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    def _near(self, content: str, own: Collection[str]) -> tuple[Entries, Entries]:
         """Rules and files first: what is in force weighs more than what only waits."""
-        own = {signal["id"] for signal in group.signals}
-        said = [(_told(one), one.text) for one in self._rules.statements[:_COMPARED]]
+        said = [*self._statements]
         said += [({"id": identity, "text": words}, words) for identity, words in self._others if identity not in own]
-        content = str(group.oldest["content"])
         conflicts: list[dict[str, Any]] = []
         similar: list[tuple[float, dict[str, Any]]] = []
         for entry, words in said:

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60
 
+# Said of all projects, in so many words.
 _GLOBAL = re.compile(
-    r"\b(i (always|never|usually|prefer|like|hate|want|dislike)|everywhere|every (project|repo|session)|"
-    r"(all|any|each|every)( of)? (my|our|the)? ?(projects|repos|repositories|sessions)|in general|globally|"
-    r"across (all )?(projects|repos)|for me|my (preference|style|machine|mac|laptop|terminal|shell|editor)|"
+    r"\b(every (project|repo|session)|(all|any|each|every)( of)? (my|our|the)? ?(projects|repos|repositories|sessions)|"
+    r"across (all )?(projects|repos)|no matter which (project|repo)|immer und überall|in allen projekten|"
+    r"en todos (mis|los) proyectos|dans tous (mes|les) projets|in tutti i (miei )?progetti|"
+    r"em todos os (meus )?projetos|во всех проектах)\b|所有项目|すべてのプロジェクト|全プロジェクト|모든 프로젝트",
+    re.IGNORECASE,
+)
+# A taste, or how to talk: it goes with the person. "I want" is mostly a wish for the work at hand.
+_PERSONAL = re.compile(
+    r"\b(i (always|never|usually|prefer|hate|dislike)|my (preference|style|terminal|shell|editor)|"
     r"(answers?|repl(y|ies)|responses?|explanations?) (short|brief|concise|in \w+)|"
-    r"(shorter|briefer|longer) (answers?|repl|responses?)|stop apologi[sz]ing|no apologies|be (brief|concise)|"
-    r"do(n't| not) apologi[sz]e|immer und überall|in allen projekten|überall|en todos (mis|los) proyectos|"
-    r"dans tous (mes|les) projets|in tutti i (miei )?progetti|em todos os (meus )?projetos|во всех проектах|"
-    r"always ask me|talk to me)\b|所有项目|すべてのプロジェクト|全プロジェクト|모든 프로젝트",
+    r"(shorter|briefer|longer) (answers?|repl\w*|responses?)|apologi[sz](e|ing)|no apologies|be (brief|concise)|"
+    r"always ask me|talk to me)\b",
     re.IGNORECASE,
 )
 _LOCAL = re.compile(
@@ -37,8 +42,8 @@ _CATEGORIES = (
     ("test-structure", (r"\b(tests? (files?|live|go|belong|next to)|fixtures?|mock(s|ing)?|stubs?|spec files?|"
                        r"test structure|snapshots?|describe blocks?|(unit|e2e|integration) tests?)\b")),
     ("documentation", r"\b(readme|changelog|docs?|documentation|docstrings?|comments?|jsdoc|document)\b|文档|注释"),
-    ("configuration", (r"\b(config(uration)?|settings?|env(ironment)? (vars?|variables?)|\.env\b|tsconfig|eslintrc|"
-                      r"feature flags?|ports?|version \d)")),
+    ("configuration", (r"\b(config(uration)?s?|settings|env(ironment)? (vars?|variables?)|tsconfig|eslintrc|"
+                      r"feature flags?|ports?|version \d\S*)\b|(?<!\w)\.env\b")),
     ("project-structure", (r"\b((live|lives|go|goes|belong|belongs|put|is|are|moved?) (in|into|under|to) "
                           r"[`'\"]?[\w.-]*/|director(y|ies)|folders?|monorepo|packages/|src/)")),
     ("command", r"`[a-z][\w./-]*( [^`]+)?`|\b(run|execute|npm|pnpm|yarn|make|docker|git|cargo|pip|uv) "),
@@ -62,18 +67,20 @@ class Place:
 
 def place(text: str, kind: str, category: str, projects: int = 1, words: str = "") -> Place:
     """`words` are the user's own, where the proposed text has lost what they said of its scope."""
-    scope = scope_of(f"{text}\n{words}", projects)
+    scope = scope_of(text, projects, words)
     side = side_of(kind, text)
     paths = paths_in(text)
     found = category_of(text, kind, category)
     return Place(scope, side, found, target_of(scope, side, paths), title_of(text), paths)
 
 
-def scope_of(text: str, projects: int = 1) -> str:
-    """The project's, unless the words say otherwise or it was said in several."""
-    if _LOCAL.search(text) and projects < 2:
+def scope_of(text: str, projects: int = 1, words: str = "") -> str:
+    """The project's, unless the words say otherwise or it was said in several: a rule in the wrong project does more
+    harm than one that is missing in another."""
+    said = f"{text}\n{words}"
+    if _LOCAL.search(said) and projects < 2:
         return "project"
-    return "global" if projects > 1 or _GLOBAL.search(text) else "project"
+    return "global" if projects > 1 or _PERSONAL.search(text) or _GLOBAL.search(said) else "project"
 
 
 def side_of(kind: str, text: str = "") -> str:

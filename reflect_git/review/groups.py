@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from reflect_git.model.frames import Frame, agrees, frame_of
@@ -19,11 +18,26 @@ AGAIN = 3  # sessions after a "no" until it is asked once more
 _HIGH = 3
 
 
+@dataclass(frozen=True)
+class Signals:
+    """Signals in columns, as the store reads them, and whole where somebody asks: of 10,000, ten are shown.
+
+    `rows` are the numbers of those that are meant, the oldest first (clamped to when it was stored: a clock may lie).
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    rows: Sequence[int]
+    whole: Callable[[Sequence[int]], Sequence[Signal]]
+
+    def among(self, rows: Sequence[int]) -> Signals:
+        return Signals(self.columns, rows, self.whole)
+
+
 @dataclass(slots=True)
 class Group:
-    """Signals, the oldest first. What is counted of them is counted once: 10,000 groups are looked at several times."""
+    """Rows of signals, the oldest first. What is counted of them is counted once: 10,000 groups are looked at often."""
 
-    signals: list[Signal]
+    rows: list[int]
     keys: set[str]
     frame: Frame | None = None
     dismissed_before: str | None = None
@@ -33,68 +47,66 @@ class Group:
     tier: str = WEAK
 
     @property
-    def oldest(self) -> Signal:
-        return self.signals[0]
-
-    def take(self, other: Group) -> None:
-        self.signals = sorted([*self.signals, *other.signals], key=_moment)
-        self.keys |= other.keys
+    def oldest(self) -> int:
+        return self.rows[0]
 
 
-_hashed = lru_cache(maxsize=4096)(session_hash)
-
-
-def grouped(signals: Iterable[Signal], history: History) -> list[Group]:
+def grouped(signals: Signals, history: History) -> list[Group]:
     """One key is one group; then frames that say the same, one of them in fewer words; then failures with their fix."""
+    keys = signals.columns["key"]
     by_key: dict[str, Group] = {}
-    for signal in sorted(signals, key=_moment):
-        key = signal["key"]
+    for row in signals.rows:
+        key = keys[row]
         found = by_key.get(key)
         if found is None:
-            by_key[key] = Group([signal], {key})
+            by_key[key] = Group([row], {key})
         else:
-            found.signals.append(signal)
-    groups = _with_their_fix(_by_frame(list(by_key.values())))
+            found.rows.append(row)
+    order = {row: place for place, row in enumerate(signals.rows)}
+    groups = _with_their_fix(_by_frame(list(by_key.values()), signals, order), signals, order)
     expired: dict[str, set[str]] = {}
     for line in history.tallied:
         expired.setdefault(line[0], set()).add(line[4])
     for group in groups:
-        _count(group, expired)
+        _count(group, signals.columns, expired)
     return groups
 
 
-def _count(group: Group, expired: Mapping[str, set[str]]) -> None:
+def _take(group: Group, other: Group, order: Mapping[int, int]) -> None:
+    group.rows = sorted([*group.rows, *other.rows], key=order.__getitem__)
+    group.keys |= other.keys
+
+
+def _count(group: Group, columns: Mapping[str, Sequence[Any]], expired: Mapping[str, set[str]]) -> None:
     """Distinct sessions, expired ones included; a signal without a session is one of its own."""
-    seen = {_hashed(signal["session_id"] or signal["id"]) for signal in group.signals}
-    for key in group.keys & expired.keys() if expired else ():
-        seen |= expired[key]
+    rows = group.rows
+    seen = {columns["session_id"][row] or columns["id"][row] for row in rows}
+    if expired and not group.keys.isdisjoint(expired):
+        seen = {session_hash(session) for session in seen}.union(*(expired.get(key, ()) for key in group.keys))
     group.sessions = len(seen)
-    group.confidence = min(_HIGH, max(len(seen), *[signal["confidence"] for signal in group.signals]))
-    group.tier = STRONG if _is_strong(group) else WEAK
+    group.confidence = min(_HIGH, max(len(seen), *[columns["confidence"][row] for row in rows]))
+    group.tier = STRONG if _is_strong(group, columns) else WEAK
 
 
-def _is_strong(group: Group) -> bool:
+def _is_strong(group: Group, columns: Mapping[str, Sequence[Any]]) -> bool:
     """Sure or said twice, and likely to hold tomorrow. A failure alone teaches nothing."""
     if group.sessions > 1 or group.is_fixed:
         return True
-    if {signal["type"] for signal in group.signals} == {"failure"}:
+    if all(columns["type"][row] == "failure" for row in group.rows):
         return False
-    lasts = True in {bool(signal["meta"].get("durable", True)) for signal in group.signals}
-    return lasts and (group.confidence > 1 or "user_feedback" in {signal["trust"] for signal in group.signals})
+    if not any(columns["durable"][row] for row in group.rows):
+        return False
+    return group.confidence > 1 or any(columns["trust"][row] == "user_feedback" for row in group.rows)
 
 
-def _moment(signal: Signal) -> tuple[str, str]:
-    """Clamped to when it was stored: a clock may lie."""
-    return min(signal["timestamp"], signal["stored"]), signal["id"]
-
-
-def _by_frame(groups: list[Group]) -> list[Group]:
+def _by_frame(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
     """A frame that says less joins the one that says more, if there is exactly one; "use X" may belong to several."""
+    types, contents = signals.columns["type"], signals.columns["content"]
     shelves: dict[tuple[str, str, str], list[Group]] = {}
     for group in groups:
-        if group.oldest["type"] == "failure":
+        if types[group.oldest] == "failure":
             continue
-        group.frame = frame = frame_of(group.oldest["content"])
+        group.frame = frame = frame_of(contents[group.oldest])
         for part in parts_of(frame):
             shelves.setdefault(part, []).append(group)
     joined: set[int] = set()
@@ -104,13 +116,15 @@ def _by_frame(groups: list[Group]) -> list[Group]:
         others = [
             one for part in parts_of(group.frame) for one in shelves[part] if one is not group and id(one) not in joined
         ]
-        fuller = [one for one in others if one.frame and agrees(group.frame, one.frame) and _is_fuller(one, group)]
+        fuller = [
+            one for one in others if one.frame and agrees(group.frame, one.frame) and _is_fuller(one, group, order)
+        ]
         if len({one.frame for one in fuller}) == 1:
-            fuller[0].take(group)
+            _take(fuller[0], group, order)
             joined.add(id(group))
     if not joined:
         return groups
-    return sorted([group for group in groups if id(group) not in joined], key=lambda group: _moment(group.oldest))
+    return sorted([group for group in groups if id(group) not in joined], key=lambda group: order[group.oldest])
 
 
 def parts_of(frame: Frame | None) -> list[tuple[str, str, str]]:
@@ -121,31 +135,32 @@ def parts_of(frame: Frame | None) -> list[tuple[str, str, str]]:
     return [(name, part, frame.condition) for name, part in named if part]
 
 
-def _is_fuller(one: Group, group: Group) -> bool:
+def _is_fuller(one: Group, group: Group, order: Mapping[int, int]) -> bool:
     """Signals of old records may have one frame under two keys: then the older group takes the other in."""
     assert one.frame and group.frame
-    return one.frame != group.frame or _moment(one.oldest) < _moment(group.oldest)
+    return one.frame != group.frame or order[one.oldest] < order[group.oldest]
 
 
-def _with_their_fix(groups: list[Group]) -> list[Group]:
+def _with_their_fix(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
     """A failure of a command goes to the candidate that knows what works in its place."""
+    types, contents = signals.columns["type"], signals.columns["content"]
     fixes = {
-        group.frame.unwanted: group for group in groups if group.frame and " fails here (" in group.oldest["content"]
+        group.frame.unwanted: group for group in groups if group.frame and " fails here (" in contents[group.oldest]
     }
     for group in fixes.values():
         group.is_fixed = True
     kept = []
     for group in groups:
-        fix = fixes.get(_tried(group.oldest)) if fixes and group.oldest["type"] == "failure" else None
+        fix = fixes.get(_tried(contents[group.oldest])) if fixes and types[group.oldest] == "failure" else None
         if fix is None:
             kept.append(group)
         else:
-            fix.take(group)
+            _take(fix, group, order)
     return kept
 
 
-def _tried(signal: Signal) -> str:
-    content = " ".join(signal["content"].split())
+def _tried(content: str) -> str:
+    content = " ".join(content.split())
     if content.startswith("Bash failed: "):
         return content.removeprefix("Bash failed: ")
     return content[1:].partition("`")[0] if content.startswith("`") else ""
@@ -159,11 +174,12 @@ class _Verdict:
     never: bool = False
 
 
-def undecided(groups: Iterable[Group], history: History) -> list[Group]:
+def undecided(groups: Iterable[Group], signals: Signals, history: History) -> list[Group]:
     """Without what was answered: never is never; a no holds for three further sessions, the second for good."""
     verdicts = _verdicts(history)
     if not verdicts:
         return list(groups)
+    columns = signals.columns
     kept = []
     for group in groups:
         found = [verdicts[key] for key in group.keys if key in verdicts]
@@ -171,7 +187,11 @@ def undecided(groups: Iterable[Group], history: History) -> list[Group]:
             continue
         noes = sorted(time for verdict in found for time in verdict.noes)
         if noes:
-            later = {signal["session_id"] or signal["id"] for signal in group.signals if signal["timestamp"] > noes[-1]}
+            later = {
+                columns["session_id"][row] or columns["id"][row]
+                for row in group.rows
+                if columns["timestamp"][row] > noes[-1]
+            }
             if len(noes) > 1 or len(later) < AGAIN:
                 continue
             group.dismissed_before = noes[-1][:10]
@@ -180,25 +200,35 @@ def undecided(groups: Iterable[Group], history: History) -> list[Group]:
 
 
 def _verdicts(history: History) -> dict[str, _Verdict]:
-    reopened = {decision["reopens"] for decision in history.decisions if decision["reopens"]}
     found: dict[str, _Verdict] = {}
-    for decision in history.decisions:
-        if decision["kind"] not in ("dismissed", "never") or not decision["key"] or decision["id"] in reopened:
-            continue
-        verdict = found.setdefault(decision["key"], _Verdict())
-        verdict.never = verdict.never or decision["kind"] == "never"
-        if decision["kind"] == "dismissed":
-            verdict.noes.append(decision["timestamp"])
+    for key, time, is_never in _answers(history):
+        verdict = found.setdefault(key, _Verdict())
+        verdict.never = verdict.never or is_never
+        if not is_never:
+            verdict.noes.append(time)
     return found
 
 
-def within_flood(groups: Sequence[Group]) -> tuple[list[Group], list[Group]]:
+def _answers(history: History) -> Iterator[tuple[str, str, bool]]:
+    """(key, when, whether never) of each no that stands; who takes an approval back says no to it, too."""
+    approved: dict[str, str | None] = {}
+    for decision in history.decisions:
+        if decision["kind"] == "approved":
+            approved[decision["subject"]] = decision["key"]
+        if decision["id"] in history.noes:
+            key = approved.get(decision["subject"]) if decision["kind"] == "reverted" else decision["key"]
+            if key:
+                yield key, decision["timestamp"], decision["kind"] == "never"
+
+
+def within_flood(groups: Sequence[Group], signals: Signals) -> tuple[list[Group], list[Group]]:
     """Those of a day that one source may bring, the strong and sure first; and those that it may not."""
     order = sorted(groups, key=lambda group: (group.tier != STRONG, -group.confidence))  # of equals the oldest first
+    machines, trusts, stored = (signals.columns[field] for field in ("machine", "trust", "stored"))
     counts: Counter[tuple[str, str, str]] = Counter()
     held = set()
     for group in order:
-        source = (group.oldest["machine"], group.oldest["trust"], group.oldest["stored"][:10])
+        source = (machines[group.oldest], trusts[group.oldest], stored[group.oldest][:10])
         counts[source] += 1
         if counts[source] > FLOOD:
             held.add(id(group))

@@ -34,6 +34,7 @@ _BEFORE = (
     r"(?:(?:sudo|time|command|exec|nohup|env|npx|then|do)\s+(?:-\w+\s+)*)*(?:[A-Za-z_]\w*=\S*\s+)*"
 )
 _AFTER = r"(?=$|[\s;&|)])"
+FIELD = "command"  # what of a call a matcher looks at
 _WORD = re.compile(r"^[\w@.:/+=-]+$")
 _SHOWN = 200
 
@@ -54,7 +55,7 @@ def matcher_of(frame: Frame | None, texts: Iterable[str] = ()) -> Matcher | None
         return None  # `npm`, but `npm test`: the pattern would meet what is wanted
     return {
         "tool": "Bash",
-        "field": "command",
+        "field": FIELD,
         "pattern": _BEFORE + r"\s+".join(map(re.escape, unwanted)) + _AFTER,
         "instead": " ".join(wanted),
     }

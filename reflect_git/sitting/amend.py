@@ -20,8 +20,8 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import Finding
 from reflect_git.sitting import places
-from reflect_git.sitting.approve import findings_on, in_force_here, item_of, target_of
-from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, steps, write
+from reflect_git.sitting.approve import findings_on, in_force_here, item_of, secret_fields, target_of
+from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, steps, write
 from reflect_git.store import memory
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reflect_git.sitting.review import Sitting
 
 _ALSO = ("title", "scope", "project", "paths", "matcher", "meta")
+_WITH_TARGET = ("scope", "project")  # belong to the target, which every amendment names
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
     made = _plans(sitting, old, new, place, target, before)
     others = sitting if place.form != "improvements" else _without(sitting, place.path)
     found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
-    return Amendment(old, new, wanted.to or place.kind, made, found, wanted.reason)
+    return Amendment(old, new, wanted.to or place.kind, made, (*secret_fields(new), *found), wanted.reason)
 
 
 def _without(sitting: Sitting, path: str) -> Sitting:
@@ -155,7 +156,7 @@ def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str
     """Write what was shown. `basis`: the recorded answer that it rests on, if it rests on one."""
     require_unrefused(amendment.findings)
     new = amendment.new
-    also = {name: new[name] for name in _ALSO if new[name] != amendment.old[name]}  # type: ignore[literal-required]
+    also = _also(sitting.scan.others[new["id"]], amendment)
     meta = {**({"learning": also} if also else {}), **amendment.meta, **({"answer": dict(basis)} if basis else {})}
     made = memory.decision(
         sitting.store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],
@@ -166,12 +167,14 @@ def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str
     return write(sitting, new["id"], taken, [made], message, amendment.findings)
 
 
+def _also(record: Mapping[str, Any], amendment: Amendment) -> dict[str, Any]:
+    """All that it says beside text and target, whole: an earlier amendment may be taken back from under it."""
+    new, old = cast("Mapping[str, Any]", amendment.new), cast("Mapping[str, Any]", amendment.old)
+    changed = {name for name in _ALSO if not new[name] == old[name] == record[name]}
+    return {name: new[name] for name in _ALSO if name in changed or name in _WITH_TARGET}
+
+
 def _step(amendment: Amendment, plan: Plan) -> Step:
-    """The id is in the file before and after other words are put in its place, so the text has to tell."""
     if plan.kind in ("add", "remove"):
         return steps([plan])[0]
-    if plan.kind == "move" or plan.target.form == "improvements":
-        return Step(plan)
-    old, new = amendment.old["text"], amendment.new["text"]
-    present, absent = ((), (old,)) if new in old else ((plan.learning, new), ())
-    return Step(plan, present, absent)
+    return Step(plan) if plan.kind == "move" else reworded(plan, amendment.old["text"], amendment.new["text"])

@@ -18,6 +18,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.ids import random_id, utc_precise
 from reflect_git.review import gate
+from reflect_git.review.classify import title_of
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
 from reflect_git.sitting import places
@@ -83,16 +84,16 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     identity = random_id("LRN", now)
     to = request.to or candidate.target
     around = places.surroundings(sitting.place)
-    target = targets.resolve(to, around, identity, request.title or candidate.title)
+    target = targets.resolve(to, around, identity, _title(request, text))
     learning = _learning(sitting, request, text, identity, target, now)
     replaced = tuple(in_force_here(sitting, old) for old in request.supersedes)
     before = live.read(sitting.place.path_of(target))
     made = _plans(sitting, learning, target, before, item_of(learning), replaced)
     found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes)
-    return Proposal(request, learning, to, made, (*_secret_fields(learning), *found), replaced)
+    return Proposal(request, learning, to, made, (*secret_fields(learning), *found), replaced)
 
 
-def _secret_fields(learning: Learning) -> list[Finding]:
+def secret_fields(learning: Learning) -> list[Finding]:
     """An improvement has more words than its text, and a secret may be in any of them."""
     fields = {"title": learning["title"], **learning["meta"].get("improvement", {})}
     return [
@@ -111,7 +112,12 @@ def findings_on(
         _subject(text, trust, target, before), _rules(sitting), has_secret=_has_secret, mended=mended,
         supersedes=supersedes,
     )  # fmt: skip
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or _is_always_read(target)))
+
+
+def _is_always_read(target: Target) -> bool:
+    """Claude Code reads a proposal never, and the file of a folder only when it works there."""
+    return target.form != "improvements" and target.kind != "dir"
 
 
 def _has_secret(text: str) -> bool:
@@ -137,7 +143,7 @@ def _learning(sitting: Sitting, request: Request, text: str, identity: str, targ
         meta["improvement"] = _improvement_fields(request, text)
     return {
         "id": identity, "version": schema.VERSION, "timestamp": now, "text": text,
-        "title": request.title or candidate.title or memory.title(text), "category": candidate.category, "scope": scope,
+        "title": _title(request, text), "category": candidate.category, "scope": scope,
         "project": sitting.place.project if scope == "project" else None,
         "target": {"kind": target.kind, "path": target.path}, "topic": None,
         "paths": list(request.paths or (candidate.paths if target.form == "rules" else ())),
@@ -146,6 +152,13 @@ def _learning(sitting: Sitting, request: Request, text: str, identity: str, targ
         "trust": lowest([each.trust for each in everyone]),
         "matcher": candidate.matcher if not request.text or request.text == candidate.text else None, "meta": meta,
     }  # fmt: skip
+
+
+def _title(request: Request, text: str) -> str:
+    """Of the text that is approved: it is sent to other machines, and words that were only said are not."""
+    candidate = request.candidate
+    is_reworded = bool(request.text) and request.text != candidate.text
+    return request.title or (title_of(text) if is_reworded else candidate.title) or memory.title(text)
 
 
 def _improvement_fields(request: Request, text: str) -> dict[str, str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import posixpath
+from typing import TYPE_CHECKING, Any
 
+from reflect_git.adapters import live
 from reflect_git.apply import finding
+from reflect_git.apply.page import Unfit
 from reflect_git.apply.plan import Plan
 from reflect_git.model.ids import digest
 from reflect_git.store.repository import MAIN
@@ -30,33 +33,81 @@ def _folder(plan: Plan, project: Project | None) -> str:
     return f"{name or 'project'}-{digest('project', project['key'])[:8]}"
 
 
-def version_of(store: Store, path: str) -> int:
-    """0 where we never wrote it. As main has it: the person may have another branch checked out."""
+def read(store: Store, path: str) -> bytes:
+    """Empty where we never wrote it. As main has it: the person may have another branch checked out."""
     blob = store.git.tree(MAIN, path).get(path)
-    return version_in(next(store.git.blobs([blob]), b"")) if blob else 0
+    return next(store.git.blobs([blob]), b"") if blob else b""
 
 
 def version_in(data: bytes) -> int:
     """The number that a mirror carries; 0 for what is no mirror."""
-    name, _, number = data.split(b"\n", 1)[0].decode("utf-8", "replace").partition(": ")
-    return int(number) if name == "version" and number.isdigit() else 0
+    number = head_of(data).get("version")
+    return number if isinstance(number, int) else 0
 
 
-def content(plan: Plan, version: int) -> bytes:
-    """Version, hash of the whole file and which learning it was, then our block and nothing else of the file."""
+def head_of(data: bytes) -> dict[str, Any]:
+    """What stands above the entries: version, sha256 of the file, learning, change, and folders if we made any."""
+    found: dict[str, Any] = {}
+    for line in data.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n"):
+        name, _, value = line.partition(": ")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            return {}
+    return found
+
+
+def content(plan: Plan, version: int, folders: int = 0) -> bytes:
+    """Version, hash of the whole file and which learning it was, then our block and nothing else of the file.
+
+    `folders`: how many folders were made for the file, so that they go with it.
+    """
     head = {"version": version, "sha256": plan.after_sha256, "learning": plan.learning, "change": plan.kind}
+    if folders:
+        head["folders"] = folders
     lines = [f"{name}: {json.dumps(value)}" for name, value in head.items()]
     return "\n".join([*lines, "", ""]).encode() + _ours(plan)
 
 
+def folders_made(known: bytes, plan: Plan, path: str) -> int:
+    """How many folders were ever made for a file of ours."""
+    before = int(head_of(known).get("folders", 0))
+    return max(before, live.missing_folders(path)) if plan.before is None else before
+
+
+def folders_with(store: Store, where: str, plan: Plan, path: str) -> int:
+    """How many folders come with the file, or may go with it: those that were made for it, or for one beside it."""
+    if plan.before is None:
+        return live.missing_folders(path)
+    if plan.after is not None:
+        return 0
+    around = where.removesuffix(plan.path)
+    mirrors = store.git.tree(MAIN, around)
+    made = set()
+    for name, data in zip(mirrors, store.git.blobs(list(mirrors.values())), strict=True):
+        folder = name.removeprefix(around)
+        for _ in range(int(head_of(data).get("folders", 0))):
+            folder = posixpath.dirname(folder)
+            made.add(folder)
+    count, folder = 0, posixpath.dirname(plan.path)
+    while folder in made:
+        count, folder = count + 1, posixpath.dirname(folder)
+    return count
+
+
 def _ours(plan: Plan) -> bytes:
-    if plan.after is None:
+    try:
+        return b"" if plan.after is None else _entries(plan, plan.after)
+    except Unfit:  # the bytes of a backup come back whatever they are
         return b""
+
+
+def _entries(plan: Plan, data: bytes) -> bytes:
     if plan.target.form == "rules":
-        return plan.after
+        return data
     if plan.target.form == "improvements":
         from reflect_git.apply import improvements
 
-        return b"".join(entry.raw for entry in improvements.find(plan.after))
-    block = finding.find(plan.after)
+        return b"".join(entry.raw for entry in improvements.find(data))
+    block = finding.find(data)
     return b"".join(entry.raw for entry in block.entries) if block else b""

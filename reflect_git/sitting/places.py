@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 from reflect_git import paths
 from reflect_git.adapters import live
 from reflect_git.adapters.project import top_of
-from reflect_git.apply import finding, targets
+from reflect_git.apply import targets
 from reflect_git.apply.targets import Surroundings, Target
 from reflect_git.capture.draft import project as named
 from reflect_git.errors import ReflectError
-from reflect_git.review.baseline import Statement, statements
 from reflect_git.workflow import project_of
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Project
+    from reflect_git.review.baseline import Statement
     from reflect_git.store.repository import Store
 
 _RULES = 500
@@ -71,20 +72,41 @@ def surroundings(here: Place) -> Surroundings:
 
 
 def _has_block(data: bytes) -> bool:
+    from reflect_git.apply import finding  # what only looks at candidates does without the Markdown parser
+
     try:
         return finding.find(data) is not None
     except ReflectError:
         return False
 
 
-def baselines(here: Place) -> list[Statement]:
+class Said(Sequence["Statement"]):
+    """What files say already, read out of their bytes when somebody asks."""
+
+    def __init__(self, sources: Mapping[str, bytes]) -> None:
+        self.sources = sources
+
+    @cached_property
+    def _statements(self) -> list[Statement]:
+        from reflect_git.review.baseline import statements
+
+        return [one for name, data in self.sources.items() for one in statements(name, data.decode("utf-8", "replace"))]
+
+    def __len__(self) -> int:
+        return len(self._statements)
+
+    @overload
+    def __getitem__(self, at: int) -> Statement: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Statement]: ...
+    def __getitem__(self, at: int | slice) -> Statement | Sequence[Statement]:
+        return self._statements[at]
+
+
+def baselines(here: Place) -> Said:
     """What every file that Claude Code reads, or that proposes something, says already."""
-    found: list[Statement] = []
-    for path in _instruction_files(here):
-        data = _read(path)
-        if data:
-            found += statements(here.label(path), data.decode("utf-8", "replace"))
-    return found
+    found = {here.label(path): _read(path) for path in _instruction_files(here)}
+    return Said({name: data for name, data in found.items() if data})
 
 
 def _instruction_files(here: Place) -> Iterator[str]:

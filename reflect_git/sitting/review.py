@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import utc
-from reflect_git.review.candidates import Candidate, Gathered, candidates
-from reflect_git.review.matcher import backtest
+from reflect_git.model.ids import digest, utc
 from reflect_git.sitting import places
+from reflect_git.sitting.kept import Kept
 from reflect_git.store import expiry, memory
 
 if TYPE_CHECKING:
     from reflect_git.review.baseline import Statement
-    from reflect_git.sitting.places import Place
+    from reflect_git.review.candidate import Candidate, Gathered
+    from reflect_git.sitting.places import Place, Said
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
-BACKTEST_SECONDS = 1.0
+    Call = tuple[str, str, Mapping[str, Any]]
+
+# The first screen must not wait for the past; who goes on has more patience.
+_FIRST_LOOK, _LOOK = 0.03, 0.5
+_AT_LEAST = 500  # turns, however slow the machine is
 _BACKTEST_DAYS = 60
 
 
@@ -34,8 +38,14 @@ class Sitting:
     env: Mapping[str, str]
     place: Place
     scan: Scan
-    said: list[Statement]
+    said: Sequence[Statement]
     gathered: Gathered
+    kept: Kept
+    past: Past = field(repr=False)
+
+    def keep(self) -> None:
+        """For the next one who looks, with all that was looked at by now."""
+        self.kept.keep(self.gathered)
 
     def find(self, prefix: str) -> Candidate:
         """The candidate that an id, or the beginning of one, belongs to; any signal of its group names it."""
@@ -56,37 +66,79 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
     here = places.place(store, env, folder)
     said = places.baselines(here)
     keys = [] if everything else here.keys
-    captured = scan.whole(scan.select(status="captured"))
-    gathered = candidates(
-        captured, scan.history, said, project=keys, now=utc(), shown=expiry.shown(store)
-    )  # fmt: skip
-    return Sitting(store, env, here, scan, said, gathered)
+    shown, now = expiry.shown(store), utc()
+
+    def anew() -> Gathered:
+        from reflect_git.review.candidates import gather  # what words a candidate takes 50 ms to load
+        from reflect_git.review.groups import Signals
+
+        signals = Signals(scan.columns, scan.rows, scan.whole)
+        return gather(signals, scan.history, said, project=keys, now=now, shown=shown)
+
+    kept = Kept(store, keys, scan.moment, _told(said), now[:10], *sorted(shown))
+    return Sitting(store, env, here, scan, said, kept.recall(anew), kept, Past(here, env))
+
+
+def _told(said: Said) -> str:
+    return digest(*(f"{name}\n{data.decode('latin-1')}" for name, data in said.sources.items()))
 
 
 def tried(sitting: Sitting, candidate: Candidate) -> Candidate:
     """With how often its matcher would have applied in past sessions of the project."""
     if candidate.matcher is None:
         return candidate
-    found = backtest(candidate.matcher, _calls(sitting))
-    return replace(candidate, backtest=found)
+    from reflect_git.review.matcher import backtest
+
+    calls = sitting.past.calls()
+    return replace(candidate, backtest=backtest(candidate.matcher, calls) if calls or sitting.past.is_read else None)
 
 
-def _calls(sitting: Sitting) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Tool calls of past sessions here, newest transcript first, for as long as one may wait."""
-    from reflect_git.adapters.transcript import Reader
+class Past:
+    """Tool calls of past sessions here, the newest session first, as far as somebody waited for them: who asks first
+    gets what a glance tells, and who asks later more. Sessions count when they are read to their end, so that what a
+    backtest says of the days it saw is true."""
 
-    deadline, oldest = time.monotonic() + BACKTEST_SECONDS, time.time() - _BACKTEST_DAYS * 86400
-    folder = os.path.dirname(places.memory_dir(sitting.place))
-    try:
-        listed = [entry for entry in os.scandir(folder) if entry.name.endswith(".jsonl")]
-    except OSError:
-        return
-    for entry in sorted(listed, key=lambda entry: -entry.stat().st_mtime):
-        if entry.stat().st_mtime < oldest or time.monotonic() > deadline:
-            return
+    def __init__(self, place: Place, env: Mapping[str, str]) -> None:
+        self.is_read = False
+        self._folder = os.path.dirname(places.memory_dir(place))
+        self._projects = paths.projects_dir(env)
+        self._found: list[Call] = []
+        self._rest: Iterator[bool] | None = None
+
+    def calls(self) -> list[Call]:
+        seconds, turns = _LOOK if self._rest else _FIRST_LOOK, 0
+        self._rest = self._rest or self._read()
+        deadline = time.monotonic() + seconds
+        while not self.is_read and (turns < _AT_LEAST or time.monotonic() < deadline):
+            self.is_read = next(self._rest, True)
+            turns += 1
+        return self._found
+
+    def _read(self) -> Iterator[bool]:
+        """One turn at a time, as long as there are more."""
+        for path in self._transcripts():
+            calls: list[Call] = []
+            try:
+                for call in self._turns(path):
+                    calls += [call] if call else []
+                    yield False
+            except (ReflectError, OSError):
+                continue
+            self._found += calls
+
+    def _turns(self, path: str) -> Iterator[Call | None]:
+        """Of what a call was given, what matchers look at: a file that was written may be megabytes."""
+        from reflect_git.adapters.transcript import Reader
+        from reflect_git.review.matcher import FIELD
+
+        for turn in Reader(path, projects=self._projects):
+            given = {FIELD: turn.input[FIELD]} if turn.kind == "tool" and FIELD in turn.input else {}
+            yield (turn.timestamp, turn.tool, given) if turn.kind == "tool" and turn.tool else None
+
+    def _transcripts(self) -> list[str]:
+        oldest = time.time() - _BACKTEST_DAYS * 86400
         try:
-            for turn in Reader(entry.path, projects=paths.projects_dir(sitting.env), deadline=deadline):
-                if turn.kind == "tool" and turn.tool:
-                    yield turn.timestamp, turn.tool, turn.input
-        except (ReflectError, OSError):
-            continue
+            found = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(self._folder)]
+        except OSError:
+            return []
+        return [path for moment, path in sorted(found, reverse=True) if moment > oldest and path.endswith(".jsonl")]

@@ -1,19 +1,26 @@
-"""What is in force, as people listed it last: approved, and reworded or moved since."""
+"""What is in force, as people listed it last: approved, and reworded or moved since. Now, or at any time before."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.store.fold import session_hash
+from reflect_git.apply import targets
+from reflect_git.apply.targets import Target
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import places, versions
+from reflect_git.store.fold import History, session_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from reflect_git.model.schema import Learning, Project
+    from reflect_git.sitting.places import Place
+    from reflect_git.sitting.versions import Version
     from reflect_git.store.reading import Scan
+    from reflect_git.store.repository import Store
 
 GLOBAL, PROJECT, ALL = "global", "project", "all"
+ADDED, REWORDED, MOVED, TAKEN_BACK = "added", "reworded", "moved", "taken back"
 
 
 @dataclass(frozen=True)
@@ -37,28 +44,99 @@ class InForce:
         return asdict(self)
 
 
-def in_force(scan: Scan, project: Project | None, where: str = "", words: str = "") -> list[InForce]:
-    """Those that hold here, or of one scope only, or everywhere; with these words in their text, target or id."""
-    chosen = [one for one in scan.history.in_force() if _is_wanted(one, project, where)]
+@dataclass(frozen=True)
+class Choice:
+    """Those that hold here, or of one scope, or everywhere; of one file; with these words in text, target or id."""
+
+    project: Project | None
+    where: str = ""
+    words: str = ""
+    target: str = ""
+
+    def has(self, learning: Learning) -> bool:
+        is_global = learning["scope"] == GLOBAL
+        if self.target and learning["target"]["path"] != self.target:
+            return False
+        if self.where in (ALL, GLOBAL):
+            return self.where == ALL or is_global
+        mine, its = self.project, learning["project"]
+        is_here = mine is not None and its is not None and its["key"] == mine["key"]
+        return is_here and not is_global if self.where == PROJECT else is_global or is_here
+
+    def says(self, rule: InForce) -> bool:
+        return self.words.casefold() in f"{rule.id}\n{rule.text}\n{rule.title}\n{rule.target['path']}".casefold()
+
+
+def in_force(scan: Scan, choice: Choice, history: History | None = None) -> list[InForce]:
+    """Now, or as an earlier history has it."""
+    history = history or scan.history
+    chosen = [one for one in history.in_force() if choice.has(one)]
     counted = dict(_sessions(scan, chosen))
-    amended = {made["subject"]: made["timestamp"] for made in scan.history.decisions if made["kind"] == "amended"}
+    amended = {made["subject"]: made["timestamp"] for made in history.decisions if made["kind"] == "amended"}
     found = [_told(one, counted[one["id"]], amended.get(one["id"])) for one in chosen]
-    found.sort(key=lambda one: (one.scope != GLOBAL, (one.project or {"name": ""})["name"], one.since, one.id))
-    return [one for one in found if _has(one, words)]
+    return [one for one in sorted(found, key=_order) if choice.says(one)]
 
 
-def _is_wanted(learning: Learning, project: Project | None, where: str) -> bool:
-    is_global = learning["scope"] == GLOBAL
-    if where == ALL:
-        return True
-    if where == GLOBAL:
-        return is_global
-    is_here = project is not None and learning["project"] is not None and learning["project"]["key"] == project["key"]
-    return is_here and not is_global if where == PROJECT else is_global or is_here
+def _order(rule: InForce) -> tuple[bool, str, str, str]:
+    return rule.scope != GLOBAL, (rule.project or {"name": ""})["name"], rule.since, rule.id
 
 
-def _has(rule: InForce, words: str) -> bool:
-    return words.casefold() in f"{rule.id}\n{rule.text}\n{rule.title}\n{rule.target['path']}".casefold()
+def history_at(scan: Scan, moment: str) -> History:
+    """All that had been decided by then."""
+    then = [record for record in scan.others.values() if record.get("timestamp", "~") <= moment]
+    learnings = [record for record in then if record["id"].startswith("LRN-")]
+    return History(learnings, [record for record in then if record["id"].startswith("DEC-")], [])
+
+
+def version_at(store: Store, scan: Scan, place: Place, choice: Choice, name: str) -> tuple[Target, Version]:
+    """The version `v7` of the file that is meant: one that was named, else the project's, else the global one."""
+    for target in _candidates(scan, place, choice):
+        listed = versions.versions(store, versions.mirror_of(store, place, target))
+        if listed:
+            return target, versions.version(listed, name)
+    raise ReflectError(
+        "nothing was ever written there", "see 'reflect-git log' for files and their versions", "unknown-version"
+    )
+
+
+def _candidates(scan: Scan, place: Place, choice: Choice) -> Iterator[Target]:
+    if choice.target:
+        learnings = (one for one in scan.history.learnings.values() if choice.has(one))
+        yield from dict.fromkeys(Target(one["target"]["kind"], one["target"]["path"]) for one in learnings)
+        return
+    names = [name for name in (PROJECT, GLOBAL) if choice.where in ("", name) and (place.root or name == GLOBAL)]
+    yield from (targets.resolve(name, places.surroundings(place), "") for name in names)
+
+
+def at_version(store: Store, scan: Scan, choice: Choice, target: Target, version: Version) -> list[InForce]:
+    """The learnings that a file had then, in the words it had them in; those of others are not ours to list."""
+    entries = versions.entries_at(store, version, target.kind)
+    history = history_at(scan, version.time.replace("Z", ".999Z"))
+    known = [history.learnings[one] for one in entries if one in history.learnings]
+    counted = dict(_sessions(scan, known))
+    told = [_told(one, counted[one["id"]], None) for one in known]
+    if target.form != "improvements":  # whose heading is not its text
+        told = [replace(one, text=entries[one.id]) for one in told]
+    return [one for one in sorted(told, key=_order) if choice.says(one)]
+
+
+def changes(then: Sequence[InForce], now: Sequence[InForce]) -> list[tuple[str, InForce | None, InForce | None]]:
+    """What became of each: (how, as it was, as it is), in the order of the list then, and what is new behind it."""
+    before, after = _by_id(then), _by_id(now)
+    found: list[tuple[str, InForce | None, InForce | None]] = []
+    for identity, old in before.items():
+        new = after.get(identity)
+        if new is None:
+            found.append((TAKEN_BACK, old, None))
+        elif new.text != old.text:
+            found.append((REWORDED, old, new))
+        elif new.target != old.target:
+            found.append((MOVED, old, new))
+    return found + [(ADDED, None, new) for identity, new in after.items() if identity not in before]
+
+
+def _by_id(rules: Sequence[InForce]) -> Mapping[str, InForce]:
+    return {rule.id: rule for rule in rules}
 
 
 def _told(learning: Learning, sessions: int, amended: str | None) -> InForce:

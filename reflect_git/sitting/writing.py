@@ -63,28 +63,47 @@ def steps(plans: Iterable[Plan]) -> list[Step]:
     return list(found.values())
 
 
+def reworded(plan: Plan, old: str, new: str) -> Step:
+    """The id is in the file before and after other words are put in its place, so the text has to tell."""
+    if plan.target.form == "improvements":
+        return Step(plan)
+    present, absent = ((), (old,)) if new in old else ((plan.learning, new), ())
+    return Step(plan, present, absent)
+
+
 def write(
     sitting: Sitting, learning: str, taken: Sequence[Step], made: Sequence[Mapping[str, Any]], message: str,
     findings: Iterable[Finding] = (),
 ) -> Approved:  # fmt: skip
-    """The files and the records in one commit, or neither."""
+    """The files and the records in one commit, or neither. A file that stays as it is is mirrored, and not touched."""
     store, place = sitting.store, sitting.place
     for record in made:
         records.check(record)
     new = {path_of(record["id"]): records.emit(record) for record in made}
+    changes = []
     for step in taken:
-        where = mirror.path_of(store, step.plan, place.project)
-        new[where] = mirror.content(step.plan, mirror.version_of(store, where) + 1)
-    changes = [
-        Change(place.path_of(step.plan.target), step.plan.before, step.plan.after, step.present, step.absent)
-        for step in taken
-    ]
+        where, path = mirror.path_of(store, step.plan, place.project), place.path_of(step.plan.target)
+        known = mirror.read(store, where)
+        new[where] = mirror.content(
+            step.plan, mirror.version_in(known) + 1, mirror.folders_made(known, step.plan, path)
+        )
+        if step.plan.before != step.plan.after:
+            folders = mirror.folders_with(store, where, step.plan, path)
+            changes.append(Change(path, step.plan.before, step.plan.after, step.present, step.absent, folders))
     if not changes:
         message = message.replace("Backup: {backup}\n", "")
     done = approval.carry_out(store, learning, changes, new, message, time.time())
     label = place.label(changes[0].path) if changes else ""
-    shown = "".join(diff(step.plan) for step in taken)
-    return Approved(learning, done.commit, done.backup, label, shown, [found.message for found in findings])
+    changed = "".join(shown(step.plan) for step in taken)
+    return Approved(learning, done.commit, done.backup, label, changed, [found.message for found in findings])
+
+
+def shown(plan: Plan) -> str:
+    """The change as people see it; what a backup brings back need not be a text."""
+    try:
+        return diff(plan)
+    except UnicodeDecodeError:
+        return f"Binary files a/{plan.path} and b/{plan.path} differ\n"
 
 
 def message_of(
@@ -92,17 +111,23 @@ def message_of(
     more: Sequence[tuple[str, str]] = (),
 ) -> str:  # fmt: skip
     """`verb: title` and the trailers, which are the audit."""
-    project, session = learning["project"], session_of(sitting, by)
-    decided = [record["id"] for record in made if record["id"].startswith("DEC-")]
+    project = learning["project"] if learning["scope"] == "project" else None
+    named = [
+        *more, ("Learning-Id", learning["id"]), *(("Decision", record["id"]) for record in made),
+        ("Target", learning["target"]["path"]), *([("Project", project["key"])] if project else []),
+    ]  # fmt: skip
+    return message(sitting, f"{verb}: {memory.title(learning['title'] or learning['text'])}", named, by)
+
+
+def message(sitting: Sitting, subject: str, named: Iterable[tuple[str, str]], by: By) -> str:
+    """`named` are the trailers that say what it is about; who and where is the same for all."""
+    session = session_of(sitting, by)
     trailers = [
-        *more, ("Learning-Id", learning["id"]), *(("Decision", one) for one in decided),
-        ("Target", learning["target"]["path"]),
-        *([("Project", project["key"])] if project and learning["scope"] == "project" else []),
-        *([("Session", session)] if session else []),
-        ("Machine", sitting.store.machine), ("Approved-By", by["road"]), ("Backup", "{backup}"),
+        *named, *([("Session", session)] if session else []), ("Machine", sitting.store.machine),
+        ("Approved-By", by["road"]), ("Backup", "{backup}"),
     ]  # fmt: skip
     lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers]
-    return f"{verb}: {memory.title(learning['title'] or learning['text'])}\n\n" + "\n".join(lines) + "\n"
+    return f"{subject}\n\n" + "\n".join(lines) + "\n"
 
 
 def session_of(sitting: Sitting, by: By) -> str:

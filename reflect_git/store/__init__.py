@@ -22,5 +22,10 @@ projects     which project a folder belongs to
 policy       switching a setting that widens or narrows what may happen
 configfile   the store's own config, changed whole or not at all
 rows         records as the cache keeps them
+chronicle    every commit of main, with what it changed and what it says
+signing      decisions signed with the person's own key
+purging      a text taken out of all history
+rewriting    a history without it, made beside the store
+forgetting   whatever else holds it
 memory       append, query, get, update, archive, stats, promote
 """

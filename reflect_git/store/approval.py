@@ -24,13 +24,17 @@ WAIT = 10.0
 
 @dataclass(frozen=True)
 class Change:
-    """One file. `present` and `absent` are texts by which one sees in the live file that the change was made."""
+    """One file. `present` and `absent` are texts by which one sees in the live file that the change was made.
+
+    `folders` is how many folders above it come with the file, or go with it.
+    """
 
     path: str
     before: bytes | None
     after: bytes | None
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    folders: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     for change in changes:
         for left in live.leftovers(change.path, (change.before, change.after)):
             store.log(f"'{left}' holds an edit that nobody has seen since a process was killed")
+        _tidy(change)
     journal.end(path)
 
 
@@ -84,9 +89,17 @@ def _write(changes: Sequence[Change]) -> None:
         try:
             live.replace(change.path, change.before, change.after)
         except BaseException:
+            _tidy(change)
             _take_back(done)
             raise
         done.append(change)
+        _tidy(change)
+
+
+def _tidy(change: Change) -> None:
+    """Folders that were made for a file do not outlive it."""
+    if change.folders and live.read(change.path) is None:
+        live.remove_folders(change.path, change.folders)
 
 
 def _take_back(changes: Sequence[Change]) -> bool:
@@ -96,6 +109,7 @@ def _take_back(changes: Sequence[Change]) -> bool:
         try:
             if live.read(change.path) == change.after:
                 live.replace(change.path, change.after, change.before)
+                _tidy(change)
             clean = clean and not _is_made(change)
         except (ReflectError, OSError):
             clean = False
@@ -131,4 +145,5 @@ def _packed(change: Change) -> dict[str, Any]:
 
 def _unpacked(fields: Mapping[str, Any]) -> Change:
     before, after = (None if fields[name] is None else base64.b64decode(fields[name]) for name in ("before", "after"))
-    return Change(fields["path"], before, after, tuple(fields["present"]), tuple(fields["absent"]))
+    marks = tuple(fields["present"]), tuple(fields["absent"])
+    return Change(fields["path"], before, after, *marks, fields.get("folders", 0))

@@ -9,6 +9,7 @@ import json
 import time
 
 from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.model.ids import utc
 from reflect_git.store.expiry import DAY
 from reflect_git.store.repository import BACKUP, MAIN
 
@@ -59,3 +60,59 @@ def prune(store: Store, now: float) -> None:
     old = [name for name in listing(store)[KEPT_ALWAYS:] if name.removeprefix(BACKUP)[:16] < oldest]
     if old:
         store.git.update_refs("".join(f"delete {name}\n" for name in old))
+
+
+class Kept:
+    """A backup: its branch, when and before which learning it was made, and each file with its size."""
+
+    __slots__ = ("files", "learning", "name", "time")
+
+    def __init__(self, name: str, time: str, learning: str, files: list[tuple[str, Optional[int]]]) -> None:
+        self.name = name
+        self.time = time
+        self.learning = learning
+        self.files = files
+
+
+def kept(store: Store) -> list[Kept]:
+    """All of them, newest first: one process for their messages, one for the sizes. A size of None: no file."""
+    form = "--format=%(refname)%00%(creatordate:unix)%00%(contents)%01"
+    listed = store.git.run("for-each-ref", form, "--end-of-options", BACKUP).out.decode("utf-8", "replace")
+    entries = [entry.split("\0") for entry in listed.split("\x01\n") if entry]
+    found = [entry for entry in entries if _targets(entry[2])]  # a branch that a person called so is theirs
+    asked = [(ref, number) for ref, _, text in found for number in range(1, len(_targets(text)) + 1)]
+    sizes = iter(_sizes(store, [f"{ref}:{FOLDER}/{number}" for ref, number in asked]))
+    made = [
+        Kept(
+            ref[len("refs/heads/") :], utc(float(seconds)), ref.rpartition("Z-")[2],
+            [(path, next(sizes)) for path in _targets(text)],
+        )
+        for ref, seconds, text in found
+    ]  # fmt: skip
+    return sorted(made, key=lambda one: one.name, reverse=True)
+
+
+def contents(store: Store, name: str) -> list[tuple[str, Optional[bytes]]]:
+    """The files of one backup and their bytes; nothing if there is no such backup any more."""
+    ref = f"refs/heads/{name}"
+    if not name.startswith(BACKUP[len("refs/heads/") :]) or store.git.resolve(ref) is None:
+        return []
+    text = store.git.run("log", "-1", "--format=%B", "--end-of-options", ref).out.decode("utf-8", "replace")
+    tree = store.git.tree(ref, FOLDER)
+    blobs = dict(zip(tree, store.git.blobs(list(tree.values()))))
+    return [(path, blobs.get(f"{FOLDER}/{number}")) for number, path in enumerate(_targets(text), 1)]
+
+
+def _targets(message: str) -> list[str]:
+    """The paths that a message names; JSON, because a path may hold anything."""
+    try:
+        return [json.loads(line[8:]) for line in message.split("\n") if line.startswith('Target: "')]
+    except ValueError:
+        return []
+
+
+def _sizes(store: Store, names: Sequence[str]) -> list[Optional[int]]:
+    if not names:
+        return []
+    out = store.git.run("cat-file", "--batch-check=%(objectsize)", stdin="".join(f"{n}\n" for n in names).encode()).out
+    return [None if line.endswith(b"missing") else int(line) for line in out.splitlines()]

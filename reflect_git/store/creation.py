@@ -26,6 +26,9 @@ _ABANDONED_AFTER = 600
 # The first commit is the same on every machine: two stores that never met have a common ancestor.
 _ROOT_TIME = 1767225600
 
+# A `git revert` of an approval takes its records out; what the mirror says is what we last wrote, whatever came later.
+DRIVER = {"merge.reflect.name": "leave what reflect-git last wrote", "merge.reflect.driver": "true"}
+
 
 def create(root: str, env: Mapping[str, str]) -> None:
     require_room(root)
@@ -108,6 +111,9 @@ def _write_config(git: Git, machine: str, binding: str) -> None:
 \tauto = 0
 [maintenance]
 \tauto = false
+[merge "reflect"]
+\tname = {DRIVER["merge.reflect.name"]}
+\tdriver = {DRIVER["merge.reflect.driver"]}
 [reflect]
 \tmachine = {machine}
 \tbinding = {binding}
@@ -130,6 +136,22 @@ def _write_private(git: Git) -> None:
     files.make_private_dirs(os.path.join(git.git_dir, "logs", "refs", "heads"))
     for name in ("logs/HEAD", "logs/refs/heads/main"):  # git adds to a reflog that exists: main has one, an inbox none
         files.write_whole(os.path.join(git.git_dir, name), b"")
+
+
+def lines_lacking(live: bytes, shipped: bytes) -> list[bytes]:
+    present = set(live.splitlines())
+    return [line for line in shipped.splitlines() if not line.startswith(b"#") and line not in present]
+
+
+def add_lines(path: str, shipped: bytes) -> None:
+    """What a new store has in a file that git reads line by line; lines that a person added stay."""
+    live = files.read_if_there(path)
+    if live is None:
+        files.make_private_dirs(os.path.dirname(path))
+        files.write_whole(path, shipped)
+        return
+    joint = b"" if live.endswith(b"\n") or not live else b"\n"
+    files.write_whole(path, live + joint + b"\n".join(lines_lacking(live, shipped)) + b"\n")
 
 
 def _first_commits(machine: str) -> bytes:

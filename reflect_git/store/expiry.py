@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 DAY = 86400
 TTL = 14
 UNSEEN_TTL = 90
+GATHERED = "candidates-"  # how caches begin that hold what signals say
 _LINES = 400  # of a tally: stays below the size of a record
 _PRECIOUS_TRUST = ("user_typed", "user_feedback")
 
@@ -137,7 +138,9 @@ def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
         store.git.update_refs(f"delete {facts['old']} {refs[facts['old']]}\n")
     inbox.remember_current(store, facts["new"])
     copies.drop(store, facts["gone"])
-    files.remove(store.private_path("cache", "inbox-rows"))
+    for name in files.names_in(store.private_path("cache")):
+        if name == "inbox-rows" or name.startswith(GATHERED):
+            files.remove(store.private_path("cache", name))
     journal.end(standing)
 
 

@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
     from reflect_git.model.schema import Decision, Learning, Tally
 
-# What a decision makes of the signals it speaks of; a reverted one opens them again.
+# What a decision makes of the signals it speaks of.
 _STATUS = {
     "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
 # What an amendment may change beside the text and the target.
 _AMENDABLE = ("title", "scope", "project", "paths", "matcher", "meta")
-_OUT_OF_FORCE = ("reverted", "superseded")
 VERIFIED = 4
 HIGH = 3
 
@@ -34,18 +33,28 @@ class History:
             decisions, key=lambda made: (made["timestamp"], made["reopens"] is not None, made["id"])
         )
         self.tallied = [line for tally in tallies for line in tally["lines"]]
+        self.void = _taken_back(self.decisions)
         self._amend()
-        self._by_signal: dict[str, Decision] = {}
+        self.noes: set[str] = set()  # the decisions that stand and say no: dismissals, and approvals taken back
+        self._by_signal: dict[str, tuple[Decision, str]] = {}
+        kinds = {decision["id"]: decision["kind"] for decision in self.decisions} if self.void else {}
         for decision in self.decisions:
-            for identity in self.signals_of(decision):
-                self._by_signal[identity] = decision
+            learning = self.learnings.get(decision["subject"])
+            # Another machine may reword what this one takes back: its approval is void all the same.
+            is_over = learning is not None and learning["decision"] in self.void and decision["kind"] != "reverted"
+            if decision["id"] in self.void or is_over:
+                continue
+            status = _status(decision, kinds, learning is not None)
+            if status == "dismissed":
+                self.noes.add(decision["id"])
+            for identity in self.signals_of(decision) if status else ():
+                self._by_signal[identity] = decision, status
 
     def _amend(self) -> None:
         """Learnings as people worded and placed them since; the records themselves never change."""
-        taken_back = {decision["reopens"] for decision in self.decisions if decision["reopens"]}
         for decision in self.decisions:
             learning = self.learnings.get(decision["subject"])
-            if learning is not None and decision["kind"] == "amended" and decision["id"] not in taken_back:
+            if learning is not None and decision["kind"] == "amended" and decision["id"] not in self.void:
                 self.learnings[learning["id"]] = _amended(learning, decision)
 
     def signals_of(self, decision: Decision) -> list[str]:
@@ -57,29 +66,86 @@ class History:
         return [decision["subject"], *listed] if decision["subject"].startswith("SIG-") else listed
 
     def in_force(self) -> list[Learning]:
-        """The learnings that nobody took back or replaced."""
-        last = {decision["subject"]: decision["kind"] for decision in self.decisions}
-        return [learning for identity, learning in self.learnings.items() if last.get(identity) not in _OUT_OF_FORCE]
+        """The learnings whose approval stands and that nothing stands against: in whatever order decisions came."""
+        gone = {decision["subject"] for decision in self.decisions if _is_against(decision, self.void)}
+        return [
+            learning
+            for identity, learning in self.learnings.items()
+            if identity not in gone and learning["decision"] not in self.void
+        ]
+
+    def against(self, identity: str) -> list[Decision]:
+        """What keeps a learning out of force; nothing for one that is in force."""
+        approval = self.learnings[identity]["decision"]
+        return [
+            decision
+            for decision in self.decisions
+            if (decision["subject"] == identity and _is_against(decision, self.void))
+            or (decision["reopens"] == approval and decision["kind"] == "reverted" and decision["id"] not in self.void)
+        ]
 
     def last_word(self, identity: str) -> Decision | None:
-        return self._by_signal.get(identity)
+        found = self._by_signal.get(identity)
+        return found[0] if found else None
 
     def status(self, identity: str) -> str:
-        decision = self._by_signal.get(identity)
-        return _STATUS.get(decision["kind"], "captured") if decision else "captured"
+        found = self._by_signal.get(identity)
+        return found[1] if found else "captured"
 
     def promoted_to(self, identity: str) -> str | None:
-        decision = self._by_signal.get(identity)
-        if decision is None or self.status(identity) != "promoted":
+        found = self._by_signal.get(identity)
+        if found is None or found[1] != "promoted":
             return None
-        target = decision["target"]
+        target = found[0]["target"]
         return target["path"] if target else None
 
     def related(self, identity: str) -> list[str]:
-        decision = self._by_signal.get(identity)
-        if decision is None:
+        found = self._by_signal.get(identity)
+        if found is None:
             return []
-        return [other for other in self.signals_of(decision) if other != identity]
+        return [other for other in self.signals_of(found[0]) if other != identity]
+
+
+def _taken_back(decisions: Iterable[Decision]) -> set[str]:
+    """Void is what a `reverted` decision that is not void itself reopens, so that a revert can be taken back, too.
+
+    By reference alone: whoever takes a decision back has seen it, whatever the clocks of two machines say.
+    """
+    reverts = {made["id"]: made["reopens"] for made in decisions if made["reopens"] and made["kind"] == "reverted"}
+    if not reverts:
+        return set()
+    waiting: dict[str, int] = {}
+    for reopened in reverts.values():
+        waiting[reopened] = waiting.get(reopened, 0) + 1
+    void: set[str] = set()
+    ready = [identity for identity in reverts if identity not in waiting]
+    while ready:  # from those that nobody took back; a ring of them, which only a forger makes, is never ready
+        identity = ready.pop()
+        reopened = reverts[identity]
+        if identity not in void:
+            void.add(reopened)
+        waiting[reopened] -= 1
+        if not waiting[reopened] and reopened in reverts:
+            ready.append(reopened)
+    return void
+
+
+def _is_against(decision: Decision, void: set[str]) -> bool:
+    """Does it keep its subject out of force?"""
+    if decision["kind"] != "superseded" and (decision["kind"] != "reverted" or decision["reopens"]):
+        return False
+    return decision["id"] not in void
+
+
+def _status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bool) -> str:
+    """What a decision that stands makes of its signals; empty where it says nothing of them."""
+    if decision["kind"] != "reverted":
+        return _STATUS.get(decision["kind"], "")
+    reopened = kinds.get(decision["reopens"] or "", "")
+    if reopened in ("reverted", "amended", "superseded", "applied"):
+        return ""
+    # Whoever takes an approval back said no to it; its signals are asked again only on request.
+    return "dismissed" if is_of_learning and not decision["meta"].get("reopen") else "captured"
 
 
 def _amended(learning: Learning, decision: Decision) -> Learning:

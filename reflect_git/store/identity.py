@@ -12,6 +12,7 @@ from reflect_git.adapters import host
 from reflect_git.model.ids import ALPHABET, digest
 from reflect_git.store import configfile, journal
 from reflect_git.store.configfile import ConfigLocked
+from reflect_git.store.machines import OWN
 from reflect_git.store.repository import INBOX
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
 
 
@@ -53,7 +55,10 @@ def rename(store: Store) -> None:
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Every step can be done again."""
     configfile.release(store)
-    store.change_config({"reflect.machine": facts["new"], "reflect.binding": binding(store.root)})
+    changes: dict[str, Value] = {"reflect.machine": facts["new"], "reflect.binding": binding(store.root)}
+    if store.setting(OWN):  # what was decided under the old name stays ours
+        changes[OWN] = " ".join(sorted({*store.setting(OWN).split(), facts["old"], facts["new"]}))
+    store.change_config(changes)
     old, new = f"{INBOX}{facts['old']}/", f"{INBOX}{facts['new']}/"
     moves = [
         f"create {new}{ref[len(old) :]} {commit}\ndelete {ref} {commit}\n"

@@ -15,12 +15,12 @@ import time
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED, GitError
 from reflect_git.errors import ReflectError
-from reflect_git.store import journal
+from reflect_git.store import journal, signing
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Optional
 
     from reflect_git.store.repository import Store
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _REF_LOCKS = ("refs/heads/main.lock", "HEAD.lock")
 _MOVING = "moving"  # the commit that a transaction of ours is about to write
-_PATIENCE = 10.0
-_SHORT_PATIENCE = 1.0  # for what a sweep finishes: the next one tries again
+PATIENCE = 10.0
+SHORT_PATIENCE = 1.0  # for what a sweep finishes: the next one tries again
 _QUIET = 0.25
 
 
@@ -47,7 +47,7 @@ def record(store: Store, new: Mapping[str, bytes], message: str) -> str:
     facts = {"message": message, "files": {path: data.decode("utf-8") for path, data in new.items()}}
     standing = journal.begin(store, "main", (), facts)
     try:
-        commit = _land(store, new, message, _PATIENCE)
+        commit = _land(store, new, message, PATIENCE)
     except BaseException:
         if _withdraw(store, new):
             journal.end(standing)
@@ -65,9 +65,9 @@ def has(store: Store, new: Mapping[str, bytes]) -> bool:
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """A process died while recording: do again what is not done yet."""
     release_index(store)
-    _bury_refs(store)
+    bury_refs(store)
     new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
-    _land(store, new, facts["message"], _SHORT_PATIENCE)
+    _land(store, new, facts["message"], SHORT_PATIENCE)
     journal.end(path)
 
 
@@ -80,11 +80,11 @@ def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float)
         if old is None:
             raise ReflectError("the store has no branch 'main'", "run 'reflect-git doctor'", code="no-main")
         patient = time.monotonic() < deadline - patience / 2
-        if not (patient and _user_is_at_work(store)):
+        if not (patient and user_is_at_work(store)):
             if old != parent:
                 commit = old if _has_all(store, old, new) else _make_commit(store, old, new, message)
                 parent = old
-            if _advance(store, old, commit, new, message, patient):
+            if advance(store, old, commit, lambda tip: _prepare_index(store, tip, new), message, patient):
                 return commit
         if time.monotonic() > deadline:
             raise IndexLocked()
@@ -111,14 +111,20 @@ def _make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str)
         parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
     parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
     out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
-    return out.decode("ascii").strip()
+    made = out.decode("ascii").strip()
+    return signing.signed(store, made) if signing.is_wanted(store, new) else made
 
 
-def _advance(store: Store, old: str, commit: str, new: Mapping[str, bytes], message: str, patient: bool) -> bool:
-    """Move main from `old` to `commit` with index and work tree; False when somebody else was at it."""
+def advance(
+    store: Store, old: str, commit: str, prepare: Callable[[str], Stamp], message: str, patient: bool
+) -> bool:  # fmt: skip
+    """Move main from `old` to `commit` with index and work tree; False when somebody else was at it.
+
+    `prepare` makes the private index for `old` and writes the files; it returns which index of the user's it is from.
+    """
     if store.git.checked_out() != MAIN:
         return _move_ref_only(store, old, commit, message)
-    seen = _prepare_index(store, old, new)
+    seen = prepare(old)
     files.write_whole(store.private_path(_MOVING), commit.encode("ascii"), sync=False)
     transaction = store.git.start(
         "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=SYNCED
@@ -127,24 +133,24 @@ def _advance(store: Store, old: str, commit: str, new: Mapping[str, bytes], mess
     try:
         transaction.send(f"start\nupdate {MAIN} {commit} {old}\nprepare\n".encode())
         ready = transaction.line() == b"start: ok" and transaction.line() == b"prepare: ok"
-        if ready and not (patient and _user_is_at_work(store)) and _publish_index(store, seen):
+        if ready and not (patient and user_is_at_work(store)) and _publish_index(store, seen):
             transaction.send(b"commit\n")
             done = transaction.line() == b"commit: ok"
     finally:
         # Its input ends here: a transaction that was not committed is aborted, and its locks go with it.
         if transaction.finish().code < 0:
-            _bury_refs(store)
+            bury_refs(store)
     files.remove(store.private_path(_MOVING))
     return done
 
 
-def _user_is_at_work(store: Store) -> bool:
+def user_is_at_work(store: Store) -> bool:
     """Whether a git command of the user's wrote here a moment ago, so that the next one may be about to.
 
     A commit of theirs fails if main moves between its first look at HEAD and its end; nobody can lock that out.
     """
     newest = _changed(os.path.join(store.git_dir, "COMMIT_EDITMSG"))
-    if not files.is_same(os.path.join(store.git_dir, "index"), _private_index(store)):
+    if not files.is_same(os.path.join(store.git_dir, "index"), private_index(store)):
         newest = max(newest, _changed(os.path.join(store.git_dir, "index")))
     return 0 <= time.time() - newest < _QUIET
 
@@ -156,7 +162,7 @@ def _changed(path: str) -> float:
         return 0.0
 
 
-def _bury_refs(store: Store) -> None:
+def bury_refs(store: Store) -> None:
     """Remove the locks of a killed transaction of ours: main's lock carries the commit that it was about to write."""
     moving = files.read_if_there(store.private_path(_MOVING))
     lock = files.read_if_there(os.path.join(store.git_dir, _REF_LOCKS[0]))
@@ -180,7 +186,7 @@ def _move_ref_only(store: Store, old: str, commit: str, message: str) -> bool:
     return True
 
 
-def _private_index(store: Store) -> str:
+def private_index(store: Store) -> str:
     return store.private_path("index")
 
 
@@ -192,9 +198,9 @@ def index_stamp(store: Store) -> Stamp:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:
-    """A copy of the user's index with our entries added, and the files themselves; returns what was copied."""
-    private = _private_index(store)
+def copy_index(store: Store, old: str) -> Stamp:
+    """The user's index, as a private one; returns what was copied."""
+    private = private_index(store)
     files.discard(f"{private}.lock")
     files.discard(private)
     seen = index_stamp(store)
@@ -206,10 +212,18 @@ def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:
         if store.git.run("ls-files", "--cached", "-z", index=private, check=False).code:
             files.discard(private)  # a power cut took it: what main has is all that is known
             store.git.run("read-tree", old, index=private, config=SYNCED)
+    return seen
+
+
+def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:
+    """A private index with our entries added, and the files themselves."""
+    seen = copy_index(store, old)
     ours, theirs = _write_work_tree(store, old, new)
     if ours:
         listing = b"".join(os.fsencode(path) + b"\0" for path in ours)
-        store.git.run("update-index", "--add", "-z", "--stdin", stdin=listing, index=private, config=SYNCED)
+        store.git.run(
+            "update-index", "--add", "-z", "--stdin", stdin=listing, index=private_index(store), config=SYNCED
+        )
     if theirs:
         _add_by_content(store, theirs, new)
     return seen
@@ -236,7 +250,7 @@ def _add_by_content(store: Store, paths: Sequence[str], new: Mapping[str, bytes]
         blob = store.git.run("hash-object", "-w", "--stdin", stdin=new[path]).out.decode("ascii").strip()
         lines.append(f"100644 {blob} 0\t{path}\0")
     store.git.run(
-        "update-index", "--add", "-z", "--index-info", stdin="".join(lines).encode(), index=_private_index(store)
+        "update-index", "--add", "-z", "--index-info", stdin="".join(lines).encode(), index=private_index(store)
     )
 
 
@@ -244,7 +258,7 @@ def _take_index(store: Store, seen: Stamp) -> bool:
     """Lock the index by linking ours in its lock's place; not if the user's git has it or changed it meanwhile."""
     lock = os.path.join(store.git_dir, "index.lock")
     try:
-        files.link(_private_index(store), lock)
+        files.link(private_index(store), lock)
     except FileExistsError:
         return False
     if index_stamp(store) == seen:
@@ -263,15 +277,15 @@ def _publish_index(store: Store, seen: Stamp) -> bool:
 
 def hold_index(store: Store) -> bool:
     """Keep the user's git from writing for a moment; False when it is at work right now."""
-    files.discard(_private_index(store))
-    files.write_whole(_private_index(store), b"", sync=False)
+    files.discard(private_index(store))
+    files.write_whole(private_index(store), b"", sync=False)
     return _take_index(store, index_stamp(store))
 
 
 def release_index(store: Store) -> None:
     """Remove an index.lock that is ours: the same inode as the private index of the process that died."""
     lock = os.path.join(store.git_dir, "index.lock")
-    if files.is_same(lock, _private_index(store)):
+    if files.is_same(lock, private_index(store)):
         files.remove(lock)
 
 

@@ -27,6 +27,7 @@ __all__ = ["append", "archive", "find", "get", "promote", "query", "stats", "upd
 WAIT = 10.0
 _KIND_OF_STATUS = {"dismissed": "dismissed", "analyzed": "joined", "archived": "archived", "captured": "reverted"}
 _VERB_OF_KIND = {"dismissed": "dismiss", "joined": "join", "archived": "archive", "reverted": "revert"}
+_OF_SIGNALS = ("dismissed", "never", "joined", "archived")
 _AT_ONCE = 200  # signals of one decision: its record stays below the size limit
 
 
@@ -103,9 +104,11 @@ def update(store: Store, snapshot: Snapshot, identity: str, fields: Mapping[str,
     signal = _signal(snapshot, identity)
     related = [_signal(snapshot, other)["id"] for other in fields.get("related", [])]
     before = snapshot.history.last_word(signal["id"])
+    # An approval is taken back by `revert`, with its entry in the file; this only opens the signal.
+    reopens = before["id"] if kind == "reverted" and before and before["kind"] in _OF_SIGNALS else None
     made = decision(
         store, kind, signal["id"], by, now, key=signal["key"], reason=str(fields.get("reason", "")),
-        reopens=before["id"] if kind == "reverted" and before else None, meta={"signals": related} if related else {},
+        reopens=reopens, meta={"signals": related} if related else {},
     )  # fmt: skip
     # The id, not the words: main is shared and kept, a signal that nobody approved is neither.
     record(store, [made], f"{_VERB_OF_KIND[kind]}: {signal['id']}", {"Signal-Id": [signal["id"], *related]})

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
-POLICIES = ("reflect.approval", "reflect.capture", "reflect.capture.unattended", "reflect.ignore")
+POLICIES = (
+    "reflect.approval", "reflect.capture", "reflect.capture.unattended", "reflect.ignore", "reflect.sign",
+    "reflect.sync.auto", "reflect.sync.signals",
+)  # fmt: skip
 
 
 def is_policy(key: str) -> bool:
@@ -32,8 +35,8 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
     One journal covers both, and the decision comes first: a kill in between leaves a decision that is not followed yet,
     which is visible, never a change that history does not know.
     """
-    before = {key: _public(key, in_force(store, key)) for key in changes}
-    after = {key: _public(key, value) for key, value in changes.items()}
+    before = {key: public(key, in_force(store, key)) for key in changes}
+    after = {key: public(key, value) for key, value in changes.items()}
     meta = {"from": before, "to": after, "at": time.time_ns()}  # two switches of one second have an order
     made = memory.decision(store, "policy", next(iter(changes)), by, now, reason=reason, meta=meta)
     records.check(made)
@@ -114,10 +117,10 @@ def decided(store: Store, decisions: Iterable[Decision]) -> dict[str, Value]:
 def undecided(store: Store, decisions: Iterable[Decision]) -> list[str]:
     """Policies whose value in the config is not the one that was decided."""
     said = decided(store, decisions)
-    return [key for key in POLICIES if _public(key, in_force(store, key)) != said.get(key)]
+    return [key for key in POLICIES if public(key, in_force(store, key)) != said.get(key)]
 
 
-def _public(key: str, value: Value) -> Value:
+def public(key: str, value: Value) -> Value:
     """What a decision may say of a value: a folder that the user keeps out is not named on main, only recognised."""
     if key.lower() != "reflect.ignore" or value is None:
         return value

@@ -36,6 +36,11 @@ def project_of(store: Store, folder: str) -> Project:
     return found
 
 
+def tops(store: Store) -> list[str]:
+    """The folders of projects that are remembered and still there."""
+    return [top for top in _load(store) if os.path.isdir(top)]
+
+
 def _stamp(top: str) -> list[int]:
     """The config file tells of remotes; a work tree's `.git` is a file that never changes, so it is not remembered."""
     try:

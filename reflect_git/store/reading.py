@@ -7,12 +7,13 @@ when it did not, one `git for-each-ref` is all that is asked. Rebuilding gives t
 from __future__ import annotations
 
 import json
+from functools import cached_property
 
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.schema import VERSION
-from reflect_git.store import rows, spool
+from reflect_git.store import beside, machines, rows, spool
 from reflect_git.store.fold import History, fold, in_order
 from reflect_git.store.layout import MARKER, id_in, path_of
 from reflect_git.store.repository import INBOX, MAIN
@@ -30,21 +31,62 @@ if TYPE_CHECKING:
 _FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure")}
 # Below this many changed files, reading them again each time is cheaper than writing the cache anew.
 _WORTH_WRITING = 64
+# From this many new files on, two processes are faster than one.
+_MANY = 2000
 _CACHE_LIMIT = 1 << 30
 
 
 class Scan:
-    """The store at one moment, as lists and counts need it: signals in columns, named by row numbers."""
+    """The store at one moment, as lists and counts need it: signals in columns, named by row numbers.
 
-    def __init__(self, shelves: list[rows.Shelf]) -> None:
-        self.unreadable = {path: why for shelf in shelves for path, why in shelf.unreadable.items()}
-        found = json.loads(b"[%b]" % b",".join([text for shelf in shelves for text in shelf.others.values()]))
-        self.newer = sorted({record["id"] for record in found if record["version"] > VERSION})
-        self.others: dict[str, Any] = {record["id"]: record for record in found if record["version"] <= VERSION}
-        self.history = History(self._of("LRN"), self._of("DEC"), self._of("TLY"))
-        self.columns, self._pieces = rows.union(shelves)
-        fold(self.columns, self.history)
-        self.rows = in_order(self.columns)
+    The moment is fixed when it is made; what the store held then is read when somebody first asks for it.
+    """
+
+    def __init__(
+        self, moment: str, shelves: Callable[[], list[rows.Shelf]], own: Optional[frozenset[str]] = None
+    ) -> None:  # fmt: skip
+        self.moment = moment
+        self._open = shelves
+        self._own = own
+
+    @cached_property
+    def _shelves(self) -> list[rows.Shelf]:
+        return self._open()
+
+    @cached_property
+    def unreadable(self) -> dict[str, str]:
+        return {path: why for shelf in self._shelves for path, why in shelf.unreadable.items()}
+
+    @cached_property
+    def _found(self) -> list[Any]:
+        texts = [text for shelf in self._shelves for text in shelf.others.values()]
+        return list(json.loads(b"[%b]" % b",".join(texts)))
+
+    @cached_property
+    def newer(self) -> list[str]:
+        return sorted({record["id"] for record in self._found if record["version"] > VERSION})
+
+    @cached_property
+    def others(self) -> dict[str, Any]:
+        return {record["id"]: record for record in self._found if record["version"] <= VERSION}
+
+    @cached_property
+    def history(self) -> History:
+        return History(*machines.counted(self._own, self._of("LRN"), self._of("DEC"), self._of("TLY")))
+
+    @cached_property
+    def _union(self) -> tuple[dict[str, list[Any]], list[list[bytes]]]:
+        columns, pieces = rows.union(self._shelves)
+        fold(columns, self.history)
+        return columns, pieces
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        return self._union[0]
+
+    @cached_property
+    def rows(self) -> list[int]:
+        return in_order(self.columns)
 
     def _of(self, prefix: str) -> list[Any]:
         return [record for identity, record in self.others.items() if identity.startswith(prefix)]
@@ -71,9 +113,13 @@ class Scan:
 
     def json(self, found: Iterable[int]) -> list[bytes]:
         """Signals of some rows, whole, as a JSON list in parts: 8 MB are not copied without need."""
-        needed = [self.columns[field] for field in ("status", "confidence", "related", "promoted_to")]
-        whole = list(zip(*needed, *self._pieces))
-        return rows.json_parts([whole[row] for row in found])
+        columns, pieces = self._union
+        parts = [*(columns[field] for field in ("status", "confidence", "related", "promoted_to")), *pieces]
+        wanted = list(found)
+        if len(wanted) * 8 < len(pieces[0]):  # of a few, only these are put together
+            return rows.json_parts([tuple([part[row] for part in parts]) for row in wanted])
+        whole = list(zip(*parts))
+        return rows.json_parts([whole[row] for row in wanted])
 
     def whole(self, found: Iterable[int]) -> list[Signal]:
         signals: list[Signal] = json.loads(b"".join(self.json(found)))
@@ -83,25 +129,39 @@ class Scan:
 class Snapshot(Scan):
     """The store at one moment, every record whole."""
 
-    def __init__(self, shelves: list[rows.Shelf]) -> None:
-        super().__init__(shelves)
+    def __init__(
+        self, moment: str, shelves: Callable[[], list[rows.Shelf]], own: Optional[frozenset[str]] = None
+    ) -> None:  # fmt: skip
+        super().__init__(moment, shelves, own)
         self.signals = self.whole(self.rows)
         self.by_id: dict[str, Any] = {**self.others, **{signal["id"]: signal for signal in self.signals}}
 
 
 def read(store: Store, by_hand: Optional[Reader] = None) -> Snapshot:
     """Everything the store knows. `by_hand` reads files that a person edited, where the front can."""
-    return Snapshot(_shelves(store, by_hand))
+    return Snapshot(*_now(store, by_hand))
 
 
 def scan(store: Store, by_hand: Optional[Reader] = None) -> Scan:
     """What lists and counts need of it, in a third of the time."""
-    return Scan(_shelves(store, by_hand))
+    return Scan(*_now(store, by_hand))
 
 
-def _shelves(store: Store, by_hand: Optional[Reader]) -> list[rows.Shelf]:
+def _now(
+    store: Store, by_hand: Optional[Reader]
+) -> tuple[str, Callable[[], list[rows.Shelf]], Optional[frozenset[str]]]:
+    """The moment, a way to what the store holds at it, and whose word counts."""
+    pending = _pending(store)  # before the branches: what is committed meanwhile is then in both, not in none
     refs = store.git.refs(INBOX, MAIN)
-    shelves = [_pending(store)]  # first: a branch that has the same record, too, comes later and wins
+    own = machines.own(store)
+    moment = " ".join(
+        [*(f"{ref}:{oid}" for ref, oid in sorted(refs.items())), *pending.all_paths(), *sorted(own or ())]
+    )
+    return moment, lambda: _shelves(store, by_hand, pending, refs), own
+
+
+def _shelves(store: Store, by_hand: Optional[Reader], pending: rows.Shelf, refs: Mapping[str, str]) -> list[rows.Shelf]:
+    shelves = [pending]  # first: a branch that has the same record, too, comes later and wins
     for name, prefix in (("inbox", INBOX), ("main", MAIN)):
         part = _Part(store, name, _FOLDERS[prefix], by_hand)
         part.refresh({ref: oid for ref, oid in refs.items() if ref.startswith(prefix)})
@@ -122,12 +182,12 @@ def _pending(store: Store) -> rows.Shelf:
     return shelf
 
 
-def _put(shelf: rows.Shelf, path: str, record: Mapping[str, Any], shared: dict[Any, Any]) -> None:
+def _put(shelf: rows.Shelf, path: str, record: Mapping[str, Any], shared: dict[Any, Any], lines: bytes = b"") -> None:
     """A record of a newer version is kept whole: its fields may mean something else."""
     if record["version"] > VERSION:
         shelf.others[path] = rows.to_json(record)
     else:
-        shelf.add(path, record, shared)
+        shelf.add(path, record, shared, lines)
 
 
 class _Part:
@@ -157,9 +217,27 @@ class _Part:
         added, gone = self._difference(shelf, tip)
         added.pop(MARKER, None)
         shelf.drop({*gone, *added})
-        for path, record in zip(added, self._parsed(added)):
-            self._take(shelf, path, record)
+        if len(added) < _MANY or not beside.has_room():
+            self._fill(shelf, added)
+        else:
+            self._fill_in_halves(shelf, added)
         return len(added) + len(gone)
+
+    def _fill_in_halves(self, shelf: rows.Shelf, added: Mapping[str, str]) -> None:
+        listed = list(added.items())
+        first, second = dict(listed[: len(listed) // 2]), dict(listed[len(listed) // 2 :])
+        other = beside.beside(lambda: rows.dump_shelf(self._fill(rows.Shelf(), second)))
+        self._fill(shelf, first)
+        made = other()
+        if made is None:
+            self._fill(shelf, second)
+        else:
+            shelf.extend(rows.load_shelf(made))
+
+    def _fill(self, shelf: rows.Shelf, added: Mapping[str, str]) -> rows.Shelf:
+        for path, (record, lines) in zip(added, self._parsed(added)):
+            self._take(shelf, path, record, lines)
+        return shelf
 
     def _difference(self, shelf: rows.Shelf, tip: str) -> tuple[dict[str, str], list[str]]:
         if shelf.tip:
@@ -169,17 +247,22 @@ class _Part:
                 pass
         return self._store.git.tree(tip, *self._folders), shelf.all_paths()
 
-    def _parsed(self, added: Mapping[str, str]) -> list[Union[dict[str, Any], ReflectError]]:
-        """Each blob as a record, or as the reason why it is none; one that a power cut took is read from its copy."""
+    def _parsed(self, added: Mapping[str, str]) -> list[tuple[Union[dict[str, Any], ReflectError], bytes]]:
+        """Each blob as a record, with its bytes if they are canonical, or as the reason why it is none; one that a
+        power cut took is read from its copy."""
         data = [blob or self._copy(path) for path, blob in zip(added, self._store.git.blobs(list(added.values())))]
-        parsed: list[Union[dict[str, Any], ReflectError]] = list(records.parse_many(data))
-        for at, result in enumerate(parsed):
-            if isinstance(result, ReflectError) and self._by_hand is not None:
-                try:
-                    parsed[at] = self._by_hand(data[at])
-                except ReflectError as error:
-                    parsed[at] = error
-        return parsed
+        return [
+            self._read_by_hand(lines, record) if isinstance(record, ReflectError) else (record, lines)
+            for record, lines in zip(records.parse_many(data), data)
+        ]
+
+    def _read_by_hand(self, data: bytes, error: ReflectError) -> tuple[Union[dict[str, Any], ReflectError], bytes]:
+        if self._by_hand is None:
+            return error, b""
+        try:
+            return self._by_hand(data), b""
+        except ReflectError as found:
+            return found, b""
 
     def _copy(self, path: str) -> bytes:
         try:
@@ -187,7 +270,7 @@ class _Part:
         except OSError:
             return b""
 
-    def _take(self, shelf: rows.Shelf, path: str, record: Union[dict[str, Any], ReflectError]) -> None:
+    def _take(self, shelf: rows.Shelf, path: str, record: Union[dict[str, Any], ReflectError], lines: bytes) -> None:
         try:
             if isinstance(record, ReflectError):
                 raise record
@@ -198,7 +281,7 @@ class _Part:
         except ReflectError as error:
             shelf.unreadable[path] = error.message
             return
-        _put(shelf, path, record, self._shared)
+        _put(shelf, path, record, self._shared, lines)
 
     def _load(self) -> dict[str, rows.Shelf]:
         try:

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 # The fields by which signals are sorted, folded, filtered and counted.
 HEAD = (
     "id", "timestamp", "session_id", "type", "category", "tags", "project", "trust", "key", "stored", "status",
-    "confidence", "related", "promoted_to",
+    "confidence", "related", "promoted_to", "content", "machine",
 )  # fmt: skip
+# And one thing that is deeper in a record: whether what was said is likely to hold tomorrow.
+COLUMNS = (*HEAD, "durable")
+_NEEDED = frozenset(HEAD)
 _COMPUTED = ("status", "confidence", "related", "promoted_to")
+_COMPUTED_LINES = tuple(f"{field}: ".encode() for field in _COMPUTED)
 # marshal is the interpreter's own format: another version of it may not read what this one wrote.
-STAMP = f"reflect-git rows 3 {sys.implementation.cache_tag} {marshal.version}\n".encode("ascii")
+STAMP = f"reflect-git rows 4 {sys.implementation.cache_tag} {marshal.version}\n".encode("ascii")
+_PLAIN = (str, int, type(None))
 _PLAIN_END = b'[],"promoted_to":null'
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -33,7 +38,7 @@ class Shelf:
     """The rows of one branch: signals as parallel columns and pieces, other records as JSON by path."""
 
     def __init__(self, stored: Optional[tuple[Any, ...]] = None) -> None:
-        empty: tuple[Any, ...] = ("", {}, {}, [], [[] for _ in HEAD], [[], [], []])
+        empty: tuple[Any, ...] = ("", {}, {}, [], [[] for _ in COLUMNS], [[], [], []])
         self.tip: str
         self.unreadable: dict[str, str]
         self.others: dict[str, bytes]
@@ -57,18 +62,30 @@ class Shelf:
             return
         self._arrange([at for at, path in enumerate(self.paths) if path not in gone])
 
-    def add(self, path: str, record: Mapping[str, Any], shared: dict[Any, Any]) -> None:
-        """`shared` makes equal values one object, which marshal writes and reads once."""
-        if not path.startswith("signals/") or not all(field in record for field in HEAD):
+    def add(self, path: str, record: Mapping[str, Any], shared: dict[Any, Any], lines: bytes = b"") -> None:
+        """`shared` makes equal values one object, which marshal writes and reads once. `lines` are the record's
+        canonical bytes, where it has some: what they say in JSON need not be written anew."""
+        if not path.startswith("signals/") or not record.keys() >= _NEEDED:
             self.others[path] = to_json(record)
             return
         self.paths.append(path)
         for column, field in zip(self.columns, HEAD):
             value = record[field]
-            kept = value if type(value) is str else (field, repr(value))
+            kept = value if type(value) in _PLAIN else (field, repr(value))
             column.append(shared.setdefault(kept, value))
-        for column, piece in zip(self.pieces, _pieces(record)):
+        self.columns[-1].append(bool(record["meta"].get("durable", True)))
+        for column, piece in zip(self.pieces, _cut(lines) if lines else _pieces(record)):
             column.append(piece)
+
+    def extend(self, other: Shelf) -> None:
+        """With what another one has; nothing of it is here."""
+        self.unreadable.update(other.unreadable)
+        self.others.update(other.others)
+        self.paths += other.paths
+        for column, more in zip(self.columns, other.columns):
+            column += more
+        for pieces, rest in zip(self.pieces, other.pieces):
+            pieces += rest
 
     def sort(self) -> None:
         """By time, as they are wanted: sorting what is sorted costs next to nothing."""
@@ -86,12 +103,12 @@ def union(shelves: Iterable[Shelf]) -> tuple[dict[str, list[Any]], list[list[byt
     """The columns and pieces of all shelves; of a signal that several have, the last one counts."""
     full = [shelf for shelf in shelves if shelf.paths] or [Shelf()]
     if len(full) > 1:
-        all_columns = [[value for shelf in full for value in shelf.columns[at]] for at in range(len(HEAD))]
+        all_columns = [[value for shelf in full for value in shelf.columns[at]] for at in range(len(COLUMNS))]
         all_pieces = [[piece for shelf in full for piece in shelf.pieces[at]] for at in range(3)]
         last = list({identity: row for row, identity in enumerate(all_columns[0])}.values())
         columns = [[column[row] for row in last] for column in all_columns]
-        return dict(zip(HEAD, columns)), [[column[row] for row in last] for column in all_pieces]
-    return dict(zip(HEAD, full[0].columns)), full[0].pieces
+        return dict(zip(COLUMNS, columns)), [[column[row] for row in last] for column in all_pieces]
+    return dict(zip(COLUMNS, full[0].columns)), full[0].pieces
 
 
 def to_json(value: Any) -> bytes:
@@ -108,6 +125,17 @@ def _pieces(record: Mapping[str, Any]) -> Piece:
         to_json(dict(part)) for part in (plain[: cuts[0]], plain[cuts[0] : cuts[1]], plain[cuts[1] :])
     )
     return first[:-1] + b',"status":', _after(second)[:-1] + b',"related":', _after(third)
+
+
+def _cut(lines: bytes) -> Piece:
+    """The same of a record in its canonical form, where each line is a key and its JSON: a third of the time."""
+    plain = [line for line in lines.split(b"\n")[:-1] if not line.startswith(_COMPUTED_LINES)]
+    names = [line[: line.index(b":")] for line in plain]
+    cuts = sorted((names.index(b"type") + 1, names.index(b"tags") + 1))
+    fields = [line.replace(b": ", b'":', 1) for line in plain]
+    first, second, third = fields[: cuts[0]], fields[cuts[0] : cuts[1]], fields[cuts[1] :]
+    start = b'{"' + b',"'.join(first) + b',"status":'
+    return start, b',"'.join([b"", *second]) + b',"related":', b',"'.join([b"", *third]) + b"}"
 
 
 def _after(part: bytes) -> bytes:
@@ -132,6 +160,15 @@ def json_parts(rows: Iterable[tuple[str, int, list[str], Optional[str], bytes, b
 
 def _end(related: list[str], promoted_to: Optional[str]) -> bytes:
     return to_json(related) + b',"promoted_to":' + to_json(promoted_to)
+
+
+def dump_shelf(shelf: Shelf) -> bytes:
+    return marshal.dumps(shelf.stored())
+
+
+def load_shelf(data: bytes) -> Shelf:
+    """What a process of ours handed over a moment ago."""
+    return Shelf(marshal.loads(data))  # noqa: S302
 
 
 def dump(by_hand: bool, shelves: Mapping[str, Shelf]) -> bytes:

@@ -7,7 +7,7 @@ import os
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, spool, upkeep
-from reflect_git.store.care import salvage
+from reflect_git.store.care import guard, salvage
 from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
@@ -27,6 +27,7 @@ def is_needed(store: Store) -> bool:
         or not copies.are_there(store)
         or os.path.exists(store.private_path(inbox.RESCUE))
         or not inbox.generations(store)
+        or guard.is_needed(store)
     )
 
 
@@ -36,7 +37,8 @@ def sweep(store: Store) -> None:
         return
     try:
         with store.locked(_WAIT):
-            _try(store, finish_interrupted)
+            if _try(store, finish_interrupted):
+                _try(store, guard.guard)
             rolling = any(facts.get("kind") == "roll" for _, facts in journal.standing(store))
             if not rolling and not _try(store, mend_inbox):
                 _try(store, salvage.rebuild_if_damaged)
@@ -71,11 +73,12 @@ def finish_interrupted(store: Store) -> None:
     standing = journal.standing(store)
     if not standing:
         return
-    from reflect_git.store import approval, policy  # which sweep before they decide
+    from reflect_git.store import approval, moves, policy, purging  # which sweep before they decide
 
     steps = {
         "main": mainline.finish, "roll": expiry.finish, "upkeep": upkeep.finish, "rename": identity.finish,
-        "config": policy.finish, "apply": approval.finish,
+        "config": policy.finish, "apply": approval.finish, "move": moves.finish,
+        "purge": purging.finish,
     }  # fmt: skip
     for path, facts in sorted(standing, key=_turn):
         finish = steps.get(str(facts.get("kind")))
@@ -86,4 +89,4 @@ def finish_interrupted(store: Store) -> None:
 
 def _turn(standing: tuple[str, dict[str, Any]]) -> int:
     """What carries out a decision comes after it: the decision may stand in a journal of its own."""
-    return {"apply": 1, "config": 2}.get(str(standing[1].get("kind")), 0)
+    return {"apply": 1, "config": 2, "purge": 3}.get(str(standing[1].get("kind")), 0)

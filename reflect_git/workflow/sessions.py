@@ -174,6 +174,14 @@ def tidy_up(store: Store, env: Env) -> None:
     glance.refresh(store, now)
 
 
+def share(store: Store, env: Env) -> None:
+    """What was learned goes to the remote, for those who switched that on: in the background, without a question."""
+    if store.switched("reflect.sync.auto", False):
+        from reflect_git.workflow import automatic
+
+        automatic.after_session(store, env, time.time())
+
+
 def reminder(store: Store, now: float) -> str:
     """At most once a day, when something strong waits: one sentence for the person."""
     from reflect_git.store import glance

@@ -6,6 +6,7 @@ import pytest
 
 from reflect_git.apply import block, drift, improvements, rulesfile
 from reflect_git.apply.drift import Finding
+from reflect_git.apply.plan import Rule
 from reflect_git.apply.rulesfile import RulesFile
 from tests.apply.test_improvements import FORM, ITEM
 
@@ -75,3 +76,25 @@ def test_improvements() -> None:
     assert [found.kind for found in drift.of_improvements(FORM, [ITEM])] == ["missing"]
     assert [found.kind for found in drift.of_improvements(data, [])] == ["foreign"]
     assert [found.kind for found in drift.of_improvements(data.replace(b"README", b"wiki"), [ITEM])] == ["different"]
+
+
+def test_a_rules_file_that_no_rule_belongs_into_is_foreign() -> None:
+    data = rulesfile.render(RulesFile(A, "Use pnpm."))
+    assert drift.of_file("rules", data, []) == [Finding("foreign", A, live="Use pnpm.", line=1)]
+    assert drift.of_file("rules", b"mine\n", []) == []
+    assert drift.of_file("block", written(), [Rule(*one, "command") for one in EXPECTED]) == []
+
+
+def test_two_findings_are_the_same_whatever_a_formatter_did() -> None:
+    one = Finding("different", A, "x", "Use *yarn* now", 3)
+    assert one.is_same(Finding("different", A, "x", "Use _yarn_\n  now", 9))
+    assert not one.is_same(Finding("different", A, "x", "Use _npm_ now", 3))
+    assert not one.is_same(Finding("missing", A, "x"))
+
+
+def test_the_fields_of_an_improvement_are_read_back() -> None:
+    (found,) = improvements.find(improvements.add(FORM, ITEM))
+    fields = drift.fields_of(found)
+    assert (fields["title"], fields["impact"], fields["details"], fields["action"], fields["confidence"]) == (
+        ITEM.title, ITEM.impact, ITEM.details, ITEM.action, ITEM.confidence,
+    )  # fmt: skip

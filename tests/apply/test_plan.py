@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 from dataclasses import replace
 from hashlib import sha256
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from reflect_git.apply import block, plan
 from reflect_git.apply.diff import diff, touched
+from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
 from reflect_git.apply.page import Unfit
 from reflect_git.apply.plan import Plan, Rule
@@ -207,3 +209,60 @@ def test_a_file_that_is_no_text_is_named() -> None:
     with pytest.raises(Unfit) as caught:
         plan.add(CLAUDE, b"\xff", RULE)
     assert caught.value.message == "'CLAUDE.md' cannot be changed: file is not UTF-8: byte 1 cannot be read"
+
+
+def _twenty(base: bytes | None, category: str | None = "command") -> tuple[list[Rule], bytes | None]:
+    """Twenty learnings approved into one file: of one section, or of several."""
+    names = list(TITLES)
+    rules = [
+        Rule(f"LRN-202602{day:02d}-{day:0>8}", f"Rule number {day}.", category or names[day % 5])
+        for day in range(1, 21)
+    ]
+    data = base
+    for rule in rules:
+        data = plan.add(CLAUDE, data, rule).after
+    return rules, data
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_twenty_taken_back_in_any_order_leave_the_base(seed: int) -> None:
+    base = BASES[seed % len(BASES)]
+    rules, data = _twenty(base, "command" if seed % 2 else None)
+    random.Random(seed).shuffle(rules)
+    for rule in rules:
+        data = plan.remove(CLAUDE, data, rule).after
+    assert data == base
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(samples.bases() | st.none(), samples.texts)
+def test_an_improvement_gives_back_the_bytes_deep(base: bytes | None, text: str) -> None:
+    _give_back_an_improvement(base, text)
+
+
+@given(samples.bases() | st.none(), samples.texts)
+def test_an_improvement_gives_back_the_bytes(base: bytes | None, text: str) -> None:
+    _give_back_an_improvement(base, text)
+
+
+def _give_back_an_improvement(base: bytes | None, text: str) -> None:
+    assume(inert(text)[0])
+    item = replace(ITEM, title=text, details=text, action=text)
+    try:
+        added = plan.add(IMPROVEMENTS, base, item)
+    except ReflectError as error:  # an open fence that swallows everything: nothing is written there
+        assert error.code == "no-place"
+        return
+    assert plan.remove(IMPROVEMENTS, added.after, item).after == base
+
+
+@given(samples.bases(), samples.texts, samples.texts, samples.categories, samples.categories)
+def test_what_was_replaced_comes_back_in_its_place(base: bytes, old: str, new: str, was: str, becomes: str) -> None:
+    found = block.find(base)
+    assume(inert(old)[0] and inert(new)[0] and not (found and (found.pair or found.troubles)))
+    first, second = replace(RULE, text=old, category=was), replace(OTHER, text=new, category=becomes)
+    before = plan.add(CLAUDE, base, first).after
+    assert before
+    after = plan.replace(CLAUDE, before, first, second).after
+    assert after and plan.replace(CLAUDE, after, second, first).after == before

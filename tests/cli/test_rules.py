@@ -263,7 +263,7 @@ def test_an_improvement_is_deferred_and_applied(
         types("improvements", action, proposal)
         assert run_cli("improvements", "--json", cwd=shop).json()["data"][0]["section"] == section
         last = _decisions(run_cli, proposal)[-1]
-        assert (last["kind"], last["meta"]) == ("amended", {"section": section})
+        assert (last["kind"], last["meta"]["section"]) == ("amended", section)
     assert _log(store_home, "-2").splitlines() == ["amend: The build needs a cache"] * 2
     shown = run_cli("improvements", cwd=shop).out
     assert shown.startswith(f"Applied\n  {proposal}\n      [")

@@ -13,8 +13,10 @@ import pytest
 
 from reflect_git.adapters import gitread
 from reflect_git.errors import ReflectError
+from tests.cli import past
 from tests.conftest import REAL_GIT, REPO, RunCli
-from tests.store.probe import allow_unattended
+from tests.sitting.shopkeeper import make_project
+from tests.store.probe import allow_unattended, opened
 
 
 def _store(home: Path, *words: str) -> Any:
@@ -169,3 +171,33 @@ def test_only_whole_commit_ids_are_read(tmp_path: Path, sha: str) -> None:
     subprocess.run([REAL_GIT, "init", "-q", str(tmp_path)], check=True)
     with pytest.raises(ReflectError):
         gitread.commit_of(str(tmp_path), REAL_GIT, sha)
+
+
+def test_a_reworded_learning_says_what_it_says_now(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    shop = make_project(home / "shop")
+    store = opened(store_home)
+    rule = past.approve(store, shop, "use pnpm, not npm")
+    past.reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
+    data = run_cli("show", rule, "--json").json()["data"]
+    assert (data["record"]["text"], data["story"]["state"]) == ("Use pnpm for everything.", "in force")
+    assert [made["kind"] for made in data["decisions"]] == ["approved", "amended"]
+    told = past.plain(run_cli("show", rule).out, store)
+    assert told.startswith("LRN-1  learning, in force: Use pnpm for everything.\n\n    Use pnpm for everything.\n\n")
+    for words in (
+        '\nsaid before   "Use pnpm, not npm"\n',
+        "\ntake it back  reflect-git revert LRN-1\n",
+        "\ntarget        CLAUDE.md (project)\n",
+        "\nDEC-2  amended WHEN, Ada at a terminal\ntext          Use pnpm for everything.\nreason        npm is gone\n",
+    ):
+        assert words in told
+
+
+def test_the_story_of_a_signal_goes_on_with_what_it_became(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    shop = make_project(home / "shop")
+    store = opened(store_home)
+    rule = past.approve(store, shop, "use pnpm, not npm")
+    past.reword(store, shop, rule, "Use pnpm for everything.")
+    signal = run_cli("show", rule, "--json").json()["data"]["record"]["signals"][0]
+    data = run_cli("show", signal, "--json").json()["data"]
+    assert [made["kind"] for made in data["decisions"]] == ["approved", "amended"]
+    assert data["story"] is None

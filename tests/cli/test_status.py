@@ -166,3 +166,25 @@ def test_a_remote_is_shown_without_its_password(run_cli: RunCli, store: Store, t
     _git(store, "remote", "set-url", "origin", "https://ada:hunter2@example.org/me/reflections.git")
     shown = run_cli("status").out + run_cli("status", "--json").out
     assert ("example.org/me/reflections" in shown, "hunter2" in shown) == (True, False)
+
+
+def test_a_rule_that_differs_from_its_file_is_counted(run_cli: RunCli, store: Store, home: Path) -> None:
+    from tests.sitting.shopkeeper import approve, commit, make_project
+
+    shop = make_project(home / "shop")
+    identity = approve(store, shop)
+    commit(shop)
+    assert "drift" not in _rows(run_cli("status", cwd=shop).out)
+    file = shop / "CLAUDE.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("pnpm", "yarn"), encoding="utf-8")
+    result = run_cli("status", cwd=shop)
+    assert (result.code, _rows(result.out)["drift"]) == (0, "1 rule differs from its file: reflect-git review")
+    data = run_cli("status", "--json", cwd=shop).json()["data"]
+    assert data["drift"] == [
+        {"learning": identity, "kind": "different", "author": "you", "target": "CLAUDE.md", "line": 9}
+    ]
+    commit(shop)
+    result = run_cli("status", "--json", cwd=shop).json()["data"]
+    assert [one["author"] for one in result["drift"]] == ["branch"]
+    assert "drift" not in _rows(run_cli("status", cwd=shop).out)
+    assert "drift" not in _rows(run_cli("status").out)

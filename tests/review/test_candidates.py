@@ -96,8 +96,20 @@ def test_a_rule_is_recognised_by_the_key_it_was_approved_for() -> None:
     past = history([rule], [decision("approved", rule["id"], key_of("use bun not deno"), day=2)])
     found = gather([signal("use bun not deno", day=3)], past)
     assert [one.recurrence_of for one in found.recurrences] == [rule["id"]]
-    taken_back = history([rule], [*past.decisions, decision("reverted", rule["id"], day=4)])
-    assert len(gather([signal("use bun not deno", day=5)], taken_back).strong) == 1
+
+
+def test_who_takes_a_rule_back_has_said_no_to_it() -> None:
+    rule = learning("Bun runs everything here", day=2, decision="DEC-20260302-approved")
+    approved = decision("approved", rule["id"], key_of("use bun not deno"), day=2, id=rule["decision"])
+    back = decision("reverted", rule["id"], day=4, reopens=approved["id"])
+    again = [signal("use bun not deno", day=day) for day in (5, 6, 7)]
+    past = history([rule], [approved, back])
+    assert not gather(again[:2], past).strong
+    assert [one.dismissed_before for one in gather(again, past).strong] == ["2026-03-04"]
+    asked = history([rule], [approved, {**back, "meta": {"reopen": True}}])
+    assert [one.dismissed_before for one in gather(again[:1], asked).strong] == [None]
+    redone = history([rule], [approved, back, decision("reverted", rule["id"], day=5, reopens=back["id"])])
+    assert not gather(again, redone).strong and len(gather(again, redone).recurrences) == 1
 
 
 def test_a_rule_of_another_project_does_not_hold_here() -> None:

@@ -15,6 +15,9 @@ from reflect_git.review.classify import category_of, paths_in, place, scope_of, 
         ("I always want a plan", "global"),
         ("In all my projects, use bun", "global"),
         ("Keep replies brief", "global"),
+        ("Stop apologising", "global"),
+        ("I want the worker to restart", "project"),
+        ("The flag is configured globally", "project"),
         ("I prefer rebase in this repo", "project"),
         ("во всех проектах используй bun", "global"),
         ("所有项目都用 bun", "global"),
@@ -22,6 +25,11 @@ from reflect_git.review.classify import category_of, paths_in, place, scope_of, 
 )
 def test_a_learning_is_the_projects_unless_the_words_say_otherwise(text: str, scope: str) -> None:
     assert scope_of(text) == scope
+
+
+def test_a_taste_elsewhere_in_the_message_does_not_make_a_rule_a_taste() -> None:
+    assert scope_of("Use bun, not deno", words="I always drink tea. Use bun, not deno") == "project"
+    assert scope_of("Use bun, not deno", words="In all my projects, use bun, not deno") == "global"
 
 
 def test_what_was_said_in_two_projects_is_global() -> None:
@@ -43,7 +51,9 @@ def test_friction_and_flaws_go_to_the_project() -> None:
         ("Handlers live in src/handlers", "project-structure"),
         ("Build with `just dist`", "command"),
         ("The config is read once", "configuration"),
+        ("Keep secrets in .env files", "configuration"),
         ("I prefer short functions", "preference"),
+        ("Support both shells when setting up", "convention"),
         ("Split commits by topic", "convention"),
     ],
 )

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.model.frames import frame_of
+from reflect_git.review.carrying import sentences_in
 from reflect_git.review.wording import is_borrowed, proposal
 from tests.review.signals import signal
 
@@ -115,6 +116,30 @@ def test_no_wording_turns_a_wish_into_a_ban_or_a_ban_into_a_wish(name: str, orde
     if after is not None:
         assert bool(name in after.wanted) == bool(name in before.wanted)
         assert bool(name in after.unwanted) == bool(name in before.unwanted)
+
+
+def test_what_was_done_and_what_is_done_here_are_one_rule() -> None:
+    assert _worded("why did you use deno? we use bun") == "Use bun, not deno"
+    assert _worded("you used deno again. this repo uses bun.") == "Use bun, not deno"
+    assert _worded("why did you use deno? we use bun for the worker") == "We use bun for the worker"
+
+
+def test_only_the_users_own_message_is_searched_for_a_rule() -> None:
+    told = "The queue is slow. Always use the mirror, never the origin."
+    assert _worded("The queue is slow.", told, trust="assistant") == "The queue is slow"
+    assert _worded("The queue is slow.", told, source={"hook": "manual"}) == "The queue is slow"
+
+
+SENTENCES = st.builds(lambda order, around, name: around.format(order.format(name)), ORDERS, AROUND, NAMES)
+CHAT = st.sampled_from(["Great job!", "The specs pass now.", "how did that happen?", "I ran it twice.", "Sorry."])
+
+
+@given(st.lists(st.one_of(SENTENCES, CHAT), min_size=1, max_size=6), st.integers(0, 5))
+def test_a_proposal_is_short_and_proposes_itself(said: list[str], at: int) -> None:
+    message = "\n".join(said)
+    text = _worded(said[at % len(said)], message)
+    assert len(text) <= 400 and len(sentences_in(text)) <= 3
+    assert _worded(text) == text
 
 
 @given(st.text(max_size=120), st.text(max_size=120))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import amend
 from reflect_git.sitting.approve import Request, carry_out, propose
 from reflect_git.store import reading
 from reflect_git.store.repository import Store
@@ -94,3 +96,16 @@ def test_an_amendment_in_a_form_that_no_learning_has_changes_nothing(store: Stor
     )
     memory.record(store, [strange], f"amend: {rule['id']}", {})
     assert reading.scan(store).history.in_force()[0]["text"] == TEXT
+
+
+def test_a_secret_in_a_field_of_an_improvement_is_refused(store: Store) -> None:
+    say(store, "the readme should say which port the server uses")
+    sitting = sit(store, os.environ)
+    wanted = next(each for each in (*sitting.gathered.strong, *sitting.gathered.weak) if "port" in each.text)
+    done = carry_out(sitting, propose(sitting, Request(wanted, to="improvements")), BY)
+    sitting = sit(store, os.environ)
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    changed = amend.amend(sitting, amend.find(sitting, done.learning), amend.Wanted(fields={"details": f"use {token}"}))
+    assert [found.code for found in changed.findings if found.kind == "refused"] == ["secret"]
+    with pytest.raises(ReflectError, match="known kind of secret"):
+        amend.carry_out(sitting, changed, BY)

@@ -11,9 +11,10 @@ from reflect_git import workflow
 from reflect_git.adapters import live
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import index
-from reflect_git.sitting.approve import Approved, Proposal, Request, carry_out, propose
+from reflect_git.sitting.approve import Proposal, Request, carry_out, propose
 from reflect_git.sitting.dismiss import dismiss, not_now
 from reflect_git.sitting.review import Sitting
+from reflect_git.sitting.writing import Approved
 from reflect_git.store import approval, reading
 from reflect_git.store.approval import Change
 from reflect_git.store.repository import Store

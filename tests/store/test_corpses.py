@@ -102,7 +102,7 @@ def test_a_dead_lock_on_the_config_of_a_store_that_moved(store: Store, store_hom
 def test_a_foreign_index_lock_is_waited_for_and_named(
     store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mainline, "_PATIENCE", 0.3)
+    monkeypatch.setattr(mainline, "PATIENCE", 0.3)
     lock = plant_lock(store, "index.lock", 120)
     with pytest.raises(ReflectError) as caught:
         record(store)
@@ -126,7 +126,7 @@ def test_a_foreign_index_lock_that_goes_is_waited_for(store: Store, store_home: 
 
 @pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock"])
 def test_a_foreign_lock_on_main_is_never_broken(store: Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mainline, "_PATIENCE", 0.3)
+    monkeypatch.setattr(mainline, "PATIENCE", 0.3)
     lock = plant_lock(store, name, 3600)
     with pytest.raises(ReflectError):
         record(store)
@@ -144,7 +144,7 @@ def test_captures_are_committed_though_an_interrupted_decision_cannot_be_finishe
     store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`git commit -a` holds the index for as long as its editor is open."""
-    monkeypatch.setattr(mainline, "_PATIENCE", 0.2)
+    monkeypatch.setattr(mainline, "PATIENCE", 0.2)
     facts = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
     journal.begin(store, "main", (), facts)
     lock = plant_lock(store, "index.lock", 0)
@@ -229,7 +229,7 @@ def test_a_call_that_fails_in_the_transaction_does_not_lock_the_next(
         patch.setattr(files, "link", full)
         with pytest.raises(OSError, match="no space"):
             record(store)
-    monkeypatch.setattr(mainline, "_PATIENCE", 1.0)
+    monkeypatch.setattr(mainline, "PATIENCE", 1.0)
     record(store)
     assert "machines/m.yaml" in main_paths(store_home)
 

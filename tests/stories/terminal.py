@@ -108,12 +108,12 @@ class Terminal:
         _compare(seen.strip("\n"), _plain(dedent(screen).strip("\n")))
         assert self._child.wait(PATIENCE) == code
 
-    def ends(self) -> str:
-        """All that is said until it ends well, whatever it is."""
+    def ends(self, code: int = 0) -> str:
+        """All that is said until it ends, well unless told otherwise."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
-        assert self._child.wait(PATIENCE) == 0, self._unseen
+        assert self._child.wait(PATIENCE) == code, self._unseen
         return self._unseen.decode("utf-8")
 
     def _expect_echo(self, text: str) -> None:

@@ -257,7 +257,8 @@ def test_an_improvement_is_edited_field_by_field(
         target?
         """)
     terminal.types("improvements")
-    terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
+    # Claude Code does not read that file, so no session pays for it.
+    assert "tokens" not in terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
     terminal.types("e")
     terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
     terminal.types("y")

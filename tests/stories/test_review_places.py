@@ -50,7 +50,7 @@ def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: R
     terminal.is_left(
         """
         error: review is a dialogue with a person at a terminal
-        hint: inside Claude Code, /reflect asks the person
+        hint: inside Claude Code, /reflect asks the person; or let them run 'reflect-git review' in a terminal
         """,
         code=1,
     )

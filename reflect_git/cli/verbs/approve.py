@@ -43,7 +43,7 @@ def command(
     paths: tuple[str, ...], **given: str,
 ) -> None:  # fmt: skip
     """Write a learning into an instruction file, in one commit that says who approved it."""
-    sat = sitting_with(front, project, identity)
+    sat = sitting_with(front, project, identity, writes=not dry_run)
     others = tuple(sat.find(one.strip()) for one in joined.split(",") if one.strip())
     request = Request(sat.find(identity), joined=others, supersedes=supersedes, paths=paths, **given)
     proposal = propose(sat, request)

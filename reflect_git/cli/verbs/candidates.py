@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.apply.inert import inert
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import sitting, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting.approve import in_force_here
-from reflect_git.sitting.ask import question, questions, source_of, warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,16 +52,22 @@ def command(
     sat = sitting_with(front, project, identity) if identity else sitting(front, project, everything)
     gathered = sat.gathered
     if ask:
+        from reflect_git.sitting.ask import questions  # a list does without what questions need, which takes 30 ms
+
         alone = [_question(sat, identity, text, joined, supersedes)] if identity else []
         front.data({"questions": alone or questions(gathered.strong)})
     elif front.json:
         front.data([each.as_json() for each in chain(gathered.strong, gathered.more, gathered.weak)])
     else:
         _print(front, gathered)
+    sat.keep()
 
 
 def _question(sat: Sitting, identity: str, text: str, joined: str, supersedes: Sequence[str]) -> dict[str, Any]:
     """With the number it has among all that are asked; one that is not among them is asked alone."""
+    from reflect_git.sitting.approve import in_force_here
+    from reflect_git.sitting.ask import question
+
     candidate = sat.find(identity)
     others = [sat.find(one.strip()) for one in joined.split(",") if one.strip()]
     strong = [each.id for each in sat.gathered.strong]
@@ -109,8 +112,9 @@ def _rest(gathered: Gathered) -> list[str]:
 def _for_skill(front: Front, project: str | None) -> None:
     """A slash command whose command fails is not sent at all, so whatever happens is told in words."""
     try:
-        gathered = sitting(front, project).gathered
-        text = gathered.message or _told(gathered.strong, gathered)
+        sat = sitting(front, project)
+        text = sat.gathered.message or _told(sat.gathered.strong, sat.gathered)
+        sat.keep()
     except Exception as error:
         text = f"reflect-git could not look: {error}. Tell the user, and to run 'reflect-git doctor'."
     sys.stdout.write(f"{text}\n")
@@ -118,6 +122,9 @@ def _for_skill(front: Front, project: str | None) -> None:
 
 def _told(shown: Sequence[Candidate], gathered: Gathered) -> str:
     """One line each, so that no quotation can look like anything else; and no tag in it is one."""
+    from reflect_git.apply.inert import inert
+    from reflect_git.sitting.ask import source_of, warnings_of
+
     lines = []
     for number, each in enumerate(shown, 1):
         text, _ = inert(each.text)

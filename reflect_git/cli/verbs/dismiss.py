@@ -61,3 +61,4 @@ def command(front: Front, identity: str, later: bool, never: bool, reason: str, 
     if decision:
         again = "" if never else "; it is asked once more after three further sessions"
         front.talk(f"commit {str(commit)[:10]}{again}")
+        front.talk("to take it back: reflect-git undo")

@@ -37,7 +37,7 @@ def command(front: Front, identity: str, text: str, to: str, reason: str, projec
 
     Without --text and --to the text is opened in your editor.
     """
-    sat = sitting(front, project, everything=True)
+    sat = sitting(front, project, everything=True, writes=not dry_run)
     learning = amend.find(sat, identity)
     wanted = Wanted(text, to, reason) if text or to else _edited(front, sat, learning, reason)
     settle(front, sat, amend.amend(sat, learning, wanted), dry_run)

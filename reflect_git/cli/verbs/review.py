@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli import portrait
+from reflect_git.cli import arrivals, differences, portrait
+from reflect_git.cli.arrivals import Arrivals
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.deck import APPROVED, NEVER, NO, NOT_NOW, Deck
 from reflect_git.cli.desk import Desk
 from reflect_git.cli.dialogue import Dialogue
+from reflect_git.cli.differences import Differences
 from reflect_git.cli.front import Front, columns, one_line
 from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import authority, dismiss
+from reflect_git.sitting.waiting import waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reflect_git.review.candidates import Candidate, Gathered
+    from reflect_git.sitting.drift import Difference
+    from reflect_git.sitting.passages import Passage
+    from reflect_git.sitting.review import Sitting
+    from reflect_git.sitting.waiting import Waiting
 
 MANY = 10
 _ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all of them", "q": "quit"}
@@ -33,24 +42,52 @@ _ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all o
 def command(front: Front, project: str | None, everything: bool) -> None:
     """Answer what waits, one learning after the other, as with 'git add -p'.
 
-    Each is shown with the very change it would make. Every answer is stored at once; type ? for the keys.
+    First come rules that differ from their files and what Claude wrote into such a file by itself, then what was
+    decided on your other machines. Each is shown with the very change it would make. Every answer is stored at once;
+    type ? for the keys.
     """
-    sat = sitting(front, project, everything)
+    if not front.json and front.at_terminal:
+        _freshen(front)
+    sat = sitting(front, project, everything, writes=not front.json and front.at_terminal)
     if authority.is_inside_client(sat.store.root, front.env):
         raise ReflectError(
-            "review is a dialogue with a person at a terminal", "inside Claude Code, /reflect asks the person",
+            "review is a dialogue with a person at a terminal",
+            "inside Claude Code, /reflect asks the person; or let them run 'reflect-git review' in a terminal",
             code="approval",
         )  # fmt: skip
     if front.json:
-        found = sat.gathered
-        front.data([each.as_json() for each in chain(found.strong, found.more, found.weak)])
-    elif front.no_input or not front.at_terminal:
+        gathered = sat.gathered
+        front.data([each.as_json() for each in chain(gathered.strong, gathered.more, gathered.weak)])
+        return
+    found, asked = differences.look(sat)
+    arrived = waiting(sat)
+    for line in differences.notes(sat.place, found):
+        front.out(line)
+    if front.no_input or not front.at_terminal:
+        _list_first(front, sat, asked, arrived)
         _list(front, sat.gathered)
-    elif sat.gathered.message:
+    elif sat.gathered.message and not asked and not arrived:
         front.out(sat.gathered.message)
     else:
         console = Console(front, sat.store.git.user_settings())
-        _talk(front, Desk(front, sat, console.setting("interactive.difffilter")), console)
+        desk = Desk(front, sat, console.setting("interactive.difffilter"))
+        _talk(front, desk, console, Differences(desk, console, asked), Arrivals(desk, console, arrived))
+
+
+def _freshen(front: Front) -> None:
+    """With what was learned elsewhere, where sync goes by itself."""
+    store = front.store_if_any()
+    if store is not None and store.switched("reflect.sync.auto", False):
+        from reflect_git.cli import exchange  # few have it
+
+        exchange.freshen(front, store)
+
+
+def _list_first(front: Front, sat: Sitting, asked: Sequence[Difference | Passage], arrived: Sequence[Waiting]) -> None:
+    for line in (*differences.listed(sat.place, asked), *arrivals.listed(arrived)):
+        front.out(line)
+    if asked or arrived:
+        front.talk("only a person can answer these: run 'reflect-git review' in a terminal")
 
 
 def _list(front: Front, gathered: Gathered) -> None:
@@ -79,10 +116,12 @@ def _waiting(gathered: Gathered) -> list[str]:
     return found
 
 
-def _talk(front: Front, desk: Desk, console: Console) -> None:
+def _talk(front: Front, desk: Desk, console: Console, first: Differences, then: Arrivals) -> None:
     """^C and ^D end it; what was answered is stored, and told."""
     dialogue = Dialogue(desk, console)
     try:
+        first.run()
+        then.run()
         typed = _opening(front, desk, console)
         if typed == "a":
             return
@@ -92,9 +131,9 @@ def _talk(front: Front, desk: Desk, console: Console) -> None:
         pass
     except KeyboardInterrupt:
         front.out()
-        _farewell(front, desk, dialogue.deck)
+        _farewell(front, desk, dialogue.deck, first, then)
         raise click.Abort from None
-    _farewell(front, desk, dialogue.deck)
+    _farewell(front, desk, dialogue.deck, first, then)
 
 
 def _opening(front: Front, desk: Desk, console: Console) -> str:
@@ -131,18 +170,24 @@ def _skip_all(front: Front, desk: Desk, console: Console) -> bool:
     return typed in ("n", "d")
 
 
-def _farewell(front: Front, desk: Desk, deck: Deck) -> None:
+def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Arrivals) -> None:
     """What was done, and what comes next."""
     front.out()
+    answers = [*first.answers, *then.answers]
+    if answers:
+        front.out(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
     counts = [(deck.count(said), said) for said in (APPROVED, NOT_NOW, NO, NEVER)]
     counts.append((len(deck.open()), "undecided"))
     if deck.answers:
         front.out(", ".join(f"{count} {said}" for count, said in counts if count))
     for path in desk.changed:
         front.out(f"{path} changed in your project; commit it with your work")
-    waiting = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more)
-    if waiting:
-        verb = "waits" if waiting == 1 else "wait"
-        front.out(f"{portrait.plural(waiting, 'learning')} {verb}: run 'reflect-git review' when you like")
-    elif deck.count(APPROVED):
+    left = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more) + then.open
+    if left:
+        verb = "waits" if left == 1 else "wait"
+        front.out(f"{portrait.plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
+    if first.open:
+        verb = "waits" if first.open == 1 else "wait"
+        front.out(f"{portrait.plural(first.open, 'change')} of a rule {verb}: run 'reflect-git review' when you like")
+    elif not left and deck.count(APPROVED):
         front.out("see what is in force with 'reflect-git rules'")

@@ -1,7 +1,9 @@
-"""What is in force."""
+"""What is in force, now or at any time before."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -11,38 +13,76 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import here
+from reflect_git.cli.telling import when
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting import places
-from reflect_git.sitting.rules import ALL, GLOBAL, PROJECT, in_force
+from reflect_git.history.moments import to_its_end
+from reflect_git.sitting import places, rules
+from reflect_git.sitting.rules import ALL, GLOBAL, PROJECT, Choice, InForce, in_force
+from reflect_git.workflow import parse_since
 
 if TYPE_CHECKING:
-    from reflect_git.sitting.rules import InForce
+    from reflect_git.store.reading import Scan
+    from reflect_git.store.repository import Store
+
+    Change = tuple[str, InForce | None, InForce | None]
+
+_VERSION = re.compile("v[0-9]{1,9}")
+_COLOURS = {rules.ADDED: "green", rules.REWORDED: "cyan", rules.MOVED: "cyan", rules.TAKEN_BACK: "red"}
 
 
 @click.command()
 @click.option("--global", "only_global", is_flag=True, help="Only those of all projects.")
 @click.option("--project", "only_project", is_flag=True, help="Only those of this project.")
 @click.option("--all", "everything", is_flag=True, help="Of every project.")
+@click.option("--target", metavar="FILE", default="", help="Of one file, as it is listed.")
 @click.option("--grep", "words", metavar="TEXT", default="", help="With these words in text, target or id.")
+@click.option("--at", metavar="TIME|vN", default="", help="What was in force then: 2026-02-11, 2w, '2 weeks ago', v7.")
+@click.option("--diff", "compare", is_flag=True, help="What changed from then to now.")
 @json_option
 @click.pass_obj
-def command(front: Front, only_global: bool, only_project: bool, everything: bool, words: str) -> None:
-    """List what is in force here: the learnings that were approved and not taken back."""
+def command(
+    front: Front, only_global: bool, only_project: bool, everything: bool, target: str, words: str, at: str,
+    compare: bool,
+) -> None:  # fmt: skip
+    """List what is in force here: the learnings that were approved and not taken back.
+
+    'reflect-git log' tells which version of which file each decision made. With --at v7 it is the project's own file
+    that is meant, with --global the global one, and with --target any other.
+    """
     chosen = [name for name, is_on in ((GLOBAL, only_global), (PROJECT, only_project), (ALL, everything)) if is_on]
     if len(chosen) > 1:
         raise ReflectError(f"--{chosen[0]} and --{chosen[1]} do not go together", "give one", "usage", EXIT_USAGE)
+    if compare and not at:
+        raise ReflectError("--diff needs to know since when", "give --at 2w, or --at v7", "usage", EXIT_USAGE)
     store = front.existing()
     if store is None:
         _say_none(front)
         return
-    project = places.place(store, front.env, here()).project
-    found = in_force(front.scan(store), project, "".join(chosen), words)
-    if front.json:
-        front.data([rule.as_json() for rule in found])
-    elif found:
-        _list(front, found)
+    place = places.place(store, front.env, here())
+    choice = Choice(place.project, "".join(chosen), words, target)
+    scan = front.scan(store)
+    if not at:
+        _answer(front, in_force(scan, choice), bool(words or chosen or target))
+        return
+    said, then, now = _past(store, scan, place, choice, at)
+    if compare:
+        _answer_changes(front, said, rules.changes(then, now))
     else:
-        front.talk("no rules like that" if words or chosen else "no rules in force here")
+        _answer(front, then, True)
+
+
+def _past(
+    store: Store, scan: Scan, place: places.Place, choice: Choice, at: str
+) -> tuple[str, list[InForce], list[InForce]]:
+    """When that was in words, what was in force, and what is now of the same."""
+    if not _VERSION.fullmatch(at):
+        moment = parse_since(to_its_end(at))
+        then = in_force(scan, choice, rules.history_at(scan, moment))
+        return moment[:10], then, in_force(scan, choice)
+    target, version = rules.version_at(store, scan, place, choice, at)
+    where = Choice(place.project, GLOBAL if target.is_global else PROJECT, choice.words, target.path)
+    said = f"v{version.number} of {target.path}, {when(version.time)}"
+    return said, rules.at_version(store, scan, choice, target, version), in_force(scan, where)
 
 
 def _say_none(front: Front) -> None:
@@ -52,14 +92,23 @@ def _say_none(front: Front) -> None:
         front.say_no_store()
 
 
+def _answer(front: Front, found: list[InForce], is_filtered: bool) -> None:
+    if front.json:
+        front.data([rule.as_json() for rule in found])
+    elif found:
+        _list(front, found)
+    else:
+        front.talk("no rules like that" if is_filtered else "no rules in force here")
+
+
 def _list(front: Front, found: list[InForce]) -> None:
     gap = False
-    for scope, rules in groupby(found, _headline):
+    for scope, listed in groupby(found, _headline):
         if gap:
             front.out()
         gap = True
         front.out(click.style(scope, bold=True))
-        for rule in rules:
+        for rule in listed:
             _show(front, rule)
 
 
@@ -75,3 +124,30 @@ def _show(front: Front, rule: InForce) -> None:
     front.out(click.style(f"    → {one_line(rule.target['path'], room - 6)}", dim=True))
     for line in portrait.wrap(printable(rule.text), room - 4):
         front.out(f"    {line}")
+
+
+def _answer_changes(front: Front, said: str, found: list[Change]) -> None:
+    if front.json:
+        front.data([
+            {"change": how, "then": then and then.as_json(), "now": now and now.as_json()} for how, then, now in found
+        ])  # fmt: skip
+        return
+    counts = Counter(how for how, _, _ in found)
+    told = ", ".join(f"{counts[how]} {how}" for how in _COLOURS if counts[how]) or "nothing changed"
+    front.out(printable(f"since {said}: {told}"))
+    for how, then, now in found:
+        front.out()
+        _show_change(front, how, then, now)
+
+
+def _show_change(front: Front, how: str, then: InForce | None, now: InForce | None) -> None:
+    rule = now or then
+    assert rule is not None
+    front.out(f"{click.style(rule.id, fg='yellow')}  {click.style(how, fg=_COLOURS[how])}")
+    for one, sign, colour in ((then, "-", "red"), (now, "+", "green")):
+        if one is None:
+            continue
+        if how != rules.REWORDED or then is None or now is None or then.target != now.target:
+            front.out(click.style(f"  {sign} → {one_line(one.target['path'], portrait.width() - 6)}", fg=colour))
+        for line in portrait.wrap(printable(one.text), portrait.width() - 4) if how != rules.MOVED else ():
+            front.out(click.style(f"  {sign} {line}", fg=colour))

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 import textwrap
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.front import Front, age, ago, printable
+from reflect_git.cli import storytelling
+from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.options import json_option
+from reflect_git.cli.telling import when, who
 from reflect_git.cli.verbs.signals import TRUST
 from reflect_git.errors import ReflectError
-from reflect_git.store import expiry, layout, memory
-from reflect_git.store.repository import INBOX, MAIN
+from reflect_git.sitting import story as stories
+from reflect_git.store import expiry, memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from reflect_git.adapters.gitread import CommitStory
+    from reflect_git.history.story import Story
     from reflect_git.model.schema import Decision, Project
-    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.excerpt import Excerpt
     from reflect_git.store.repository import Store
 
     Line = tuple[str, str]
@@ -30,11 +33,17 @@ if TYPE_CHECKING:
 _NAME_WIDTH = 12
 _TEXT_WIDTH = 76
 _CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
-_ROADS = {
-    "terminal": "at a terminal", "ask-user-question": "in Claude Code", "own-machine": "on another own machine",
-    "unattended": "by a script",
-}  # fmt: skip
 _TEXT_FIELD = {"SIG": "content", "LRN": "text", "DEC": "text"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A record, a commit, or a record with the commit that brought it; of a learning, its story."""
+
+    record: Any
+    commit: CommitStory | None
+    decisions: list[Decision]
+    story: Story | None = None
 
 
 @click.command()
@@ -47,54 +56,55 @@ def command(front: Front, name: str) -> None:
     The beginning of an id is enough while it is unique, and so is the part after the date.
     """
     store = front.store(create=False)
-    snapshot = front.snapshot(store)
-    record, commit = _find(store, snapshot, name)
-    decisions = _decisions_about(snapshot, record["id"]) if record else _decisions_in(snapshot, commit)
+    found = _find(front, store, name)
     if front.json:
-        front.data({"record": record, "commit": asdict(commit) if commit else None, "decisions": decisions})
+        commit = asdict(found.commit) if found.commit else None
+        story = found.story.as_json() if found.story else None
+        front.data({"record": found.record, "commit": commit, "decisions": found.decisions, "story": story})
         return
-    if record:
-        _tell_record(front, record, _where_it_goes(store, record))
-    _tell_commit(front, commit)
-    for decision in decisions:
+    if found.record:
+        _tell_record(front, found, _where_it_goes(store, found.record))
+    _tell_commit(front, found.commit)
+    for decision in found.decisions:
         _tell_decision(front, decision)
 
 
-def _find(store: Store, snapshot: Snapshot, name: str) -> tuple[Any, CommitStory | None]:
-    """The record with the commit that brought it, or a commit alone."""
+def _find(front: Front, store: Store, name: str) -> Found:
+    excerpt = front.excerpt(store)
     try:
-        record = memory.get(snapshot, name)
+        identity = memory.find(excerpt.identities(), name)
     except ReflectError as error:
         sha = store.git.resolve(f"{name}^{{commit}}") if re.fullmatch("[0-9a-f]{4,40}", name) else None
         if error.code != "unknown-id" or sha is None:
             raise
-        return None, _story(store, sha)
-    sha = _commit_that_brought(store, record["id"])
-    return record, _story(store, sha) if sha else None
+        return _found_commit(excerpt, _commit(store, sha))
+    return _found_record(front, store, excerpt, identity)
 
 
-def _commit_that_brought(store: Store, identity: str) -> str | None:
-    """None: the record is still pending."""
-    branches = store.git.refs(INBOX, MAIN)
-    path = layout.path_of(identity)
-    wanted = ("--max-count=1", "--diff-filter=A", "--format=%H", "--end-of-options", *branches, "--", path)
-    return store.git.run("log", *wanted).out.decode("ascii").strip() or None
+def _found_commit(excerpt: Excerpt, commit: CommitStory) -> Found:
+    named = commit.trailers.get("Decision", [])
+    known = excerpt.mentioning(*named) if named else {}
+    return Found(None, commit, [known[one] for one in named if one in known])
 
 
-def _story(store: Store, sha: str) -> CommitStory:
+def _found_record(front: Front, store: Store, excerpt: Excerpt, identity: str) -> Found:
+    story = stories.tell(store, excerpt, identity) if identity.startswith("LRN-") else None
+    sha = story.commit if story else stories.commit_that_brought(store, identity)
+    commit = _commit(store, sha) if sha else None
+    if story:
+        return Found(story.learning, commit, list(story.decisions), story)
+    if identity.startswith("SIG-"):  # its status and its confidence hang on all that was ever said
+        scan = front.scan(store)
+        (record,) = scan.whole([scan.columns["id"].index(identity)])
+        return Found(record, commit, stories.decisions_about(excerpt, identity))
+    decisions = [] if identity.startswith("EXP-") else stories.decisions_about(excerpt, identity)
+    return Found(excerpt.mentioning(identity)[identity], commit, decisions)
+
+
+def _commit(store: Store, sha: str) -> CommitStory:
     from reflect_git.adapters import gitread  # GitPython: 60 ms
 
     return gitread.commit_of(store.root, store.git.program, sha)
-
-
-def _decisions_about(snapshot: Snapshot, identity: str) -> list[Decision]:
-    history = snapshot.history
-    return [made for made in history.decisions if identity in (made["subject"], *history.signals_of(made))]
-
-
-def _decisions_in(snapshot: Snapshot, commit: CommitStory | None) -> list[Decision]:
-    named = commit.trailers.get("Decision", []) if commit else []
-    return [decision for decision in snapshot.history.decisions if decision["id"] in named]
 
 
 def _where_it_goes(store: Store, record: Mapping[str, Any]) -> str:
@@ -106,15 +116,18 @@ def _where_it_goes(store: Store, record: Mapping[str, Any]) -> str:
     return f"goes by itself in {age(max(0.0, end - time.time()))}"
 
 
-def _tell_record(front: Front, record: Mapping[str, Any], lifetime: str) -> None:
+def _tell_record(front: Front, found: Found, lifetime: str) -> None:
+    record = found.record
     prefix = record["id"][:3]
-    front.out(f"{click.style(record['id'], fg='yellow')}  {_HEADLINES[prefix](record)}")
+    headline = _learning_headline(found.story) if found.story else _HEADLINES[prefix](record)
+    front.out(f"{click.style(record['id'], fg='yellow')}  {headline}")
     text = record.get(_TEXT_FIELD.get(prefix, ""))
     if text:
         front.out()
         _out_text(front, text, "    ")
     front.out()
-    for name, value in (*_LINES[prefix](record), ("lifetime", lifetime)):
+    story = storytelling.lines(found.story) if found.story else ()
+    for name, value in (*story, *_LINES[prefix](record), ("lifetime", lifetime)):
         _out_line(front, name, value)
 
 
@@ -122,8 +135,8 @@ def _signal_headline(signal: Mapping[str, Any]) -> str:
     return f"{signal['type']}, {signal['status']}, confidence {_confidence(signal['confidence'])}"
 
 
-def _learning_headline(learning: Mapping[str, Any]) -> str:
-    return f"learning: {printable(learning['title'])}"
+def _learning_headline(story: Story) -> str:
+    return f"learning, {storytelling.state(story)}: {printable(story.learning['title'])}"
 
 
 def _decision_headline(decision: Mapping[str, Any]) -> str:
@@ -136,7 +149,7 @@ def _plain_headline(record: Mapping[str, Any]) -> str:
 
 def _signal_lines(signal: Mapping[str, Any]) -> Iterator[Line]:
     yield "context", signal["context"]
-    yield "happened", _when(signal["timestamp"])
+    yield "happened", when(signal["timestamp"])
     yield "source", _source(signal["source"])
     yield "session", signal["session_id"]
     yield "words of", TRUST[signal["trust"]]
@@ -144,7 +157,7 @@ def _signal_lines(signal: Mapping[str, Any]) -> Iterator[Line]:
     yield "tags", ", ".join(signal["tags"])
     yield "project", _project(signal["project"])
     yield "machine", signal["machine"]
-    yield "stored", _when(signal["stored"])
+    yield "stored", when(signal["stored"])
     yield "related", ", ".join(signal["related"])
     yield "promoted to", signal["promoted_to"] or ""
     yield "key", signal["key"]
@@ -156,7 +169,6 @@ def _signal_lines(signal: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _learning_lines(learning: Mapping[str, Any]) -> Iterator[Line]:
-    yield "approved", _when(learning["timestamp"])
     yield "target", f"{learning['target']['path']} ({learning['target']['kind']})"
     yield "scope", learning["scope"]
     yield "project", _project(learning["project"])
@@ -174,7 +186,7 @@ def _learning_lines(learning: Mapping[str, Any]) -> Iterator[Line]:
 
 def _decision_lines(decision: Mapping[str, Any]) -> Iterator[Line]:
     yield "about", decision["subject"]
-    yield "decided", f"{_when(decision['timestamp'])}, {_by(decision)}"
+    yield "decided", f"{when(decision['timestamp'])}, {who(decision['by'])}"
     yield "target", decision["target"]["path"] if decision["target"] else ""
     yield "reason", decision["reason"]
     yield "reopens", decision["reopens"] or ""
@@ -193,8 +205,7 @@ def _other_lines(record: Mapping[str, Any]) -> Iterator[Line]:
 
 
 _HEADLINES = {
-    "SIG": _signal_headline, "LRN": _learning_headline, "DEC": _decision_headline, "TLY": _plain_headline,
-    "EXP": _plain_headline,
+    "SIG": _signal_headline, "DEC": _decision_headline, "TLY": _plain_headline, "EXP": _plain_headline,
 }  # fmt: skip
 _LINES = {
     "SIG": _signal_lines, "LRN": _learning_lines, "DEC": _decision_lines, "TLY": _other_lines, "EXP": _other_lines,
@@ -205,7 +216,7 @@ def _tell_commit(front: Front, commit: CommitStory | None) -> None:
     if commit is None:
         _out_line(front, "commit", "none yet: it is pending, and the next command commits it")
         return
-    _out_line(front, "commit", f"{commit.id[:10]}  {_when(commit.time)}")
+    _out_line(front, "commit", f"{commit.id[:10]}  {when(commit.time)}")
     _out_line(front, "", commit.subject)
     for name, values in commit.trailers.items():
         _out_line(front, "", f"{name}: {_some(values)}")
@@ -213,7 +224,7 @@ def _tell_commit(front: Front, commit: CommitStory | None) -> None:
 
 
 def _tell_decision(front: Front, decision: Decision) -> None:
-    said = f"{decision['kind']} {_when(decision['timestamp'])}, {_by(decision)}"
+    said = f"{decision['kind']} {when(decision['timestamp'])}, {who(decision['by'])}"
     front.out()
     front.out(f"{click.style(decision['id'], fg='yellow')}  {printable(said)}")
     for name, value in (("text", decision["text"] or ""), ("reason", decision["reason"])):
@@ -223,11 +234,6 @@ def _tell_decision(front: Front, decision: Decision) -> None:
 def _some(values: list[str]) -> str:
     shown = ", ".join(values[:3])
     return shown if len(values) <= 3 else f"{shown} and {len(values) - 3} more"
-
-
-def _when(timestamp: str) -> str:
-    local = time.strftime("%Y-%m-%d %H:%M", time.localtime(expiry.seconds_of(timestamp)))
-    return f"{ago(timestamp)} ago ({local})"
 
 
 def _confidence(number: int) -> str:
@@ -242,11 +248,6 @@ def _source(source: Mapping[str, Any]) -> str:
 
 def _project(project: Project | None) -> str:
     return f"{project['name']} ({project['key']})" if project else ""
-
-
-def _by(decision: Mapping[str, Any]) -> str:
-    by = decision["by"]
-    return f"{by['name'] or 'somebody'} {_ROADS[by['road']]}"
 
 
 def _pairs(mapping: Mapping[str, Any]) -> str:

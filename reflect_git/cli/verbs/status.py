@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,14 +19,17 @@ from reflect_git.cli.front import Front, ago, columns, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
-from reflect_git.store import creation, glance, spool
+from reflect_git.store import creation, glance, remotes, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
+_DRIFT_SECONDS = 0.3  # of looking through transcripts, on one screen that people wait for
 FORMATS = ("table", "statusline", "statusline-setup")
 
 
@@ -43,6 +46,8 @@ class Report:
     going: list[dict[str, int]] = field(default_factory=list)
     last_capture: str | None = None
     learnings: int = 0
+    drift: list[dict[str, Any]] = field(default_factory=list)
+    foreign: int = 0
     pending: int = 0
     branch: str | None = None
     quarantined: int = 0
@@ -52,6 +57,7 @@ class Report:
     remote: str | None = None
     ahead: int | None = None
     behind: int | None = None
+    sync_error: str | None = None
 
 
 @click.command()
@@ -80,7 +86,9 @@ def command(front: Front, form: str) -> None:
     report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
     state = wiring.look(front.env).state
     report.hooks = None if state == wiring.NONE else state
-    _count(report, front.caught_up(store), front.scan(store), now)
+    scan = front.scan(front.caught_up(store))
+    _count(report, store, scan, now)
+    _look_at_files(report, store, front.env, scan)
     _look_at_git(report, store)
     if front.json:
         front.data(asdict(report))
@@ -125,6 +133,20 @@ def _count(report: Report, store: Store, scan: Scan, now: float) -> Report:
     return report
 
 
+def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+    """Which rules are not in their files here as they were approved."""
+    from reflect_git.sitting import drift, places
+
+    here = places.place(store, env, _here())
+    found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
+    report.foreign = found.foreign
+    report.drift = [
+        {"learning": one.learning["id"], "kind": one.found.kind, "author": one.author,
+         "target": here.label(one.page.path), "line": one.found.line}
+        for one in (*found.asked, *found.elsewhere)
+    ]  # fmt: skip
+
+
 def _look_at_git(report: Report, store: Store) -> None:
     """Branch, uncommitted changes and distance to the remote, from one git process."""
     out = store.git.run("status", "--porcelain=v2", "--branch", "-z", "--no-renames").out
@@ -139,6 +161,7 @@ def _look_at_git(report: Report, store: Store) -> None:
             report.changes.append(rest.split(" ", {"1": 7, "u": 9, "?": 0}[kind])[-1])
     urls = [values[-1] for key, values in store.config.items() if key.startswith("remote.") and key.endswith(".url")]
     report.remote = normalise_url(urls[0]) if urls else None  # without a user or a token that may stand in it
+    report.sync_error = remotes.state(store).get("error") if urls else None
 
 
 def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
@@ -155,12 +178,20 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
     found += [
         ("last capture", f"{ago(report.last_capture)} ago" if report.last_capture else "none yet", False),
         ("learnings", str(report.learnings), False),
+        *_drift(report),
     ]
     return found + _troubles(report) + _remote(report)
 
 
 def _waiting(report: Report) -> str:
     return f"{report.waiting}, {report.strong} of them strong" if report.strong else str(report.waiting)
+
+
+def _drift(report: Report) -> list[tuple[str, str, bool]]:
+    """What is not on this branch is as it should be."""
+    count = sum(one["author"] != "branch" for one in report.drift)
+    said = "1 rule differs from its file" if count == 1 else f"{count} rules differ from their files"
+    return [("drift", f"{said}: reflect-git review", True)] if count else []
 
 
 def _troubles(report: Report) -> list[tuple[str, str, bool]]:
@@ -185,7 +216,10 @@ def _remote(report: Report) -> list[tuple[str, str, bool]]:
     if report.remote is None:
         return []
     distance = "" if report.ahead is None else f", {report.ahead} ahead, {report.behind} behind"
-    return [("remote", report.remote + distance, False)]
+    found = [("remote", report.remote + distance, False)]
+    if report.sync_error:
+        found.append(("last sync", f"failed: {report.sync_error}", True))
+    return found
 
 
 def _print(front: Front, listed: list[tuple[str, str, bool]]) -> None:

@@ -11,7 +11,7 @@ import stat
 import time
 
 from reflect_git.adapters import files
-from reflect_git.store import copies, expiry, identity, inbox, policy, spool, upkeep
+from reflect_git.store import copies, expiry, identity, inbox, policy, remotes, spool, upkeep
 from reflect_git.store.care import lockfiles, mending
 from reflect_git.store.care.case import (
     DAY,
@@ -98,6 +98,20 @@ def look_at_policies(case: Case) -> list[Finding]:
         keep = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
         findings.append(Finding(level, f"{key} is {word}, and no decision of this machine says so", f"keep it: {keep}"))
     return findings or [Finding(OK, "each is as decided")]
+
+
+def look_at_sync(case: Case) -> list[Finding]:
+    url, state = remotes.url_of(case.store), remotes.state(case.store)
+    if not url:
+        return [Finding(OK, "no remote")]
+    if state.get("error"):
+        return [Finding(WARNING, f"the last one failed: {state['error']}", str(state.get("hint") or ""))]
+    refused = [one for one in state.get("refused", []) if one.get("side") == "remote"]
+    if refused:
+        hint = "'reflect-git remote --json' lists them with the reasons"
+        return [Finding(WARNING, f"refused from the remote: {some([one['path'] for one in refused])}", hint)]
+    when = state.get("time")
+    return [Finding(OK, f"last at {when}" if when else "not yet")]
 
 
 def look_at_lock(case: Case) -> list[Finding]:
@@ -325,6 +339,7 @@ CHECKS = (
     Check("quarantine", look_at_quarantine),
     Check("records", look_at_records),
     Check("policies", look_at_policies),
+    Check("sync", look_at_sync),
     Check("clock", look_at_clock),
     Check("upkeep", look_at_upkeep, mending.run_upkeep),
     Check("log", look_at_log),

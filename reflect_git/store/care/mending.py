@@ -12,7 +12,7 @@ from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.store import copies, corpses, identity, inbox, policy, sweep, upkeep
 from reflect_git.store.care import lockfiles, salvage
-from reflect_git.store.creation import template
+from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
 from reflect_git.store.repository import MAIN, PRIVATE
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ SHIPPED = (("info/exclude", "exclude"), ("info/attributes", "attributes"), ("hoo
 REFLOGS = ("logs/HEAD", "logs/refs/heads/main")
 CONFIG = {
     "core.logAllRefUpdates": "false", "core.sharedRepository": "0600", "core.fsmonitor": "false", "gc.auto": "0",
-    "maintenance.auto": "false",
+    "maintenance.auto": "false", **DRIVER,
 }  # fmt: skip
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -67,11 +67,11 @@ def write_shipped(case: Case) -> str:
         files.make_private_dirs(store.private_path(name))
     for name, source in SHIPPED:
         if name in missing:
-            _add_lines(os.path.join(store.git_dir, name), template("store", source))
+            _write_shipped(os.path.join(store.git_dir, name), template("store", source))
     os.chmod(os.path.join(store.git_dir, "hooks", "pre-push"), 0o700)
     for name in REFLOGS:
         if name in missing:
-            _add_lines(os.path.join(store.git_dir, name), b"")
+            _write_shipped(os.path.join(store.git_dir, name), b"")
     return f"wrote {', '.join(missing)}"
 
 
@@ -91,19 +91,9 @@ def _lacks(path: str, shipped: bytes) -> bool:
     return bool(lines_lacking(live, shipped))
 
 
-def lines_lacking(live: bytes, shipped: bytes) -> list[bytes]:
-    present = set(live.splitlines())
-    return [line for line in shipped.splitlines() if not line.startswith(b"#") and line not in present]
-
-
-def _add_lines(path: str, shipped: bytes) -> None:
-    live = files.read_if_there(path)
-    if live is None:
-        files.make_private_dirs(os.path.dirname(path))
-        files.write_whole(path, shipped)
-    elif path.endswith(("exclude", "attributes")):
-        joint = b"" if live.endswith(b"\n") or not live else b"\n"
-        files.write_whole(path, live + joint + b"\n".join(lines_lacking(live, shipped)) + b"\n")
+def _write_shipped(path: str, shipped: bytes) -> None:
+    if not os.path.lexists(path) or path.endswith(("exclude", "attributes")):
+        add_lines(path, shipped)
 
 
 def set_config(case: Case) -> str:

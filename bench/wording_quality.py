@@ -1,0 +1,45 @@
+"""What is proposed for labelled messages that last, beside the line that a reader wrote for them.
+
+`python -m bench.wording_quality DIR FILE…` prints one line of JSON per message for a person to rate: `n`, `id`,
+`message`, `proposed`, `gold`. The texts go through the miner and are worded as they would be for a sitting; nothing is
+kept: labelled people's words are not ours to ship.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.quality import read
+from reflect_git import workflow
+from reflect_git.review.wording import proposal
+
+Item = dict[str, Any]
+
+
+def pairs(folder: Path, names: Sequence[str]) -> Iterator[Item]:
+    with tempfile.TemporaryDirectory(prefix="reflect-git-bench-") as made:
+        files = [folder / name for name in names]
+        script = folder / "tools" / "to_transcript.py"
+        subprocess.run([sys.executable, script, made, *files], check=True, stdout=subprocess.DEVNULL)
+        lasting = [item for file in files for item in read(file) if item["durable"] and item["learning"]]
+        for n, item in enumerate(lasting, 1):
+            text = proposed(Path(made) / f"{item['id']}.jsonl")
+            yield {"n": n, "id": item["id"], "message": item["text"], "proposed": text, "gold": item["learning"]}
+
+
+def proposed(transcript: Path) -> str | None:
+    """What a sitting would propose for a message, also for one that would not be captured."""
+    signals = [signal for _, signal in workflow.mine([str(transcript)], "/nowhere", everything=True)]
+    said = [signal for signal in signals if signal["meta"].get("via")]
+    return proposal([max(said, key=lambda signal: signal["meta"]["score"])]) if said else None
+
+
+if __name__ == "__main__":
+    for pair in pairs(Path(sys.argv[1]), sys.argv[2:] or ["dev/messages_real.jsonl"]):
+        print(json.dumps(pair, ensure_ascii=False))

@@ -1,0 +1,64 @@
+"""Objects of a repository by any name that git knows, asked of one process for as long as somebody has questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    from reflect_git.adapters.git import Git
+
+_AT_ONCE = 100  # names in flight: more might fill the pipe to git while git waits for its answers to be read
+
+
+class Objects:
+    """`with Objects(git) as objects:` – a name is `main:README.md`, `<commit>:path` or an object id."""
+
+    def __init__(self, git: Git) -> None:
+        self._child = git.start("cat-file", "--batch")
+
+    def __enter__(self) -> Objects:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.kill()
+        self._child.finish()
+
+    def get(self, names: Sequence[str]) -> list[bytes | None]:
+        """The bytes of each, in order; None for what is not there, and for a name that cannot be asked for."""
+        found: list[bytes | None] = []
+        for start in range(0, len(names), _AT_ONCE):
+            found += self._some(names[start : start + _AT_ONCE])
+        return found
+
+    def _some(self, names: Sequence[str]) -> Iterator[bytes | None]:
+        asked = [name.isprintable() for name in names]
+        lines = "".join(f"{name}\n" for name, is_asked in zip(names, asked, strict=True) if is_asked)
+        self._child.send(lines.encode("utf-8", "surrogateescape"))
+        for is_asked in asked:
+            yield self._answer() if is_asked else None
+
+    def _answer(self) -> bytes | None:
+        """`<id> <type> <size>`, the bytes, a newline; whatever is shorter says that there is none."""
+        head = self._child.line().split(b" ")
+        if len(head) != 3 or not head[2].isdigit():
+            return None
+        left, lines = int(head[2]) + 1, []
+        while left > 0:
+            lines.append(self._child.line())
+            left -= len(lines[-1]) + 1
+        return b"\n".join(lines)
+
+
+def names_in(tree: bytes) -> list[str]:
+    """The names in a tree object: each entry is `<mode> <name>`, NUL, and the 20 bytes of an id."""
+    found, at = [], 0
+    while at < len(tree):
+        end = tree.index(b"\0", at)
+        found.append(tree[at:end].partition(b" ")[2].decode("utf-8", "surrogateescape"))
+        at = end + 21
+    return found

@@ -1,0 +1,203 @@
+"""git over a network: what is asked of a remote, and within which limits. No other file names a remote to git.
+
+Nothing here may ask a person, run a hook, or take more than it was allowed: a remote is somebody else's machine, and a
+repository on a stick somebody else's folder.
+"""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters.git import NETWORK, GitError, Result
+from reflect_git.errors import ReflectError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reflect_git.adapters.git import Git
+
+OK, BEHIND, REFUSED = "ok", "behind", "refused"
+# One pack is one file, which the system holds to its size; and nothing beside what was asked for.
+_FETCH = (
+    "fetch.unpackLimit=1", "transfer.unpackLimit=1", "fetch.fsckObjects=true", "fetch.writeCommitGraph=false",
+    "transfer.bundleURI=false", "core.alternateRefsPrefixes=refs/heads/main", "fetch.negotiationAlgorithm=default",
+)  # fmt: skip
+# Of a repository that is a folder here the other end runs on this machine, too: its hooks and programs do not.
+_HERE = (
+    "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true "
+    "-c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false "
+)
+_OUT_OF_TIME = (-9, -24)  # killed by us; by the system, for its share of the processor
+_SLOW = ("timed out", "could not resolve", "connection refused", "network is unreachable", "no route to host")
+_RACES = (
+    "fetch first",
+    "non-fast-forward",
+    "stale info",
+    "failed to update ref",
+    "cannot lock ref",
+    "incorrect old value",
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds."""
+
+    size: int = 256 << 20
+    memory: int = 4 << 30
+    entries: int = 500_000
+    commits: int = 200_000
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Where it is; `protocols` are allowed for it alone; `is_here`: a folder of this machine."""
+
+    url: str
+    protocols: tuple[str, ...] = ()
+    is_here: bool = False
+
+
+class Unreachable(ReflectError):
+    """Nobody answered: what is to be sent stays here until somebody does."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"the remote cannot be reached: {said}", "try again when you are online", code="unreachable")
+
+
+class TooMuch(ReflectError):
+    def __init__(self, what: str) -> None:
+        hint = "is it the right repository? 'reflect-git remote' shows it"
+        super().__init__(f"the remote offers too much: {what}", hint, code="too-much")
+
+
+def quiet(user: Mapping[str, str]) -> dict[str, str]:
+    """The person's environment for a sync that nobody watches: no dialogue of ssh, none of a key agent's program."""
+    kept = {name: value for name, value in user.items() if name not in ("GIT_ASKPASS", "SSH_ASKPASS", "DISPLAY")}
+    ssh = user.get("GIT_SSH_COMMAND") or "ssh"
+    if ssh.split()[0].endswith("ssh") and not (user.get("GIT_SSH") and "GIT_SSH_COMMAND" not in user):
+        kept["GIT_SSH_COMMAND"] = f"{ssh} -oBatchMode=yes"
+    return {**kept, "SSH_ASKPASS_REQUIRE": "never"}
+
+
+def heads(git: Git, remote: Remote, limits: Limits) -> dict[str, str]:
+    """Full name → commit of every branch there."""
+    result = _run(git, remote, limits, "ls-remote", "--heads", "--quiet", *_other_end(remote, "upload-pack"),
+                  "--end-of-options", remote.url)  # fmt: skip
+    lines = result.out.decode("utf-8", "surrogateescape").splitlines()
+    if len(lines) > limits.entries:
+        raise TooMuch(f"{len(lines)} branches")
+    return {name: oid for oid, _, name in (line.partition("\t") for line in lines) if len(oid) == 40}
+
+
+def fetch(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits) -> None:
+    """Full name there → full name here. Nothing else comes along: no tags, no submodules, no FETCH_HEAD."""
+    wanted = [f"{there}:{here}" for there, here in refs.items()]
+    _run(
+        git, remote, limits, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+        "--no-auto-maintenance", *_other_end(remote, "upload-pack"), "--end-of-options", remote.url, *wanted,
+        config=_FETCH,
+    )  # fmt: skip
+
+
+def push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, lease: str = "") -> str:
+    """Full name there → commit, or nothing to delete it. All of them, by fast-forward alone.
+
+    `lease` is the one exception: main there is exactly this commit and is replaced, because of a purge.
+    """
+    leases = [f"--force-with-lease={name}:{lease}" for name in refs] if lease else []
+    result = _run(
+        git, remote, limits, "push", "--porcelain", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed",
+        "--recurse-submodules=no", *leases, *_other_end(remote, "receive-pack"), "--end-of-options", remote.url,
+        *(f"{commit}:{name}" for name, commit in refs.items()), check=False,
+    )  # fmt: skip
+    if result.code == 0:
+        return OK
+    said = (result.out + result.err).decode("utf-8", "replace").lower()
+    if lease and "[remote rejected]" in said:
+        raise ReflectError(
+            "the remote keeps all history: what was purged stays there",
+            "make a new, empty repository, 'reflect-git remote set' it, and delete the old one", code=REFUSED,
+        )  # fmt: skip
+    if any(word in said for word in _RACES):
+        return BEHIND
+    if "[remote rejected]" in said:
+        raise ReflectError(
+            f"the remote refused: {_reason(result)}", "look at its settings, or at your rights there", code=REFUSED
+        )
+    raise _failure(("push",), result)
+
+
+def _reason(result: Result) -> str:
+    for line in result.out.decode("utf-8", "replace").splitlines():
+        if "[remote rejected]" in line:
+            return line.partition("[remote rejected]")[2].strip().strip("()")
+    return "it gave no reason"
+
+
+def _other_end(remote: Remote, program: str) -> tuple[str, ...]:
+    return (f"--{program}={_HERE}{program}",) if remote.is_here else ()
+
+
+def _run(
+    git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True
+) -> Result:  # fmt: skip
+    allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
+    with _Held(limits):
+        child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK)
+    result = child.finish(seconds=limits.seconds)
+    if result.code in _OUT_OF_TIME:
+        raise Unreachable(f"no end after {limits.seconds:.0f} seconds")
+    if check and result.code:
+        raise _failure(arguments, result)
+    return result
+
+
+def _failure(arguments: Sequence[str], result: Result) -> ReflectError:
+    said = result.err.decode("utf-8", "replace")
+    lowered = said.lower()
+    if "file size limit" in lowered or "file too large" in lowered or result.code == -25:
+        return TooMuch("its objects are larger than allowed")
+    if any(word in lowered for word in _SLOW):
+        return Unreachable(_last_line(said))
+    if any(word in lowered for word in ("authentication", "permission denied", "could not read username", "403")):
+        hint = "see that git can log in there: 'git ls-remote URL' in a terminal"
+        return ReflectError(f"the remote does not let us in: {_last_line(said)}", hint, code="credentials")
+    if "fsck" in lowered or "bad object" in lowered:
+        hint = "somebody made them by hand; nothing was taken"
+        return ReflectError(f"the remote offers objects that git refuses: {_last_line(said)}", hint, code="hostile")
+    return GitError(arguments, result)
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.startswith(("fatal:", "error:", "ssh:"))] or text.splitlines()
+    line = lines[0] if lines else "it gave no reason"
+    return "".join(c if c.isprintable() else " " for c in line.removeprefix("fatal: ").removeprefix("error: "))[:200]
+
+
+class _Held:
+    """Limits that a child inherits and cannot leave; ours are as before when it was started."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._wanted = [
+            (resource.RLIMIT_FSIZE, limits.size), (resource.RLIMIT_AS, limits.memory),
+            (resource.RLIMIT_CPU, int(limits.seconds) + 1),
+        ]  # fmt: skip
+        self._before: list[tuple[int, tuple[int, int]]] = []
+
+    def __enter__(self) -> None:
+        for kind, limit in self._wanted:
+            soft, hard = resource.getrlimit(kind)
+            narrowest = [limit, *(value for value in (soft, hard) if value != resource.RLIM_INFINITY)]
+            try:
+                resource.setrlimit(kind, (min(narrowest), hard))
+            except (ValueError, OSError):  # not every system limits memory
+                continue
+            self._before.append((kind, (soft, hard)))
+
+    def __exit__(self, *_: object) -> None:
+        for kind, limits in self._before:
+            resource.setrlimit(kind, limits)

@@ -1,0 +1,135 @@
+"""The second part of a review: what was decided on own machines and is not in the files here yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.adapters.live import Changed
+from reflect_git.cli import portrait
+from reflect_git.cli.console import Console, Ended
+from reflect_git.cli.front import ago, one_line, printable
+from reflect_git.cli.sittings import approver
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import effects, index
+from reflect_git.sitting import waiting as arrived
+from reflect_git.sitting.authority import Wish
+from reflect_git.sitting.waiting import ADD, CHANGE, REMOVE, Waiting
+from reflect_git.sitting.writing import shown
+
+if TYPE_CHECKING:
+    from reflect_git.cli.desk import Desk
+    from reflect_git.model.schema import By
+
+TAKEN = "taken over"
+_DID = {ADD: "approved", CHANGE: "changed", REMOVE: "taken back"}
+_KEYS = {
+    "y": "take it over as shown: the file is changed, in one commit",
+    "a": "take all of them over, after one question",
+    "n": "not now: it comes again",
+    "q": "quit: what is undecided waits",
+    "?": "this help",
+}
+
+
+class Arrivals:
+    def __init__(self, desk: Desk, console: Console, found: Sequence[Waiting]) -> None:
+        self._desk = desk
+        self._console = console
+        self._found = list(found)
+        self._skipped: set[str] = set()
+        self.answers: list[str] = []
+
+    @property
+    def open(self) -> int:
+        """How many are not in the files here yet."""
+        return len(self._found)
+
+    def run(self) -> None:
+        """Until each was taken over or left for another time; `q` ends the whole review."""
+        while left := [one for one in self._found if one.decision["id"] not in self._skipped]:
+            total = len(self.answers) + len(self._found)
+            number = f"{total - len(left) + 1} of {total}"
+            self._show(left[0], number)
+            self._ask(left, f"({number.replace(' of ', '/')})")
+
+    def _show(self, one: Waiting, number: str) -> None:
+        self._desk.say("", click.style(f"Learning {number} — {headline(one)}", bold=True), "")
+        self._desk.say(*portrait.text_lines(one.learning["text"]), "")
+        self._desk.say(*portrait.field("into" if one.kind == ADD else "in", one.learning["target"]["path"]))
+        self._desk.say(*portrait.field("rule", one.learning["id"]))
+        if one.trouble:
+            self._desk.say(*portrait.field("refused", one.trouble.message, "red"))
+            self._desk.say(*(portrait.field("", f"→ {one.trouble.hint}", "red") if one.trouble.hint else ()))
+        else:
+            self._desk.say("")
+            self._desk.show_change(one.diff)
+
+    def _ask(self, left: Sequence[Waiting], place: str) -> None:
+        """Until there is an answer, or it has to be shown anew."""
+        able = [one for one in left if one.trouble is None]
+        keys = [key for key in _KEYS if (key != "y" or left[0] in able) and (key != "a" or len(able) > 1)]
+        while True:
+            typed = self._console.key(f"{place} Take it over [{','.join(keys)}]? ")
+            if typed == "q":
+                raise Ended
+            if typed not in keys or typed == "?":
+                self._help(keys)
+            elif typed == "n":
+                self._skipped.add(left[0].decision["id"])
+                return
+            elif self._is_taken([left[0]] if typed == "y" else able):
+                return
+
+    def _is_taken(self, chosen: Sequence[Waiting]) -> bool:
+        """True if what is left has to be shown: taken over, or not any more what it was."""
+        if len(chosen) > 1 and not self._is_sure(chosen):
+            return False
+        try:
+            done = arrived.take(self._desk.sitting, chosen, self._by(chosen[0]))
+        except Changed as error:
+            self._desk.say_error(error)
+        except ReflectError as error:
+            self._desk.say_error(error)
+            return False
+        else:
+            self.answers += [TAKEN] * len(chosen)
+            what = chosen[0].learning["id"] if len(chosen) == 1 else portrait.plural(len(chosen), "learning")
+            self._desk.say(*portrait.wrap(f"took over {what}, commit {done.commit[:10]}", portrait.width()))
+            paths = [step.plan for one in chosen for step in one.steps if not step.plan.target.is_global]
+            self._desk.changed.update({plan.path: None for plan in paths})
+        self._desk.renew()
+        index.write(self._desk.sitting.store, self._desk.sitting.scan)
+        self._found = arrived.waiting(self._desk.sitting)
+        return True
+
+    def _is_sure(self, chosen: Sequence[Waiting]) -> bool:
+        """The total of each file, and one question."""
+        for step in effects.of(self._desk.sitting.place, [one.shift for one in chosen]).steps:
+            self._desk.show_change(shown(step.plan))
+        return self._console.line(f"take over {portrait.plural(len(chosen), 'learning')} [y,n]? ") == "y"
+
+    def _by(self, one: Waiting) -> By:
+        learning = one.learning
+        wish = Wish(learning["id"], learning["text"], learning["target"]["kind"])
+        return approver(self._desk.front, self._desk.sitting, wish)[0]
+
+    def _help(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._desk.say(click.style(f"{key} - {_KEYS[key]}", fg="red", bold=True))
+
+
+def headline(one: Waiting) -> str:
+    where = "here" if one.own else f"on {one.decision['machine']}"
+    return f"{_DID[one.kind]} {where}, {ago(one.decision['timestamp'])} ago"
+
+
+def listed(found: Sequence[Waiting]) -> Iterator[str]:
+    """Two lines each, for where nobody can be asked."""
+    room = portrait.width()
+    for number, one in enumerate(found, 1):
+        head = f"{headline(one)} → {one.learning['target']['path']}"
+        yield f"{number:>3}  {one_line(head, room - 5)}"
+        yield f"     {one_line(printable(one.learning['text']), room - 5)}"

@@ -1,0 +1,160 @@
+"""What `sync` and `remote set` share: progress, questions to the person, and how an exchange is told."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git.cli.front import Front, printable
+from reflect_git.store import machines
+from reflect_git.sync import epoch
+from reflect_git.workflow import automatic, syncing
+from reflect_git.workflow.syncing import Report, Wishes
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+    from reflect_git.sync.epoch import Purge
+
+_SHOWN = 10
+_QUIET = 1.0
+
+
+class Progress:
+    """The current step on the terminal, after a second in which nothing was said."""
+
+    def __init__(self, front: Front) -> None:
+        self._is_wanted = sys.stderr.isatty() and not front.json
+        self._is_dumb = front.env.get("TERM") in (None, "dumb")
+        self._step = ""
+        self._is_shown = False
+        self._timer = threading.Timer(_QUIET, self._show)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Progress:
+        if self._is_wanted:
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        if self._is_shown and not self._is_dumb:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def __call__(self, step: str) -> None:
+        self._step = step
+        if self._is_shown:
+            self._show()
+
+    def _show(self) -> None:
+        self._is_shown = True
+        sys.stderr.write(f"{self._step} …\n" if self._is_dumb else f"\r\x1b[K{self._step} …")
+        sys.stderr.flush()
+
+
+def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
+    """Sync, ask what only a person can answer, and sync again if the answer changed something."""
+    with Progress(front) as progress:
+        report = syncing.sync(store, front.env, Wishes(dry_run=dry_run, say=progress))
+    if report.purges and not dry_run and _asks(front) and _agrees(report.purges):
+        with Progress(front) as progress:
+            report = syncing.sync(store, front.env, Wishes(say=progress, agrees=lambda purges: True))
+    if not dry_run and _asks(front) and _meet(front, store):
+        with Progress(front) as progress:
+            report.add(syncing.sync(store, front.env, Wishes(say=progress)))
+    return report
+
+
+def freshen(front: Front, store: Store) -> None:
+    """Before a review: what waits on the remote should be among it. What fails is told by `status`."""
+    with Progress(front) as progress:
+        progress("looking for news of your other machines")
+        automatic.before_review(store, front.env, time.time())
+
+
+def _asks(front: Front) -> bool:
+    return not front.no_input and not front.json and front.at_terminal
+
+
+def _agrees(purges: Sequence[Purge]) -> bool:
+    """--yes does not answer this: it deletes, and a remote asked for it."""
+    who = sorted({purge.machine for purge in purges})
+    last = max(purge.timestamp for purge in purges)[:10]
+    count = len(epoch.marks(purges))
+    said = f"{', '.join(who)} took {count} thing{'' if count == 1 else 's'} out of all history, last on {last}"
+    return click.confirm(f"{printable(said)}: take them out here, too?", err=True)
+
+
+def _meet(front: Front, store: Store) -> bool:
+    """Machines that are new here: asked about once each. Whether one was accepted."""
+    accepted = []
+    for name, when in machines.strangers(store, front.scan(store).others).items():
+        said = f"new machine '{printable(name)}', first seen {printable(when[:10])}: yours?"
+        if front.yes or click.confirm(said, err=True):
+            accepted.append(name)
+    if accepted:
+        machines.accept(store, accepted)
+    return bool(accepted)
+
+
+def waiting(front: Front, store: Store) -> list[dict[str, Any]]:
+    """What came and waits for a person: learnings of own machines, machines that nobody accepted."""
+    from reflect_git.cli.sittings import sitting
+    from reflect_git.sitting import waiting as arrived
+
+    found: list[dict[str, Any]] = [
+        {"kind": one.kind, "learning": one.learning["id"], "title": one.learning["title"],
+         "machine": one.decision["machine"]}
+        for one in arrived.waiting(sitting(front))
+        if not one.own
+    ]  # fmt: skip
+    new = machines.strangers(store, front.scan(store).others)
+    return found + [{"kind": "machine", "machine": name, "first_seen": when} for name, when in new.items()]
+
+
+def as_data(report: Report, waits: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    purged = [{"kind": "purge", "machine": one.machine, "epoch": one.epoch} for one in report.purges]
+    return {
+        "pulled": len(report.pulled), "pushed": len(report.pushed), "merged": report.merged,
+        "waiting": [*waits, *purged], "refused": report.refused,
+    }  # fmt: skip
+
+
+def tell(front: Front, report: Report, waits: Sequence[dict[str, Any]], dry_run: bool) -> None:
+    came, went = len(report.pulled), len(report.pushed)
+    would = "would come" if dry_run else "came"
+    if came or went:
+        front.out(f"{came} file{'' if came == 1 else 's'} {would}, {went} {'would go' if dry_run else 'went'}")
+    elif not report.purges:
+        front.out("nothing new")
+    for side, what in (("remote", "refused"), ("here", "not sent")):
+        _list(front, what, [one for one in report.refused if one["side"] == side])
+    if report.lost:
+        front.talk(f"the remote lacked {len(report.lost)} of the files that it had: nothing was deleted here")
+    for path in report.beside:
+        front.talk(printable(f"'{path}' came in another wording: both are kept, see 'aside/'"))
+    _tell_waiting(front, report, waits)
+
+
+def _list(front: Front, what: str, refused: Sequence[dict[str, str]]) -> None:
+    for one in refused[:_SHOWN]:
+        front.talk(printable(f"{what}: '{one['path']}': {one['reason']}"))
+    if len(refused) > _SHOWN:
+        front.talk(f"{what}: {len(refused) - _SHOWN} more; --json lists them all")
+
+
+def _tell_waiting(front: Front, report: Report, waits: Sequence[dict[str, Any]]) -> None:
+    learned = [one for one in waits if "learning" in one]
+    if learned:
+        front.out(f"{len(learned)} of them wait{'s' if len(learned) == 1 else ''} for you: run 'reflect-git review'")
+    for one in waits:
+        if one["kind"] == "machine":
+            said = f"'{one['machine']}' is no machine of yours yet: run 'reflect-git sync' in a terminal to accept it"
+            front.talk(printable(said))
+    if report.purges:
+        front.talk("another machine took records out of all history; nothing was exchanged until you agree")

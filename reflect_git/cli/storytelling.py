@@ -1,0 +1,92 @@
+"""The story of a learning in lines: what it says, whose words it was, who approved it, what it replaced, what came of
+it, and how to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reflect_git.cli.portrait import plural
+from reflect_git.cli.telling import when, who
+from reflect_git.history.story import IN_FORCE, SUPERSEDED
+
+if TYPE_CHECKING:
+    from reflect_git.history.story import Count, Story
+
+    Line = tuple[str, str]
+
+_QUOTES = 3
+_OWN = ("user_typed", "user_feedback")
+
+
+def state(story: Story) -> str:
+    if story.ended is None:
+        return IN_FORCE
+    heir = f" by {story.heir}" if story.state == SUPERSEDED and story.heir else ""
+    return f"{story.state}{heir}"
+
+
+def lines(story: Story) -> Iterator[Line]:
+    """Name and text, in the order in which one asks."""
+    yield "approved", approved(story)
+    if story.ended:
+        yield state(story).partition(" ")[0], f"{_decided(story.ended)}, {story.ended['id']}"
+        yield "reason", story.ended["reason"]
+    yield from _quotes(story)
+    yield from _before(story)
+    yield "said again", _counted(story.again) if story.again.times else ""
+    yield "sessions", _sessions(story)
+    yield from commands(story)
+
+
+def approved(story: Story) -> str:
+    made = story.approval
+    return _decided(made) if made else when(story.learning["timestamp"])
+
+
+def _decided(made: object) -> str:
+    assert isinstance(made, dict)
+    return f"{when(made['timestamp'])}, {who(made['by'])}, {made['machine']}"
+
+
+def _quotes(story: Story) -> Iterator[Line]:
+    for signal in story.signals[:_QUOTES]:
+        name = "you said" if signal["trust"] in _OWN else "it said"
+        session = f", session {signal['session_id'][:8]}" if signal["session_id"] else ""
+        yield name, f'"{signal["context"] or signal["content"]}"'
+        yield "", f"{signal['id']}, {when(signal['timestamp'])}{session}"
+    more = len(story.signals) - _QUOTES
+    if more > 0:
+        yield "", f"and {plural(more, 'more signal')}"
+    if story.forgotten:
+        yield "", f"{plural(story.forgotten, 'signal')} behind it not here any more"
+
+
+def _before(story: Story) -> Iterator[Line]:
+    decided = {made["id"]: made for made in story.decisions}
+    for wording in story.replaced:
+        if wording.id != story.learning["id"]:
+            yield "replaced", f'{wording.id} "{wording.text}"'
+        else:
+            made = decided[wording.by]
+            reason = f": {made['reason']}" if made["reason"] else ""
+            yield "said before", f'"{wording.text}"'
+            yield "", f"until {_decided(made)}{reason}"
+
+
+def _counted(count: Count) -> str:
+    return f"{plural(count.times, 'time')} in {plural(count.sessions, 'session')}, last {when(count.last)}"
+
+
+def _sessions(story: Story) -> str:
+    told = [f"{plural(story.read, 'session')} had it loaded"] if story.read else []
+    for count, words in ((story.before, "before it was approved"), (story.after, "since")):
+        if count.times:
+            told.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {when(count.last)}")
+    return "; ".join(told)
+
+
+def commands(story: Story) -> Iterator[Line]:
+    if story.ended is None:
+        yield "change it", f"reflect-git edit {story.learning['id']}"
+        yield "take it back", f"reflect-git revert {story.learning['id']}"

@@ -1,0 +1,83 @@
+"""What `revert` and `undo` share: show what would be taken back, ask who may, carry it out, and say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.sittings import show_diff
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import elsewhere, index, revert
+from reflect_git.sitting.authority import is_inside_client
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By
+    from reflect_git.sitting.revert import Chosen, Reversal, Wanted
+    from reflect_git.sitting.review import Sitting
+    from reflect_git.sitting.writing import Approved
+
+UNDO = "to take it back: reflect-git undo"
+
+
+def settle(front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: bool) -> None:
+    there = elsewhere.moved_to(sat, chosen.decisions)
+    reversal = revert.propose(there, chosen, wanted)
+    if dry_run:
+        _preview(front, reversal)
+        return
+    done = revert.carry_out(there, reversal, person(front, there))
+    index.write(there.store, front.scan(there.store))
+    _say(front, there, reversal, done)
+
+
+def person(front: Front, sat: Sitting) -> By:
+    """Who takes it back: words may come back into a file, so inside Claude Code nobody may."""
+    if is_inside_client(sat.store.root, front.env):
+        raise ReflectError(
+            "inside Claude Code nothing is taken back: that is a person's to do", "let them run it in a terminal",
+            code="approval",
+        )  # fmt: skip
+    decisions = sat.scan.history.decisions
+    at_terminal = front.at_terminal and not front.no_input
+    return workflow.author(sat.store, workflow.require_approval(sat.store, front.env, at_terminal, decisions))
+
+
+def _preview(front: Front, reversal: Reversal) -> None:
+    if front.json:
+        targets = [step.plan.path for step in reversal.steps]
+        front.data(document(reversal, None, None, targets[0] if targets else None, reversal.diff))
+        return
+    show_diff(front, reversal.diff)
+    for note in reversal.notes:
+        front.talk(printable(note))
+    if not reversal.steps:
+        front.talk("no file would change")
+
+
+def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved) -> None:
+    if front.json:
+        front.data(document(reversal, done.commit, done.backup or None, done.target or None, done.diff))
+        return
+    show_diff(front, done.diff)
+    front.out(printable(f"took back {reversal.title}{_where(sat, done)}, commit {done.commit[:10]}"))
+    for note in reversal.notes:
+        front.talk(printable(note))
+    front.talk(UNDO)
+
+
+def _where(sat: Sitting, done: Approved) -> str:
+    if not done.target:
+        return ""
+    in_project = sat.place.project if not done.target.startswith(("/", "~")) else None
+    return f" in '{done.target}'" + (f" of {in_project['name']}" if in_project else "")
+
+
+def document(
+    reversal: Reversal, commit: str | None, backup: str | None, target: str | None, diff: str
+) -> dict[str, Any]:
+    return {
+        "commit": commit, "target": target, "diff": diff, "backup": backup, "learnings": reversal.learnings,
+        "decisions": [made["id"] for made in reversal.made] if commit else [], "reverts": reversal.reverts,
+        "notes": list(reversal.notes),
+    }  # fmt: skip

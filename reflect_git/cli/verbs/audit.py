@@ -1,0 +1,117 @@
+"""Every learned line traces to an approval."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.options import json_option
+from reflect_git.cli.portrait import plural
+from reflect_git.cli.sittings import here
+from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
+from reflect_git.sitting import audit
+from reflect_git.sitting.audit.matter import DECIDE, ERROR, NOTE, WARNING, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reflect_git.sitting.audit import Report
+    from reflect_git.store.repository import Store
+
+_COLOURS = {NOTE: "blue", WARNING: "yellow", DECIDE: "yellow", ERROR: "red"}
+_ORDER = (ERROR, DECIDE, WARNING, NOTE)
+_COUNTED = {"in_force": "rule", "decisions": "decision", "commits": "commit"}
+_WIDTH = max(map(len, _ORDER))
+
+
+@click.command()
+@click.option("--accept", "keys", metavar="KEY", multiple=True, help="Take a finding as it is, for good.")
+@click.option("--reason", metavar="TEXT", default="", help="Why it is accepted.")
+@json_option
+@click.pass_obj
+def command(front: Front, keys: tuple[str, ...], reason: str) -> int:
+    """Check that every learned line traces to an approval, and every approval to a person.
+
+    Exit code: 0 it does, 4 something needs a decision; each finding says what to do.
+    """
+    store = front.store(create=False)
+    report = _report(front, store)
+    if keys:
+        _accept(front, store, report, keys, reason)
+        report = _report(front, store)
+    if front.json:
+        front.data(report.as_json())
+    else:
+        _show(front, report)
+    return EXIT_OK if report.ok else EXIT_DECISION
+
+
+def _report(front: Front, store: Store) -> Report:
+    return audit.audit(store, front.env, time.time(), front.scan, here())
+
+
+def _accept(front: Front, store: Store, report: Report, keys: Sequence[str], reason: str) -> None:
+    chosen = {one.key: one for one in report.findings if one.key in keys and one.needs_decision}
+    for key in keys:
+        if key not in chosen:
+            raise ReflectError(f"no finding '{key}' needs a decision", "see 'reflect-git audit'", "unknown-id")
+    if front.no_input or not front.at_terminal:
+        raise ReflectError("accepting a finding needs a person at a terminal", "run it there", code="approval")
+    made = audit.accept(store, chosen.values(), workflow.author(store, "terminal"), reason)
+    front.talk(f"accepted {len(chosen)} of them: {made['id']}")
+
+
+def _show(front: Front, report: Report) -> None:
+    listed = sorted(report.findings, key=lambda one: (bool(one.accepted), _ORDER.index(one.severity)))
+    for one in listed:
+        _print(front, one)
+    for file in report.authors:
+        front.out(printable(f"lines     {file['file']}: {_whose(file)}"))
+    for policy in report.policies:
+        if policy["value"] is not None or policy["switched"]:
+            front.out(printable(_policy(policy)))
+    counts = report.counts
+    if "commits" in counts:
+        told = [plural(counts[name], word) for name, word in _COUNTED.items()]
+        front.out(f"{', '.join(told)}, {counts['signed']} of them signed")
+    needing = counts["needing_decision"]
+    verb = "needs" if needing == 1 else "need"
+    front.out(f"{plural(needing, 'finding')} {verb} a decision" if needing else "everything traces to a person")
+
+
+def _print(front: Front, one: Finding) -> None:
+    word = "accepted" if one.accepted else one.severity
+    colour = "green" if one.accepted else _COLOURS[one.severity]
+    level = click.style(word.ljust(_WIDTH), fg=colour, bold=one.severity == ERROR)
+    where = f"{one.file}:{one.line}: " if one.line else f"{one.file}: " if one.file else ""
+    front.out(f"{level}  {one.code}  {printable(where + one.message)}")
+    margin = " " * (_WIDTH + 2)
+    if one.accepted:
+        front.out(f"{margin}accepted by {one.accepted}")
+    elif one.hint:
+        front.out(click.style(f"{margin}hint: {printable(one.hint)}", fg="yellow"))
+    if one.needs_decision:
+        front.out(click.style(f"{margin}or take it as it is: reflect-git audit --accept {one.key}", dim=True))
+
+
+def _whose(file: dict[str, Any]) -> str:
+    """`3 learnings, 12 lines of commits, 2 of Claude, 4 of yours`."""
+    words = {"commit": "of commits", "claude": "of Claude", "you": "of yours"}
+    told = [f"{number} {words[kind]}" for kind, number in file["lines"].items() if kind in words]
+    return ", ".join([plural(file["learnings"], "learning"), *told])
+
+
+def _policy(policy: dict[str, Any]) -> str:
+    value = policy["value"]
+    word = "default" if value is None else value if isinstance(value, str) else f"{len(value)} values"
+    last = policy["switched"][-1] if policy["switched"] else None
+    since = (
+        f", since {last['time'][:10]} by {last['by']['name'] or last['by']['road']} ({last['decision']})"
+        if last
+        else ""
+    )
+    return f"policy    {policy['key']} is {word}{since}"

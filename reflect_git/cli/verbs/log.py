@@ -1,0 +1,175 @@
+"""The audit trail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.cli.front import Front, columns, one_line, printable
+from reflect_git.cli.options import json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.history.trail import OTHER, TYPES, Entry, Wanted
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+_COLOURS = {"approved": "green", "amended": "cyan", "applied": "green", "policy": "magenta", "other": "red"}
+_TAKEN = ("dismissed", "reverted", "purged")
+_INDENT = 12
+_PATCHES_AT_ONCE = 50
+
+
+@click.command()
+@click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.")
+@click.option("-p", "--patch", is_flag=True, help="With what changed in the file.")
+@click.option(
+    "--type", "types", metavar="WORD", multiple=True, help="approved, dismissed, reverted, amended, policy, …"
+)
+@click.option("--target", metavar="FILE", default="", help="Of an instruction file, as it is listed.")
+@click.option("--project", metavar="NAME|KEY|DIR", default="", help="Of a project.")
+@click.option("--learning", metavar="LRN", default="", help="About a learning.")
+@click.option("--signal", metavar="SIG", default="", help="About a signal.")
+@click.option("--since", metavar="TIME", default="", help="2026-02-11, 3d, or '3 days ago'.")
+@click.option("--until", metavar="TIME", default="", help="As --since.")
+@click.option("--captures", is_flag=True, help="Also what was captured, counted and expired by itself.")
+@json_option
+@click.pass_obj
+def command(
+    front: Front, limit: int | None, patch: bool, types: tuple[str, ...], target: str, project: str, learning: str,
+    signal: str, since: str, until: str, captures: bool,
+) -> None:  # fmt: skip
+    """Tell what was decided, newest first.
+
+    Each entry: the commit, what happened and to what; the learning, its file and which version of it that made; when,
+    by whom, by which road and on which machine. A commit, a learning or a decision can be given to 'show' and 'revert'.
+    """
+    store = _open(front)
+    if store is None:
+        return
+    from reflect_git.history.moments import shortened, to_its_end
+    from reflect_git.sitting import trail
+    from reflect_git.workflow import parse_since
+
+    span = [parse_since(moment) if moment else "" for moment in (shortened(since), to_its_end(until))]
+    place = _project(front, store, project)
+    wanted = Wanted(_types(types), target, place, learning, signal, span[0], span[1], captures)
+    found = trail.entries(store, wanted, limit)
+    if front.json:
+        front.data([entry.as_json() for entry in found])
+        return
+    from reflect_git.cli.pager import paged
+
+    with paged(front, store):
+        if not _tell(front, store, found, patch):
+            front.talk("nothing like that" if wanted != Wanted() else "nothing was decided yet")
+
+
+def _open(front: Front) -> Store | None:
+    """Swept only if something waits for it: a look at the past needs no inbox."""
+    store = front.store_if_any()
+    if store is None:
+        if front.json:
+            front.data([])
+        else:
+            front.say_no_store()
+        return None
+    from reflect_git.store import journal, spool
+
+    return front.store(create=False) if journal.is_standing(store) or spool.pending(store) else store
+
+
+def _types(words: Iterable[str]) -> frozenset[str]:
+    known = {**TYPES, **{word: word for word in (*TYPES.values(), OTHER)}}
+    for word in words:
+        if word not in known:
+            hint = f"one of: {', '.join(dict.fromkeys(known.values()))}"
+            raise ReflectError(f"'{word}' is not a type of entry", hint, "usage", EXIT_USAGE)
+    return frozenset(known[word] for word in words)
+
+
+def _project(front: Front, store: Store, text: str) -> str:
+    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+    if os.sep not in text and text not in (".", ".."):
+        return text
+    from reflect_git.sitting.places import place
+
+    found = place(store, front.env, os.path.abspath(os.path.expanduser(text))).project
+    return found["key"] if found else text
+
+
+def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool) -> bool:
+    """Whether there was anything to tell."""
+    from reflect_git.cli.portrait import width
+
+    room, is_first = width(), True
+    for block in iter(lambda: list(islice(found, _PATCHES_AT_ONCE if patch else 1)), []):
+        patches = _patches(front, store, block) if patch else {}
+        for entry in block:
+            if not is_first:
+                front.out()
+            is_first = False
+            for line in _lines(entry, room):
+                front.out(line)
+            if patches.get(entry.commit):
+                front.out()
+                front.out(patches[entry.commit])
+    return not is_first
+
+
+def _lines(entry: Entry, room: int) -> Iterator[str]:
+    kind = "said never" if any(made["kind"] == "never" for made in entry.made) else entry.type
+    kind = "your commit" if kind == OTHER else kind
+    text = f'"{entry.quote}"' if entry.quote else entry.what
+    shown = one_line(text, room - _INDENT - len(kind) - 2)
+    colour = "yellow" if entry.type in _TAKEN else _COLOURS.get(entry.type)
+    yield f"{click.style(entry.commit[:10], fg='yellow')}  {click.style(kind, fg=colour)}  {shown}".rstrip()
+    for facts in (*_where(entry, room - _INDENT), *_why(entry), _who(entry)):
+        for line in _wrapped(facts, room - _INDENT):
+            yield " " * _INDENT + line
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    from reflect_git.cli.portrait import wrap
+
+    return wrap(printable(text), room)
+
+
+def _where(entry: Entry, room: int) -> Iterator[str]:
+    """Which learning or signal; into which file, whose version that made; on one line if there is room."""
+    target = entry.named("Target")
+    identity = entry.learning or (entry.what if entry.quote else "")
+    version = f" v{entry.version}" if entry.version else ""
+    place = entry.place or (entry.named("Project") or "").rpartition("/")[2]
+    scope = f" in {place}" if place else " for all projects"
+    into = f"→ {target}{version}{scope}" if target else ""
+    together = f"{identity} {into}".strip()
+    yield from [together] if columns(together) <= room else [identity, into]
+
+
+def _why(entry: Entry) -> Iterator[str]:
+    """What it replaced, and the reason that was given."""
+    replaced = [made["subject"] for made in entry.made if made["kind"] == "superseded"]
+    if replaced:
+        yield f"in the place of {', '.join(replaced)}"
+    yield from dict.fromkeys(f"reason: {made['reason']}" for made in entry.made if made["reason"])
+
+
+def _who(entry: Entry) -> str:
+    from reflect_git.cli.telling import ROADS, when
+
+    road = ROADS.get(entry.road or "", "")
+    person = " ".join(filter(None, (entry.by, road)))
+    return ", ".join(filter(None, (when(entry.time), person, entry.named("Machine"))))
+
+
+def _patches(front: Front, store: Store, block: list[Entry]) -> dict[str, str]:
+    """Commit → what it changed in mirrors of targets, in the person's own colours; one process for all of them."""
+    import sys
+
+    from reflect_git.sitting.patches import patches
+
+    return patches(store, [entry.commit for entry in block], front.uses_color(sys.stdout.isatty()))

@@ -1,0 +1,181 @@
+"""The remote: shown, set or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git.cli import exchange
+from reflect_git.cli.exchange import Progress
+from reflect_git.cli.front import Front, ago, one_line, printable
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import authority
+from reflect_git.store import machines, policy, remotes
+from reflect_git.sync import urls
+from reflect_git.workflow import contact
+from reflect_git.workflow.syncing import Wishes
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+    from reflect_git.workflow.contact import Contact
+
+_KINDS = {
+    "learnings/": "learnings, as you approved them", "decisions/": "decisions, with your name and e-mail",
+    "targets/": "copies of our part of your instruction files", "exposure/": "figures of sessions, without any text",
+    "tally/": "counts of signals that went, without any text", "": "other files of the store",
+}  # fmt: skip
+_WIDTH = 100
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Show the remote through which your machines share what was learned.
+
+    It must be private and yours alone: an empty repository on any git host, or a bare one on a disk.
+    """
+    if ctx.invoked_subcommand is None:
+        _show(ctx.obj)
+
+
+def _show(front: Front) -> None:
+    store = front.store(create=False)
+    url, state = remotes.url_of(store), remotes.state(store)
+    if front.json:
+        front.data({
+            "url": urls.shown(url) if url else None, "last_sync": state.get("time"), "error": state.get("error"),
+            "machines": sorted(machines.own(store) or ()), "refused": state.get("refused", []),
+        })  # fmt: skip
+        return
+    if not url:
+        front.out("there is no remote")
+        front.talk(click.style("hint: set one with 'reflect-git remote set URL'", fg="yellow"))
+        return
+    front.out(printable(urls.shown(url)))
+    front.out(f"last sync: {ago(state['time'])} ago" if state.get("time") else "never synced")
+    front.out(f"machines: {', '.join(sorted(machines.own(store) or ()))}")
+    if state.get("error"):
+        front.talk(printable(f"the last sync failed: {state['error']}"))
+
+
+@command.command("set")
+@click.argument("url", metavar="URL")
+@dry_run_option
+@json_option
+@click.pass_obj
+def set_(front: Front, url: str, dry_run: bool) -> None:
+    """Share through this repository: shows what would be sent, asks, and syncs.
+
+    URL is https://, ssh://, user@host:path, file:// or an absolute path.
+    """
+    urls.parse(url)
+    store = front.store()
+    if authority.is_inside_client(store.root, front.env):
+        raise ReflectError(
+            "a remote cannot be set from inside Claude Code: what you approved would leave the machine",
+            f"run 'reflect-git remote set {url}' in a terminal of your own", code="approval",
+        )  # fmt: skip
+    with Progress(front) as progress:
+        met = contact.look(store, front.env, url, Wishes(say=progress))
+    if not front.json:
+        _foretell(front, url, met)
+    if dry_run:
+        if front.json:
+            front.data({"remote": met.kind, "sends": dict(met.sends), "brings": met.brings})
+        return
+    if not front.confirm(f"send this to '{url}', now and with every sync?"):
+        raise ReflectError("nothing was sent", code="declined")
+    _connect(front, store, url)
+
+
+def _connect(front: Front, store: Store, url: str) -> None:
+    machines.begin(store, front.scan(store).others)
+    with store.locked(10.0):
+        remotes.forget(store)
+    policy.set_keys(store, remotes.changes(url))
+    report = exchange.exchange(front, store)
+    waits = exchange.waiting(front, store)
+    if front.json:
+        front.data({"url": url, **exchange.as_data(report, waits)})
+        return
+    exchange.tell(front, report, waits, dry_run=False)
+    front.talk("undo with: reflect-git remote remove")
+
+
+def _foretell(front: Front, url: str, met: Contact) -> None:
+    front.out(printable(_said_of(met)))
+    if met.sends:
+        count = len(met.sends)
+        front.out(printable(f"{count} file{'' if count == 1 else 's'} would be sent to '{url}':"))
+        for line in _listed(met.sends):
+            front.out(f"  {line}")
+        front.out("for example:")
+        for path, text in met.examples:
+            front.out(f"  {printable(path)}")
+            front.out(f"    {one_line(text, _WIDTH)}")
+    for one in met.refused:
+        front.talk(printable(f"would be refused: '{one.path}': {one.reason}"))
+    front.out(
+        "The repository must be private and yours alone: whoever reads it reads your rules, whoever writes to it can\n"
+        "offer you texts. What you typed in sessions stays on this machine, and so do your instruction files."
+    )
+
+
+def _said_of(met: Contact) -> str:
+    if met.kind == contact.EMPTY:
+        return "the repository is empty"
+    if met.kind == contact.PLAIN:
+        return f"the repository has only {', '.join(met.hosted) or 'an empty commit'}, which stay in its history"
+    return (
+        f"the repository is a reflections store; {met.brings} file{'' if met.brings == 1 else 's'} would come from it"
+    )
+
+
+def _listed(sends: Mapping[str, int]) -> list[str]:
+    """Per kind how many, how large and what that is."""
+    groups: dict[str, list[int]] = {}
+    for path, size in sends.items():
+        groups.setdefault(next(folder for folder in _KINDS if path.startswith(folder)), []).append(size)
+    return [
+        f"{len(groups[folder]):>6}  {_size(sum(groups[folder])):>10}  {said}"
+        for folder, said in _KINDS.items()
+        if folder in groups
+    ]
+
+
+def _size(count: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
+
+
+@command.command("remove")
+@dry_run_option
+@json_option
+@click.pass_obj
+def remove(front: Front, dry_run: bool) -> None:
+    """Share no more. What is there stays there, what is here stays here."""
+    store = front.store(create=False)
+    url = remotes.url_of(store)
+    if not url:
+        raise ReflectError("there is no remote", "set one with 'reflect-git remote set URL'", code="no-remote")
+    if not dry_run:
+        policy.set_keys(store, remotes.changes(None))
+        with store.locked(10.0):
+            remotes.forget(store)
+    _said_removed(front, urls.shown(url), dry_run)
+
+
+def _said_removed(front: Front, url: str, dry_run: bool) -> None:
+    data: dict[str, Any] = {"url": url, "removed": not dry_run}
+    if front.json:
+        front.data(data)
+        return
+    front.out(printable(f"{'would leave' if dry_run else 'left'} '{url}'"))
+    if not dry_run:
+        front.talk(printable(f"undo with: reflect-git remote set {url}"))

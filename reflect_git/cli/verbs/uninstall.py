@@ -1,0 +1,133 @@
+"""Leave: the hooks go; the store and what was learned stay, unless told otherwise."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git import paths, workflow
+from reflect_git.adapters import claude
+from reflect_git.cli import wiring
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.options import dry_run_option, json_option, yes_option
+from reflect_git.cli.sittings import here, show_diff
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.sitting import leaving
+from reflect_git.sitting.authority import is_inside_client
+from reflect_git.sitting.leaving import ERASE, UNMARK, Change
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+
+@click.command()
+@click.option("--unmark", is_flag=True, help="Take our marks out of instruction files; the text stays.")
+@click.option("--erase", is_flag=True, help="Take out what was learned, too, and delete the store.")
+@yes_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(front: Front, unmark: bool, erase: bool, dry_run: bool) -> None:
+    """Take reflect-git out of Claude Code; the store and what was learned stay.
+
+    Files are looked for in your configuration folder, here, and in the projects that the store knows.
+    """
+    if unmark and erase:
+        raise ReflectError("--unmark and --erase do not go together", "give one of them", "usage", EXIT_USAGE)
+    store = front.store_if_any() if dry_run else _swept(front)
+    how = UNMARK if unmark else ERASE if erase else ""
+    found = list(leaving.changes(store, front.env, front.scan(store), here(), how)) if store and how else []
+    if not dry_run:
+        _ask(front, store, how, found)
+    wired = wiring.plan(front.env, store, wanted=False)
+    if not dry_run:
+        _carry_out(front, store, how, found)
+    _tell(front, store, how, found, wired.path if wired.changes else "", dry_run)
+
+
+def _swept(front: Front) -> Store | None:
+    try:
+        return front.store(create=False)
+    except ReflectError as error:
+        if error.code != "no-store":
+            raise
+        return None
+
+
+def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> None:
+    """Whatever changes files or deletes the store is listed first, and is a person's to say."""
+    if not how:
+        return
+    root = workflow.locate_store(front.env, front.store_option)
+    if is_inside_client(root, front.env):
+        raise ReflectError(f"--{how} is for a person", "run it in a terminal outside Claude Code", code="approval")
+    for change in found:
+        front.talk(printable(f"{change.path}: {_plural(change.count, 'entry', 'entries')}"))
+        if not front.json:
+            show_diff(front, change.diff)
+    if how == ERASE and store:
+        front.talk(printable(f"{store.root}: the whole store, with its history and its backups"))
+    if (found or how == ERASE) and not front.confirm("take all of this out?"):
+        raise ReflectError("nothing was changed", code="declined")
+
+
+def _carry_out(front: Front, store: Store | None, how: str, found: list[Change]) -> None:
+    for change in found:
+        leaving.carry_out(change)
+    wiring.carry_out(front.env, store, wanted=False)
+    shutil.rmtree(_cache(front), ignore_errors=True)
+    if how == ERASE and store:
+        shutil.rmtree(store.root)
+        front.opened = None  # there is nothing left to tidy up
+
+
+def _cache(front: Front) -> str:
+    """Where the launcher keeps the interpreter's name for people without the plugin."""
+    base = front.env.get("XDG_CACHE_HOME") or os.path.join(paths.home_dir(front.env), ".cache")
+    return os.path.join(base, "reflect-git")
+
+
+def _tell(front: Front, store: Store | None, how: str, found: list[Change], settings: str, dry_run: bool) -> None:
+    kept = store.root if store and how != ERASE else None
+    left = list(_left(front))
+    if front.json:
+        listed = [{"path": change.path, "entries": change.count, "diff": change.diff} for change in found]
+        front.data({"files": listed, "settings": settings or None, "store": kept, "left": left})
+        return
+    would = "would take" if dry_run else "took"
+    if settings:
+        front.out(printable(f"{would} our hooks out of '{settings}'"))
+    for change in found:
+        what = "the marks of" if how == UNMARK else ""
+        entries = _plural(change.count, "entry", "entries")
+        front.out(printable(f"{would} {f'{what} {entries}'.strip()} out of '{change.path}'"))
+    if how == ERASE and store:
+        front.out(printable(f"{'would delete' if dry_run else 'deleted'} '{store.root}'"))
+    if kept:
+        front.out(printable(f"'{kept}' stays, and so does what was learned"))
+    for line in left:
+        front.out(f"now run: {line}" if not line.startswith("take") else f"then {line}")
+
+
+def _left(front: Front) -> list[str]:
+    """What is not ours to do: the program that runs, and what the person set up by hand."""
+    found = []
+    data = claude.read_settings(claude.settings_path(paths.config_dir(front.env)))
+    if claude.has_plugin(data):
+        found += ["claude plugin uninstall reflect-git@reflect-git", "claude plugin marketplace remove reflect-git"]
+    found.append("pipx uninstall reflect-git    # or however you installed it")
+    try:
+        settings = json.loads(data or b"{}")
+    except ValueError:
+        settings = {}
+    if isinstance(settings, dict) and "statusline.py" in json.dumps(settings.get("statusLine", "")):
+        found.append("take the 'statusLine' entry out of Claude Code's settings.json")
+    return found
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

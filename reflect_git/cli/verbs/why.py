@@ -1,0 +1,204 @@
+"""The story of a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git.cli import portrait, storytelling
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.options import json_option
+from reflect_git.cli.telling import when
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.sitting import lines as spots
+from reflect_git.sitting import story as stories
+
+if TYPE_CHECKING:
+    from reflect_git.history.story import Story
+    from reflect_git.sitting.lines import Author, Sheet, Spot
+    from reflect_git.store.excerpt import Excerpt
+    from reflect_git.store.repository import Store
+
+
+@click.command()
+@click.argument("name", metavar="FILE[:LINE]")
+@json_option
+@click.pass_obj
+def command(front: Front, name: str) -> None:
+    """Tell where a line of an instruction file comes from.
+
+    For a learning: whose words it was, who approved it, what it replaced, what came of it. For any other line: the
+    commit that brought it, Claude, or you. Without a line, every learning of the file and who wrote the rest.
+    """
+    path, number = _parse(name)
+    store = front.store(create=False)
+    page = spots.sheet(store, front.env, path, os.getcwd())
+    if number > len(page.lines):
+        lines = portrait.plural(len(page.lines), "line")
+        raise ReflectError(f"'{page.label}' has {lines}", f"give one of them: {page.label}:1", "usage", EXIT_USAGE)
+    excerpt = front.excerpt(store)
+    if number:
+        _tell_line(front, store, excerpt, page, number)
+    else:
+        _tell_file(front, store, excerpt, page)
+
+
+def _parse(name: str) -> tuple[str, int]:
+    """A file may have a colon in its name; what follows the last one counts if it is a number."""
+    path, colon, number = name.rpartition(":")
+    if not colon or not number.isdigit() or os.path.exists(name):
+        return os.path.abspath(name), 0
+    if not int(number):
+        raise ReflectError("lines are counted from 1", f"try '{path}:1'", "usage", EXIT_USAGE)
+    return os.path.abspath(path), int(number)
+
+
+def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number: int) -> None:
+    spot = page.spot_at(number)
+    story = stories.tell(store, excerpt, spot.id) if spot else None
+    if spot and story:
+        if front.json:
+            front.data([_entry_json(page, spot, story)])
+        else:
+            _tell_story(front, page, spot, story)
+        return
+    author = _author(front, store, page, spot, number)
+    if front.json:
+        front.data([_rest_json(page, author, [number], spot)])
+        return
+    where = f"{page.label}:{number}"
+    front.out(f"{click.style(where, fg='cyan')}  {printable(page.lines[number - 1].strip())}".rstrip())
+    for name, text in _author_lines(author, spot):
+        _field(front, name, text)
+
+
+def _author(front: Front, store: Store, page: Sheet, spot: Spot | None, number: int) -> Author | None:
+    """Of a line that is none of our learnings; None for a blank one."""
+    if spot is None:
+        return spots.authors_of(store, front.env, page).get(number)
+    blamed = spots.blamed_lines(store, page).get(spot.start)
+    return spots.of_commit(blamed) if blamed else None
+
+
+def _tell_story(front: Front, page: Sheet, spot: Spot, story: Story) -> None:
+    where = f"{page.label}:{spot.start + 1}"
+    identity = click.style(spot.id, fg="yellow")
+    front.out(f"{click.style(where, fg='cyan')}  {identity}  {storytelling.state(story)}")
+    front.out()
+    for line in portrait.text_lines(story.learning["text"]):
+        front.out(line)
+    front.out()
+    if _differs(spot, story):
+        _field(front, "reads now", f'"{spot.text}"')
+    for name, text in storytelling.lines(story):
+        _field(front, name, text)
+    _field(front, "commit", story.commit[:10])
+
+
+def _field(front: Front, name: str, text: str) -> None:
+    for line in portrait.field(name, text) if text else ():
+        front.out(line)
+
+
+def _differs(spot: Spot, story: Story) -> bool:
+    """Whether the file has other words than were approved; of an improvement, its heading says too little to tell."""
+    from reflect_git.apply.wording import same
+
+    is_plain = story.learning["target"]["kind"] != "improvements"
+    return is_plain and bool(spot.text) and not same(spot.text, story.learning["text"])
+
+
+def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> None:
+    known = stories.tell_all(excerpt, [spot.id for spot in page.spots])
+    told = {spot: known[spot.id] for spot in page.spots if spot.id in known}
+    strange = [spot for spot in page.spots if spot.id not in known]
+    rest = spots.authors_of(store, front.env, page)
+    if front.json:
+        front.data(_file_json(page, told, strange, rest))
+        return
+    for spot, story in told.items():
+        for line in _paragraph(spot, story):
+            front.out(line)
+        front.out()
+    for spot in strange:
+        front.out(f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  a colleague's, not in this store")
+        for line in portrait.text_lines(spot.text):
+            front.out(line)
+        front.out()
+    for line in _rest(page, rest):
+        front.out(line)
+
+
+def _paragraph(spot: Spot, story: Story) -> Iterator[str]:
+    yield f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  {storytelling.state(story)}"
+    yield from portrait.text_lines(story.learning["text"])
+    facts = f"approved {storytelling.approved(story)}"
+    facts += f"; said again {portrait.plural(story.again.times, 'time')} since" if story.again.times else ""
+    for line in portrait.wrap(printable(facts), portrait.width() - 4):
+        yield f"    {line}"
+
+
+def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:
+    """How many lines of whom, the most first."""
+    counts: dict[str, int] = {}
+    for author in rest.values():
+        counts[_name(author)] = counts.get(_name(author), 0) + 1
+    names = sorted(counts, key=lambda name: (-counts[name], name))
+    told = "; ".join(f"{portrait.plural(counts[name], 'line')} {name}" for name in names) or "nothing"
+    yield from portrait.wrap(printable(f"the rest of {page.label}: {told}"), portrait.width())
+
+
+def _name(author: Author) -> str:
+    if author.kind == spots.COMMIT:
+        return f"committed by {author.name}"
+    if author.kind == spots.CLAUDE:
+        return f"written by Claude in session {author.session[:8]}"
+    return {spots.MARK: "of marks by reflect-git", spots.YOU: "yours, not committed"}[author.kind]
+
+
+def _author_lines(author: Author | None, spot: Spot | None) -> Iterator[tuple[str, str]]:
+    if spot is not None:
+        yield "written by", f"a colleague's reflect-git: '{spot.id}' is not in this store"
+    if author is None:
+        yield "", "" if spot else "a blank line"
+    elif author.kind == spots.COMMIT:
+        yield "committed by", f"{author.name}, {when(author.time)}"
+        yield "commit", f"{author.commit[:10]} {author.subject}"
+    elif author.kind == spots.CLAUDE:
+        yield "written by", f"Claude in session {author.session[:8]}, {when(author.time)}; nobody approved it here"
+        yield "you had said", f'"{author.subject}"' if author.subject else ""
+    elif author.kind == spots.MARK:
+        yield "written by", "reflect-git, around its learnings; it goes with the last of them"
+    else:
+        yield "written by", "you: it is not committed, and no session of Claude's wrote it"
+
+
+def _entry_json(page: Sheet, spot: Spot, story: Story) -> dict[str, Any]:
+    return {
+        "file": page.path, "lines": [*range(spot.start + 1, spot.end + 1)], "text": spot.text,
+        "author": {"kind": spots.LEARNING}, "story": story.as_json(),
+    }  # fmt: skip
+
+
+def _rest_json(page: Sheet, author: Author | None, numbers: list[int], spot: Spot | None = None) -> dict[str, Any]:
+    told = author.as_json() if author else {"kind": "nobody"}
+    if spot:
+        told = {**told, "kind": "colleague", "id": spot.id}
+    text = spot.text if spot else "\n".join(page.lines[number - 1].rstrip("\r\n") for number in numbers)
+    return {"file": page.path, "lines": numbers, "text": text, "author": told, "story": None}
+
+
+def _file_json(
+    page: Sheet, told: dict[Spot, Story], strange: list[Spot], rest: dict[int, Author]
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Learnings, then others' entries, then the rest by author."""
+    found = [_entry_json(page, spot, story) for spot, story in told.items()]
+    found += [_rest_json(page, None, [*range(spot.start + 1, spot.end + 1)], spot) for spot in strange]
+    by_author = sorted(rest.items(), key=lambda item: str(item[1]))
+    for author, group in groupby(by_author, key=lambda item: item[1]):
+        found.append(_rest_json(page, author, [number for number, _ in group]))
+    return found

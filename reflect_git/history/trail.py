@@ -1,0 +1,175 @@
+"""The audit trail: one entry for each commit of the store, from the line that `git log` prints for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reflect_git.model.ids import utc
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Decision
+
+# One line for each commit: id, seconds, who made it, subject, trailers. NUL is in no message that git shows.
+FORMAT = "%H%x00%ct%x00%cn%x00%s%x00%(trailers:only,unfold,separator=%x01)"
+
+# The word a subject begins with → what happened, in the words of records.
+TYPES = {
+    "approve": "approved",
+    "dismiss": "dismissed",
+    "revert": "reverted",
+    "amend": "amended",
+    "apply": "applied",
+    "policy": "policy",
+    "sync": "synced",
+    "join": "joined",
+    "archive": "archived",
+    "restore": "restored",
+    "purge": "purged",
+    "init": "begun",
+    "capture": "captured",
+    "record": "recorded",
+    "roll": "expired",
+}
+OTHER = "other"  # a commit that the person made with their own git
+# What the program does by itself; told of when somebody asks for captures.
+BY_ITSELF = frozenset({"captured", "recorded", "expired", "begun"})
+_PERSON = "reflect-git"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A commit. `made` are its decisions, `version` that of its target, `place` a project's name as folders have it.
+
+    `quote` is what a signal says that was decided about, where this machine still has it.
+    """
+
+    commit: str
+    time: str
+    committer: str
+    subject: str
+    trailers: Mapping[str, list[str]]
+    made: tuple[Decision, ...] = ()
+    version: int = 0
+    place: str = ""
+    quote: str = ""
+
+    @property
+    def type(self) -> str:
+        return OTHER if self.by_hand else TYPES[self.subject.partition(": ")[0]]
+
+    @property
+    def by_hand(self) -> bool:
+        """Made with the person's own git: not by us, or not in our words."""
+        return self.committer != _PERSON or self.subject.partition(": ")[0] not in TYPES
+
+    @property
+    def what(self) -> str:
+        return self.subject if self.by_hand else self.subject.partition(": ")[2]
+
+    def named(self, trailer: str) -> str | None:
+        """The first value of a trailer."""
+        return next(iter(self.trailers.get(trailer, ())), None)
+
+    @property
+    def learning(self) -> str | None:
+        return self.named("Learning-Id")
+
+    @property
+    def decisions(self) -> list[str]:
+        return self.trailers.get("Decision", [])
+
+    @property
+    def learnings(self) -> set[str]:
+        """That it names or decides about; a rule that was replaced is in a decision only."""
+        subjects = {made["subject"] for made in self.made if made["subject"].startswith("LRN-")}
+        return {*self.trailers.get("Learning-Id", ()), *subjects}
+
+    @property
+    def signals(self) -> list[str]:
+        """A message lists the first ones, a decision all of them."""
+        listed = [signal for made in self.made for signal in _signals(made)]
+        return list(dict.fromkeys([*self.trailers.get("Signal-Id", ()), *listed]))
+
+    @property
+    def by(self) -> str | None:
+        """The person's name, as their git has it."""
+        if self.by_hand:
+            return self.committer
+        return next((made["by"]["name"] for made in self.made if made["by"]["name"]), None)
+
+    @property
+    def road(self) -> str | None:
+        return next((made["by"]["road"] for made in self.made), self.named("Approved-By"))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "commit": self.commit, "time": self.time, "type": self.type, "subject": self.subject,
+            "learning": self.learning, "signals": self.signals, "target": self.named("Target"),
+            "version": self.version or None, "approved_by": self.named("Approved-By"), "machine": self.named("Machine"),
+            "project": self.named("Project"), "decisions": self.decisions, "by": self.by, "road": self.road,
+        }  # fmt: skip
+
+
+def _signals(made: Decision) -> Iterable[str]:
+    given = made["meta"].get("signals")
+    listed = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    return [made["subject"], *listed] if made["subject"].startswith("SIG-") else listed
+
+
+def entry_of(line: str) -> Entry:
+    """An entry from a line in FORMAT."""
+    commit, seconds, committer, subject, trailers = [*line.split("\0", 4), "", "", "", ""][:5]
+    moment = utc(int(seconds)) if seconds.isdigit() else ""
+    return Entry(commit, moment, committer, subject, trailers_of(trailers.split("\x01")))
+
+
+def trailers_of(lines: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        name, colon, value = line.partition(": ")
+        if colon:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which entries; what is empty does not count. `types` are words of TYPES, times are UTC."""
+
+    types: frozenset[str] = field(default_factory=frozenset)
+    target: str = ""
+    project: str = ""
+    learning: str = ""
+    signal: str = ""
+    since: str = ""
+    until: str = ""
+    captures: bool = False
+
+    def may_be(self, entry: Entry) -> bool:
+        """By its message alone."""
+        if self.types:
+            return entry.type in self.types
+        return self.captures or entry.type not in BY_ITSELF
+
+    def is_met_by(self, entry: Entry) -> bool:
+        """With all that is known of it."""
+        return (
+            (not self.target or self.target == entry.named("Target"))
+            and (not self.project or _is_of(entry, self.project))
+            and (not self.learning or any(_begins(one, self.learning) for one in entry.learnings))
+            and (not self.signal or any(_begins(one, self.signal) for one in entry.signals))
+        )
+
+
+def _is_of(entry: Entry, project: str) -> bool:
+    """By its key, or by its name; captures have the name in their subject."""
+    key = entry.named("Project") or ""
+    return project in (key, key.rpartition("/")[2], entry.place) or entry.subject.endswith(f" from {project}")
+
+
+def _begins(identity: str, prefix: str) -> bool:
+    """As everywhere: case does not count, and the part after the date is enough."""
+    wanted, known = prefix.lower(), identity.lower()
+    return known.startswith(wanted) or known.rpartition("-")[2].startswith(wanted)

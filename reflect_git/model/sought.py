@@ -1,0 +1,74 @@
+"""A text that has to go, however a file wraps it: as it is, or escaped in JSON. The child that rewrites history reads
+this, too, so it stands on the standard library."""
+
+from __future__ import annotations
+
+import json
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+PURGED = "[purged]"
+
+
+class Sought:
+    """Any of some patterns, in the language of Python's `re`."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self.patterns = list(patterns)
+        self._compiled = [re.compile(pattern) for pattern in patterns]
+
+    def in_text(self, text: str) -> bool:
+        return any(pattern.search(text) for pattern in self._compiled)
+
+    def in_bytes(self, data: bytes) -> bool:
+        if not self._compiled:
+            return False
+        text = _decoded(data)
+        return self.in_text(text) or any(self.in_text(one) for one in _strings_in(text))
+
+    def cleaned(self, data: bytes) -> bytes:
+        """The same without it; where it is wrapped so that it cannot be cut out, nothing of it."""
+        if not self.in_bytes(data):
+            return data
+        text = _decoded(data)
+        for pattern in self._compiled:
+            text = pattern.sub(PURGED, text)
+        made = text.encode("utf-8", "surrogateescape")
+        return f"{PURGED}\n".encode() if self.in_bytes(made) else made
+
+
+def literal(text: str) -> str:
+    """A pattern for these words, however their lines are broken."""
+    return r"\s+".join(map(re.escape, text.split()))
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _strings_in(text: str) -> Iterator[str]:
+    """What JSON in it says: the whole, or what follows the key of each line of a record."""
+    if "\\" not in text:  # then what it says stands there as it is
+        return
+    for part in (text, *(line.partition(": ")[2] for line in text.splitlines())):
+        if part[:1] in ('"', "[", "{"):
+            try:
+                yield from _strings(json.loads(part))
+            except (ValueError, RecursionError):
+                continue
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)

@@ -1,0 +1,137 @@
+"""One sentence of a person as an order: without the talk around it, in their own words.
+
+Nothing is added but "do not", "no", "stop" and "use", which the user's form implied, and no negation is dropped or put
+in, except where a reproach says the opposite of its words: "why don't you lint" wants linting. What no rule fits stays
+as it was typed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from reflect_git.model.frames import frame_of
+from reflect_git.review import talk
+
+
+def ordered(sentence: str) -> str:
+    """Without talk around it; an order begins with what is to be done. A no stays a no, a yes a yes."""
+    text = " ".join(sentence.split())
+    spans = list(dict.fromkeys(talk.SPAN.findall(text)))
+    if talk.PRIVATE.search(text) or len(spans) > 1000:
+        return text
+    # What is quoted is not read: its letters stand aside under a sign that nobody types.
+    for place, span in enumerate(spans, 0xE000):
+        text = text.replace(span, chr(place))
+    bare = _tidy(text)
+    text = capital(_unwrapped(bare if any(map(str.isalnum, bare)) or talk.PRIVATE.search(bare) else text))
+    return talk.PRIVATE.sub(lambda found: spans[ord(found[0]) - 0xE000], text)
+
+
+def says_no(text: str) -> bool:
+    return bool(talk.NO.search(text))
+
+
+def _unwrapped(text: str) -> str:
+    """One wrapping after the other, as long as what is left is a sentence and says no as often."""
+    for _ in range(4):
+        shorter = _reproached(text) or _once(text)
+        if shorter == text:
+            break
+        text = _opened(shorter)
+    frame = frame_of(text)
+    if frame and frame.wanted and frame.unwanted:
+        text = talk.PAIR.sub(r"\1, \2 ", text, count=1)
+    return text
+
+
+def _once(text: str) -> str:
+    lead = talk.LEAD.match(text)
+    if lead and not talk.SPLIT_UP.search(lead["before"]) and len(text[lead.end() :].split()) > 1:
+        return text[lead.end() :]
+    for pattern, order in talk.WRAPPINGS:
+        shorter = pattern.sub(order, text, count=1)
+        if shorter != text and len(shorter.split()) > 1 and (says_no(shorter) == says_no(text) or order == talk.STOP):
+            return _unasked(shorter) if talk.REQUEST.match(text) else shorter
+    return text
+
+
+def _unasked(text: str) -> str:
+    return text.rstrip("?").rstrip() if text.count("?") == 1 else text
+
+
+def _reproached(text: str) -> str:
+    """Of a question that is none."""
+    found = talk.ASKED.match(text)
+    if found and not re.search(r"\b(?:not|n't|or|forget)\b", found["act"]):
+        return found["act"].strip()
+    found = talk.WHY_NOT.match(text)
+    if found and not says_no(found["act"]):
+        return found["act"]
+    found = talk.COULD_NOT.match(text)
+    if found and not re.search(r"\bnot\b|n't\b", found["act"] or found["other"]):
+        return str(found["act"] or found["other"])
+    found = talk.WHY_DID.match(text)
+    if found and (found["loud"] or len(found["end"]) > 1) and not says_no(found["act"]):
+        asking = " without asking" if found["loud"] and "without asking" in found["loud"].lower() else ""
+        return f"Do not {found['act']}{asking}"
+    found = talk.WHY_NOW.match(text)
+    return f"{talk.STOP}{found['act']}" if found and not says_no(found["act"]) else ""
+
+
+def _tidy(text: str) -> str:
+    text = talk.EDGES.sub("", text).strip()
+    text = talk.MARKER.sub("", text).strip()
+    text = talk.DONT.sub(lambda found: "Don't" if found[0][0] == "D" else "don't", text)
+    text = talk.TAG.sub("", _opened(talk.POLITE.sub(_unpolite, _opened(text)).strip()))
+    text = talk.LETS.sub(r"\1 ", text)
+    text = re.sub(r"\s+([,.!?;:]+)(?=\s|$)", r"\1", text)
+    text = re.sub(r"[,;:]\s*\)", ")", text).replace("( ", "(").strip(" ,;:—–-")
+    text = talk.RECORDED.sub("", _unbracketed(text))
+    return _stopped(text)
+
+
+def _unbracketed(text: str) -> str:
+    if text.startswith("(") and ")" not in text:
+        return text[1:]
+    return text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
+
+
+def _unpolite(found: re.Match[str]) -> str:
+    """A comma that stood on both sides of it stays once."""
+    return ", " if found["after"] and found[0].lstrip().startswith(",") else " "
+
+
+def _stopped(text: str) -> str:
+    """Without the sign at its end, unless it is a question."""
+    bare = re.sub(r"(?:(?<!\.)\.|。|\.{3,}|(?<!\?)!+)$", "", text).rstrip()
+    return _stopped(bare) if bare != text and bare else text
+
+
+def _opened(text: str) -> str:
+    """Openers go one by one, as long as something is left."""
+    while True:
+        shorter = talk.OPENER.sub("", text, count=1)
+        if shorter == text or not shorter.strip():
+            return text
+        text = shorter.lstrip()
+
+
+def capital(text: str) -> str:
+    """A sentence begins with a capital; a name, a command or a path does not."""
+    first = text.split(None, 1)[0] if text else ""
+    is_name = not re.sub("['-]", "", first.rstrip(",.:;")).isalpha() or not first.islower()
+    return text if is_name or first in talk.TOOLS else text[:1].upper() + text[1:]
+
+
+def coded(text: str) -> str:
+    """File names, paths and flags as code, outside of what is code already or part of a command."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return text
+    return "`".join(part if at % 2 else talk.CODE.sub(_as_code, part) for at, part in enumerate(parts))
+
+
+def _as_code(found: re.Match[str]) -> str:
+    before = found.string[: found.start()].split()[-4:]
+    in_command = any(word in talk.TOOLS for word in before)
+    return found[0] if in_command or found.string[found.end() : found.end() + 1] == '"' else f"`{found[0]}`"

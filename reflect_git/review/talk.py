@@ -1,0 +1,227 @@
+"""What people say around what they mean, as patterns: openers, politeness, wrappings, questions that are reproaches.
+
+A pattern that looks like talk and might carry meaning is left out: too much talk in a proposal is a nuisance, a lost
+condition is a wrong rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_I = re.IGNORECASE
+
+
+def words(table: str) -> str:
+    """A table of alternatives that goes over several lines, as one pattern."""
+    return "".join(map(str.strip, table.split("\n")))
+
+
+# A word before the word, set off by a sign: "no,", "again:", "ah -". Some need no sign.
+_SET_OFF = words(
+    r"""no+|nope|nah|no no|hmm+|hm|um|uh|erm+|ehh*|ok(?:ay)?|k|yes|yeah|yep|yup|wait|stop|w8|actually|also|again
+    |remember|note|fyi|btw|hey|hi|hello|oh|ah|aha|ahh|sorry|my bad|look|listen|mate|dude|buddy|bro|man|guys|claude
+    |@claude|well|right|important|reminder|quick thing|quick note|one more thing|one thing|another thing
+    |several things|few things|heads up|great|good|perfect|cool|nice|awesome|excellent|amazing|thanks|thank you
+    |alright|sure|wow|whoa|oops|anyway|anyways
+    |(?:this|that|it|all|everything) (?:is|sounds|looks) (?:good|great|fine|nice)|looks good|sounds good|lgtm
+    |good job|great job|nice work|good point|fair enough|got it|makes sense|q|question|update|correction|rule
+    |first of all|wondering now|just wondering
+    |i'm (?:just )?wondering(?: now)?|to be clear|to clarify|for the record|for (?:your )?reference
+    |for future reference|as a reminder|keep in mind|as i said|like i said|as mentioned|as discussed
+    |(?:once|yet) again|to repeat|seriously|honestly|from now on|going forward|in the future|in future|next time
+    |for next time|for the future|as a rule|in general|please|tip|hint|ps|nb|ugh|argh|lol
+    |nein|ja|halt|moment|achtung|bitte|ab jetzt|ab sofort|in zukunft|non|oui|attends|à partir de maintenant|sí|oye
+    |espera|a partir de ahora|ehi|aspetta|d'ora in poi|da qui in avanti|não|sim|espere|a partir de agora|нет|да|стой
+    |слушай|ну|hayır|evet|nie|tak|с этого момента|впредь|아니(?:요|야)?|いや|いいえ|不对|不是|不"""
+)
+_BARE = words(
+    r"""hmm+|hm|um|uh|erm+|ok(?:ay)?|ok so|fyi|btw|hey|oh|ah|ugh|well|so|and|but|also|please|pls|plz|bitte|kindly
+    |actually|just|mate|dude|guys|yeah|yep|(?:yes|then)(?= let)|i mean|from now on|going forward|next time
+    |sorry,? but"""
+)
+OPENER = re.compile(
+    rf"^(?:(?:{_SET_OFF})(?:\s*[,:;.!…—–-]+\s+|[，、。！：]\s*)|(?:{_BARE})\s+|请(?![求问勿假教]))(?![,.;:!?)])", _I
+)
+# What may stand before the point that is made; it goes only if it is small talk, and nothing in it says no or when.
+LEAD = re.compile(
+    r"^(?P<before>(?:(?:sorry|i have|i've|i just|i now|yes|sure|great|thanks|well|ok|good|nice|continue)\b[^`]{0,160}?"
+    r"(?:[-—,;:.] (?:but |and )?))??)(?:i (?:just )?(?:want(?:ed)?|would like|need) to remind you|let me remind you|"
+    r"i (?:also |just |really )*(?:want(?:ed)?|would like|need) to (?:mention|note|add|say|stress|point out)|"
+    r"(?:please )?(?:recall|remember|note|(?:keep|have|bear) in mind|be aware))(?:,? that| to(?= (?:always|never)\b)) ",
+    _I,
+)
+SPLIT_UP = re.compile(
+    r"\b(?:if|unless|when(?:ever)?|while|until|except|only|before|after|because|since|once|instead|rather|not|never|"
+    r"no|\w+n't|without|should|must)\b",
+    _I,
+)
+POLITE = re.compile(
+    r"\s*,?\s*\b(?:please|pls|plz|kindly|thank you|thanks|thx|bitte|por favor|s'il (?:te|vous) pla[iî]t|per favore|"
+    r"пожалуйста|danke(?: dir)?|gracias|merci|grazie|obrigad[oa]|спасибо)(?![\w'])(?! (?:note|see|for|to)\b)"
+    r"(?P<after>\s*,(?= ))?[ ]*"
+    r"|[,]?\s+(?:btw|lol|mate|dude|buddy|man|haha|ok\?|okay\?)(?=[.!?]*$)",
+    _I,
+)
+TAG = re.compile(
+    r"(?:(?:,|\s[-–—]+)\s+(?:yeah|yes|hey|huh|no|oder|eh)|"
+    r"(?:,|\s[-–—]+)?\s+(?:right|ok(?:ay)?|correct|nicht wahr|verdad|n'est-ce pas|vero|"
+    r"is (?:that|it) (?:possible|right|ok(?:ay)?|correct)|does that make sense|make sense|what do you think|thoughts|"
+    r"do you (?:agree|understand|see)|(?:you )?know what i mean|got it|understood|agreed?))\s*\?+!*$",
+    _I,
+)
+_EMOJI = "[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d]+"
+EDGES = re.compile(rf"^(?:{_EMOJI}\s*)+|(?:\s*{_EMOJI})+(?=[.!?)]*$)|(?:\s+[:;]-?[)D(|P]+)+$")
+MARKER = re.compile(r"^(?:[-*•+]+\s+|\(?\d{1,2}[.)]\s+|#+\s+)")
+# "(make a note of this in your memory)": which is what happens here.
+RECORDED = re.compile(
+    r"\s*\((?:please )?(?:make a note|note|remember|add|save|update|put|write)\b[^()]*"
+    r"\b(?:memory|claude\.md|rules?|notes?|agents\.md)\b[^()]*\)$",
+    _I,
+)
+LETS = re.compile(r"\b(and|then|but) let'?s (?!not\b)", _I)
+DONT = re.compile(r"\bdont\b", _I)
+_SOFT = r"(?:please |pls |also |just |maybe |perhaps |possibly |simply |at least |probably |really |somehow |quickly )*"
+_SURE = r"(?:also |just |really |definitely |probably |maybe |perhaps |always |actually |all )*"
+_NOT = r"(?:not |n't |nt )"
+_DOING = (
+    "add|change|make|run|fix|keep|move|remove|create|check|double[- ]check|write|update|rename|put|split|document|"
+    "verify|ensure|test|stop|skip|avoid|drop|clean|reply|log|revert|delete|exclude|include|ignore|start|commit|push|"
+    "switch|replace|follow|stick|review|refactor|simplify|extract|validate|format|lint|confirm|separate|merge|rebase"
+)
+_WISHED = f"{_DOING}|use|reuse|set up|setup|focus|build|do|go|have (?:all|every|each|the|our)"
+_LIKE = r"(?:i want(?:ed)?|i need(?:ed)?|i(?:'d| would) (?:like|love|prefer)|i expect)"
+_BETTER = r"(?:i think )?(?:it(?:'?s| is| would be)|would be) (?:better|best|safer|wiser)"
+_AGENT = r"(?:claude|you|we)"
+_PAST = {
+    "used": "use", "run": "run", "asked": "ask", "checked": "check", "written": "write", "read": "read", "put": "put",
+    "updated": "update", "added": "add", "tested": "test", "kept": "keep", "followed": "follow", "created": "create",
+    "made": "make", "removed": "remove", "deleted": "delete", "changed": "change", "committed": "commit", "set": "set",
+    "pushed": "push", "verified": "verify", "looked": "look", "waited": "wait", "started": "start", "moved": "move",
+    "named": "name", "called": "call", "touched": "touch", "modified": "modify", "edited": "edit", "renamed": "rename",
+    "installed": "install", "included": "include", "ignored": "ignore", "skipped": "skip", "stopped": "stop",
+}  # fmt: skip
+_DONE = "|".join(_PAST)
+# A reproach in the form of a question: why was it not done? Of these verbs nobody asks so out of mere interest.
+_DUTY = "ask|check|commit|document|follow|format|lint|read|reuse|run|test|update|use|verify|write|add|look at|validate"
+
+
+def _undone(found: re.Match[str]) -> str:
+    return f"Do not {_PAST[found['done'].lower()]}"
+
+
+def _done(found: re.Match[str]) -> str:
+    return _PAST[found["done"].lower()]
+
+
+STOP = "Stop "  # "you keep adding it" says no without a word for it
+Order = str | Callable[[re.Match[str]], str]
+# What an order is wrapped in, and what is left of it.
+WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
+    (re.compile(f"^{pattern}", _I), order)
+    for pattern, order in (
+        (r"i(?:'d| would) (?:rather|prefer (?:if|that)) (?:you|we) (?:did ?n't|didnt|did not) ", "Do not "),
+        (rf"i(?:'d| would) (?:rather|prefer to) {_NOT}(?=[a-z]+ )", "Do not "),
+        (rf"i(?:'d| would) rather (?=(?:{_WISHED})\b)", ""),
+        (r"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want (?:you |us )to ", "Do not "),
+        (rf"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want to (?=(?:{_WISHED}|break|lose|ship)\b)", "Do not "),
+        (r"(?:i|we) (?:do ?n't|dont|do not) want any (?=[a-z])", "No "),
+        (rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}{_SURE}have (?P<done>{_DONE})\b", _undone),
+        (rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}ever (?!be )(?=[a-z]+ )", "Never "),
+        (rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}(?!have |be |need )(?=[a-z]+ )", "Do not "),
+        (rf"{_AGENT} {_SURE}(?:should|must) {_SURE}never (?!be |have )(?=[a-z]+ )", "Never "),
+        (rf"{_AGENT} {_SURE}should {_SURE}have (?!{_NOT})(?P<done>{_DONE})\b", _done),
+        (rf"{_AGENT} {_SURE}should {_SURE}be using ", "use "),
+        ((rf"(?:can|could|would|will) you {_SOFT}not (?!just |also |simply |instead |already |only )"
+         r"(?!(?:get|find|take|see|derive|infer|reuse|tell|do)\b)(?![^?]*\binstead\b)"), "Do not "),
+        (rf"(?:can|could|would|will) you {_SOFT}(?!not |be |help |have |tell |explain |see )(?=[a-z][a-z-]+ )", ""),
+        (rf"(?:can|could) we {_SOFT}(?=(?:{_DOING}) )", ""),
+        (rf"(?:can|could) we (?:please|pls|maybe|also) {_SOFT}(?!not |be |have )(?=[a-z/]+ )", ""),
+        (r"would you mind (?=not )", "Do "),
+        (rf"{_LIKE} (?:for )?you to {_SOFT}(?=not )", "Do "),
+        (rf"{_LIKE} (?:for )?you to {_SOFT}(?!be |have )(?=[a-z]+ )", ""),
+        (rf"i (?:want|need|(?:'d|would) like) to (?=(?:{_WISHED}) )", ""),
+        (rf"i'd like to (?=(?:{_WISHED}) )", ""),
+        ((rf"(?P<when>(?:before|when|after|for|in|if|once|until|rather than|instead of) [^,]{{3,80}}(?:,|\.{{3}})) "
+         rf"(?:can|could) (?:you|we) {_SOFT}(?=[a-z]+ )(?!not )"), r"\g<when> "),
+        (rf"{_BETTER} (?:to not|not to) ", "Do not "),
+        (rf"{_BETTER} to (?!not )(?=[a-z]+ )", ""),
+        (rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?=not )", "Do "),
+        (rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?!have |be )(?=[a-z]+ )", ""),
+        (r"let(?:'s|s| us) not ", "Do not "),
+        (r"let(?:'s|s| us) (?:also |just |please |maybe |first (?=not))*(?!not |me |us )(?=[a-z]+ )", ""),
+        ((rf"{_AGENT} {_SURE}(?:should|must|need to|have to|ought to|has to|needs to) (?:also |just )?"
+         r"(?!not|n't|have |be |always |never )(?=[a-z]+ )"), ""),
+        (rf"{_AGENT} (?:should|must|need to|have to|ought to) (?=(?:always|never) (?!be |have ))", ""),
+        (r"(?:remember|make sure|be sure|take care) (?:to not|not to) ", "Do not "),
+        (r"(?:remember|make sure|be sure|take care) to (?=(?:always|never) (?!be |have ))", ""),
+        (r"(?:remember|make sure|be sure|take care) to (?!be |have |not )(?=[a-z]+ )", ""),
+        (r"you (?:also |just |again )?(?:forgot|failed|neglected|need(?:ed)?) to (?!not |be |have )(?=[a-z]+ )", ""),
+        (r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? (?=not )", STOP),
+        ((r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? "
+         r"(?!getting|finding|having|doing (?:well|great))(?=[a-z]+ing\b)"), STOP),
+        (r"i (?:already )?(?:told|asked) you (?:not to|to not) ", "Do not "),
+        (r"i (?:already )?(?:told|asked) you to (?!not )(?=[a-z]+ )", ""),
+        (r"i (?:already )?said:? (?:to )?(?=(?:use|run|never|don't|do not|no|always|keep|put|add|only|ask)\b)", ""),
+        (r"i (?:do ?n't|dont|do not) think (?:that )?(?:we|you) should (?!be |have |not )(?=[a-z]+ )", "Do not "),
+        (r"(?:make|be) sure (?:that )?(?:you|we) (?=(?:always|never) (?!be |have ))", ""),
+        ((r"(?:make|be) sure (?:that )?you (?!are |have |can |do |don't |did |were |will |not |always |never |also |"
+         r"understand |know |get |see )(?=[a-z]+ )"), ""),
+        (r"(?:go|please go) ahead and (?=[a-z]+ )", ""),
+        ((r"it (?:would|might) be (?:nice|great|good|better|helpful|cool) if (?:you|we) (?:could |would )?"
+          rf"(?=(?:also |just )*(?:{_DOING}|use)\b)"), ""),
+        ((r"(?:i think|i believe|i feel like|i suppose)(?: that)? (?=(?:the|this|that|these|those|our|we|it|its|it's|"
+          r"using|there) )(?!(?:we|it) (?:could|might|may|can)\b)"), ""),
+    )
+)  # fmt: skip
+# A question that is a reproach: it wants what its negation says was not done.
+WHY_NOT = re.compile(
+    rf"^why (?:(?:did|do|are|have)(?:n't|nt)|(?:did|do|are|have) {_AGENT} not) ?(?:{_AGENT} )?{_SOFT}"
+    rf"(?P<act>(?:{_DUTY})\b.*?)[?!]+$",
+    _I,
+)
+# "Can't we just use the helper?", "couldn't you take it instead?": a proposal, whatever its negation.
+COULD_NOT = re.compile(
+    rf"^(?:why )?(?:can't|cant|couldn't|couldnt) {_AGENT} (?:(?:just|simply) (?P<act>(?:{_DUTY}|{_DOING})\b.*?)"
+    rf"|(?P<other>(?:{_DUTY}|{_DOING}|take)\b[^?]* instead))[?!]+$",
+    _I,
+)
+ASKED = re.compile(
+    r"^(?:did|have) you (?:actually |even |really |already )?"
+    r"(?P<act>(?:check|run|read|update|write|add|test|verify|use|look at|document|commit|lint|format|set ?up)\b"
+    r".*?)(?: yet)?[?!]*$", _I
+)  # fmt: skip
+# A question that is a reproach: said twice, or loudly.
+WHY_DID = re.compile(
+    rf"^why (?:the (?:hell|heck|fuck) )?(?:did|do|would) you {_SURE}(?:still )?(?P<act>"
+    rf"(?:{_DOING}|use|touch|modify|edit)\b[^?]*?)(?P<loud> (?:again|without asking)[^?]*)?(?P<end>[?!]+)$",
+    _I,
+)
+WHY_NOW = re.compile(
+    r"^why (?:the (?:hell|heck|fuck) )?are you (?:still |always |again )*(?P<act>[a-z]+ing\b[^?]*?)(?P<end>[?!]{2,})$",
+    _I,
+)
+_ENDINGS = """py|js|jsx|ts|tsx|mjs|json|ya?ml|toml|md|txt|sh|go|rs|rb|java|kt|css|scss|html|sql|lock|env|ini|cfg|swift|c
+    |h|cpp|vue|svelte|plist"""
+CODE = re.compile(
+    r"(?<![`\w/.@<>*-])((?<=use )--[a-z][\w-]+|(?<=with )--[a-z][\w-]+|(?<=without )--[a-z][\w-]+|"
+    rf"(?:\.{{0,2}}/|~/)?(?:[\w.@-]+/)*[\w@-]*\.(?:{words(_ENDINGS)})|"
+    r"(?:\.{1,2}/|~/|/)[\w.@-]+(?:/[\w.@-]+)*/?|[\w.@-]+(?:/[\w.@-]+)+/|[a-z]+(?:_[a-z0-9]+)+)(?![\w/`*])(?!\.\w)",
+    re.ASCII,
+)
+NO = re.compile(
+    r"\b(?:not|never|no|none|nor|neither|without|avoid|stop|refrain|instead|rather than|\w+n['’]t|dont|cant|wont"
+    r"|(?:is|are|does|did|should|must)nt|cannot|nicht|kein\w*|"
+    r"nie(?:mals)?|pas|jamais|sans|nunca|sin|non|mai|não|sem|не|нет|нельзя|никогда|без|hayır|nie|bez)\b|"
+    r"[不没別别勿禁]|ない|ません|안|않|말",
+    _I,
+)
+SPAN = re.compile(r"`[^`]+`|\"[^\"\n]{1,120}\"|“[^”\n]{1,120}”")
+PRIVATE = re.compile("[\ue000-\uf8ff]")
+TOOLS = frozenset(
+    """npm pnpm yarn npx bun deno git gh docker kubectl cargo pip uv poetry ruff pytest jest vitest eslint prettier tsc
+    tox apt curl zsh bash terraform gradle mvn""".split()
+)
+REQUEST = re.compile(r"(?:can|could|would|will) |.{3,90}[,.] (?:can|could) ", _I)
+# "use X not Y" reads better with a comma.
+PAIR = re.compile(r"^((?:always )?use [^,;]+?)(?<! and)(?<! but) (not|never) ", _I)

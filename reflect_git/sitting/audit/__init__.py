@@ -1,0 +1,153 @@
+"""Does every learned line trace to an approval, and every approval to a person? Looking changes nothing.
+
+matter       what is looked at, read once, and what a finding is
+commits      records are never edited or deleted, and trailers say what the records say
+approvals    rule → decision → answer → the client's transcript
+lines        the live files, line by line, and the mirrors on main
+authors      who wrote what no approval stands behind
+condition    objects, refs, clock, policies, signatures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc, utc_precise
+from reflect_git.sitting.audit import approvals, authors, commits, condition, lines
+from reflect_git.sitting.audit.matter import ERROR, Finding, Matter
+from reflect_git.store import memory
+from reflect_git.store.repository import MAIN
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By, Decision
+    from reflect_git.store.reading import Scan
+    from reflect_git.store.repository import Store
+
+Look = Callable[[Matter], Iterator[Finding]]
+
+# What costs little, and what asks more of git, of the disk or of the client's transcripts.
+QUICK: tuple[Look, ...] = (
+    commits.look_at_records, commits.look_at_commits, approvals.look_at_learnings, approvals.look_at_roads,
+    lines.look_at_lines, condition.look_at_refs, condition.look_at_files, condition.look_at_clock,
+    condition.look_at_policies,
+)  # fmt: skip
+THOROUGH: tuple[Look, ...] = (
+    condition.look_at_objects, approvals.look_at_answers, condition.look_at_signatures,
+)  # fmt: skip
+SUBJECT = "audit"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A document that stands for itself: when and where it was made, of what, and what was found."""
+
+    time: str
+    store: str
+    machine: str
+    main: str
+    findings: tuple[Finding, ...]
+    authors: list[dict[str, Any]]
+    policies: list[dict[str, Any]]
+    counts: dict[str, int]
+
+    @property
+    def ok(self) -> bool:
+        return not any(one.needs_decision for one in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok, "time": self.time, "store": self.store, "machine": self.machine, "main": self.main,
+            "findings": [_as_json(one) for one in self.findings], "authors": self.authors, "policies": self.policies,
+            "counts": self.counts,
+        }  # fmt: skip
+
+
+def audit(
+    store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], folder: str = ""
+) -> Report:  # fmt: skip
+    """Everything that no approval stands behind, and everything that says something else than it should."""
+    matter = Matter(store, env, now, read, folder)
+    whose = _whose(matter)
+    looked = [finding for look in (*QUICK, *THOROUGH) for finding in _guarded(look, matter)]
+    found = dict.fromkeys([*looked, *authors.by_claude(whose)])
+    accepted = _accepted(matter)
+    judged = tuple(replace(one, accepted=accepted.get(one.key, "")) for one in found)
+    main = store.git.resolve(MAIN) or ""
+    told = authors.counted(whose)
+    return Report(utc(now), store.root, store.machine, main, judged, told, _policies(matter), _counts(matter, judged))
+
+
+def quick(store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan]) -> list[Finding]:
+    """What needs a decision, without asking for objects, transcripts and signatures."""
+    matter = Matter(store, env, now, read)
+    found = dict.fromkeys(finding for look in QUICK for finding in _guarded(look, matter))
+    accepted = _accepted(matter)
+    return [one for one in found if one.needs_decision and one.key not in accepted]
+
+
+def _whose(matter: Matter) -> list[authors.Authored]:
+    try:
+        return authors.whose(matter, lines.sheets(matter))
+    except (ReflectError, OSError):  # main cannot be read: the checks say so
+        return []
+
+
+def _guarded(look: Look, matter: Matter) -> Iterator[Finding]:
+    """A check that cannot be made is a finding, and the others go on."""
+    try:
+        yield from look(matter)
+    except (ReflectError, OSError) as error:
+        what = look.__name__.removeprefix("look_at_")
+        yield Finding("unchecked", ERROR, what, f"the {what} cannot be checked: {error}", "see 'reflect-git doctor'")
+
+
+def _accepted(matter: Matter) -> dict[str, str]:
+    """Key of a finding → the decision in which a person accepted it."""
+    try:
+        made = [one for one in matter.scan.history.decisions if one["kind"] == "policy" and one["subject"] == SUBJECT]
+    except (ReflectError, OSError):
+        return {}
+    return {str(key): one["id"] for one in made for key in one["meta"].get("accepted", ())}
+
+
+def accept(store: Store, findings: Iterable[Finding], by: By, reason: str = "") -> Decision:
+    """A person takes these as they are: one decision, one commit, and the next audit says who and when."""
+    chosen = list(findings)
+    told = [f"{one.code} {one.subject}" for one in chosen]
+    made = memory.decision(
+        store, "policy", SUBJECT, by, utc_precise(), reason=reason,
+        meta={"accepted": [one.key for one in chosen], "findings": told},
+    )  # fmt: skip
+    plural = "" if len(chosen) == 1 else "s"
+    memory.record(store, [made], f"policy: {len(chosen)} finding{plural} accepted", {"Approved-By": [by["road"]]})
+    return made
+
+
+def _policies(matter: Matter) -> list[dict[str, Any]]:
+    try:
+        return condition.policies(matter)
+    except (ReflectError, OSError):
+        return []
+
+
+def _counts(matter: Matter, findings: Iterable[Finding]) -> dict[str, int]:
+    """How much was looked at, and how much of it needs a decision."""
+    needing = sum(one.needs_decision for one in findings)
+    try:
+        scan, roads = matter.scan, [one["by"]["road"] for one in matter.scan.history.decisions]
+        return {
+            "commits": len(matter.commits), "signed": sum(one.is_signed for one in matter.commits),
+            "learnings": len(scan.history.learnings), "in_force": len(matter.in_force), "decisions": len(roads),
+            **{road: roads.count(road) for road in sorted(set(roads))}, "needing_decision": needing,
+        }  # fmt: skip
+    except (ReflectError, OSError):
+        return {"needing_decision": needing}
+
+
+def _as_json(finding: Finding) -> dict[str, Any]:
+    found = asdict(finding)
+    return {**found, "file": finding.file or None, "line": finding.line or None, "hint": finding.hint or None,
+            "accepted": finding.accepted or None, "key": finding.key}  # fmt: skip

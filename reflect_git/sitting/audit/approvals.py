@@ -1,0 +1,166 @@
+"""Every rule traces to a decision, and every decision to a person: at a terminal, in a dialogue, or by policy."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reflect_git import paths
+from reflect_git.adapters.transcript import Reader
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import digest
+from reflect_git.sitting.audit.matter import DECIDE, NOTE, WARNING, Finding, Matter
+from reflect_git.sitting.authority import meaning_of
+from reflect_git.store import answers
+from reflect_git.store.layout import path_of
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Decision, Learning
+
+APPROVING = ("approved", "applied", "amended")
+_QUESTIONS = 4  # that one call of the client's dialogue can have
+
+
+def look_at_learnings(matter: Matter) -> Iterator[Finding]:
+    for identity, learning in matter.learnings.items():
+        trouble = _unapproved(learning, matter.decisions.get(learning["decision"]))
+        if trouble:
+            severity = DECIDE if identity in matter.in_force else WARNING
+            hint = f"take it out: reflect-git revert {identity}; its story: reflect-git show {identity}"
+            message = f"no approval stands behind '{identity}': {trouble}"
+            yield Finding("learning-unapproved", severity, identity, message, hint, path_of(identity))
+    for identity, made in matter.decisions.items():
+        if made["text"] is not None and made["text_sha256"] != digest(made["text"]):
+            message = f"the text of '{identity}' is not the one that was decided: its hash is another"
+            hint = f"see 'git -C {matter.store.root} log -p -- {path_of(identity)}'"
+            yield Finding("record-edited", DECIDE, identity, message, hint, path_of(identity))
+
+
+def _unapproved(learning: Learning, made: Decision | None) -> str:
+    if made is None:
+        return f"there is no decision '{learning['decision']}'"
+    if made["kind"] not in APPROVING or made["subject"] != learning["id"]:
+        return f"'{made['id']}' decides something else"
+    if made["text"] != learning["text"] or made["text_sha256"] != digest(learning["text"]):
+        return f"'{made['id']}' approved another text"
+    if made["target"] != learning["target"]:
+        return f"'{made['id']}' approved it for another file"
+    return ""
+
+
+def look_at_roads(matter: Matter) -> Iterator[Finding]:
+    """An approval without a person needs the policy, in force at that time on that machine."""
+    for made in _approving(matter, "unattended"):
+        if not _allows_unattended(matter, made["machine"], made["timestamp"]):
+            message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
+            yield Finding("unattended", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+
+
+def _approving(matter: Matter, road: str) -> list[Decision]:
+    return [one for one in matter.scan.history.decisions if one["kind"] in APPROVING and one["by"]["road"] == road]
+
+
+def _allows_unattended(matter: Matter, machine: str, moment: str) -> bool:
+    value = None
+    for made in matter.scan.history.decisions:
+        switched = made["meta"].get("to")
+        is_before = made["timestamp"][:19] <= moment[:19]
+        if made["kind"] == "policy" and made["machine"] == machine and is_before and isinstance(switched, dict):
+            value = switched.get("reflect.approval", value)
+    return value == "unattended"
+
+
+def _take_back(made: Decision) -> str:
+    return f"take it back: reflect-git revert {made['subject']}"
+
+
+def look_at_answers(matter: Matter) -> Iterator[Finding]:
+    """An answer counts once, and the client's own record of the session has it."""
+    rested = _approving(matter, "ask-user-question")
+    used: dict[tuple[str, str], list[Decision]] = {}
+    for made in rested:
+        answer = answer_of(made)
+        if answer is None:
+            message = f"'{made['id']}' names no answer of a person"
+            yield Finding("answer-missing", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+        else:
+            used.setdefault(answer, []).append(made)
+    for (session, call), decided in used.items():
+        yield from _replayed(matter, session, call, decided)
+    for session in {session for session, _ in used}:
+        yield from _untold(matter, session, {call: made for (of, call), made in used.items() if of == session})
+
+
+def answer_of(made: Decision) -> tuple[str, str] | None:
+    """(session, call) in which the person answered."""
+    answer = made["meta"].get("answer")
+    if not isinstance(answer, dict) or not answer.get("session") or not answer.get("call"):
+        return None
+    return str(answer["session"]), str(answer["call"])
+
+
+def _replayed(matter: Matter, session: str, call: str, decided: list[Decision]) -> Iterator[Finding]:
+    """Two approvals by one answer: of one text, of one moment, or more of them than a dialogue has questions."""
+    seen: set[str] = set()
+    for number, made in enumerate(decided):
+        marks = {f"text {made['text_sha256']}", *matter.scan.history.signals_of(made)}
+        if seen & marks or number >= _QUESTIONS:
+            message = f"'{made['id']}' rests on an answer that was used before: call {call} of session {session}"
+            yield Finding("answer-replayed", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+        seen |= marks
+
+
+def _untold(matter: Matter, session: str, used: Mapping[str, list[Decision]]) -> Iterator[Finding]:
+    """What the transcript of the session, where there still is one, does not tell."""
+    transcript = transcript_of(matter, session)
+    everything = [made for decided in used.values() for made in decided]
+    if not transcript:
+        message = (
+            f"session {session}: its transcript is gone, {len(everything)} approvals rest on what was recorded then"
+        )
+        yield Finding("transcript-gone", NOTE, session, message, "")
+        return
+    told = dict(_told(matter, transcript))
+    for call, decided in used.items():
+        for made in decided:
+            trouble = _contradiction(made, told.get(call))
+            if trouble:
+                message = f"'{made['id']}' rests on call {call}, and {trouble}"
+                yield Finding("answer-unfounded", DECIDE, made["id"], message, _take_back(made), transcript)
+
+
+def transcript_of(matter: Matter, session: str) -> str:
+    """The client keeps it below a folder of the project it began in."""
+    name = os.path.join(glob.escape(paths.projects_dir(matter.env)), "*", f"{glob.escape(session)}.jsonl")
+    return next(iter(sorted(glob.glob(name))), "")
+
+
+def _told(matter: Matter, transcript: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """(call, hash of a text → label) of each dialogue in which one of our questions was answered."""
+    try:
+        for turn in Reader(transcript, projects=paths.projects_dir(matter.env)):
+            if turn.kind == "tool" and turn.tool == "AskUserQuestion" and not turn.is_error:
+                yield turn.tool_use_id, dict(_answers(turn.details.get("answers")))
+    except ReflectError:
+        return
+
+
+def _answers(given: Any) -> Iterator[tuple[str, str]]:
+    for question, label in given.items() if isinstance(given, dict) else ():
+        answer = answers.answer_to(str(question), label)
+        if answer:
+            yield answer["sha256"], answer["label"]
+
+
+def _contradiction(made: Decision, told: dict[str, str] | None) -> str:
+    if told is None:
+        return "the transcript of that session has no such call"
+    label = told.get(str(made["text_sha256"]))
+    if label is None:
+        return "the person was asked for another text there"
+    meant, kind = meaning_of(label), made["target"]["kind"] if made["target"] else ""
+    if meant != kind:
+        return f"the person answered '{label[:60]}' there"
+    return ""

@@ -1,0 +1,147 @@
+"""The commits of main: records are created and never edited, and every trailer says what its records say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reflect_git.sitting import mirror
+from reflect_git.sitting.audit.matter import DECIDE, WARNING, Finding, Matter, said
+from reflect_git.store.chronicle import ADDED, CHANGED, DELETED
+from reflect_git.store.layout import id_in
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Decision
+    from reflect_git.store.chronicle import Change, Commit
+
+_APPROVING = ("approved", "amended")
+_TAKEN_OVER = "sync: "
+
+
+def look_at_records(matter: Matter) -> Iterator[Finding]:
+    """Edited, deleted, or gone in a merge."""
+    missing = set(matter.brought) - set(matter.there)
+    for commit in matter.commits:
+        gone = [one for one in commit.changes if one.record and one.kind == DELETED]
+        missing -= {one.path for one in gone}
+        yield from _deleted(matter, commit, gone)
+        for change in commit.changes:
+            if change.record and (change.kind == CHANGED or _is_other(matter, commit, change)):
+                first = matter.brought.get(change.path, commit)
+                message = f"'{change.record}' was edited by {said(commit)}"
+                hint = (
+                    f"as it was: git -C {matter.store.root} checkout {first.id[:10]} -- {change.path}; then commit it"
+                )
+                yield Finding("record-edited", DECIDE, change.record, message, hint, change.path)
+    for path in sorted(one for one in missing if id_in(one)):
+        commit = matter.brought[path]
+        message = f"'{id_in(path)}' came with {said(commit)} and went in a merge"
+        hint = f"bring it back: git -C {matter.store.root} checkout {commit.id[:10]} -- {path}"
+        yield Finding("record-deleted", DECIDE, id_in(path), message, hint, path)
+
+
+def _deleted(matter: Matter, commit: Commit, gone: list[Change]) -> Iterator[Finding]:
+    """Somebody took records out of main. They were put back, and a rule holds until a person says otherwise."""
+    listed: dict[str, list[Change]] = {}
+    for change in gone:
+        made = matter.decisions.get(change.record)
+        listed.setdefault(made["subject"] if made else change.record, []).append(change)
+    for subject, changes in listed.items():
+        is_back = all(one.path in matter.there for one in changes)
+        message = f"'{subject}' was removed by {said(commit)}" + (", and put back" if is_back else "")
+        severity, hint = DECIDE, f"bring it back: git -C {matter.store.root} revert {commit.id[:10]}"
+        if is_back and subject in matter.in_force:
+            message, hint = f"{message}: revert it for good?", f"if so: reflect-git revert {subject}"
+        elif is_back:
+            severity, hint = WARNING, ""
+        yield Finding("record-deleted", severity, subject, message, hint, changes[0].path)
+
+
+def _is_other(matter: Matter, commit: Commit, change: Change) -> bool:
+    """Deleted, and added again with other bytes."""
+    first = matter.brought.get(change.path)
+    if change.kind != ADDED or first is None or first.id == commit.id:
+        return False
+    return change.new not in {one.new for one in first.changes if one.path == change.path}
+
+
+def look_at_commits(matter: Matter) -> Iterator[Finding]:
+    """What brings a rule brings the decision behind it, and trailers that agree with it."""
+    for commit in matter.commits:
+        if len(commit.parents) > 1 or matter.is_purged(commit):
+            continue
+        new = [change for change in commit.changes if matter.brought.get(change.path) is commit]
+        brought = [change.record for change in new if change.record]
+        yield from _undecided(matter, commit, brought)
+        if commit.is_ours:
+            yield from _trailers(matter, commit, brought)
+        elif any(one.startswith(("LRN-", "DEC-")) for one in brought):
+            message = f"{said(commit)} brings records that no reflect-git command wrote: {', '.join(brought[:3])}"
+            hint = f"if it is not yours, take it back: git -C {matter.store.root} revert {commit.id[:10]}"
+            yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
+
+
+def _undecided(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Finding]:
+    rules = [one for one in brought if one.startswith("LRN-")]
+    mirrors = [one for one in commit.changes if one.path.startswith(f"{mirror.FOLDER}/") and one.kind != DELETED]
+    what = [*rules, *(one.path for one in mirrors)]
+    if what and not commit.records(ADDED, "DEC-") and not _is_restored(matter, commit):
+        stands = bool(rules) or any(matter.there.get(one.path) == one.new for one in mirrors)
+        yield Finding(
+            "commit-without-decision", DECIDE if stands else WARNING, commit.id,
+            f"{said(commit)} changes '{what[0]}' and brings no decision",
+            f"if nobody can say why, take it back: git -C {matter.store.root} revert {commit.id[:10]}", what[0],
+        )  # fmt: skip
+
+
+def _is_restored(matter: Matter, commit: Commit) -> bool:
+    """Whether it brings nothing but what was there before."""
+    before = {(change.path, change.old) for earlier in matter.commits for change in earlier.changes}
+    return all((change.path, change.new) in before for change in commit.changes) and commit.is_ours
+
+
+def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Finding]:
+    made = [matter.decisions[one] for one in brought if one in matter.decisions]
+    told = commit.trailers
+    if commit.subject.startswith(_TAKEN_OVER) and made and "Decision" not in told:
+        message = f"{said(commit)} took over {len(made)} decisions without the commits that made them"
+        yield Finding("taken-over", WARNING, commit.id, message, "the store they come from has those commits")
+        return
+    for name, value, wanted in _disagreements(matter, told, made, brought):
+        message = f"{said(commit)} says '{name}: {value}', and its records say {wanted or 'nothing of the kind'}"
+        hint = f"the records are what counts; see 'git -C {matter.store.root} show {commit.id[:10]}'"
+        yield Finding("trailer-forged", DECIDE, commit.id, message, hint)
+
+
+def _disagreements(
+    matter: Matter, told: dict[str, list[str]], made: list[Decision], brought: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """(trailer, what it says, what it should say)."""
+    approving = [one for one in made if one["kind"] in _APPROVING]
+    learned = {one["subject"] for one in made} | {one for one in brought if one.startswith("LRN-")}
+    signals = {one for each in made for one in matter.scan.history.signals_of(each)} | {one["subject"] for one in made}
+    targets = {one["target"]["path"] for one in approving if one["target"]}
+    sessions = {str(one["meta"]["answer"].get("session", "")) for one in approving if _has_answer(one)}
+    checks: list[tuple[str, set[str], bool]] = [
+        ("Decision", {one["id"] for one in made}, True),
+        ("Machine", {one["machine"] for one in made}, bool(made)),
+        ("Approved-By", {one["by"]["road"] for one in made}, bool(approving)),
+        ("Learning-Id", learned, bool(approving)),
+        ("Session", sessions, bool(sessions)),
+        ("Target", targets, bool(targets)),
+        ("Signal-Id", signals, False),
+    ]
+    for name, right, is_needed in checks:
+        values = told.get(name, [])
+        if name == "Machine" and not made:
+            continue
+        for value in values:
+            if value not in right and not (name in ("Signal-Id", "Target") and not approving):
+                yield name, value, ", ".join(sorted(right)[:3])
+        lacking = sorted(right - set(values)) if name == "Decision" else sorted(right) if not values else []
+        if is_needed and lacking:
+            yield name, "", lacking[0]
+
+
+def _has_answer(made: Decision) -> bool:
+    return isinstance(made["meta"].get("answer"), dict)

@@ -1,0 +1,210 @@
+"""Rules in force against their files here, and who made the difference. A finding is a question, never a decision."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import files, live
+from reflect_git.apply import drift, targets
+from reflect_git.apply.drift import Finding
+from reflect_git.apply.targets import Target
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import digest
+from reflect_git.sitting.approve import item_of, target_of
+from reflect_git.sitting.authors import BRANCH, CLAUDE, YOU, Heads, explains
+from reflect_git.sitting.calls import Call, calls
+from reflect_git.sitting.mirror import FOLDER
+from reflect_git.store.expiry import seconds_of
+from reflect_git.store.repository import MAIN
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import Learning
+    from reflect_git.sitting.places import Place
+    from reflect_git.store.fold import History
+    from reflect_git.store.repository import Store
+
+RETURNED = "returned"  # an entry of a rule that is not in force, or not in this file
+SECONDS = 1.0
+_ID = re.compile(rb"LRN-[0-9]{8}-[0-9a-z]+")
+_KEPT = 5000
+_RULES = 500
+
+
+@dataclass(frozen=True)
+class Page:
+    """An instruction file as it was looked at, and the rules that belong into it."""
+
+    target: Target
+    path: str
+    data: bytes | None
+    rules: tuple[Learning, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A rule that is not in its file as it was approved. `author` is branch, claude (by `call`) or you."""
+
+    learning: Learning
+    page: Page
+    found: Finding
+    author: str = YOU
+    call: Call | None = None
+
+    @property
+    def mark(self) -> str:
+        """What is remembered of it if it is left so: this state of this rule in this work tree."""
+        return digest(self.page.path, self.learning["id"], self.found.kind, self.found.live)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """`asked` waits for a person, what Claude did first; `elsewhere` is not on this branch; `foreign` are the entries
+    whose ids this store does not know; `troubles` are files that cannot be read as ours."""
+
+    asked: tuple[Difference, ...] = ()
+    elsewhere: tuple[Difference, ...] = ()
+    foreign: int = 0
+    troubles: tuple[str, ...] = ()
+    pages: tuple[Page, ...] = field(default=(), repr=False)
+
+
+def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
+    """Every rule that was written here on this machine, against its file. Nothing is written."""
+    pages = tuple(pages_here(place, _written_here(store, place, history)))
+    found: list[Difference] = []
+    troubles: list[str] = []
+    foreign = 0
+    for page in pages:
+        for one in _findings(page):
+            learning = history.learnings.get(one.id)
+            if one.kind == "marker":
+                where = f"{place.label(page.path)}:{one.line}" if one.line else place.label(page.path)
+                troubles.append(f"{where}: {one.live}")
+            elif learning is None:
+                foreign += 1
+            else:
+                kind = RETURNED if one.kind == "foreign" else one.kind
+                found.append(Difference(learning, page, replace(one, kind=kind)))
+    told = left(store)
+    judged = _judged(store, env, place, history, [one for one in found if one.mark not in told], seconds)
+    asked = sorted((one for one in judged if one.author != BRANCH), key=lambda one: one.author != CLAUDE)
+    elsewhere = tuple(one for one in judged if one.author == BRANCH)
+    return Drift(tuple(asked), elsewhere, foreign, tuple(troubles), pages)
+
+
+def _findings(page: Page) -> list[Finding]:
+    if not page.rules and b"LRN-" not in (page.data or b""):
+        return []
+    try:
+        return drift.of_file(page.target.form, page.data, [item_of(rule) for rule in page.rules])
+    except ReflectError as error:  # no text, too large, broken
+        return [Finding("marker", "", live=error.message)]
+
+
+def _written_here(store: Store, place: Place, history: History) -> list[Learning]:
+    """The rules for here that this machine wrote: what was approved elsewhere, or only recorded, was in no file."""
+    ours = [one for one in history.in_force() if one["scope"] == "global" or _is_of(one, place)]
+    if not ours:
+        return []
+    mirrors = store.git.tree(MAIN, f"{FOLDER}/{store.machine}")
+    bodies = [data.partition(b"\n\n")[2] for data in store.git.blobs(list(mirrors.values()))]
+    written = {identity.decode() for body in bodies for identity in _ID.findall(body)}
+    return [one for one in ours if one["id"] in written]
+
+
+def _is_of(learning: Learning, place: Place) -> bool:
+    return bool(place.root and learning["project"] and learning["project"]["key"] in place.keys)
+
+
+def pages_here(place: Place, rules: Iterable[Learning]) -> Iterator[Page]:
+    """The files that rules belong into, and every other instruction file that is there."""
+    listed: dict[str, Page] = {}
+    for rule in rules:
+        for page in _page(place, target_of(rule)):
+            before = listed.setdefault(page.path, page)
+            listed[page.path] = replace(before, rules=(*before.rules, rule))
+    for target in _usual(place):
+        for page in _page(place, target):
+            if page.data is not None:
+                listed.setdefault(page.path, page)
+    yield from listed.values()
+
+
+def _page(place: Place, target: Target) -> Iterator[Page]:
+    try:
+        path = place.path_of(target)
+        yield Page(target, path, live.read(path))
+    except (ReflectError, OSError):  # a link that leads out, a folder in its place: `approve` says so by name
+        return
+
+
+def _usual(place: Place) -> Iterator[Target]:
+    yield Target("global", "CLAUDE.md")
+    if place.root:
+        yield from (Target("project", name) for name in targets.PROJECT_FILES)
+        yield Target("project-local", targets.LOCAL_FILE)
+        yield Target("agents", targets.AGENTS_FILE)
+        yield Target("improvements", targets.IMPROVEMENTS_FILE)
+    for kind, base, folder in (("global-rules", place.config, "rules"), ("rules", place.root, ".claude/rules")):
+        for path in files.files_below(os.path.join(base, *folder.split("/")))[:_RULES] if base else ():
+            if path.endswith(".md"):
+                yield Target(kind, os.path.relpath(path, base))
+
+
+def _judged(
+    store: Store, env: Mapping[str, str], place: Place, history: History, found: list[Difference], seconds: float
+) -> list[Difference]:
+    """Each with its author."""
+    if not found:
+        return []
+    last = {made["subject"]: made["timestamp"] for made in history.decisions}
+    heads = Heads(store.git.program)
+    everywhere = any(one.page.target.is_global for one in found)
+    since = min(last.get(one.learning["id"], "") for one in found)
+    made = calls(store, env, place, {one.page.path for one in found}, since, seconds, everywhere)
+    return [_with_author(one, heads, made, last.get(one.learning["id"], "")) for one in found]
+
+
+def _with_author(one: Difference, heads: Heads, made: list[Call], since: str) -> Difference:
+    """Claude's own word weighs more than a commit: what it took out of a file may not be in any commit yet."""
+    page, found = one.page, one.found
+
+    def state(data: bytes | None) -> Finding | None:
+        return state_in(page, one.learning, data)
+
+    later = (call for call in made if call.path == page.path and call.timestamp > since.removesuffix("Z"))
+    call = next((call for call in later if explains(call, page.data, found, state)), None)
+    if heads.has(page.path, page.data, found, state, page.target.is_global):
+        moved = heads.moved(page.path)
+        if call is None or moved is None or seconds_of(call.timestamp) < moved:
+            return replace(one, author=BRANCH)
+    return replace(one, author=CLAUDE, call=call) if call else one
+
+
+def state_in(page: Page, learning: Learning, data: bytes | None) -> Finding | None:
+    """What these bytes say of a rule; None where that is as approved, or cannot be read."""
+    belongs = any(rule["id"] == learning["id"] for rule in page.rules)
+    try:
+        listed = drift.of_file(page.target.form, data, [item_of(learning)] if belongs else [])
+    except ReflectError:
+        return None
+    for one in listed:
+        if one.id == learning["id"]:
+            return one if belongs else replace(one, kind=RETURNED)
+    return None
+
+
+def left(store: Store) -> list[str]:
+    """The marks of what a person left as it is."""
+    return (files.read_if_there(store.private_path("left"), 1 << 24) or b"").decode("ascii", "replace").split()
+
+
+def leave(store: Store, mark: str) -> None:
+    """It is not asked again until it changes; kept on this machine only."""
+    known = left(store)
+    if mark not in known:
+        files.write_whole(store.private_path("left"), "".join(f"{one}\n" for one in [*known, mark][-_KEPT:]).encode())

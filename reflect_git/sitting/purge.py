@@ -1,0 +1,201 @@
+"""A text taken out of everything that is ours: first the rules that say it are reverted, then history is made anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reflect_git import paths
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.ids import ALPHABET, utc
+from reflect_git.model.sought import Sought, literal
+from reflect_git.sitting import index, places, revert, review
+from reflect_git.store import inbox, memory, projects, purging, sweep
+from reflect_git.store.repository import MAIN
+from reflect_git.sync import epoch
+from reflect_git.sync.epoch import Purge
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By, Learning
+    from reflect_git.sitting.places import Place
+    from reflect_git.store.purging import Found
+    from reflect_git.store.reading import Snapshot
+    from reflect_git.store.repository import Store
+
+WAIT = 10.0
+_SHORTEST = 12  # of a record's own words that are looked for elsewhere: less than that is said in many places
+_ROUNDS = 100
+
+Read = Callable[["Store"], "Snapshot"]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to go: records by id, and every text that a pattern finds."""
+
+    ids: frozenset[str]
+    sought: Sought
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """`reverted` are in force and go first; `unreached` is what stays where we cannot go, in words."""
+
+    wish: Wish
+    found: Found
+    reverted: tuple[Learning, ...]
+    unreached: tuple[str, ...]
+
+    @property
+    def phrase(self) -> str:
+        """What a person has to type."""
+        count = len(self.found.records)
+        return f"purge {count} record{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Done:
+    commit: str
+    epoch: int
+    records: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def by_pattern(pattern: str) -> Wish:
+    try:
+        sought = Sought([pattern])
+    except re.error as error:
+        raise ReflectError(
+            f"'{pattern}' is not a pattern: {error}", "Python's 're' says how", "usage", EXIT_USAGE
+        ) from None
+    if sought.in_text(""):
+        raise ReflectError(f"'{pattern}' matches everything", "give a narrower one", "usage", EXIT_USAGE)
+    return Wish(frozenset(), sought)
+
+
+def by_id(snapshot: Snapshot, prefix: str) -> Wish:
+    """A record with what was made from it and of it, and its words wherever else they stand."""
+    identity = memory.find(snapshot.by_id, prefix)
+    if not identity.startswith(("SIG-", "LRN-")):
+        raise ReflectError(f"'{identity}' is no text of its own", "give a signal, a learning or --match REGEX", "usage")
+    ids = {identity}
+    if identity.startswith("LRN-"):
+        ids |= {one["id"] for one in snapshot.history.decisions if one["subject"] == identity}
+        ids |= set(snapshot.history.learnings[identity]["signals"])
+    words = {text for one in ids if one in snapshot.by_id for text in _words(snapshot.by_id[one])}
+    return Wish(frozenset(ids), Sought([literal(text) for text in sorted(words) if len(text.strip()) >= _SHORTEST]))
+
+
+def _words(record: Mapping[str, Any]) -> Iterator[str]:
+    fields = record["meta"].get("improvement") if record["id"].startswith("LRN-") else None
+    for value in (*(record.get(name) for name in ("content", "context", "text")), *(fields or {}).values()):
+        if isinstance(value, str):
+            yield value
+
+
+def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder: str) -> Proposal:
+    """All that would go. Nothing is changed."""
+    purging.require_ready(store)
+    found = purging.look(store, wish.sought, wish.ids)
+    if found.is_empty:
+        raise ReflectError("nothing in the store says that", "try it with 'git grep' in the store", code="no-match")
+    snapshot = read(store)
+    reverted = tuple(_in_force(snapshot, wish))
+    known = dict(_places(store, env, folder))
+    away = [one for one in reverted if _place_of(one, known) is None]
+    return Proposal(wish, found, reverted, (*(_away(one) for one in away), *_unreached(store, env)))
+
+
+def _in_force(snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
+    """As they are in their files now, or as they were approved."""
+    for learning in snapshot.history.in_force():
+        said = [*_words(learning), *_words(snapshot.by_id[learning["id"]]), learning["title"]]
+        if learning["id"] in wish.ids or any(map(wish.sought.in_text, said)):
+            yield learning
+
+
+def _places(store: Store, env: Mapping[str, str], folder: str) -> Iterator[tuple[str, Place]]:
+    """Key → each project that is found here; the empty key is no project."""
+    for root in dict.fromkeys([folder, *projects.tops(store), paths.home_dir(env)]):
+        if os.path.isdir(root):
+            here = places.place(store, env, root)
+            yield from ((key, here) for key in here.keys or [""])
+
+
+def _place_of(learning: Learning, known: Mapping[str, Place]) -> Place | None:
+    if learning["scope"] == "global" or learning["project"] is None:
+        return known.get("") or next(iter(known.values()), None)
+    key = learning["project"]["key"]
+    kind, _, path = key.partition(":")
+    return known.get(key) if kind != "path" or os.path.isdir(os.path.expanduser(path)) else None
+
+
+def _away(learning: Learning) -> str:
+    project = learning["project"] or {"name": ""}
+    return f"'{learning['target']['path']}' of the project '{project['name']}', which is not here: {learning['id']}"
+
+
+def _unreached(store: Store, env: Mapping[str, str]) -> Iterator[str]:
+    remotes = store.git.run("remote").out.decode("utf-8", "replace").split()
+    if remotes:
+        yield f"the remote '{remotes[0]}', until the next 'reflect-git sync' and the host's own clean-up"
+    yield "other clones of the store, until they sync"
+    yield "commits of the projects' own repositories"
+    yield f"transcripts of Claude Code below '{paths.projects_dir(env)}'"
+
+
+def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Proposal, by: By, folder: str) -> Done:
+    """Revert what is in force, then take it out of all history."""
+    wish = proposal.wish
+    _revert(store, env, read, wish, by, folder)
+    with store.locked(WAIT):
+        sweep.finish_interrupted(store)
+        inbox.commit_all(store)
+        snapshot = read(store)
+        wish = Wish(wish.ids | _about(snapshot, wish.ids), wish.sought)
+        found = purging.look(store, wish.sought, wish.ids)
+        number, new, marks = _announced(store, found)
+        subject = f"purge: {len(found.records)} record{'' if len(found.records) == 1 else 's'}"
+        commit = purging.carry_out(store, found, wish.sought, marks, new, subject)
+    index.write(store, read(store))
+    return Done(commit, number, found.records, tuple(purging.left(store, wish.sought)))
+
+
+def _about(snapshot: Snapshot, ids: Collection[str]) -> frozenset[str]:
+    """Decisions about a learning that goes for good; the last of them came just now."""
+    learned = {one for one in ids if one.startswith("LRN-")}
+    return frozenset(one["id"] for one in snapshot.history.decisions if one["subject"] in learned)
+
+
+def _revert(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: By, folder: str) -> None:
+    """One after another: what one replaced comes back with its revert, and may have to go as well."""
+    for _ in range(_ROUNDS):
+        snapshot = read(store)
+        learning = next(_in_force(snapshot, wish), None)
+        if learning is None:
+            return
+        place = _place_of(learning, dict(_places(store, env, folder)))
+        sitting = review.sit(store, env, snapshot, (place.root or place.config) if place else folder, everything=True)
+        chosen = revert.find(sitting, learning["id"])
+        revert.carry_out(sitting, revert.propose(sitting, chosen, revert.Wanted(force=True)), by)
+    raise ReflectError("rules come back as others are reverted", "revert them one by one", code="failed")
+
+
+def _announced(store: Store, found: Found) -> tuple[int, dict[str, bytes], list[str]]:
+    """The epoch, the files that say on main what is gone, and their marks."""
+    tree = store.git.tree(MAIN, epoch.FOLDER)
+    known = [epoch.parse(data) for data in store.git.blobs(list(tree.values()))]
+    marks = [*map(epoch.blob_mark, found.blobs), *map(epoch.id_mark, found.records)]
+    number, now = epoch.number(known) + 1, utc()
+    new = {}
+    for start in range(0, max(1, len(marks)), epoch.MOST_MARKS):
+        made = Purge(number, now, store.machine, tuple(marks[start : start + epoch.MOST_MARKS]))
+        new[epoch.path_for(number, _name())] = epoch.emit(made)
+    return number, new, marks
+
+
+def _name() -> str:
+    return "".join(ALPHABET[byte % 32] for byte in os.urandom(8))

@@ -1,0 +1,233 @@
+"""What was decided and is not in the files here yet: on another own machine, or while the project was not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from reflect_git.adapters import live
+from reflect_git.apply import improvements
+from reflect_git.apply.diff import diff
+from reflect_git.apply.targets import Target
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc_precise
+from reflect_git.sitting import effects
+from reflect_git.sitting.approve import target_of
+from reflect_git.sitting.effects import Rule, Shift, section_of
+from reflect_git.sitting.toward import says
+from reflect_git.sitting.versions import entries_in
+from reflect_git.sitting.writing import Approved, Step, message, write
+from reflect_git.store import memory
+from reflect_git.store.fold import History
+
+if TYPE_CHECKING:
+    from reflect_git.model.schema import By, Decision, Learning
+    from reflect_git.sitting.review import Sitting
+
+ADD, REMOVE, CHANGE = "add", "remove", "change"
+_CHANGING = ("approved", "amended", "reverted", "superseded")
+_WRITING = ("approved", "applied", "amended")
+_PLACING = (*_WRITING, "superseded", "reverted")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One learning whose file here is behind a decision. `own`: it was made on this machine.
+
+    `trouble` is why it cannot be carried out as it stands, where it cannot.
+    """
+
+    shift: Shift
+    decision: Decision
+    own: bool
+    steps: tuple[Step, ...] = ()
+    trouble: ReflectError | None = None
+
+    @property
+    def learning(self) -> Learning:
+        return self.shift.rule.learning
+
+    @property
+    def kind(self) -> str:
+        if self.shift.old is None:
+            return ADD
+        return REMOVE if self.shift.new is None else CHANGE
+
+    @property
+    def diff(self) -> str:
+        return "".join(diff(step.plan) for step in self.steps)
+
+
+def waiting(sitting: Sitting) -> list[Waiting]:
+    """Everything that waits in this project and in the files of all projects."""
+    news = dict(_news(sitting))
+    if not news:
+        return []
+    shelf = _Shelf(sitting)
+    in_force = {one["id"]: one for one in sitting.scan.history.in_force()}
+    found = (_waiting(sitting, shelf, identity, made, in_force.get(identity)) for identity, made in news.items())
+    return [one for one in found if one]
+
+
+def _news(sitting: Sitting) -> Iterator[tuple[str, Decision]]:
+    """Learning → the last decision about it, if that came from elsewhere or waits for its file, and was not taken."""
+    history, machine = sitting.scan.history, sitting.store.machine
+    last: dict[str, Decision] = {}
+    taken: set[str] = set()
+    by_id = {made["id"]: made for made in history.decisions}
+    for made in history.decisions:
+        if made["kind"] == "applied" and made["machine"] == machine and made["id"] not in history.void:
+            taken.add(str(made["meta"].get("of")))
+        elif (
+            made["kind"] in _CHANGING
+            and made["subject"] in history.learnings
+            and _root(by_id, made)[0]["kind"] != "applied"
+        ):
+            last[made["subject"]] = made
+    for identity, made in last.items():
+        is_news = made["machine"] != machine or made["meta"].get("waits")
+        if is_news and made["id"] not in taken and effects.is_here(sitting.place, history.learnings[identity]):
+            yield identity, made
+
+
+def _waiting(sitting: Sitting, shelf: _Shelf, identity: str, made: Decision, wanted: Learning | None) -> Waiting | None:
+    history, own = sitting.scan.history, made["machine"] == sitting.store.machine
+    old = shelf.standing(identity)
+    new = Rule(wanted, section_of(history, wanted)) if wanted else None
+    if old is None and (new is None or (is_left_here(sitting, identity) and not own)):
+        return None  # nothing is there and nothing should be; or we put it there: its absence is a question of its own
+    shift = Shift(identity, old, new)
+    try:
+        found = effects.of(sitting.place, [shift])
+    except ReflectError as error:
+        return Waiting(shift, made, own, trouble=error)
+    return Waiting(shift, made, own, tuple(found.steps)) if found.steps else None
+
+
+def is_left_here(sitting: Sitting, identity: str) -> bool:
+    """Did this machine, when it last did something about a learning, leave it in its file?"""
+    by_id = {made["id"]: made for made in sitting.scan.history.decisions}
+    is_left = False
+    for made in sitting.scan.history.decisions:
+        if made["subject"] == identity and made["machine"] == sitting.store.machine and not made["meta"].get("waits"):
+            root, is_undone = _root(by_id, made)
+            if root["kind"] in _PLACING and not (root["kind"] == "amended" and made is not root):
+                is_left = (root["kind"] in _WRITING and root["meta"].get("change") != REMOVE) != is_undone
+    return is_left
+
+
+def _root(by_id: Mapping[str, Decision], made: Decision) -> tuple[Decision, bool]:
+    """What a decision is about in the end, and whether it undoes that; a revert may be of a revert."""
+    is_undone = False
+    seen: set[str] = set()
+    while made["kind"] == "reverted" and made["id"] not in seen:
+        seen.add(made["id"])
+        reopened = by_id.get(made["reopens"] or "")
+        if reopened is None:
+            break
+        made, is_undone = reopened, not is_undone
+    return made, is_undone
+
+
+class _Shelf:
+    """What stands in the files here, each read once."""
+
+    def __init__(self, sitting: Sitting) -> None:
+        self._sitting = sitting
+        self._files: dict[tuple[bool, str], bytes | None] = {}
+
+    def standing(self, identity: str) -> Rule | None:
+        """The learning as it stands here: in words that it once had if they are its own, else where it is at all."""
+        there = []
+        for was in _wordings(self._sitting, identity):
+            target = target_of(was)
+            text = self._text(target, identity)
+            if text is None:
+                continue
+            rule = Rule(was, self._section(target, identity))
+            if says(was, text):
+                return rule
+            there.append(rule)
+        if not there:
+            return None
+        return there[1] if len(there) > 1 else there[0]  # reworded by hand: not from what is only news
+
+    def _text(self, target: Target, identity: str) -> str | None:
+        try:
+            return entries_in(target.kind, self._data(target)).get(identity)
+        except ReflectError:  # no text, or a link that leads out: whoever writes there says so
+            return None
+
+    def _section(self, target: Target, identity: str) -> str:
+        listed = improvements.find(self._data(target)) if target.form == "improvements" else ()
+        return next((one.section for one in listed if one.id == identity), "")
+
+    def _data(self, target: Target) -> bytes | None:
+        where = target.is_global, target.path
+        if where not in self._files:
+            self._files[where] = live.read(self._sitting.place.path_of(target))
+        return self._files[where]
+
+
+def _wordings(sitting: Sitting, identity: str) -> list[Learning]:
+    """All that a learning ever said, as it is now first, then the newest."""
+    history, record = sitting.scan.history, sitting.scan.others[identity]
+    found = [history.learnings[identity]]
+    amended = [made for made in history.decisions if made["kind"] == "amended" and made["subject"] == identity]
+    for count in range(len(amended), -1, -1):
+        was = History([record], amended[:count], ()).learnings[identity]
+        if was not in found:
+            found.append(was)
+    return found
+
+
+def take(sitting: Sitting, chosen: Sequence[Waiting], by: By, settled: bool = False) -> Approved:
+    """Carry out what was shown: all of it in one commit. Refused if a file is not any more what it was then."""
+    for one in chosen:
+        if one.trouble is not None:
+            raise one.trouble
+        for step in one.steps:
+            path = sitting.place.path_of(step.plan.target)
+            if live.read(path) != step.plan.before:
+                raise live.Changed(path)
+    found = effects.of(sitting.place, [one.shift for one in chosen])
+    now = utc_precise()
+    made = [_applied(sitting, one, by, now, settled) for one in chosen]
+    first = chosen[0].learning
+    more = f" and {len(chosen) - 1} more" if len(chosen) > 1 else ""
+    text = message(
+        sitting, f"apply: {memory.title(first['title'] or first['text'])}{more}", _trailers(chosen, made), by
+    )
+    done = write(sitting, first["id"], found.steps, made, text)
+    return replace(done, warnings=found.notes)
+
+
+def _applied(sitting: Sitting, one: Waiting, by: By, now: str, settled: bool) -> Decision:
+    meta: dict[str, Any] = {"of": one.decision["id"], "change": one.kind, **({"settled": True} if settled else {})}
+    learning = one.learning
+    text = learning["text"] if one.kind != REMOVE else None
+    return memory.decision(
+        sitting.store, "applied", learning["id"], by, now, text=text, target=learning["target"], meta=meta
+    )
+
+
+def _trailers(chosen: Sequence[Waiting], made: Sequence[Decision]) -> list[tuple[str, str]]:
+    targets = dict.fromkeys(target_of(one.learning).path for one in chosen)
+    projects = dict.fromkeys(one.learning["project"]["key"] for one in chosen if one.learning["project"])
+    return [
+        *(("Learning-Id", one.learning["id"]) for one in chosen), *(("Decision", one["id"]) for one in made),
+        *(("Target", one) for one in targets), *(("Project", one) for one in projects),
+    ]  # fmt: skip
+
+
+def settle_own(sitting: Sitting) -> Approved | None:
+    """Carry out what was decided on this machine while its file was not here; None where there is nothing.
+
+    Its person has said so already; what cannot be done as it stands is left for review.
+    """
+    decisions = sitting.scan.history.decisions
+    if not any(made["meta"].get("waits") and made["machine"] == sitting.store.machine for made in decisions):
+        return None
+    own = [one for one in waiting(sitting) if one.own and one.trouble is None]
+    return take(sitting, own, own[-1].decision["by"], settled=True) if own else None

@@ -1,0 +1,194 @@
+"""A text taken out of all history: main is made anew without it and swapped in; then everything else forgets it.
+
+Until main moves nothing has happened: the new history is made beside the store. From then on a journal says what was
+taken out, and whoever finds it goes on: every step of `forgetting` can be repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import files
+from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.errors import ReflectError
+from reflect_git.model.sought import PURGED, Sought
+from reflect_git.store import backups, chronicle, forgetting, journal, moves, rewriting, signing, spool
+from reflect_git.store.care import guard
+from reflect_git.store.forgetting import Gone
+from reflect_git.store.layout import id_in, path_of
+from reflect_git.store.repository import BACKUP, INBOX, MAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+    from reflect_git.store.chronicle import Commit
+    from reflect_git.store.repository import Store
+
+_LARGEST = 1 << 26
+_LOCKS = ("HEAD.lock", "packed-refs.lock", "refs/heads/main.lock")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What would go: records by id, their blobs, backups by name; `others` are files of ours that say it, too.
+
+    `objects` is everything in git that holds it, `commits` the history of main.
+    """
+
+    records: tuple[str, ...]
+    blobs: tuple[str, ...]
+    backups: tuple[str, ...]
+    others: tuple[str, ...]
+    objects: frozenset[str]
+    commits: tuple[Commit, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.records or self.backups or self.others or self.objects)
+
+
+def look(store: Store, sought: Sought, ids: Collection[str]) -> Found:
+    """Everything that says it, and these records whatever they say. Nothing is changed."""
+    spoiled = forgetting.objects(store, Gone((), sought))
+    commits = chronicle.read(store)
+    found: dict[str, set[str]] = {}
+    for commit in commits:
+        for change in commit.changes:
+            if change.record and (change.record in ids or change.new in spoiled):
+                found.setdefault(change.record, set()).add(change.new)
+    for ref in store.git.refs(INBOX):
+        for path, blob in store.git.tree(ref).items():
+            if id_in(path) and (id_in(path) in ids or blob in spoiled):
+                found.setdefault(id_in(path), set()).add(blob)
+    for name in spool.pending(store):
+        data = files.read_if_there(store.private_path("pending", name), _LARGEST) or b""
+        if name[:-5] in ids or sought.in_bytes(data):
+            found.setdefault(name[:-5], set())
+    blobs = {blob for listed in found.values() for blob in listed if blob.strip("0")}
+    return Found(
+        tuple(sorted(found)), tuple(sorted(blobs | _files(store, commits, spoiled))), _backups(store, spoiled),
+        tuple(_others(store, sought)), frozenset(spoiled | blobs), tuple(commits),
+    )  # fmt: skip
+
+
+def _others(store: Store, sought: Sought) -> list[str]:
+    """Beside what main and the inbox have, and what is made from them."""
+    known = {*store.git.tree(MAIN), *(path for ref in store.git.refs(INBOX) for path in store.git.tree(ref))}
+    return [path for path in forgetting.places(store, sought) if path not in known and not _is_derived(path)]
+
+
+def _is_derived(path: str) -> bool:
+    return path.startswith((".git/reflect/cache/", "learnings/"))
+
+
+def _files(store: Store, commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
+    """Mirrors, and files of the user's, in any version that says it."""
+    return {change.new for commit in commits for change in commit.changes if change.new in spoiled}
+
+
+def _backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
+    kept = {ref: store.git.tree(ref, backups.FOLDER).values() for ref in store.git.refs(BACKUP)}
+    return tuple(ref.removeprefix("refs/heads/") for ref, blobs in kept.items() if any(b in spoiled for b in blobs))
+
+
+def require_ready(store: Store) -> None:
+    """What would hold on to the old history, and is the user's to settle."""
+    if store.git.checked_out() != MAIN:
+        hint = f"go back with: git -C '{store.root}' switch main"
+        raise ReflectError("main is not checked out in the store", hint, code="head")
+    if store.git.refs("refs/stash"):
+        hint = f"take it up with 'git -C {store.root} stash pop', or drop it"
+        raise ReflectError("the store has a stash, which holds the history it was made on", hint, code="stash")
+    listing = store.git.run("worktree", "list", "--porcelain").out.decode("utf-8", "replace")
+    if listing.count("worktree ") > 1:
+        hint = f"remove it: git -C '{store.root}' worktree remove PATH"
+        raise ReflectError("the store has a second work tree", hint, code="worktree")
+
+
+def carry_out(
+    store: Store, found: Found, sought: Sought, marks: Collection[str], new: Mapping[str, bytes], subject: str
+) -> str:
+    """Take it out. `new` are the files that say on main what was purged. Returns main. The caller holds the lock."""
+    require_ready(store)
+    old = store.git.resolve(MAIN) or ""
+    try:
+        base = _rewritten(store, found, sought, old)
+        made = _with_files(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
+        swap(store, old, made, sought, marks, subject)
+    finally:
+        rewriting.discard(store)
+    return made
+
+
+def swap(store: Store, old: str, new: str, sought: Sought, marks: Collection[str], subject: str) -> None:
+    """main goes to a history without what was purged, here or on another machine; then everything forgets it.
+
+    The caller holds the lock.
+    """
+    facts = {"new": new, "patterns": sought.patterns, "marks": list(marks)}
+    standing = journal.begin(store, "purge", _LOCKS, facts)
+    try:
+        moves.move(store, old, new, subject)
+    except BaseException:
+        if store.git.resolve(MAIN) != new:
+            journal.end(standing)
+        raise
+    finish(store, standing, facts)
+
+
+def _rewritten(store: Store, found: Found, sought: Sought, old: str) -> str:
+    """main without it; main as it is where it never said it."""
+    paths = [path_of(identity) for identity in found.records]
+    messages = {commit.id: text for commit in found.commits for text in _message(commit, found.records)}
+    if not messages and not forgetting.holds(store, old, found.objects):
+        return old
+    made = rewriting.rewrite(store, {MAIN: old}, sought, paths, messages=messages)
+    if MAIN not in made:
+        raise ReflectError("nothing would be left of main", "give a narrower pattern", code="everything")
+    return made[MAIN]
+
+
+def _message(commit: Commit, records: Collection[str]) -> list[str]:
+    """Of a commit that speaks of what goes: its verb, without the title, and which records it had."""
+    named = {value for values in commit.trailers.values() for value in values}
+    gone = sorted({*commit.records(), *named} & set(records))
+    if not gone:
+        return []
+    verb, colon, _ = commit.subject.partition(": ")
+    kept = [
+        f"{name}: {value}\n" for name, values in commit.trailers.items() for value in values if value not in gone
+    ]  # fmt: skip
+    lines = [*kept, *(f"Purged: {identity}\n" for identity in gone)]
+    return [f"{verb}: {PURGED}\n\n{''.join(lines)}" if colon else f"{PURGED}\n\n{''.join(lines)}"]
+
+
+def _with_files(store: Store, base: str, new: Mapping[str, bytes], message: str) -> str:
+    """The last commit, whose objects alone are made: no ref points to it yet."""
+    text = message.encode("utf-8")
+    parts = [
+        f"commit refs/reflect/next\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode(),
+        f"data {len(text)}\n".encode(), text, f"\nfrom {base}\n".encode(),
+    ]  # fmt: skip
+    for path, data in new.items():
+        parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
+    parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
+    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
+    made = out.decode("ascii").strip()
+    return signing.signed(store, made) if signing.is_wanted(store, new) else made
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """Go on where main moved; drop the journal of a purge that never happened."""
+    main = store.git.resolve(MAIN)
+    rewriting.discard(store)
+    if main and guard.is_ancestor(store, str(facts["new"]), main):
+        forgetting.forget(store, facts["marks"], Sought(facts["patterns"]))
+    journal.end(path)
+
+
+def left(store: Store, sought: Sought) -> list[str]:
+    """Files in the store that say it still: the user's own, which are theirs to clean."""
+    return forgetting.places(store, sought)

@@ -1,0 +1,107 @@
+"""The remote of this store: where it is, what it had when we last looked, and that one sync runs at a time."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from reflect_git.adapters import files
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc
+from reflect_git.store.repository import MAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any, Optional
+
+    from reflect_git.store.configfile import Value
+    from reflect_git.store.repository import Store
+
+URL = "remote.origin.url"
+TRACKED = "refs/remotes/origin/main"
+BEFORE = "refs/reflect/before/"
+_STATE = "sync.json"
+# As `git remote add -t main` and `git push -u` leave it, so that the user's own git knows what is ahead and behind.
+_KEYS: Mapping[str, Value] = {
+    "remote.origin.fetch": f"+{MAIN}:{TRACKED}", "remote.origin.tagOpt": "--no-tags",
+    "branch.main.remote": "origin", "branch.main.merge": MAIN,
+}  # fmt: skip
+
+
+def url_of(store: Store) -> str:
+    return store.setting(URL)
+
+
+def changes(url: Optional[str]) -> dict[str, Value]:
+    """What the store's config has to say of a remote, or of none."""
+    return {URL: url, **{key: value if url else None for key, value in _KEYS.items()}}
+
+
+def state(store: Store) -> dict[str, Any]:
+    """What the last sync left: `tip` of main there, `main` here, `time`, `error`, `refused`, `inboxes`."""
+    try:
+        found = json.loads(files.read_if_there(store.private_path(_STATE)) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def remember(store: Store, **news: Any) -> None:
+    known = {**state(store), **news}
+    data = json.dumps({key: value for key, value in known.items() if value is not None}, ensure_ascii=False).encode(
+        "utf-8", "backslashreplace"
+    )
+    files.write_whole(store.private_path(_STATE), data)
+
+
+def forget(store: Store) -> None:
+    """Another remote, or none: nothing that was seen there counts any more. The caller holds the lock."""
+    files.remove(store.private_path(_STATE))
+    if store.git.resolve(TRACKED):
+        store.git.update_refs(f"delete {TRACKED}\n")
+
+
+def track(store: Store, commit: str) -> None:
+    """Remember what main is there, for `git status`; a commit that was not taken over has no ref here."""
+    if store.git.resolve(f"{commit}^{{commit}}"):
+        store.git.update_refs(f"update {TRACKED} {commit}\n")
+
+
+def lost(store: Store, there: Mapping[str, Any]) -> list[str]:
+    """What the remote had when we last looked, and has no more: nobody here reads that as a deletion."""
+    known = store.git.resolve(TRACKED)
+    return [path for path in store.git.tree(known) if path not in there] if known else []
+
+
+def keep_before(store: Store) -> str:
+    """A ref that holds what the remote had before it was rewritten. The caller holds the lock."""
+    known = store.git.resolve(TRACKED)
+    if known is None:
+        return ""
+    name = f"{BEFORE}{known[:12]}"
+    store.git.update_refs(f"update {name} {known}\n")
+    return name
+
+
+class Alone:
+    """`with Alone(store, 10):` – one sync at a time; hooks and other commands go on meanwhile."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        self._lock = files.Lock(store.private_path("syncing"))
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(self._seconds):
+            raise ReflectError("another sync is running", "wait for it to end", code="busy")
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self._lock.release()
+
+
+def failed(store: Store, error: ReflectError) -> None:
+    """For `status` and `doctor`."""
+    remember(store, error=error.message, hint=error.hint, failed=utc(time.time()))

@@ -1,0 +1,108 @@
+"""Decisions that are signed, by ssh or gpg, with the key and the programs of the person's own git configuration.
+
+`git fast-import` cannot sign, so the commit it made is made once more by `git commit-tree -S`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from reflect_git.adapters import files
+from reflect_git.adapters.git import NOBODY, SETTINGS, SYNCED, GitError
+from reflect_git.errors import ReflectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reflect_git.store.repository import Store
+
+SETTING = "reflect.sign"
+GOOD, BAD, UNKNOWN = "signed", "BAD", "unknown"
+_FORMATS = {"ssh": "ssh", "gpg": "openpgp"}
+_SECONDS = 120.0  # a person may have to touch a key or type a passphrase
+_KEPT_BYTES = 1 << 16
+
+
+def is_wanted(store: Store, paths: Iterable[str]) -> bool:
+    """Whether a commit that brings these files is one that a person signs."""
+    return store.setting(SETTING) in _FORMATS and any(path.startswith(("decisions/", "purges/")) for path in paths)
+
+
+def signed(store: Store, commit: str) -> str:
+    """The same commit with a signature; no ref points to it yet."""
+    data = next(store.git.blobs([commit]))
+    head, _, message = data.partition(b"\n\n")
+    fields = [line.split(b" ", 1) for line in head.split(b"\n")]
+    tree = next(value.decode("ascii") for name, value in fields if name == b"tree")
+    parents = [word for name, value in fields if name == b"parent" for word in ("-p", value.decode("ascii"))]
+    settings = store.git.user_settings()
+    name, _, mail = NOBODY.rstrip(">").partition(" <")
+    config = (
+        f"gpg.format={_FORMATS[store.setting(SETTING)]}", f"user.name={name}", f"user.email={mail}",
+        "i18n.commitEncoding=UTF-8", *SYNCED,
+    )  # fmt: skip
+    try:
+        made = store.git.run(
+            "commit-tree", f"-S{_key(store, settings)}", tree, *parents, "-F", "-", stdin=message, config=config,
+            profile=SETTINGS, seconds=_SECONDS,
+        )  # fmt: skip
+    except GitError as error:
+        said = error.result.err.decode("utf-8", "replace").strip().rpartition("\n")[2] or "no answer"
+        raise ReflectError(
+            f"the decision could not be signed: {said}",
+            f"see 'git config user.signingKey', or do without: reflect-git config --unset {SETTING}", code="sign",
+        ) from error  # fmt: skip
+    return made.out.decode("ascii").strip()
+
+
+def _key(store: Store, settings: Mapping[str, Sequence[str]]) -> str:
+    """The person's: gpg would look for one of the committer, who is nobody."""
+    chosen = (settings.get("user.signingkey") or [""])[-1]
+    if chosen or store.setting(SETTING) == "ssh":
+        return chosen
+    return (settings.get("user.email") or [""])[-1]
+
+
+def verify(store: Store, commits: Sequence[str]) -> dict[str, str]:
+    """What git says of the signature of each of these commits, which have one."""
+    if not commits:
+        return {}
+    asked = "".join(f"{one}\n" for one in commits).encode("ascii")
+    asking = ("log", "--no-walk=unsorted", "--stdin", "--format=%H %G? %GK")
+    out = store.git.run(*asking, stdin=asked, config=_signers(store), profile=SETTINGS).out.decode("ascii", "replace")
+    return {line[:40]: _meaning(*line[41:].partition(" ")[::2]) for line in out.splitlines()}
+
+
+def _meaning(letter: str, key: str) -> str:
+    """Good, or expired since; not what was signed, or by a key that was withdrawn; else git could not look.
+
+    `U` is gpg's word for a key that is there and that nobody vouched for, and ssh's for any key that is not listed.
+    """
+    if letter in ("G", "X", "Y") or (letter == "U" and not key.startswith("SHA256:")):
+        return GOOD
+    return BAD if letter in ("B", "R") else UNKNOWN
+
+
+def _signers(store: Store) -> tuple[str, ...]:
+    """ssh believes the keys in a file; who has none believes their own key."""
+    settings = store.git.user_settings()
+    if settings.get("gpg.ssh.allowedsignersfile"):
+        return ()
+    public = _public_key(store, (settings.get("user.signingkey") or [""])[-1])
+    if not public:
+        return ()
+    path = store.private_path("cache", "signers")
+    files.write_whole(path, f'* namespaces="git" {public}\n'.encode(), sync=False)
+    return (f"gpg.ssh.allowedSignersFile={path}",)
+
+
+def _public_key(store: Store, key: str) -> str:
+    """`key::ssh-…`, the key itself, or a file that holds it or lies beside it."""
+    text = key.removeprefix("key::") if key.startswith(("key::", "ssh-")) else ""
+    if not text and key:
+        path = os.path.join(store.env.get("HOME", ""), key[2:]) if key.startswith("~/") else key
+        for name in (f"{path}.pub", path):
+            data = (files.read_if_there(name, _KEPT_BYTES) if os.path.isabs(name) else None) or b""
+            text = text or data.decode("utf-8", "replace").strip()
+    return " ".join(text.split()[:2]) if text.startswith(("ssh-", "ecdsa-", "sk-")) else ""

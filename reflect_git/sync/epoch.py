@@ -1,0 +1,95 @@
+"""What was purged, and since when: write-once files on main, so that two purges at once are a union, too.
+
+A purge rewrites main. A clone that still has the old history must not bring the text back, so the files name it by
+hashes: of the blobs that held it, and of the records that are gone for good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import records
+from reflect_git.adapters.records import RecordError
+from reflect_git.model.ids import digest
+from reflect_git.store.layout import id_in
+from reflect_git.sync.names import is_machine, set_aside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FOLDER = "purges"
+VERSION = 1
+MOST_MARKS = 1500
+_FIELDS = ("version", "epoch", "timestamp", "machine", "purged")
+_HEX = frozenset("0123456789abcdef")
+_MARK = 32
+
+
+@dataclass(frozen=True)
+class Purge:
+    """One file. `purged` are marks; the epoch counts purges, for people."""
+
+    epoch: int
+    timestamp: str
+    machine: str
+    purged: tuple[str, ...]
+
+
+def path_for(epoch: int, name: str) -> str:
+    """`name` is eight random characters of the alphabet of ids."""
+    return f"{FOLDER}/{epoch:04d}-{name}.yaml"
+
+
+def blob_mark(blob: str) -> str:
+    """These bytes never come back, wherever they lie."""
+    return digest("blob", blob)[:_MARK]
+
+
+def id_mark(identity: str) -> str:
+    """This record never comes back, whatever its bytes."""
+    return digest("id", identity)[:_MARK]
+
+
+def emit(purge: Purge) -> bytes:
+    fields = (VERSION, purge.epoch, purge.timestamp, purge.machine, list(purge.purged))
+    return records.emit(dict(zip(_FIELDS, fields)))
+
+
+def parse(data: bytes) -> Purge:
+    found = records.parse(data)
+    marks = found.get("purged")
+    is_right = (
+        tuple(found) == _FIELDS and found["version"] == VERSION
+        and type(found["epoch"]) is int and 0 < found["epoch"] < 10000
+        and type(found["timestamp"]) is str and type(found["machine"]) is str and is_machine(found["machine"])
+        and type(marks) is list and len(marks) <= MOST_MARKS and all(_is_mark(mark) for mark in marks)
+    )  # fmt: skip
+    if not is_right or type(marks) is not list:
+        raise RecordError("it does not say what was purged")
+    return Purge(found["epoch"], found["timestamp"], found["machine"], tuple(marks))
+
+
+def _is_mark(mark: object) -> bool:
+    return type(mark) is str and len(mark) == _MARK and _HEX.issuperset(mark)
+
+
+def marks(purges: Iterable[Purge]) -> frozenset[str]:
+    return frozenset(mark for purge in purges for mark in purge.purged)
+
+
+def number(purges: Iterable[Purge]) -> int:
+    """The epoch of a main with these purges; 0 if nothing was ever purged."""
+    return max((purge.epoch for purge in purges), default=0)
+
+
+def is_purged(path: str, blob: str, purged: frozenset[str]) -> bool:
+    if not purged:
+        return False
+    identity = set_aside(path)[0] if path.startswith("aside/") else id_in(path)
+    return blob_mark(blob) in purged or (bool(identity) and id_mark(identity) in purged)
+
+
+def without(tree: Mapping[str, str], purged: frozenset[str]) -> dict[str, str]:
+    """Path → blob of what may stay."""
+    return {path: blob for path, blob in tree.items() if not is_purged(path, blob, purged)}

@@ -1,0 +1,111 @@
+"""Which addresses a remote may have. Decided before git sees one: git would run a program for `ext::sh -c …`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import redact
+from reflect_git.errors import EXIT_USAGE, ReflectError
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+ALLOWED = "https://, ssh://, user@host:path, file://, or an absolute path"
+_ENCRYPTED, _LOOPBACK_ONLY = ("https", "ssh"), ("http", "git")
+_FORBIDDEN = frozenset("$`\\\"'<>|;{}*")
+_LONGEST = 1000
+HELPER = "leave it out and let git ask a credential helper: git config --global credential.helper cache"
+
+
+@dataclass(frozen=True)
+class Address:
+    """`scheme` is ssh for the scp form and file for a path."""
+
+    text: str
+    scheme: str
+    host: str
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """What git must be allowed beside what is always allowed."""
+        return (self.scheme,) if self.scheme in _LOOPBACK_ONLY else ()
+
+
+def parse(text: str) -> Address:
+    """The address, or a refusal that says what is allowed."""
+    if not text or len(text) > _LONGEST or not text.isprintable() or any(c.isspace() for c in text):
+        _refuse(text, "it has characters that no address has")
+    if text.startswith("-") or ("::" in text.partition("/")[0] and not text.startswith("[")):
+        _refuse(text, "git would not take it for an address")
+    if _FORBIDDEN & set(text):
+        _refuse(text, "it has characters that a shell would act on")
+    if text.startswith("/"):
+        return Address(text, "file", "")
+    scheme, separator, rest = text.partition("://")
+    return _url(text, scheme.lower(), rest) if separator else _scp(text)
+
+
+def _url(text: str, scheme: str, rest: str) -> Address:
+    authority, slash, path = rest.partition("/")
+    if scheme == "file":
+        if authority not in ("", "localhost") or not path:
+            _refuse(text, "it names no folder of this machine")
+        return Address(text, scheme, "")
+    user, _, place = authority.rpartition("@")
+    _require_no_password(text, user)
+    host = _host(place)
+    if scheme not in (*_ENCRYPTED, *_LOOPBACK_ONLY):
+        _refuse(text, f"'{scheme}' is not among them")
+    if not host or host.startswith("-") or user.startswith("-") or not slash or not path:
+        _refuse(text, "it names no repository")
+    if scheme in _LOOPBACK_ONLY and not is_loopback(host):
+        _refuse(text, f"'{scheme}' sends everything readable to all")
+    return Address(text, scheme, host)
+
+
+def _scp(text: str) -> Address:
+    """`user@host:path`"""
+    place, colon, path = text.partition(":")
+    user, _, host = place.rpartition("@")
+    if not colon or "/" in place or not host or not path:
+        _refuse(text, "it is none of them")
+    if host.startswith("-") or user.startswith("-") or path.startswith("-"):
+        _refuse(text, "a part of it looks like an option")
+    _require_no_password(text, f"{host}:{path}" if "@" in path and not user else user)
+    return Address(text, "ssh", host)
+
+
+def _host(place: str) -> str:
+    """Without the port; an address of version 6 stands in brackets."""
+    if place.startswith("["):
+        return place[1:].partition("]")[0]
+    return place.partition(":")[0]
+
+
+def is_loopback(host: str) -> bool:
+    if host.lower() in ("localhost", "::1"):
+        return True
+    parts = host.split(".")
+    return len(parts) == 4 and parts[0] == "127" and all(part.isascii() and part.isdigit() for part in parts)
+
+
+def _require_no_password(text: str, user: str) -> None:
+    """It would stand in the store's config, and be shown by every `git remote -v`."""
+    if ":" in user or redact.find(text):
+        raise ReflectError("the address of a remote may not hold a password or a token", HELPER, "usage", EXIT_USAGE)
+
+
+def shown(text: str) -> str:
+    """An address as messages may have it, should one with a password be in the config already."""
+    scheme, separator, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not separator or not at or ":" not in user:
+        return text
+    return f"{scheme}://{user.partition(':')[0]}@{host}{slash}{path}"
+
+
+def _refuse(text: str, why: str) -> NoReturn:
+    said = "".join(c if c.isprintable() else "?" for c in text[:80])
+    raise ReflectError(f"'{said}' is no address of a remote: {why}", f"one of {ALLOWED}", "usage", EXIT_USAGE)

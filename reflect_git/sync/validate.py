@@ -1,0 +1,119 @@
+"""What of an offered tree may come in. The rest is named with its path and the reason, and stays outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from reflect_git.adapters import records
+from reflect_git.errors import ReflectError
+from reflect_git.store import machines
+from reflect_git.store.layout import id_in
+from reflect_git.sync import epoch, names, union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+FILE, SUBMODULE = "100644", "160000"
+LARGEST = {names.MIRROR: 1 << 20}
+_MODES = {
+    "100755": "it is executable", "120000": "it is a symbolic link", SUBMODULE: "it is a submodule",
+    "040000": "it is a folder",
+}  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """One file of an offered tree, as git lists it."""
+
+    mode: str
+    path: str
+    blob: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Refusal:
+    path: str
+    reason: str
+
+
+def fault_of(entry: Entry, kind_of: Callable[[str], str]) -> str:
+    """Why a file may not come in, whatever is in it; empty if that is to be seen."""
+    kind = kind_of(entry.path)
+    fault = names.fault_in(entry.path) if kind not in (names.RECORD, names.BESIDE) else ""
+    if fault:
+        return fault
+    if entry.mode != FILE:
+        return _MODES.get(entry.mode, "its mode is none of ours")
+    if not kind:
+        return "the store has no such file"
+    if entry.size > LARGEST.get(kind, records.MAX_BYTES):
+        return "it is too large"
+    if kind == names.ASIDE and names.set_aside(entry.path)[1] != entry.blob:
+        return "its name is not that of its bytes"
+    return ""
+
+
+def twins(offered: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
+    """Path → why it may not come in: some file system would make one file of it and of another path."""
+    known, new = set(ours), set(offered)
+    first = {names.folded(path): path for path in sorted(known)}
+    found: dict[str, str] = {}
+    for path in sorted(new):
+        twin = first.setdefault(names.folded(path), path)
+        if twin != path:
+            found[path] = twin
+            if twin not in known:
+                found[twin] = path
+    return {path: f"it is one file with '{twin}' on some systems" for path, twin in found.items()}
+
+
+def by_content(
+    paths: Sequence[str], blobs: Sequence[bytes], kind_of: Callable[[str], str], us: str = ""
+) -> list[str]:  # fmt: skip
+    """For each file why it may not come in; an empty text where it may. `us` is a name that nobody else writes with."""
+    kinds = [kind_of(path) for path in paths]
+    listed = [at for at, kind in enumerate(kinds) if kind in (names.RECORD, names.ASIDE)]
+    parsed = dict(zip(listed, records.parse_many(blobs[at] for at in listed)))
+    return [_reason(paths[at], blobs[at], kind, parsed.get(at), us) for at, kind in enumerate(kinds)]
+
+
+def _reason(path: str, data: bytes, kind: str, record: Any, us: str) -> str:
+    try:
+        if kind in (names.RECORD, names.ASIDE):
+            _require_record(record, id_in(path) or names.set_aside(path)[0], us)
+        elif kind == names.MACHINE:
+            _require_machine(path, data)
+        elif kind == names.PURGE:
+            epoch.parse(data)
+        elif kind == names.MIRROR and not (union.version_in(data) and _is_text(data)):
+            return "it is no mirror"
+        elif kind in (names.README, names.MARK, names.BESIDE) and not _is_text(data):
+            return "it is no text"
+    except ReflectError as error:
+        return error.message
+    return ""
+
+
+def _require_record(record: Any, identity: str, us: str) -> None:
+    if isinstance(record, ReflectError):
+        raise record
+    if record.get("id") != identity:
+        raise ReflectError("its name is not its id")
+    records.check(record)
+    if us and record.get("machine") == us and not identity.startswith("SIG-"):
+        raise ReflectError("it speaks in this machine's name, and this machine does not have it")
+
+
+def _require_machine(path: str, data: bytes) -> None:
+    if data != machines.file_of(names.machine_of(path)):
+        raise ReflectError("it does not say which machine it is")
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False

@@ -1,0 +1,101 @@
+"""The first contact with a remote: what it is, and what would go there. Nothing is sent and nothing is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.errors import ReflectError
+from reflect_git.store import incoming as arrivals
+from reflect_git.store import remotes
+from reflect_git.store.repository import MAIN
+from reflect_git.sync import names
+from reflect_git.workflow import landing as landings
+from reflect_git.workflow import offer as offers
+from reflect_git.workflow import syncing
+
+if TYPE_CHECKING:
+    from reflect_git.store.incoming import Incoming
+    from reflect_git.store.repository import Store
+    from reflect_git.sync.validate import Refusal
+    from reflect_git.workflow.offer import Offer
+    from reflect_git.workflow.syncing import Wishes
+
+EMPTY, STORE, PLAIN = "empty", "store", "plain"
+_OURS = (names.RECORD, names.MIRROR, names.MACHINE, names.PURGE, names.ASIDE)
+_HOSTED = {*names.HOSTED, names.SHOWN_AS, "README", "README.txt", "README.rst"}
+_EXAMPLES = 3
+_EXCERPT = 400
+
+
+@dataclass(frozen=True)
+class Contact:
+    """`sends` is path → bytes of each file that would go; `examples` are some of them, whole."""
+
+    kind: str
+    sends: Mapping[str, int]
+    examples: tuple[tuple[str, str], ...]
+    brings: int
+    refused: tuple[Refusal, ...]
+    hosted: tuple[str, ...] = ()
+
+
+def look(store: Store, env: Mapping[str, str], url: str, wishes: Wishes) -> Contact:
+    """Refused if it is the home of something else."""
+    remote = syncing.remote_of(store, url)
+    with remotes.Alone(store, 10.0):
+        try:
+            return _look(store, syncing.converse(store, env, remote, wishes), wishes)
+        finally:
+            arrivals.discard(store)
+
+
+def _look(store: Store, incoming: Incoming, wishes: Wishes) -> Contact:
+    wishes.say("asking the remote")
+    heads = incoming.heads()
+    if heads and MAIN not in heads:
+        raise _foreign("it has other branches, and no 'main'")
+    ours = str(store.git.resolve(MAIN))
+    before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
+    theirs = incoming.fetch([MAIN])[MAIN] if heads else None
+    offer = offers.look(incoming, theirs, ours, before, store.machine)
+    kind = kind_of(offer, before)
+    planned = landings.plan(incoming, ours, before, offer)
+    bad = offers.own(incoming, ours, [theirs] if theirs else [], planned.tree, offer.tree)
+    new = {path: blob for path, (_, blob) in syncing.shared(planned, offer.tree, bad).items()}
+    sizes = incoming.sizes(new.values())
+    return Contact(
+        kind, {path: sizes.get(blob, 0) for path, blob in new.items()}, _examples(incoming, new), len(planned.arrived),
+        offer.refused if kind == STORE else (), tuple(offer.tree) if kind == PLAIN else (),
+    )  # fmt: skip
+
+
+def kind_of(offer: Offer, before: Mapping[str, tuple[str, str]]) -> str:
+    if offer.commit is None:
+        return EMPTY
+    same = before.get(names.SHOWN_AS) == offer.tree.get(names.SHOWN_AS)
+    if same or any(names.kind_on_main(path) in _OURS for path in offer.accepted):
+        return STORE
+    strange = [path for path in offer.tree if path not in _HOSTED]
+    if strange:
+        raise _foreign(f"it has '{strange[0]}'" + (f" and {len(strange) - 1} more" if len(strange) > 1 else ""))
+    return PLAIN
+
+
+def _foreign(what: str) -> ReflectError:
+    return ReflectError(
+        f"the repository is the home of something else: {what}", "make an empty, private one for your learnings alone",
+        code="remote-foreign",
+    )  # fmt: skip
+
+
+def _examples(incoming: Incoming, new: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """One of each kind, learnings first: what they say is what a person wants to know."""
+    folders = ("learnings/", "decisions/", "targets/", "exposure/", "tally/", "")
+    chosen: list[str] = []
+    for folder in folders:
+        chosen += [path for path in new if path.startswith(folder) and path not in chosen][:1]
+    wanted = chosen[:_EXAMPLES]
+    blobs = incoming.blobs([new[path] for path in wanted])
+    return tuple((path, data.decode("utf-8", "replace")[:_EXCERPT]) for path, data in zip(wanted, blobs))

@@ -1,0 +1,113 @@
+"""Signals between own machines, for those who switched it on: inboxes go there, and those of the others come here.
+
+An inbox has one writer, so it never conflicts: it goes forward, or its next generation begins. What is not wholly as a
+store writes it does not come in. An inbox whose machine said nothing for 90 days is folded into a tally.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import records, transport
+from reflect_git.errors import ReflectError
+from reflect_git.store import expiry, inbox, machines, mainline, sweep
+from reflect_git.store import incoming as arrivals
+from reflect_git.store.layout import id_in, path_of
+from reflect_git.store.repository import INBOX
+from reflect_git.sync import names
+from reflect_git.sync.validate import Refusal
+from reflect_git.workflow import offer as offers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from reflect_git.store.incoming import Incoming
+    from reflect_git.store.repository import Store
+
+SHARED = "reflect.sync.signals"
+SILENT = 90 * expiry.DAY
+_WAIT = 10.0
+
+
+def are_shared(store: Store) -> bool:
+    return store.switched(SHARED, False)
+
+
+def exchange(store: Store, incoming: Incoming, heads: Mapping[str, str], now: float) -> list[Refusal]:
+    """Both directions; returns what was refused. `heads` are the branches there."""
+    others = (machines.own(store) or frozenset()) - {store.machine}
+    offered = {ref: tip for ref, tip in heads.items() if names.inbox_of(ref) in others}
+    refused = _receive(store, incoming, offered, now)
+    _send(store, incoming, heads)
+    return refused
+
+
+def _receive(store: Store, incoming: Incoming, offered: Mapping[str, str], now: float) -> list[Refusal]:
+    here = {ref: tip for ref, tip in store.git.refs(INBOX).items() if names.inbox_of(ref) != store.machine}
+    news = {ref: tip for ref, tip in offered.items() if here.get(ref) != tip}
+    refused: list[Refusal] = []
+    for ref, tip in incoming.fetch(news).items():
+        bad = _judged(incoming, tip, here.get(ref))
+        refused += [Refusal(f"{ref.removeprefix('refs/heads/')}:{path}", reason) for path, reason in bad.items()]
+        if not bad:
+            _take(store, incoming, ref, tip, here.get(ref), now)
+    _let_go(store, {ref: tip for ref, tip in here.items() if ref not in offered})
+    return refused
+
+
+def _judged(incoming: Incoming, tip: str, known: str | None) -> dict[str, str]:
+    listed = incoming.introduced(incoming.history(tip, [known] if known else []))
+    found = offers.judge(incoming, dict.fromkeys([*incoming.tree(tip), *listed]), names.kind_on_inbox)
+    return {path: reason for (_, path, _), reason in found.items()}
+
+
+def _take(store: Store, incoming: Incoming, ref: str, tip: str, known: str | None, now: float) -> None:
+    written = incoming.git.run("log", "-1", "--format=%ct", "--end-of-options", tip).out.decode("ascii", "replace")
+    with store.locked(_WAIT):
+        sweep.finish_interrupted(store)
+        if written.strip().isdigit() and now - int(written) > SILENT:
+            _fold(store, incoming, ref, tip, known, now)
+            return
+        arrivals.take(store, incoming.packed(tip, [known] if known else []))
+        store.git.update_refs(f"update {ref} {tip}{f' {known}' if known else ''}\n")
+
+
+def _fold(store: Store, incoming: Incoming, ref: str, tip: str, known: str | None, now: float) -> None:
+    """What is left of it is a tally, here; there it goes. A machine that comes back sends its inbox again."""
+    blobs = incoming.blobs([blob for _, path, blob in incoming.tree(tip) if id_in(path).startswith("SIG-")])
+    signals: list[Any] = [record for record in records.parse_many(blobs) if not isinstance(record, ReflectError)]
+    made = expiry.tally_of(store, signals, now)
+    if made:
+        new = {path_of(tally["id"]): records.emit(tally) for tally in made}
+        mainline.record(store, new, f"roll: {len(signals)} signals of a silent machine\n\nMachine: {store.machine}\n")
+    if known:
+        store.git.update_refs(f"delete {ref} {known}\n")
+    _delete_there(incoming, [ref])
+
+
+def _let_go(store: Store, gone: Mapping[str, str]) -> None:
+    """Generations come and go: what their machine no longer has is expired."""
+    if gone:
+        with store.locked(_WAIT):
+            store.git.update_refs("".join(f"delete {ref} {tip}\n" for ref, tip in gone.items()))
+
+
+def _send(store: Store, incoming: Incoming, heads: Mapping[str, str]) -> None:
+    mine = {ref: str(store.git.resolve(ref)) for ref in inbox.generations(store)}
+    new = {ref: tip for ref, tip in mine.items() if heads.get(ref) != tip}
+    if new and incoming.push(new) != transport.OK:
+        raise ReflectError(
+            f"another machine writes to 'inbox/{store.machine}'", "was this store copied? see 'reflect-git doctor'",
+            code="inbox",
+        )  # fmt: skip
+    _delete_there(incoming, [ref for ref in heads if names.inbox_of(ref) == store.machine and ref not in mine])
+
+
+def _delete_there(incoming: Incoming, refs: Iterable[str]) -> None:
+    """A host may not allow it; then they lie there until somebody removes them, and nobody takes them."""
+    for ref in refs:
+        try:
+            incoming.push({ref: ""})
+        except ReflectError:
+            return

@@ -1,0 +1,129 @@
+"""What was accepted becomes part of main: a union, a commit, one move of the branch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import files
+from reflect_git.model.sought import Sought
+from reflect_git.store import incoming as arrivals
+from reflect_git.store import moves
+from reflect_git.sync import epoch, union
+from reflect_git.sync.validate import FILE
+from reflect_git.workflow import offer as offers
+
+if TYPE_CHECKING:
+    from reflect_git.store.incoming import Incoming
+    from reflect_git.store.repository import Store
+    from reflect_git.workflow.offer import Offer
+
+    Tree = dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Landing:
+    """main before and after (`target` is empty until it was made), its tree, and what changed by it."""
+
+    ours: str
+    before: Tree
+    tree: Tree
+    parents: tuple[str, ...]
+    arrived: tuple[str, ...]
+    beside: tuple[str, ...]
+    dropped: tuple[tuple[str, str], ...]
+    marks: frozenset[str]
+    forgets: bool = False
+    replaces: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        return self.before != self.tree
+
+
+def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer) -> Landing:
+    """What main would become. Nothing is written."""
+    blobs = {path: blob for path, (_, blob) in before.items()}
+    here = epoch.marks(offers.purges_in(incoming, blobs))
+    marks = here | offer.marks
+    theirs = epoch.without(offer.accepted, marks)
+    mended = offers.mended(incoming, ours, [offer.commit] if offer.commit else [], before)
+    kept = epoch.without({**blobs, **mended}, marks)
+    merged = union.merge(kept, theirs, offers.ranks(incoming, union.contested(kept, theirs)))
+    dropped = [*merged.dropped, *((path, blobs[path]) for path in mended)]
+    tree = {path: (FILE if path in theirs else _mode(before, path), blob) for path, blob in merged.tree.items()}
+    # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
+    forgets, replaces = bool(offer.marks - here), offer.commit is not None and bool(here - offer.marks)
+    return Landing(
+        ours, before, tree, _parents(incoming, ours, offer, forgets, replaces),
+        tuple(path for path, blob in merged.tree.items() if mended.get(path, blobs.get(path)) != blob),
+        tuple(path for path, _ in merged.beside), tuple(dropped), marks, forgets, replaces,
+    )  # fmt: skip
+
+
+def _mode(before: Mapping[str, tuple[str, str]], path: str) -> str:
+    return before[path][0] if path in before else FILE
+
+
+def _parents(incoming: Incoming, ours: str, offer: Offer, forgets: bool, replaces: bool) -> tuple[str, ...]:
+    """Of two of which one has the other in its history, that one; the tree of the first is what changes."""
+    may_take = offer.commit is not None and offer.is_clean and not replaces
+    heads = [*([] if forgets else [ours]), *([str(offer.commit)] if may_take else [])]
+    if len(heads) == 2:
+        if incoming.contains(ours, heads[1]):
+            return (ours,)
+        if incoming.contains(heads[1], ours):
+            return (heads[1],)
+    return tuple(heads)
+
+
+def land(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
+    """main as planned; returns where it is then. The caller holds the lock, and main did not move since."""
+    target = _target(store, incoming, offer, landing, message)
+    subject = message.partition("\n")[0]
+    if target == landing.ours:
+        return target
+    if landing.forgets:
+        from reflect_git.store import purging  # once in a store's life, if ever
+
+        purging.require_ready(store)
+        purging.swap(store, landing.ours, target, Sought([]), landing.marks, subject)
+        return target
+    _quarantine(store, landing)
+    moves.move(store, landing.ours, target, subject)
+    return target
+
+
+def _target(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
+    parents = landing.parents
+    if parents == (landing.ours,) and not landing.is_new:
+        return landing.ours
+    if offer.commit in parents:
+        arrivals.take(store, incoming.packed(str(offer.commit), [landing.ours]))
+    trees = [landing.before if parent == landing.ours else offer.tree for parent in parents]
+    if len(parents) == 1 and trees[0] == landing.tree:
+        return parents[0]
+    # From the parent that is most like it: of 10,000 records that came, none is named again.
+    changes = [moves.changes(tree, landing.tree) for tree in trees] or [moves.changes({}, landing.tree)]
+    nearest = min(range(len(changes)), key=lambda at: len(changes[at]))
+    lacking = _lacking(landing, offer, parents)
+    data = dict(zip(lacking, incoming.blobs(lacking)))
+    return moves.make(store, parents, nearest, changes[nearest], data, message)
+
+
+def _lacking(landing: Landing, offer: Offer, parents: tuple[str, ...]) -> list[str]:
+    """Blobs that the store does not have: those that come without their history."""
+    if offer.commit in parents:
+        return []
+    known = {blob for _, blob in landing.before.values()}
+    return list(dict.fromkeys(blob for _, blob in landing.tree.values() if blob not in known))
+
+
+def _quarantine(store: Store, landing: Landing) -> None:
+    """A record of ours that was edited into no record gives way to the one that others have; its bytes stay here."""
+    mine = [(path, blob) for path, blob in landing.dropped if landing.before.get(path, ("", ""))[1] == blob]
+    for (path, blob), data in zip(mine, store.git.blobs([blob for _, blob in mine])):
+        name = f"{path.replace('/', '_')}-{blob[:8]}"
+        files.write_whole(store.private_path("quarantine", name), data)
+        store.log(f"'{path}' was edited into something that is no record: set aside as '{name}'")

@@ -1,0 +1,230 @@
+"""`log`: what was decided, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.adapters import records
+from reflect_git.store import journal, memory
+from reflect_git.store.layout import path_of
+from reflect_git.store.repository import Store
+from tests.cli.past import approve, plain, reword, say_no
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.sitting.desk import BY
+from tests.sitting.shopkeeper import make_project
+from tests.store.probe import opened
+from tests.stories.terminal import Terminal
+
+Log = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    return make_project(home / "shop")
+
+
+@pytest.fixture
+def store(store_home: Path, shop: Path) -> Store:
+    """Two rules of the project, one reworded, one replaced, one for all projects; a no and a never."""
+    store = opened(store_home)
+    rule = approve(store, shop, "use pnpm, not npm")
+    reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
+    approve(store, shop, "answer in German", "global")
+    say_no(store, shop, "tests live beside the code")
+    say_no(store, shop, "never push on Fridays", never=True)
+    old = approve(store, shop, "use ruff, not black")
+    approve(store, shop, "use uv and ruff, not black", supersedes=(old,))
+    return store
+
+
+@pytest.fixture
+def log(run_cli: RunCli, shop: Path) -> Log:
+    def ask(*options: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = run_cli("log", "--json", *options, cwd=shop).json()["data"]
+        return found
+
+    return ask
+
+
+TOLD = """\
+commit-1  approved  Use uv and ruff, not black
+            LRN-1 → CLAUDE.md v4 in shop
+            in the place of LRN-2
+            WHEN, Ada at a terminal, MACHINE
+
+commit-2  approved  Use ruff, not black
+            LRN-2 → CLAUDE.md v3 in shop
+            WHEN, Ada at a terminal, MACHINE
+
+commit-3  said never  "never push on Fridays"
+            SIG-1
+            WHEN, Ada at a terminal, MACHINE
+
+commit-4  dismissed  "tests live beside the code"
+            SIG-2
+            WHEN, Ada at a terminal, MACHINE
+
+commit-5  approved  Answer in German
+            LRN-3 → CLAUDE.md v1 for all projects
+            WHEN, Ada at a terminal, MACHINE
+
+commit-6  amended  Use pnpm for everything.
+            LRN-4 → CLAUDE.md v2 in shop
+            reason: npm is gone
+            WHEN, Ada at a terminal, MACHINE
+
+commit-7  approved  Use pnpm, not npm
+            LRN-4 → CLAUDE.md v1 in shop
+            WHEN, Ada at a terminal, MACHINE
+"""
+
+
+def test_the_trail_in_words(run_cli: RunCli, store: Store, shop: Path) -> None:
+    assert plain(run_cli("log", cwd=shop).out, store) == TOLD
+
+
+def test_the_trail_as_data(log: Log, store: Store) -> None:
+    found = log()
+    assert [one["type"] for one in found] == [
+        "approved", "approved", "dismissed", "dismissed", "approved", "amended", "approved",
+    ]  # fmt: skip
+    assert [one["commit"] for one in found] == git(Path(store.root), "log", "-7", "--format=%H", "main").split()
+    newest = found[0]
+    assert set(newest) >= {
+        "commit",
+        "time",
+        "type",
+        "subject",
+        "learning",
+        "signals",
+        "target",
+        "approved_by",
+        "machine",
+    }
+    assert (newest["subject"], newest["target"], newest["version"]) == (
+        "approve: Use uv and ruff, not black",
+        "CLAUDE.md",
+        4,
+    )
+    assert (newest["approved_by"], newest["by"], newest["machine"]) == ("terminal", "Ada", store.machine)
+    assert len(newest["decisions"]) == 2
+
+
+def test_filters(log: Log, store: Store, shop: Path) -> None:
+    everything = log()
+    replaced, never = everything[1]["learning"], everything[2]
+    project = everything[0]["project"]
+    subjects = {
+        ("-n", "2"): everything[:2],
+        ("--type", "approve", "--type", "amended"): [one for one in everything if one["type"] != "dismissed"],
+        ("--learning", replaced): everything[:2],
+        ("--learning", replaced[-8:].upper()): everything[:2],
+        ("--signal", never["signals"][0]): [never],
+        ("--project", "shop"): [one for one in everything if one["project"]],
+        ("--project", str(shop)): [one for one in everything if one["project"] == project],
+        ("--project", "garden"): [],
+        ("--target", "CLAUDE.md", "-n", "1", "--type", "amended"): [everything[5]],
+        ("--target", "AGENTS.md"): [],
+        ("--since", "1h"): everything,
+        ("--until", "1 hour ago"): [],
+        ("--since", "yesterday", "--until", "2999-01-01"): everything,
+    }
+    for options, expected in subjects.items():
+        assert log(*options) == expected, options
+
+
+def test_what_happened_by_itself_is_told_with_captures(run_cli: RunCli, log: Log, store: Store, shop: Path) -> None:
+    assert {one["type"] for one in log("--captures")} == {"approved", "amended", "dismissed", "captured", "begun"}
+    (first, *_) = log("--type", "captured")
+    assert (first["subject"], first["machine"]) == ("capture: 1 signal from shop", store.machine)
+    assert len(log("--type", "captured")) == 6
+    assert "captured  1 signal from shop\n" in run_cli("log", "--captures", cwd=shop).out
+
+
+def test_a_patch_shows_what_changed_in_the_file(run_cli: RunCli, store: Store, shop: Path) -> None:
+    told = run_cli("log", "-p", "-n", "2", "--type", "amended", cwd=shop).out
+    assert "\n-- Use pnpm, not npm\n+- Use pnpm for everything.\n" in told
+    assert "\x1b" not in told
+    coloured = run_cli("--color", "always", "log", "-p", "--type", "amended", cwd=shop).out
+    assert "\x1b[32m+\x1b[m\x1b[32m- Use pnpm for everything.\x1b[m\n" in coloured
+
+
+def test_a_patch_has_the_colours_of_the_person(run_cli: RunCli, store: Store, shop: Path, home: Path) -> None:
+    (home / ".gitconfig").write_text(
+        '[color "diff"]\n\tnew = magenta\n[diff]\n\texternal = /bin/false\n', encoding="utf-8"
+    )
+    coloured = run_cli("--color", "always", "log", "-p", "--type", "amended", cwd=shop).out
+    assert "\x1b[35m- Use pnpm for everything.\x1b[m\n" in coloured
+
+
+@pytest.mark.dirty_store
+def test_nothing_in_a_commit_acts_on_a_terminal(run_cli: RunCli, store: Store, shop: Path) -> None:
+    root = Path(store.root)
+    (root / "targets" / "evil").mkdir(parents=True)
+    (root / "targets" / "evil" / "x").write_bytes(b"red \x1b[8m hidden \x07\n")
+    git(root, "add", "-A")
+    person = ("-c", "user.name=Eve \x1b[31m", "-c", "user.email=eve@example.org")
+    git(root, *person, "commit", "-q", "-m", "approve: pay \x1b]52;c;eA==\x07 me\n\nApproved-By: terminal")
+    told = run_cli("--color", "always", "log", "-p", "-n", "1", cwd=shop).out
+    assert "your commit" in told
+    assert "red <U+001B>[8m hidden <U+0007>" in told
+    assert {c for c in told if not c.isprintable()} <= {"\n", "\x1b"}
+    assert "\x1b]" not in told
+    assert "\x1b[8m" not in told
+
+
+def test_before_there_is_anything(run_cli: RunCli, shop: Path, store_home: Path) -> None:
+    assert run_cli("log", cwd=shop).err.startswith("there is no store at ")
+    assert run_cli("log", "--json", cwd=shop).json()["data"] == []
+    run_cli("init")
+    assert run_cli("log", cwd=shop).err == "nothing was decided yet\n"
+    assert run_cli("log", "--type", "policy", cwd=shop).err == "nothing like that\n"
+    wrong = run_cli("log", "--type", "aproved", cwd=shop)
+    assert (wrong.code, wrong.err.partition("\n")[0]) == (2, "error: 'aproved' is not a type of entry")
+
+
+def test_it_takes_as_many_processes_for_many_commits_as_for_few(
+    run_cli: RunCli, store: Store, shop: Path, tmp_path: Path
+) -> None:
+    def spawned(name: str, *options: str) -> int:
+        trace = tmp_path / name
+        env = {"REFLECT_GIT_FAULT": "fail:9999", "REFLECT_GIT_FAULT_TRACE": str(trace)}
+        assert run_cli("log", "--json", *options, cwd=shop, env=env).code == 0
+        return sum(line.startswith("spawn ") for line in trace.read_text(encoding="utf-8").splitlines())
+
+    assert spawned("one", "-n", "1") == spawned("all", "--captures") == 2
+
+
+def test_a_killed_decision_is_finished_before_it_is_told_of(log: Log, store: Store, shop: Path) -> None:
+    made = memory.decision(store, "dismissed", "SIG-20260211-00000000", BY, "2026-02-11T12:00:00.000Z")
+    files = {path_of(made["id"]): records.emit(made).decode()}
+    journal.begin(store, "main", (), {"message": f"dismiss: x\n\nDecision: {made['id']}\n", "files": files})
+    assert log("-n", "1")[0]["decisions"] == [made["id"]]
+
+
+def test_a_terminal_gets_it_through_the_pager(store: Store, shop: Path, home: Path, tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho \"LESS=$LESS LV=$LV\"\nsed 's/^/> /'\n", encoding="utf-8")
+    pager.chmod(0o755)
+    (home / ".gitconfig").write_text(f"[core]\n\tpager = {pager} -x\n", encoding="utf-8")
+    with Terminal("log", "-n", "1", "--type", "amended", cwd=shop) as terminal:
+        seen = terminal.ends().replace("\r\n", "\n")
+    assert seen.startswith("LESS=FRX LV=-c\n> ")
+    assert "> " + " " * 12 + "reason: npm is gone\n" in seen
+    with Terminal("log", "-n", "1", cwd=shop, env={"GIT_PAGER": "cat", "LESS": "S"}) as terminal:
+        assert not terminal.ends().startswith(("LESS", "> "))
+
+
+def test_whoever_quits_the_pager_wanted_no_more(store: Store, shop: Path) -> None:
+    with Terminal("log", "--captures", cwd=shop, env={"GIT_PAGER": "head -n 1"}) as terminal:
+        assert terminal.ends().count("\n") == 1
+
+
+def test_a_pager_that_is_not_installed_swallows_nothing(store: Store, shop: Path) -> None:
+    with Terminal("log", "-n", "1", cwd=shop, env={"GIT_PAGER": "no-such-pager -R"}) as terminal:
+        assert terminal.ends().count("\n") > 1

@@ -1,0 +1,222 @@
+"""`revert`, `undo` and `restore`, as a person at a terminal has them."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REAL_GIT, RunCli
+from tests.store.probe import allow_unattended
+from tests.stories.terminal import Terminal
+
+BASE = b"# Shop\r\n\r\nOur own words"
+Types = Callable[..., str]
+Approve = Callable[..., str]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, store_home: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    subprocess.run([REAL_GIT, "init", "-q", str(folder)], check=True)
+    (folder / "CLAUDE.md").write_bytes(BASE)
+    return folder
+
+
+@pytest.fixture
+def types(shop: Path) -> Types:
+    """A person runs a command at a terminal; what it says."""
+
+    def run(*arguments: str, cwd: Path = shop, code: int = 0) -> str:
+        with Terminal(*arguments, cwd=cwd) as terminal:
+            return terminal.ends(code).replace("\r\n", "\n")
+
+    return run
+
+
+@pytest.fixture
+def approve(types: Types, shop: Path) -> Approve:
+    """A person says something and approves it; the id of the learning."""
+
+    def do(text: str, to: str = "project", cwd: Path = shop) -> str:
+        signal = types("capture", "--type", "correction", "--content", text, cwd=cwd).split()[1]
+        said = types("approve", signal, "--to", to, cwd=cwd)
+        assert said.endswith("to take it back: reflect-git undo\n")
+        return said[said.index("approved LRN-") :].split()[1]
+
+    return do
+
+
+def _rules(run_cli: RunCli, cwd: Path) -> list[str]:
+    return [rule["id"] for rule in run_cli("rules", "--json", cwd=cwd).json()["data"]]
+
+
+def test_a_learning_is_taken_back_and_told(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
+    rule = approve("use pnpm, not npm")
+    approved = (shop / "CLAUDE.md").read_bytes()
+    tried = types("revert", rule, "--dry-run")
+    assert "-- Use pnpm, not npm\n" in tried and (shop / "CLAUDE.md").read_bytes() == approved
+    said = types("revert", rule, "--reason", "we moved to bun")
+    assert "-- Use pnpm, not npm\n" in said
+    assert "took back Use pnpm, not npm in 'CLAUDE.md' of shop, commit " in said
+    assert said.endswith("to take it back: reflect-git undo\n")
+    assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
+    (decision,) = [made for made in _decisions(run_cli, rule) if made["kind"] == "reverted"]
+    assert (decision["reason"], decision["by"]["road"]) == ("we moved to bun", "terminal")
+    index = Path(run_cli("status", "--json", cwd=shop).json()["data"]["store"]) / "learnings" / "LEARNINGS.md"
+    assert rule not in index.read_text(encoding="utf-8")
+
+
+def _decisions(run_cli: RunCli, identity: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = run_cli("show", identity, "--json").json()["data"]["decisions"]
+    return found
+
+
+def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:
+    rule = approve("use pnpm, not npm")
+    approved = (shop / "CLAUDE.md").read_bytes()
+    said = types("undo", cwd=home)
+    assert "took back Use pnpm, not npm in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
+    assert run_cli("signals", "--json", cwd=shop).json()["data"][0]["status"] == "captured"
+    said = types("undo")
+    assert "took back the revert of Use pnpm, not npm" in said
+    assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
+
+
+def test_a_dismissal_says_how_to_undo_it(run_cli: RunCli, types: Types, shop: Path) -> None:
+    signal = types("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
+    assert types("dismiss", signal).endswith("to take it back: reflect-git undo\n")
+    types("undo")
+    assert run_cli("signals", "--json", cwd=shop).json()["data"][0]["status"] == "captured"
+
+
+def test_as_a_document(run_cli: RunCli, approve: Approve, shop: Path, store_home: Path) -> None:
+    rule = approve("use pnpm, not npm")
+    allow_unattended(store_home)
+    tried = run_cli("revert", rule, "--dry-run", "--json", cwd=shop).json()["data"]
+    assert (tried["commit"], tried["target"], tried["decisions"]) == (None, "CLAUDE.md", [])
+    done = run_cli("revert", rule, "--json", cwd=shop).json()["data"]
+    assert done["diff"] == tried["diff"] and done["target"] == "CLAUDE.md" and len(done["commit"]) == 40
+    assert (done["learnings"], done["notes"]) == ([rule], [])
+    last = run_cli("revert", "last", "--json", cwd=shop).json()["data"]
+    assert last["reverts"] == done["decisions"] and _rules(run_cli, shop) == [rule]
+    again = run_cli("undo", "--json", cwd=shop).json()["data"]
+    assert again["reverts"] == last["decisions"], "a script takes back its own decisions"
+
+
+def test_who_may_not(run_cli: RunCli, approve: Approve, shop: Path) -> None:
+    rule = approve("use pnpm, not npm")
+    approved = (shop / "CLAUDE.md").read_bytes()
+    for words in (["revert", rule], ["undo"], ["restore", rule]):
+        alone = run_cli(*words, cwd=shop)
+        assert (alone.code, alone.err.splitlines()[-2]) == (1, "error: an approval needs a person at a terminal")
+        inside = run_cli(*words, cwd=shop, env={"CLAUDECODE": "1"})
+        assert inside.code == 1
+        assert inside.err.splitlines()[-2:] == [
+            "error: inside Claude Code nothing is taken back: that is a person's to do",
+            "hint: let them run it in a terminal",
+        ]
+    assert (shop / "CLAUDE.md").read_bytes() == approved
+
+
+@pytest.mark.parametrize("words", [[], ["last", "--to", "v1"], ["last", "--to-target", "global"]])
+def test_what_makes_no_sense(run_cli: RunCli, shop: Path, words: list[str]) -> None:
+    found = run_cli("revert", *words, cwd=shop)
+    assert (found.code, found.err.splitlines()[0]) == (2, "error: what is to be taken back?")
+
+
+def test_a_reworded_entry_is_shown_and_taken_with_force(approve: Approve, types: Types, shop: Path) -> None:
+    rule = approve("use pnpm, not npm")
+    path = shop / "CLAUDE.md"
+    path.write_bytes(path.read_bytes().replace(b"not npm", b"never npm"))
+    said = types("revert", rule, code=4)
+    assert f"the entry of '{rule}' was reworded since: 'Use pnpm, not npm' now reads 'Use pnpm, never npm'" in said
+    assert "hint: use --force to take it all the same" in said
+    types("revert", rule, "--force")
+    assert path.read_bytes() == BASE
+
+
+def test_back_to_a_version(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
+    first = approve("use pnpm, not npm")
+    then = (shop / "CLAUDE.md").read_bytes()
+    approve("use ruff, not black")
+    types("edit", first, "--text", "Install with pnpm.")
+    said = types("revert", "--to", "v1")
+    assert "took back CLAUDE.md to v1" in said
+    assert (shop / "CLAUDE.md").read_bytes() == then and _rules(run_cli, shop) == [first]
+    assert "there is no version 'v9' of it" in types("revert", "--to", "v9", code=1)
+
+
+def test_what_was_decided_before_is_carried_out_first(
+    run_cli: RunCli, approve: Approve, types: Types, shop: Path, tmp_path: Path
+) -> None:
+    rule = approve("use pnpm, not npm")
+    moved = tmp_path / "elsewhere"
+    shop.rename(moved)
+    said = types("revert", rule, cwd=shop.parent)
+    assert "belongs to the project 'shop': recorded, its file is changed when you next review" in " ".join(said.split())
+    moved.rename(shop)
+    tried = run_cli("revert", "last", "--dry-run", cwd=shop)
+    assert rule.encode() in (shop / "CLAUDE.md").read_bytes(), tried.err
+    other = types("capture", "--type", "correction", "--content", "use ruff, not black").split()[1]
+    said = types("approve", other, "--to", "project")
+    assert "carried out what was decided before: 'CLAUDE.md', commit " in said
+    assert rule.encode() not in (shop / "CLAUDE.md").read_bytes() and b"Use ruff" in (shop / "CLAUDE.md").read_bytes()
+
+
+def test_backups_are_listed_and_put_back_after_a_question(
+    run_cli: RunCli, approve: Approve, types: Types, shop: Path
+) -> None:
+    assert run_cli("restore", cwd=shop).err == (
+        "there are no backups yet: the first change of an instruction file makes one\n"
+    )
+    rule = approve("use pnpm, not npm")
+    later = approve("use ruff, not black")
+    listed = run_cli("restore", "--json", cwd=shop).json()["data"]
+    assert [(one["learning"], one["files"][0]["path"]) for one in listed] == [
+        (later, str(shop / "CLAUDE.md")), (rule, str(shop / "CLAUDE.md")),
+    ]  # fmt: skip
+    assert f"    {shop}/CLAUDE.md, {len(BASE)} bytes" in run_cli("restore", cwd=shop).out
+    before = (shop / "CLAUDE.md").read_bytes()
+    with Terminal("restore", listed[1]["name"], "--dry-run", cwd=shop) as terminal:
+        assert f"approved since, and would be taken back: {later} Use ruff, not black" in terminal.ends()
+    with Terminal("--yes", "restore", listed[1]["name"], cwd=shop) as terminal:
+        terminal.passes("type 'yes' to write these bytes [no]:")
+        terminal.types("y")
+        terminal.ends(1)
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    with Terminal("restore", rule, cwd=shop) as terminal:
+        shown = terminal.passes("type 'yes' to write these bytes [no]:")
+        assert "approved since, goes: LRN-" in shown and "Use ruff, not black" in shown
+        terminal.types("yes")
+        assert "restored CLAUDE.md as of " in terminal.ends()
+    assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
+    types("undo")
+    assert (shop / "CLAUDE.md").read_bytes() == before and sorted(_rules(run_cli, shop)) == sorted([rule, later])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_files_of_all_kinds_through_the_program(
+    approve: Approve, types: Types, shop: Path, home: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    lines = ["# Title", "", "words", "- item", "```", "make", "```", "  ", "umlaut äöü", "<!-- note -->", "## Commands"]
+    text = chance.choice(["\n", "\r\n"]).join(chance.choices(lines, k=chance.randrange(12)))
+    base = (chance.choice(["", "\ufeff"]) + text + chance.choice(["", "\n"])).encode()
+    path = shop / "CLAUDE.md"
+    path.unlink()
+    if seed % 5:
+        path.write_bytes(base)
+        path.chmod(0o600 if seed % 2 else 0o644)
+    before = (path.stat().st_mode, path.read_bytes()) if path.exists() else None
+    rules = [approve(f"use tool{number}, not other{number}") for number in range(3)]
+    chance.shuffle(rules)
+    for rule in rules:
+        types("revert", rule)
+    assert ((path.stat().st_mode, path.read_bytes()) if path.exists() else None) == before

@@ -1,0 +1,135 @@
+"""`uninstall`: the home folder before and after, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reflect_git import workflow
+from reflect_git.store.repository import Store
+from tests.conftest import RunCli
+from tests.sitting.desk import BY, say, sit
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    return workflow.open_store(os.environ)
+
+
+def picture(home: Path) -> dict[str, bytes]:
+    """Every file outside the store."""
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in sorted(home.rglob("*"))
+        if path.is_file() and ".claude/reflections" not in str(path)
+    }
+
+
+def learn(store: Store, content: str, to: str) -> None:
+    from reflect_git.sitting.approve import Request, carry_out, propose
+
+    identity = say(store, content)
+    sitting = sit(store, os.environ)
+    carry_out(sitting, propose(sitting, Request(sitting.find(identity), to=to)), BY)
+
+
+def project(home: Path) -> Path:
+    folder = home / "shop"
+    folder.mkdir(exist_ok=True)
+    (folder / "CLAUDE.md").write_bytes(b"# Shop\r\n\r\n- be brief")
+    return folder
+
+
+def test_what_enable_wrote_goes_and_the_rest_stays(run_cli: RunCli, home: Path, store: Store) -> None:
+    (home / ".claude" / "settings.json").write_text('{"model": "opus",\n  "hooks": {}}\n')
+    before = picture(home)
+    run_cli("enable")
+    (home / ".cache" / "reflect-git").mkdir(parents=True)
+    (home / ".cache" / "reflect-git" / "python").write_text("/usr/bin/python3\n")
+    assert picture(home) != before
+    done = run_cli("uninstall")
+    assert done.code == 0, done.err
+    assert picture(home) == before
+    assert f"'{store.root}' stays" in done.out
+    assert Path(store.root).is_dir()
+
+
+def test_hooks_go_also_where_there_is_no_store(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    run_cli("enable")
+    shutil.rmtree(store_home)
+    assert run_cli("uninstall").code == 0
+    assert "launch.sh" not in (home / ".claude" / "settings.json").read_text()
+    assert not store_home.exists()
+
+
+def test_erase_gives_back_the_files_as_they_were(run_cli: RunCli, home: Path, store: Store) -> None:
+    folder = project(home)
+    before = picture(home)
+    learn(store, "no, never use npm in this project, always use pnpm instead", "project")
+    learn(store, "always run the linter before you commit", "global")
+    learn(store, "never edit generated files, run the generator instead", "rules")
+    learn(store, "the readme should say which port the server uses", "improvements")
+    assert len(picture(home)) == len(before) + 3
+    listed = run_cli("uninstall", "--erase", "--dry-run", "--json").json()["data"]
+    assert sorted(change["entries"] for change in listed["files"]) == [1, 1, 1, 1]
+    assert Path(store.root).is_dir()
+    done = run_cli("uninstall", "--erase", "--yes")
+    assert done.code == 0, done.err
+    assert picture(home) == before
+    assert not Path(store.root).exists()
+    assert not (folder / ".claude").exists()
+
+
+def test_unmark_leaves_the_text_and_no_mark(run_cli: RunCli, home: Path, store: Store) -> None:
+    folder = project(home)
+    learn(store, "no, never use npm in this project, always use pnpm instead", "project")
+    learn(store, "never edit generated files, run the generator instead", "rules")
+    assert run_cli("uninstall", "--unmark", "--yes").code == 0
+    text = (folder / "CLAUDE.md").read_bytes()
+    assert text.startswith(b"# Shop\r\n\r\n- be brief\r\n")
+    assert b"pnpm" in text
+    written = b"".join(picture(folder).values())
+    assert b"LRN-" not in written
+    assert b"reflect-git:" not in written
+    assert b"generator" in written
+
+
+def test_entries_of_colleagues_stay_marked(run_cli: RunCli, home: Path, store: Store) -> None:
+    folder = project(home)
+    learn(store, "no, never use npm in this project, always use pnpm instead", "project")
+    file = folder / "CLAUDE.md"
+    theirs = b"<!-- LRN-20260101-aaaaaaaa -->\r\n\r\n- Use tabs.\r\n\r\n<!-- reflect-git:end -->"
+    file.write_bytes(file.read_bytes().replace(b"<!-- reflect-git:end -->", theirs))
+    run_cli("uninstall", "--unmark", "--yes")
+    text = file.read_bytes()
+    assert text.count(b"LRN-") == 1
+    assert b"reflect-git:begin" in text
+    assert b"LRN-20260101-aaaaaaaa" in text
+
+
+def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store: Store) -> None:
+    refused = run_cli("uninstall", "--erase")
+    assert (refused.code, "answer with --yes" in refused.err) == (1, True)
+    assert Path(store.root).is_dir()
+    settings = {"enabledPlugins": {"reflect-git@reflect-git": True}, "statusLine": {"command": "x/hooks/statusline.py"}}
+    (home / ".claude" / "settings.json").write_text(json.dumps(settings))
+    left = run_cli("uninstall", "--dry-run", "--json").json()["data"]["left"]
+    assert left[0] == "claude plugin uninstall reflect-git@reflect-git"
+    assert "statusLine" in left[-1]
+
+
+def test_inside_claude_code_nothing_is_erased(
+    run_cli: RunCli, home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    refused = run_cli("uninstall", "--erase", "--yes")
+    assert (refused.code, "outside Claude Code" in refused.err) == (1, True)
+    assert Path(store.root).is_dir()
+
+
+def test_the_two_ways_do_not_go_together(run_cli: RunCli) -> None:
+    assert run_cli("uninstall", "--erase", "--unmark").code == 2

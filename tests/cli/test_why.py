@@ -1,0 +1,276 @@
+"""`why`: where each line of an instruction file comes from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.store import memory
+from reflect_git.store.repository import Store
+from tests.cli.past import approve, plain, reword
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.sitting.desk import BY, say
+from tests.sitting.shopkeeper import Claude, commit, make_project
+from tests.store.probe import opened
+
+Why = Callable[..., str]
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    return make_project(home / "shop")
+
+
+@pytest.fixture
+def store(store_home: Path, shop: Path) -> Store:
+    """A rule that was reworded, said again, and committed to the project."""
+    store = opened(store_home)
+    rule = approve(store, shop, "use pnpm, not npm")
+    reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
+    commit(shop, "Take the rules in")
+    say(store, "use pnpm, not npm", session_id="s-2")
+    return store
+
+
+@pytest.fixture
+def why(run_cli: RunCli, shop: Path, store: Store) -> Why:
+    def ask(name: str) -> str:
+        return plain(run_cli("why", name, cwd=shop, env={"COLUMNS": "100"}).out, store)
+
+    return ask
+
+
+def line_of(file: Path, words: str) -> int:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if words in line)
+
+
+def data(run_cli: RunCli, name: str, shop: Path) -> Any:
+    return run_cli("why", name, "--json", cwd=shop).json()["data"]
+
+
+def test_a_learning(why: Why, shop: Path) -> None:
+    told = why(f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use pnpm')}")
+    assert (
+        told
+        == """\
+CLAUDE.md:9  LRN-1  in force
+
+    Use pnpm for everything.
+
+  approved      WHEN, Ada at a terminal, MACHINE
+  you said      "use pnpm, not npm"
+                SIG-1, WHEN, session s-1
+  said before   "Use pnpm, not npm"
+                until WHEN, Ada at a terminal, MACHINE: npm is gone
+  said again    1 time in 1 session, last WHEN
+  change it     reflect-git edit LRN-1
+  take it back  reflect-git revert LRN-1
+  commit        commit-1
+"""
+    )
+
+
+def test_its_comment_is_the_same_line_and_data_has_it_all(run_cli: RunCli, store: Store, shop: Path) -> None:
+    number = line_of(shop / "CLAUDE.md", "<!-- LRN-")
+    (found,) = data(run_cli, f"CLAUDE.md:{number}", shop)
+    assert (found["file"], found["lines"], found["author"]) == (
+        str(shop / "CLAUDE.md"), [number, number + 1, number + 2], {"kind": "learning"},
+    )  # fmt: skip
+    story = found["story"]
+    assert (story["learning"]["text"], story["state"]) == ("Use pnpm for everything.", "in force")
+    assert [made["kind"] for made in story["decisions"]] == ["approved", "amended"]
+    assert [one["text"] for one in story["replaced"]] == ["Use pnpm, not npm"]
+    assert [one["session_id"] for one in story["signals"]] == ["s-1"]
+    assert (story["again"]["times"], story["again"]["sessions"]) == (1, 1)
+    first = git(Path(store.root), "log", "--format=%H", "--grep=^approve", "main").strip()
+    assert story["commit"] == first
+
+
+def test_what_the_file_reads_by_now_is_told(why: Why, shop: Path) -> None:
+    file = shop / "CLAUDE.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("Use pnpm for everything.", "Use yarn."), encoding="utf-8")
+    told = why(f"CLAUDE.md:{line_of(file, 'Use yarn')}")
+    assert '\n    Use pnpm for everything.\n\n  reads now     "Use yarn."\n  approved ' in told
+
+
+def test_one_that_was_replaced(why: Why, store: Store, shop: Path) -> None:
+    old = approve(store, shop, "use ruff, not black", "rules")
+    kept = next((shop / ".claude" / "rules" / "reflect").iterdir())
+    before = kept.read_bytes()
+    approve(store, shop, "use uv and ruff, not black", supersedes=(old,))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(before)
+    told = why(f"{kept}:5")
+    assert told.startswith(f".claude/rules/reflect/{kept.name}:1  LRN-1  superseded by LRN-2\n")
+    assert "\n  superseded    WHEN, Ada at a terminal, MACHINE, DEC-1\n" in told
+    assert "reflect-git edit" not in told
+    heir = why(f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use uv')}")
+    assert '\n  replaced      LRN-2 "Use ruff, not black"\n' in heir
+
+
+def test_the_figures_of_sessions(why: Why, store: Store, shop: Path, run_cli: RunCli) -> None:
+    from reflect_git.adapters import records
+    from reflect_git.store import mainline
+    from reflect_git.store.layout import path_of
+
+    (found,) = data(run_cli, f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use pnpm')}", shop)
+    rule = found["story"]["learning"]["id"]
+    base = {
+        "id": "", "version": 1, "session": "0" * 12, "project": None, "start": "", "end": "2999-01-01T00:00:00Z",
+        "turns": 1, "typed": 1, "corrections": 0, "failures": {}, "interruptions": 0, "model": None, "client": None,
+        "attended": True, "rules": {"CLAUDE.md": [rule]}, "hits": {},
+    }  # fmt: skip
+    made: list[dict[str, Any]] = [
+        {**base, "id": "EXP-20250101-00000000", "start": "2025-01-01T00:00:00Z", "hits": {rule: 5}, "rules": {}},
+        {**base, "id": "EXP-29990101-00000000", "start": "2999-01-01T00:00:00Z", "hits": {rule: 1}},
+        {**base, "id": "EXP-29990101-00000001", "start": "2999-01-01T00:00:00Z"},
+    ]
+    with store.locked(5):
+        mainline.record(store, {path_of(one["id"]): records.emit(one) for one in made}, "record: 3 sessions\n")
+    told = " ".join(why(f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use pnpm')}").split())
+    assert "sessions 2 sessions had it loaded; its matcher applied 5 times before it was approved, last " in told
+    assert "; its matcher applied 1 time since, last " in told
+
+
+def test_a_line_of_the_project(why: Why, shop: Path) -> None:
+    assert (
+        why("CLAUDE.md:3")
+        == """\
+CLAUDE.md:3  Our own text.
+  committed by  Ada, WHEN
+  commit        commit-1 work
+"""
+    )
+
+
+def test_a_line_that_moved_is_the_same_line(why: Why, shop: Path) -> None:
+    file = shop / "CLAUDE.md"
+    file.write_text("A new first line\n\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    assert "committed by  Ada" in why("CLAUDE.md:5")
+    assert (
+        why("CLAUDE.md:1")
+        == """\
+CLAUDE.md:1  A new first line
+  written by    you: it is not committed, and no session of Claude's wrote it
+"""
+    )
+
+
+def test_a_line_that_claude_wrote(why: Why, home: Path, shop: Path) -> None:
+    claude = Claude(home, shop, "5a1b2c3d-0000-4000-8000-000000000001")
+    claude.say("please tidy the rules up")
+    claude.edit(shop / "CLAUDE.md", "Our own text.\n", "Our own text.\nClaude knows better.\n")
+    assert (
+        why("CLAUDE.md:4")
+        == """\
+CLAUDE.md:4  Claude knows better.
+  written by    Claude in session 5a1b2c3d, WHEN; nobody approved it here
+  you had said  "please tidy the rules up"
+"""
+    )
+    assert "1 line written by Claude in session 5a1b2c3d" in " ".join(why("CLAUDE.md").split())
+
+
+def test_marks_and_blank_lines(why: Why, shop: Path) -> None:
+    begin = line_of(shop / "CLAUDE.md", "reflect-git:begin")
+    assert why(f"CLAUDE.md:{begin}").endswith(
+        "\n  written by    reflect-git, around its learnings; it goes with the last of them\n"
+    )
+    assert why("CLAUDE.md:2") == "CLAUDE.md:2\n                a blank line\n"
+
+
+def test_the_rule_of_a_colleague(why: Why, run_cli: RunCli, shop: Path) -> None:
+    foreign = "LRN-20250101-c0113ag0"
+    file = shop / "CLAUDE.md"
+    text = file.read_text(encoding="utf-8")
+    entry = f"<!-- {foreign} -->\n\n- Deploy on Mondays.\n\n<!-- reflect-git:end -->"
+    file.write_text(text.replace("<!-- reflect-git:end -->", entry), encoding="utf-8")
+    git(shop, "add", "-A")
+    git(shop, "-c", "user.name=Bob", "-c", "user.email=bob@example.org", "commit", "-q", "-m", "Bob's rule")
+    number = line_of(file, "Deploy on Mondays")
+    assert (
+        why(f"CLAUDE.md:{number}")
+        == f"""\
+CLAUDE.md:{number}  - Deploy on Mondays.
+  written by    a colleague's reflect-git: 'LRN-1' is not in this store
+  committed by  Bob, WHEN
+  commit        commit-1 Bob's rule
+"""
+    )
+    (found,) = data(run_cli, f"CLAUDE.md:{number}", shop)
+    assert (found["author"]["kind"], found["author"]["id"], found["author"]["name"]) == ("colleague", foreign, "Bob")
+
+
+def test_a_whole_file(why: Why, run_cli: RunCli, shop: Path) -> None:
+    with (shop / "CLAUDE.md").open("a", encoding="utf-8") as file:
+        file.write("\nNot committed.\n")
+    assert (
+        why("CLAUDE.md")
+        == """\
+line 9  LRN-1  in force
+    Use pnpm for everything.
+    approved WHEN, Ada at a terminal, MACHINE; said again 1 time since
+
+the rest of CLAUDE.md: 3 lines of marks by reflect-git; 2 lines committed by Ada; 1 line yours, not
+committed
+"""
+    )
+    found = data(run_cli, "CLAUDE.md", shop)
+    kinds = [(one["author"]["kind"], one["lines"]) for one in found]
+    begin = line_of(shop / "CLAUDE.md", "begin")
+    assert kinds[0] == ("learning", [begin + 4, begin + 5, begin + 6])
+    assert sorted(kinds[1:]) == [("commit", [1, 3]), ("mark", [begin, begin + 2, begin + 8]), ("you", [begin + 10])]
+
+
+def test_a_file_outside_any_repository(why: Why, store: Store, home: Path, shop: Path) -> None:
+    approve(store, shop, "answer in German", "global")
+    told = why("~/.claude/CLAUDE.md".replace("~", str(home)))
+    assert "    Answer in German\n" in told
+    assert told.endswith("the rest of ~/.claude/CLAUDE.md: 3 lines of marks by reflect-git\n")
+
+
+def test_after_its_signals_are_gone(why: Why, store: Store, shop: Path) -> None:
+    ref = next(iter(store.git.refs("refs/heads/inbox/")))
+    for name in ("inbox-rows", "inbox"):
+        Path(store.private_path("cache", name)).unlink(missing_ok=True)
+    first = git(Path(store.root), "rev-list", "--max-parents=0", ref).strip()
+    store.git.update_refs(f"update {ref} {first}\n")
+    shutil.rmtree(store.path("signals"))
+    told = why("CLAUDE.md:9")
+    assert "you said" not in told
+    assert "1 signal behind it not here any more" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("AGENTS.md", 1, "there is no file "),
+        ("CLAUDE.md:999", 2, "'CLAUDE.md' has "),
+        ("CLAUDE.md:0", 2, "lines are counted from 1"),
+    ],
+)
+def test_what_is_not_there(run_cli: RunCli, store: Store, shop: Path, name: str, code: int, message: str) -> None:
+    result = run_cli("why", name, cwd=shop)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(f"error: {message}")
+
+
+def test_without_a_store(run_cli: RunCli, shop: Path, store_home: Path) -> None:
+    assert run_cli("why", "CLAUDE.md", cwd=shop).err.startswith("error: there is no store at ")
+    assert not store_home.exists()
+
+
+def test_a_reverted_rule_that_still_stands(why: Why, store: Store, shop: Path) -> None:
+    number = line_of(shop / "CLAUDE.md", "Use pnpm")
+    rule = next(iter((Path(store.root) / "learnings").glob("LRN-*.yaml"))).stem
+    made = memory.decision(store, "reverted", rule, BY, "2999-01-01T00:00:00.000Z", reason="too strict")
+    memory.record(store, [made], "revert: x", {"Learning-Id": [rule]})
+    told = why(f"CLAUDE.md:{number}")
+    assert told.startswith(f"CLAUDE.md:{number - 2}  LRN-1  reverted\n")
+    assert "\n  reason        too strict\n" in told

@@ -1,0 +1,136 @@
+"""One sentence: what is talk, what is left as an order, and what may not be touched."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.model.frames import frame_of
+from reflect_git.review.orders import coded, ordered, says_no
+
+# All that an order may say beyond the user's own words; the last line are plain forms of the user's own verbs.
+ADDED = frozenset("do not no never stop use ask".split())
+
+
+@pytest.mark.parametrize(
+    "said, order",
+    [
+        ("you forgot to sign the build", "Sign the build"),
+        ("You should have asked before dropping the index", "Ask before dropping the index"),
+        ("you shouldn't have renamed the bucket", "Do not rename the bucket"),
+        ("why didn't you use the queue?", "Use the queue"),
+        ("why don't you just read the log first?", "Read the log first"),
+        ("couldn't we simply reuse the parser?", "Reuse the parser"),
+        ("can't you take the cached one instead?", "Take the cached one instead"),
+        ("did you even run the seeds yet?", "Run the seeds"),
+        ("why did you delete the seeds again?!", "Do not delete the seeds"),
+        ("why did you push without asking?", "Do not push without asking"),
+        ("why are you still patching vendored code?!", "Stop patching vendored code"),
+        ("you keep inlining the icons", "Stop inlining the icons"),
+        ("I told you not to squash", "Do not squash"),
+        ("I said use rsync, not scp", "Use rsync, not scp"),
+        ("I don't think we should add a cache", "Do not add a cache"),
+        ("I think it's better not to log addresses", "Do not log addresses"),
+        ("I'd rather keep the old bucket, is that possible?", "Keep the old bucket"),
+        ("I don't want any banners", "No banners"),
+        ("make sure you never log addresses", "Never log addresses"),
+        ("make sure not to log addresses", "Do not log addresses"),
+        ("we should be using rsync", "Use rsync"),
+        ("maybe we should drop the flag", "Drop the flag"),
+        ("from now on, always tag the release", "Always tag the release"),
+        ("next time ask me before wiping the disk", "Ask me before wiping the disk"),
+        ("sorry for the noise, but I wanted to remind you to always tag the release", "Always tag the release"),
+        ("keep in mind that the queue is shared", "The queue is shared"),
+        ("Claude, please, before you merge, rebuild the docs, thanks!", "Before you merge, rebuild the docs"),
+        ("the queue is shared, right?", "The queue is shared"),
+        ("(mind the gap)", "Mind the gap"),
+        ("2. keep the log short", "Keep the log short"),
+        ("keine Mocks im Code, danke", "Keine Mocks im Code"),
+        ("请不要用 deno", "不要用 deno"),
+    ],
+)
+def test_an_order_is_what_is_left_without_the_talk(said: str, order: str) -> None:
+    assert ordered(said) == order
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Can we not reuse the parser?",
+        "Could you not take the cached one instead?",
+        "Why can't we use rsync?",
+        "Why did you choose rsync?",
+        "Why not use rsync?",
+        "You may not have used rsync before",
+        "You didn't break anything",
+        "I'm not sure we should use rsync",
+        "You don't have to ask before reading",
+        "Not like this, do it as before",
+        "Don't just fix the spec, fix the bug",
+        "The queue is shared, remember, we deploy twice",
+        "If the disk is full, can we not retry?",
+    ],
+)
+def test_what_might_mean_the_opposite_stays_as_it_was_typed(said: str) -> None:
+    assert ordered(said) == said
+
+
+def test_what_is_quoted_is_not_read() -> None:
+    assert ordered('please never print `please` or "thanks", thanks') == 'Never print `please` or "thanks"'
+
+
+def test_a_path_within_a_command_gets_no_backticks_of_its_own() -> None:
+    assert coded("Keep src/gen/api.ts as it is") == "Keep `src/gen/api.ts` as it is"
+    assert coded("Run pytest spec/unit/test_a.py -q first") == "Run pytest spec/unit/test_a.py -q first"
+
+
+ORDERS = st.sampled_from(
+    ["use {}", "run {} before merging", "keep {} small", "never use {}", "don't touch {}", "avoid {}", "no {} in specs",
+     "use {} instead of zeta", "use zeta, not {}", "stop adding {}", "do not use {}", "always ask before using {}",
+     "use {} only when asked", "never deploy {} without asking", "unless I ask, don't run {}", "не используй {}",
+     "不要用 {}", "verwende kein {}", "n'utilise pas {}", "add a test for {}", "only {} counts here"]
+)  # fmt: skip
+AROUND = st.sampled_from(
+    ["{}", "no, {}", "please {}", "hmm {} thanks", "ok so {}!!", "again: {}", "let's {}", "you should {}", "{}, please",
+     "I want you to {}", "mate, {} lol", "I think we should {}", "remember to {}", "wait - {}", "next time {}",
+     "from now on, {}", "can you {}?", "could you please {}?", "I told you to {}", "you forgot to {}",
+     "make sure to {}",
+     "sorry, but {}", "Claude, {}", "one more thing: {}", "{}, ok?", "{} 🙏", "yes. {}", "why don't you {}?"]
+)  # fmt: skip
+NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")
+CODE = st.from_regex(r"\A`[a-z]{2,5} -[a-z] (please|thanks|dont|no|\./[a-z]{2,4}\.py)`\Z")
+SAID = st.builds(lambda order, around, name: (order.format(name), around), ORDERS, AROUND, NAMES | CODE)
+
+
+@given(SAID)
+def test_no_order_gains_or_loses_a_no(said: tuple[str, str]) -> None:
+    order, around = said
+    text = ordered(around.format(order))
+    assert says_no(text) == says_no(order) or around.startswith("why don't")
+    before, after = frame_of(order), frame_of(text)
+    if before is not None and after is not None and says_no(text) == says_no(order):
+        assert (bool(before.wanted), bool(before.unwanted)) == (bool(after.wanted), bool(after.unwanted))
+
+
+@given(SAID)
+def test_no_order_says_a_word_that_was_not_said(said: tuple[str, str]) -> None:
+    order, around = said
+    whole = around.format(order)
+    spoken = set(re.findall(r"[\w']+", whole.casefold()))
+    assert set(re.findall(r"[\w']+", ordered(whole).casefold())) <= spoken | ADDED
+
+
+@given(SAID)
+def test_an_order_is_left_as_it_is_and_its_code_to_the_letter(said: tuple[str, str]) -> None:
+    order, around = said
+    text = ordered(around.format(order))
+    assert ordered(text) == text
+    assert re.findall("`[^`]+`", text) == re.findall("`[^`]+`", order)
+
+
+@given(st.text(max_size=160))
+def test_any_text_can_be_ordered(text: str) -> None:
+    assert isinstance(ordered(text), str) and isinstance(coded(text), str)

@@ -1,0 +1,79 @@
+"""Decisions of a machine that signs are signed, and a signature that does not fit is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import policy, signing
+from reflect_git.store.repository import Store
+from tests.faults import git
+from tests.sitting.audit.books import TABS, approve, codes, report, start
+from tests.sitting.desk import BY, PNPM
+from tests.store.test_signing import make_ssh_key
+
+
+@pytest.fixture
+def store(store_home: Path, home: Path) -> Store:
+    store = start(store_home, home, PNPM)
+    make_ssh_key(home)
+    policy.switch(store, {signing.SETTING: "ssh"}, BY, utc_precise())
+    return store
+
+
+def test_what_was_decided_before_needs_no_signature(store: Store) -> None:
+    assert report(store).ok
+    told = {one["key"]: one for one in report(store).policies}
+    assert told[signing.SETTING]["value"] == "ssh"
+    assert [one["by"]["name"] for one in told[signing.SETTING]["switched"]] == ["Ada"]
+
+
+def test_a_decision_that_is_not_signed_though_it_should_be(store: Store, store_home: Path) -> None:
+    store.change_config({signing.SETTING: None})
+    approve(store, TABS)
+    store.change_config({signing.SETTING: "ssh"})
+    tip = git(store_home, "rev-parse", "main").strip()
+    assert [(one.code, one.subject) for one in report(store).findings] == [("unsigned", tip)]
+    policy.switch(store, {signing.SETTING: "none"}, BY, utc_precise())
+    assert codes(store) == ["unsigned"], "switching it off takes nothing back"
+
+
+def test_a_signature_that_does_not_fit_is_bad(store: Store, store_home: Path) -> None:
+    approve(store, TABS)
+    tip = signing.signed(store, git(store_home, "rev-parse", "main").strip())
+    data = git(store_home, "cat-file", "commit", tip).replace("approve: ", "approve: not ")
+    forged = git(store_home, "hash-object", "-t", "commit", "-w", "--stdin", stdin=data).strip()
+    git(store_home, "update-ref", "refs/heads/main", forged)
+    found = {one.code: one.subject for one in report(store).findings if one.needs_decision}
+    assert found["signature-bad"] == forged
+    git(store_home, "update-ref", "refs/heads/main", tip)
+    assert {one.code for one in report(store).findings} == {"ref-moved-back"}, "signed, and good"
+
+
+def test_a_key_that_cannot_be_checked_is_said(store: Store, store_home: Path, home: Path) -> None:
+    approve(store, TABS)
+    tip = signing.signed(store, git(store_home, "rev-parse", "main").strip())
+    git(store_home, "update-ref", "refs/heads/main", tip)
+    git(home, "config", "--global", "--unset", "user.signingKey")
+    assert "signature-unknown" in {one.code for one in report(store).findings}
+
+
+def test_every_decision_is_signed_from_then_on(store: Store, store_home: Path) -> None:
+    approve(store, TABS)
+    assert git(store_home, "log", "-1", "--format=%s", "main").startswith("approve: ")
+    found = report(store)
+    assert (found.ok, found.findings, found.counts["signed"]) == (True, (), 1)
+    policy.switch(store, {signing.SETTING: None}, BY, utc_precise())
+    assert report(store).counts["signed"] == 2, "that it is off from now on is signed, too"
+
+
+def test_what_cannot_be_signed_is_not_decided(store: Store, store_home: Path, home: Path) -> None:
+    (home / "key").unlink()
+    before = git(store_home, "rev-parse", "main")
+    with pytest.raises(ReflectError, match="could not be signed"):
+        approve(store, TABS)
+    assert git(store_home, "rev-parse", "main") == before
+    assert git(store_home, "status", "--porcelain") == ""

@@ -1,0 +1,27 @@
+"""The project of the tests that take things back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.store.repository import Store
+from tests.faults import git
+from tests.sitting.reverting import BASE
+from tests.store.probe import opened
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    (project / "CLAUDE.md").write_bytes(BASE)
+    return project
+
+
+@pytest.fixture
+def shelf(store_home: Path, shop: Path) -> Store:
+    """A store, and a project that is reviewed with it."""
+    return opened(store_home)

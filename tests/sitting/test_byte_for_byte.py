@@ -1,0 +1,90 @@
+"""Approve, then revert: the very same bytes, whatever file a person has."""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from reflect_git.apply import block
+from reflect_git.store.repository import Store
+from tests.apply import samples
+from tests.sitting.reverting import approve, in_force, revert
+
+_numbers = count()
+KINDS = st.sampled_from(["plain", "linked", "private", "missing"])
+TARGETS = st.sampled_from(["project", "project", "project-local", "agents", "dir:web"])
+_PATHS = {"project": "CLAUDE.md", "project-local": "CLAUDE.local.md", "agents": "AGENTS.md", "dir:web": "web/CLAUDE.md"}
+
+
+def _lay(shop: Path, to: str, base: bytes, kind: str) -> Path:
+    """The file of a target as a person may have it."""
+    path = shop / _PATHS[to]
+    for old in {shop / name for name in _PATHS.values()} | {shop / "real.md"}:
+        old.unlink(missing_ok=True)
+    if kind == "missing":
+        return path
+    path.parent.mkdir(exist_ok=True)
+    real = shop / "real.md" if kind == "linked" else path
+    real.write_bytes(base)
+    real.chmod(0o600 if kind == "private" else 0o644)
+    if kind == "linked":
+        path.symlink_to(real)
+    return path
+
+
+def _state(path: Path) -> tuple[object, ...]:
+    if not os.path.lexists(path):
+        return ()
+    return path.is_symlink(), path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
+
+
+def _there_and_back(shelf: Store, shop: Path, base: bytes, kind: str, to: str) -> None:
+    path = _lay(shop, to, base, kind)
+    before = _state(path)
+    number = next(_numbers)
+    rule = approve(shelf, f"use tool{number}, not other{number}", to).learning
+    assert rule.encode() in path.read_bytes()
+    revert(shelf, rule)
+    assert _state(path) == before and in_force(shelf) == []
+
+
+_QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+@settings(max_examples=8, suppress_health_check=_QUIET)
+@given(samples.bases(), KINDS, TARGETS)
+def test_files_of_all_kinds(shelf: Store, shop: Path, base: bytes, kind: str, to: str) -> None:
+    assume(block.find(base) is None)
+    _there_and_back(shelf, shop, base, kind, to)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, suppress_health_check=_QUIET)
+@given(samples.bases(), KINDS, TARGETS)
+def test_files_of_all_kinds_deep(shelf: Store, shop: Path, base: bytes, kind: str, to: str) -> None:
+    assume(block.find(base) is None)
+    _there_and_back(shelf, shop, base, kind, to)
+
+
+@pytest.mark.parametrize(
+    "base", [b"", b"\n", b"\xef\xbb\xbf", b"\xef\xbb\xbfa\r\nb", b"a\r\n\r\n\r\n", b"no end", b"```\nopen"], ids=repr
+)
+@pytest.mark.parametrize("kind", ["plain", "linked", "private"])
+def test_odd_ones(shelf: Store, shop: Path, base: bytes, kind: str) -> None:
+    _there_and_back(shelf, shop, base, kind, "project")
+
+
+def test_no_file_at_all_beside_an_agents_file(shelf: Store, shop: Path) -> None:
+    """Claude Code would not read AGENTS.md any more: the new CLAUDE.md imports it, and goes without a trace."""
+    (shop / "CLAUDE.md").unlink()
+    (shop / "AGENTS.md").write_bytes(b"theirs\n")
+    rule = approve(shelf, "use pnpm, not npm").learning
+    assert (shop / "CLAUDE.md").read_bytes().startswith(b"@AGENTS.md\n")
+    revert(shelf, rule)
+    assert sorted(os.listdir(shop)) == [".git", "AGENTS.md"]

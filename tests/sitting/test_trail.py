@@ -1,0 +1,43 @@
+"""The trail comes in blocks, and whoever asks does not notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.adapters.git import GitError
+from reflect_git.history.trail import Wanted
+from reflect_git.sitting import trail
+from reflect_git.store.repository import Store
+from tests.cli.past import approve, say_no
+from tests.sitting.shopkeeper import make_project
+from tests.store.probe import opened
+
+
+@pytest.fixture
+def store(store_home: Path, home: Path) -> Store:
+    store, shop = opened(store_home), make_project(home / "shop")
+    approve(store, shop, "use pnpm, not npm")
+    for words in ("tests live beside the code", "use tabs, not spaces", "answer in German"):
+        say_no(store, shop, words)
+    return store
+
+
+@pytest.mark.parametrize(("first", "later"), [(1, 1), (2, 1), (1, 3), (4, 9)])
+def test_blocks_change_nothing(store: Store, monkeypatch: pytest.MonkeyPatch, first: int, later: int) -> None:
+    whole = list(trail.entries(store, Wanted(captures=True)))
+    monkeypatch.setattr(trail, "_FIRST_BLOCK", first)
+    monkeypatch.setattr(trail, "_BLOCK", later)
+    assert list(trail.entries(store, Wanted(captures=True))) == whole
+    assert list(trail.entries(store, Wanted(captures=True), 3)) == whole[:3]
+    assert [entry.by for entry in trail.entries(store, Wanted())] == ["Ada"] * 4
+
+
+@pytest.mark.dirty_store
+def test_a_history_that_cannot_be_read_is_said_to_be_so(store: Store) -> None:
+    newest = store.git.resolve("refs/heads/main~1")
+    assert newest is not None
+    Path(store.git_dir, "objects", newest[:2], newest[2:]).unlink()
+    with pytest.raises(GitError, match="git log failed"):
+        list(trail.entries(store, Wanted()))

@@ -1,0 +1,118 @@
+"""The last decision on this machine, back and forth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.errors import ReflectError
+from reflect_git.model.ids import utc_precise
+from reflect_git.sitting import dismiss, undo
+from reflect_git.store import memory, policy, reading
+from reflect_git.store.repository import Store
+from tests.faults import FAIL, KILL
+from tests.sitting import reverting
+from tests.sitting.desk import BY, say
+from tests.sitting.reverting import BASE, amend, approve, claude_md, in_force, sit, write
+from tests.sitting.test_revert import struck
+
+SCRIPT = {**BY, "road": "unattended"}
+
+
+def test_again_is_redo(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    approved = claude_md()
+    for number in range(4):
+        reverting.undo(shelf)
+        assert (claude_md(), in_force(shelf)) == ((approved, [rule]) if number % 2 else (BASE, []))
+
+
+def test_an_amendment_a_dismissal_and_a_revert(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    first = claude_md()
+    amend(shelf, rule, "Install with pnpm.")
+    reverting.undo(shelf)
+    assert claude_md() == first
+    reverting.revert(shelf, rule)
+    reverting.undo(shelf)
+    assert (claude_md(), in_force(shelf)) == (first, [rule])
+    signal = say(shelf, "use ruff, not black")
+    dismiss.dismiss(shelf, sit(shelf).find(signal), BY)
+    for status in ("captured", "dismissed", "captured"):
+        reverting.undo(shelf)
+        assert reading.scan(shelf).history.status(signal) == status
+    assert claude_md() == first
+
+
+def test_what_was_replaced_comes_and_goes_with_it(shelf: Store) -> None:
+    old = approve(shelf, "use pnpm, not npm").learning
+    one = claude_md()
+    new = approve(shelf, "no, always use npm in this project, never pnpm", supersedes=(old,)).learning
+    other = claude_md()
+    for state in ((one, [old]), (other, [new]), (one, [old])):
+        reverting.undo(shelf)
+        assert (claude_md(), in_force(shelf)) == state
+
+
+def test_an_entry_that_was_moved_by_hand_comes_back_where_it_was(shelf: Store) -> None:
+    """An untouched file gets the very bytes of before back, not what we would write anew."""
+    rule = approve(shelf, "use pnpm, not npm").learning
+    write(b"mine\n\n<!-- " + rule.encode() + b" -->\n\n* Use pnpm, not npm\n")
+    moved = claude_md()
+    reverting.revert(shelf, rule)
+    assert claude_md() == b"mine\n"
+    reverting.undo(shelf)
+    assert claude_md() == moved
+    reverting.undo(shelf)
+    write(b"mine, edited\n")
+    reverting.undo(shelf)
+    assert claude_md().startswith(b"mine, edited\n") and rule.encode() in claude_md()
+
+
+def test_only_what_a_person_decided_here(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    no = say(shelf, "use ruff, not black")
+    dismiss.dismiss(shelf, sit(shelf).find(no), SCRIPT)  # type: ignore[arg-type]
+    elsewhere = memory.decision(shelf, "pinned", rule, BY, utc_precise())
+    memory.record(shelf, [{**elsewhere, "machine": "sofa"}], "pin: x", {})
+    assert [made["subject"] for made in undo.last(sit(shelf)).decisions] == [rule]
+    assert [made["subject"] for made in undo.last(sit(shelf), only_persons=False).decisions] == [no]
+
+
+def test_a_clock_that_was_wrong_once_does_not_matter(shelf: Store) -> None:
+    first = say(shelf, "use ruff, not black")
+    wrong = memory.decision(shelf, "dismissed", first, BY, "2031-01-01T00:00:00.000Z")
+    memory.record(shelf, [wrong], "dismiss: x", {})
+    rule = approve(shelf, "use pnpm, not npm").learning
+    assert [made["subject"] for made in undo.last(sit(shelf)).decisions] == [rule]
+
+
+def test_a_policy_is_switched_by_its_own_command(shelf: Store) -> None:
+    policy.switch(shelf, {"reflect.approval": "unattended"}, BY, utc_precise())
+    with pytest.raises(ReflectError, match=r"switched a policy, 'reflect\.approval'") as caught:
+        reverting.undo(shelf)
+    assert caught.value.hint == "switch it with 'reflect-git config --unset reflect.approval'"
+
+
+def test_nothing_to_undo(shelf: Store) -> None:
+    with pytest.raises(ReflectError, match="nothing was decided on this machine yet"):
+        reverting.undo(shelf)
+
+
+@pytest.mark.parametrize(
+    "mode, first, step",
+    [(KILL, 3, 6), pytest.param(KILL, 1, 1, marks=pytest.mark.slow), pytest.param(FAIL, 1, 1, marks=pytest.mark.slow)],
+)
+def test_whenever_it_is_struck(shelf: Store, tmp_path: Path, mode: str, first: int, step: int) -> None:
+    old = approve(shelf, "use pnpm, not npm").learning
+    approve(shelf, "no, always use npm in this project, never pnpm", supersedes=(old,))
+    struck(shelf, tmp_path, reverting.undo_last, mode, first, step)
+
+
+@pytest.mark.slow
+def test_a_redo_whenever_it_is_struck(shelf: Store, tmp_path: Path) -> None:
+    approve(shelf, "use pnpm, not npm", "rules")
+    reverting.undo(shelf)
+    assert not (reverting.project() / ".claude").exists()
+    struck(shelf, tmp_path, reverting.undo_last, KILL, 1, 1)

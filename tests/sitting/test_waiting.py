@@ -1,0 +1,219 @@
+"""What was decided elsewhere reaches the files of this machine, and only what a person said here without a question."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.adapters import live
+from reflect_git.apply.wording import Reworded
+from reflect_git.model.ids import utc_precise
+from reflect_git.sitting import elsewhere, places, revert, waiting
+from reflect_git.sitting.review import Sitting
+from reflect_git.store import memory, reading
+from reflect_git.store.repository import Store
+from tests.faults import git
+from tests.sitting import reverting
+from tests.sitting.desk import BY
+from tests.sitting.reverting import BASE, amend, approve, claude_md, in_force, sit, write
+
+OWN = {**BY, "road": "own-machine"}
+
+
+def away(store: Store, home: Path) -> Sitting:
+    """A sitting in another project, of somebody who does not know where the first one is."""
+    other = home / "garden"
+    if not other.exists():
+        other.mkdir()
+        git(other, "init", "-q")
+    return replace(sit(store), place=places.place(store, os.environ, str(other)))
+
+
+def from_elsewhere(store: Store, made: Mapping[str, Any]) -> dict[str, Any]:
+    there = {**made, "machine": "sofa"}
+    records = [record for record in (there,) if record]
+    memory.record(store, records, f"sync: {there['id']}", {})
+    return there
+
+
+def reverted_elsewhere(store: Store, learning: str) -> dict[str, Any]:
+    approval = reading.scan(store).history.learnings[learning]["decision"]
+    return from_elsewhere(store, memory.decision(store, "reverted", learning, BY, utc_precise(), reopens=approval))
+
+
+def approved_elsewhere(store: Store, text: str, **facts: Any) -> str:
+    """As a sync brings it: records, and no file."""
+    approve(store, "use bun, not deno")
+    reverting.undo(store)
+    (pattern,) = reading.scan(store).history.learnings.values()
+    now = utc_precise()
+    identity = f"LRN-20260101-{len(text):0>8}"
+    made = {**memory.decision(store, "approved", identity, BY, now, text=text), "machine": "sofa"}
+    record = {**pattern, "id": identity, "timestamp": now, "text": text, "title": text, "decision": made["id"],
+              "supersedes": [], "signals": [], **facts}  # fmt: skip
+    memory.record(store, [record, made], "sync: sofa", {})
+    return identity
+
+
+def test_a_learning_whose_project_is_not_here_is_recorded_and_carried_out_there(shelf: Store, home: Path) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    approved = claude_md()
+    sitting = away(shelf, home)
+    done = revert.carry_out(sitting, revert.propose(sitting, revert.find(sitting, rule)), BY)
+    assert claude_md() == approved and in_force(shelf) == [] and done.diff == ""
+    assert "belongs to the project 'shop': recorded, its file is changed when" in done.warnings[0]
+    assert waiting.settle_own(away(shelf, home)) is None, "not from elsewhere"
+    (one,) = waiting.waiting(sit(shelf))
+    assert (one.kind, one.own, one.learning["id"]) == (waiting.REMOVE, True, rule)
+    settled = waiting.settle_own(sit(shelf))
+    assert settled is not None and claude_md() == BASE
+    said = git(Path(shelf.root), "log", "-1", "--format=%B", "main")
+    assert said.startswith("apply: Use pnpm, not npm\n") and "Approved-By: terminal" in said
+    assert waiting.settle_own(sit(shelf)) is None and waiting.waiting(sit(shelf)) == []
+    reverting.undo(shelf)
+    assert in_force(shelf) == [rule] and claude_md() == approved, "the undo takes the revert back, not its carrying out"
+
+
+def test_an_undo_from_elsewhere_finds_the_project(shelf: Store, home: Path) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    sitting = away(shelf, home)
+    chosen = revert.find(sitting, rule)
+    there = elsewhere.moved_to(sitting, chosen.decisions)
+    assert there.place.root == str(reverting.project())
+    revert.carry_out(there, revert.propose(there, chosen), BY)
+    assert claude_md() == BASE
+
+
+def test_a_revert_and_its_undo_from_elsewhere_leave_the_file_alone(shelf: Store, home: Path) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    approved = claude_md()
+    for _ in range(2):
+        sitting = away(shelf, home)
+        last = revert.find(sitting, reading.scan(shelf).history.decisions[-1]["id"])
+        revert.carry_out(sitting, revert.propose(sitting, last), BY)
+    assert in_force(shelf) == [rule]
+    assert waiting.settle_own(sit(shelf)) is None and claude_md() == approved
+
+
+def test_a_revert_of_another_machine_waits_for_a_person(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    made = reverted_elsewhere(shelf, rule)
+    assert in_force(shelf) == [] and waiting.settle_own(sit(shelf)) is None
+    (one,) = waiting.waiting(sit(shelf))
+    assert (one.kind, one.own, one.decision["id"]) == (waiting.REMOVE, False, made["id"])
+    assert f"-<!-- {rule} -->" in one.diff
+    waiting.take(sit(shelf), [one], OWN)  # type: ignore[arg-type]
+    assert claude_md() == BASE and waiting.waiting(sit(shelf)) == []
+    said = git(Path(shelf.root), "log", "-1", "--format=%B", "main")
+    assert "Approved-By: own-machine" in said and f"Learning-Id: {rule}" in said
+
+
+def test_learnings_of_another_machine_are_taken_together(shelf: Store, home: Path) -> None:
+    one = approved_elsewhere(shelf, "Use ruff, not black")
+    two = approved_elsewhere2(shelf, "Answer in German", one)
+    found = waiting.waiting(sit(shelf))
+    assert {item.learning["id"]: item.kind for item in found} == {one: waiting.ADD, two: waiting.ADD}
+    done = waiting.take(sit(shelf), found, BY)
+    assert one.encode() in claude_md() and two in (home / ".claude/CLAUDE.md").read_text()
+    assert waiting.waiting(sit(shelf)) == []
+    assert done.commit and git(Path(shelf.root), "log", "-1", "--format=%s", "main").endswith(" and 1 more\n")
+    reverting.undo(shelf)
+    assert claude_md() == BASE and len(waiting.waiting(sit(shelf))) == 2, "not taken is not taken back"
+
+
+def approved_elsewhere2(store: Store, text: str, like: str) -> str:
+    """Another one, for all projects."""
+    pattern, now = reading.scan(store).history.learnings[like], utc_precise()
+    identity = f"LRN-20260102-{len(text):0>8}"
+    made = {**memory.decision(store, "approved", identity, BY, now, text=text), "machine": "sofa"}
+    record = {**pattern, "id": identity, "text": text, "title": text, "decision": made["id"], "scope": "global",
+              "project": None, "target": {"kind": "global", "path": "CLAUDE.md"}}  # fmt: skip
+    memory.record(store, [record, made], "sync: sofa", {})
+    return identity
+
+
+def test_what_the_file_has_already_does_not_wait(shelf: Store) -> None:
+    rule = approved_elsewhere(shelf, "Use ruff, not black")
+    write(BASE + f"\r\n\r\n<!-- {rule} -->\r\n\r\n- Use ruff, not black\r\n".encode())
+    assert waiting.waiting(sit(shelf)) == []
+
+
+def test_what_we_wrote_and_somebody_deleted_is_no_news(shelf: Store) -> None:
+    approve(shelf, "use pnpm, not npm")
+    write(BASE)
+    assert waiting.waiting(sit(shelf)) == []
+
+
+def test_other_words_of_another_machine(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    target = reading.scan(shelf).history.learnings[rule]["target"]
+    text = "Install with pnpm."
+    made = memory.decision(shelf, "amended", rule, BY, utc_precise(), text=text, target=target)
+    from_elsewhere(shelf, made)
+    (one,) = waiting.waiting(sit(shelf))
+    assert one.kind == waiting.CHANGE
+    edited = claude_md().replace(b"not npm", b"and no npm")
+    write(edited)
+    (one,) = waiting.waiting(sit(shelf))
+    assert isinstance(one.trouble, Reworded) and one.steps == ()
+    with pytest.raises(Reworded):
+        waiting.take(sit(shelf), [one], BY)
+    write(edited.replace(b"and no npm", b"not npm"))
+    waiting.take(sit(shelf), waiting.waiting(sit(shelf)), BY)
+    assert b"- Install with pnpm." in claude_md() and waiting.waiting(sit(shelf)) == []
+
+
+def test_what_another_machine_replaced_and_gave_back(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    approved = claude_md()
+    made = memory.decision(shelf, "superseded", rule, BY, utc_precise(), meta={"by": "LRN-20260101-00000000"})
+    replaced = from_elsewhere(shelf, made)
+    waiting.take(sit(shelf), waiting.waiting(sit(shelf)), BY)
+    assert claude_md() == BASE
+    from_elsewhere(shelf, memory.decision(shelf, "reverted", rule, BY, utc_precise(), reopens=replaced["id"]))
+    (one,) = waiting.waiting(sit(shelf))
+    assert one.kind == waiting.ADD
+    waiting.take(sit(shelf), [one], BY)
+    assert claude_md() == approved
+
+
+def test_a_place_of_another_machine_and_an_improvement_that_was_applied(shelf: Store, home: Path) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    moved = memory.decision(
+        shelf, "amended", rule, BY, utc_precise(), text="Use pnpm, not npm",
+        target={"kind": "global", "path": "CLAUDE.md"}, meta={"learning": {"scope": "global", "project": None}},
+    )  # fmt: skip
+    from_elsewhere(shelf, moved)
+    proposal = approve(shelf, "the build needs a cache", "improvements").learning
+    applied = memory.decision(shelf, "amended", proposal, BY, utc_precise(), meta={"section": "Applied"})
+    from_elsewhere(shelf, applied)
+    waiting.take(sit(shelf), waiting.waiting(sit(shelf)), BY)
+    assert claude_md() == BASE and rule in (home / ".claude/CLAUDE.md").read_text()
+    text = (reverting.project() / ".claude/improvements.md").read_text()
+    assert text.index("## Applied") < text.index(proposal)
+    assert waiting.waiting(sit(shelf)) == []
+
+
+def test_a_file_that_changed_since_it_was_shown(shelf: Store) -> None:
+    reverted_elsewhere(shelf, approve(shelf, "use pnpm, not npm").learning)
+    shown = waiting.waiting(sit(shelf))
+    write(claude_md() + b"an edit\r\n")
+    with pytest.raises(live.Changed):
+        waiting.take(sit(shelf), shown, BY)
+
+
+def test_an_amendment_that_is_taken_back_elsewhere_is_carried_out_there(shelf: Store, home: Path) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    first = claude_md()
+    amend(shelf, rule, "Install with pnpm.")
+    sitting = away(shelf, home)
+    made = reading.scan(shelf).history.decisions[-1]["id"]
+    revert.carry_out(sitting, revert.propose(sitting, revert.find(sitting, made)), BY)
+    assert b"Install with pnpm." in claude_md()
+    assert waiting.settle_own(sit(shelf)) is not None
+    assert claude_md() == first

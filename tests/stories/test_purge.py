@@ -1,0 +1,57 @@
+"""Somebody said too much: it is taken out of everything, after it was typed back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import scan
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.stories.conftest import Reviews, Says, commits
+from tests.stories.terminal import Terminal
+
+SAID = "no, never deploy to xanadu, always deploy to shangrila"
+
+
+@pytest.fixture
+def approved(shop: Path, says: Says, reviews: Reviews, store_home: Path) -> Path:
+    says(SAID)
+    with reviews() as terminal:
+        terminal.passes("?]?")
+        terminal.types("y")
+        terminal.ends()
+    assert commits(store_home)[0].startswith("approve: ")
+    return shop
+
+
+def test_it_goes_when_the_phrase_is_typed(approved: Path, store_home: Path) -> None:
+    with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
+        seen = terminal.passes("type 'purge 3 records' to go on:")
+        assert "reverted first: LRN-1 in 'CLAUDE.md'" in seen
+        assert "out of reach: other clones of the store, until they sync" in seen
+        terminal.types("purge 3 records")
+        assert "purged 3 records, commit " in terminal.ends()
+    assert scan.places_of(store_home, "xanadu") == []
+    assert not (approved / "CLAUDE.md").exists()
+
+
+@pytest.mark.parametrize("typed", ["yes", "purge 2 records", ""])
+def test_nothing_goes_for_any_other_word(approved: Path, store_home: Path, typed: str) -> None:
+    before = git(store_home, "for-each-ref")
+    with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
+        terminal.passes("to go on:")
+        terminal.types(typed)
+        terminal.is_left("error: nothing was changed", 1)
+    assert git(store_home, "for-each-ref") == before
+
+
+def test_no_flag_answers_for_a_person(approved: Path, store_home: Path, run_cli: RunCli) -> None:
+    before = git(store_home, "for-each-ref")
+    for words in (("--yes",), ("--yes", "--json"), ("--no-input",)):
+        done = run_cli(*words, "purge", "--match", "xanadu", cwd=approved)
+        assert done.code == 1 and "a purge needs a person at a terminal" in done.out + done.err
+    with Terminal("--yes", "purge", "--match", "xanadu", cwd=approved, env={"CLAUDECODE": "1"}) as terminal:
+        terminal._child.wait(60)
+    assert git(store_home, "for-each-ref") == before

@@ -1,0 +1,135 @@
+"""`reflect-git review`: what was approved, changed or taken back on another machine of the same person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import memory, reading
+from reflect_git.store.repository import Store
+from tests.conftest import RunCli
+from tests.sitting.desk import BY
+from tests.sitting.shopkeeper import approve, commit, make_project
+from tests.store.probe import opened
+from tests.stories.conftest import Reviews, commits
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    return make_project(home / "shop")
+
+
+@pytest.fixture
+def store(store_home: Path, shop: Path) -> Store:
+    """A rule in force and committed, nothing else."""
+    store = opened(store_home)
+    approve(store, shop)
+    commit(shop)
+    return store
+
+
+def _record(store: Store, made: Any, *more: Any) -> None:
+    """As a sync brings it: records, and no file."""
+    memory.record(store, [*more, {**made, "machine": "sofa"}], "sync: sofa", {})
+
+
+def approved_on_sofa(store: Store, name: str, text: str) -> str:
+    (pattern, *_) = reading.scan(store).history.learnings.values()
+    now = utc_precise()
+    identity = f"LRN-20260101-{name * 8}"
+    made = memory.decision(store, "approved", identity, BY, now, text=text, target=pattern["target"])
+    learned = {**pattern, "id": identity, "text": text, "title": text, "signals": [], "decision": made["id"]}
+    _record(store, made, learned)
+    return identity
+
+
+def test_one_is_taken_over_with_its_change(reviews: Reviews, store: Store, store_home: Path, shop: Path) -> None:
+    name = approved_on_sofa(store, "a", "Use tabs")
+    terminal = reviews(cwd=shop)
+    terminal.sees("""
+        Learning 1 of 1 — approved on sofa, a moment ago
+
+            Use tabs
+
+          into          CLAUDE.md
+          rule          LRN-1
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        --- a/CLAUDE.md
+        +++ b/CLAUDE.md
+        @@ -6,5 +6,9 @@
+
+         ## Conventions
+        +
+        +<!-- LRN-1 -->
+        +
+        +- Use tabs
+
+         <!-- LRN-2 -->
+
+        (1/1) Take it over [y,n,q,?]?
+        """)
+    terminal.types("y")
+    left = terminal.ends()
+    assert "took over " in left
+    assert "1 taken over" in left
+    assert "CLAUDE.md changed in your project; commit it with your work" in left
+    assert "- Use tabs\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert commits(store_home)[0] == "apply: Use tabs"
+    assert f"Learning-Id: {name}" in commits(store_home, "--format=%b", "-1")
+    again = reviews(cwd=shop)
+    again.is_left("Nothing to reflect on.")
+
+
+def test_all_of_them_after_one_question(reviews: Reviews, store: Store, store_home: Path, shop: Path) -> None:
+    approved_on_sofa(store, "a", "Use tabs")
+    approved_on_sofa(store, "b", "Prices are in cents")
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/2) Take it over [y,a,n,q,?]?")
+    terminal.types("a")
+    seen = terminal.passes("take over 2 learnings [y,n]?")
+    assert seen.count("diff --git") == 1, "the total of one file"
+    terminal.types("y")
+    assert "2 taken over" in terminal.ends()
+    text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert "- Use tabs" in text and "- Prices are in cents" in text
+    assert commits(store_home)[0].startswith("apply: ")
+    assert len([one for one in commits(store_home) if one.startswith("apply: ")]) == 1
+
+
+def test_not_now_comes_again_and_help_names_the_keys(reviews: Reviews, store: Store, shop: Path) -> None:
+    approved_on_sofa(store, "a", "Use tabs")
+    before = (shop / "CLAUDE.md").read_bytes()
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    terminal.types("x")
+    assert "n - not now: it comes again" in terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    terminal.types("n")
+    assert "1 learning waits: run 'reflect-git review' when you like" in terminal.ends()
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    again = reviews(cwd=shop)
+    again.passes("(1/1) Take it over [y,n,q,?]?")
+    again.types("q")
+
+
+def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, store: Store, shop: Path) -> None:
+    (rule,) = reading.scan(store).history.in_force()
+    made = memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
+    _record(store, made)
+    terminal = reviews(cwd=shop)
+    seen = terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    assert "Learning 1 of 1 — taken back on sofa, a moment ago" in seen
+    assert "-- Use pnpm, not npm" in seen
+    terminal.types("y")
+    terminal.ends()
+    assert "pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+
+
+def test_without_a_terminal_they_are_listed(run_cli: RunCli, store: Store, store_home: Path, shop: Path) -> None:
+    approved_on_sofa(store, "a", "Use tabs")
+    done = run_cli("review", cwd=shop, env={"REFLECT_GIT_HOME": str(store_home)})
+    assert "  1  approved on sofa, a moment ago → CLAUDE.md\n     Use tabs\n" in done.out
+    assert "only a person can answer these" in done.err

@@ -1,0 +1,428 @@
+"""`reflect-git review`: a rule that is not in its file as it was approved, and what Claude wrote there by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reflect_git.store.repository import Store
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.sitting.desk import say
+from tests.sitting.shopkeeper import Claude, approve, commit, make_project
+from tests.store.probe import opened
+from tests.stories.conftest import Reviews, commits
+
+Reword = Callable[[str, str], None]
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    return make_project(home / "shop")
+
+
+@pytest.fixture
+def store(store_home: Path, shop: Path) -> Store:
+    """A rule in force and committed, nothing else."""
+    store = opened(store_home)
+    approve(store, shop)
+    commit(shop)
+    return store
+
+
+@pytest.fixture
+def claude(home: Path, shop: Path) -> Claude:
+    return Claude(home, shop, "5a1b2c3d-0000-4000-8000-000000000001")
+
+
+@pytest.fixture
+def reword(shop: Path, store: Store) -> Reword:
+    """The person edits CLAUDE.md."""
+
+    def edit(old: str, new: str) -> None:
+        text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
+        assert old in text
+        (shop / "CLAUDE.md").write_text(text.replace(old, new), encoding="utf-8")
+
+    return edit
+
+
+def changed(headline: str, question: str) -> str:
+    return f"""
+Change 1 of 1 — {headline}
+
+    Use pnpm, not npm
+
+  now reads     Use yarn, not npm
+  in            CLAUDE.md, line 9
+  rule          LRN-1
+
+diff --git a/CLAUDE.md b/CLAUDE.md
+--- a/CLAUDE.md
++++ b/CLAUDE.md
+@@ -8,6 +8,6 @@
+
+ <!-- LRN-1 -->
+
+-- Use yarn, not npm
++- Use pnpm, not npm
+
+ <!-- reflect-git:end -->
+(1/1) {question} [b,g,l,n,q,?]?
+"""
+
+
+BY_HAND = changed("you changed this rule", "Put it back")
+BY_CLAUDE = changed("Claude changed this rule in session 5a1b2c3d, a moment ago", "Take it back")
+
+
+def test_it_is_put_back_in_one_commit(reword: Reword, reviews: Reviews, shop: Path, store_home: Path) -> None:
+    before = (shop / "CLAUDE.md").read_bytes()
+    reword("pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_HAND)
+    terminal.types("b")
+    terminal.is_left("""
+        put LRN-1 back into 'CLAUDE.md'
+
+        1 put back
+        CLAUDE.md changed in your project; commit it with your work
+        """)
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    assert commits(store_home)[:2] == ["apply: Use pnpm, not npm", "approve: Use pnpm, not npm"]
+    assert "Approved-By: terminal" in commits(store_home, "--format=%b", "-1")
+    reviews().is_left("Nothing to reflect on.")
+
+
+def test_it_is_made_so_for_good(reword: Reword, reviews: Reviews, shop: Path, store_home: Path) -> None:
+    reword("pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_HAND)
+    terminal.types("g")
+    terminal.is_left("""
+        LRN-1 reads so from now on
+
+        1 for good
+        """)
+    assert "- Use yarn, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert commits(store_home)[0] == "amend: Use yarn, not npm"
+    reviews().is_left("Nothing to reflect on.")
+
+
+def test_it_is_left_until_it_changes_again(reword: Reword, reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    reword("pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_HAND)
+    terminal.types("l")
+    terminal.is_left("""
+        left as it is in this work tree
+
+        1 left as it is
+        """)
+    reviews().is_left("Nothing to reflect on.")
+    reword("yarn", "bun")
+    reviews().sees(BY_HAND.replace("yarn", "bun"))
+    assert commits(store_home) == before
+
+
+def test_not_now_and_quitting_decide_nothing(reword: Reword, reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    reword("pnpm", "yarn")
+    for key in ("n", "q"):
+        terminal = reviews()
+        terminal.sees(BY_HAND)
+        terminal.types(key)
+        terminal.is_left("1 change of a rule waits: run 'reflect-git review' when you like")
+    assert commits(store_home) == before
+
+
+def test_help_tells_what_each_key_comes_to(reword: Reword, reviews: Reviews) -> None:
+    reword("pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_HAND)
+    for typed in ("?", "y"):
+        terminal.types(typed)
+        terminal.sees("""
+            b - put it back as shown: the file is changed, in one commit
+            g - make it so for good: the rule reads so from now on
+            l - leave it so in this work tree: not asked again unless it changes
+            n - not now: it comes again
+            q - quit: what is undecided waits
+            ? - this help
+            (1/1) Put it back [b,g,l,n,q,?]?
+            """)
+
+
+def test_interrupted_nothing_is_decided(reword: Reword, reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    reword("pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_HAND)
+    terminal.sends("C")
+    terminal.is_left(
+        """
+        ^C
+
+        1 change of a rule waits: run 'reflect-git review' when you like
+        error: interrupted
+        """,
+        code=130,
+    )
+    assert commits(store_home) == before
+
+
+def test_what_is_gone_is_taken_back_for_good(
+    shop: Path, store: Store, reviews: Reviews, store_home: Path, run_cli: RunCli
+) -> None:
+    (shop / "CLAUDE.md").write_text("# Shop\n\nOur own text.\n", encoding="utf-8")
+    terminal = reviews()
+    terminal.sees("""
+        Change 1 of 1 — you removed this rule
+
+            Use pnpm, not npm
+
+          gone from     CLAUDE.md
+          rule          LRN-1
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        --- a/CLAUDE.md
+        +++ b/CLAUDE.md
+        @@ -1,3 +1,13 @@
+         # Shop
+
+         Our own text.
+        +
+        +<!-- reflect-git:begin -->
+        +
+        +## Conventions
+        +
+        +<!-- LRN-1 -->
+        +
+        +- Use pnpm, not npm
+        +
+        +<!-- reflect-git:end -->
+        (1/1) Put it back [b,g,l,n,q,?]?
+        """)
+    terminal.types("g")
+    terminal.is_left("""
+        took LRN-1 back for good
+
+        1 for good
+        """)
+    assert run_cli("rules", "--json", cwd=shop).json()["data"] == []
+    assert (shop / "CLAUDE.md").read_text(encoding="utf-8") == "# Shop\n\nOur own text.\n"
+    assert commits(store_home)[0] == "revert: Use pnpm, not npm"
+    reviews().is_left("Nothing to reflect on.")
+
+
+def test_what_claude_changed_comes_first_and_is_taken_back(
+    reword: Reword, store: Store, shop: Path, claude: Claude, reviews: Reviews
+) -> None:
+    approve(store, shop, "run `make check` before a commit")
+    reword("make check", "make all")
+    claude.edit(shop / "CLAUDE.md", "pnpm", "yarn")
+    say(store, "use rg, not grep")
+    terminal = reviews()
+    seen = terminal.passes("(1/2) Take it back [b,g,l,n,q,?]?")
+    assert seen.startswith("\nChange 1 of 2 — Claude changed this rule in session 5a1b2c3d, a moment ago\n")
+    terminal.types("b")
+    seen = terminal.passes("(2/2) Put it back [b,g,l,n,q,?]?")
+    assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nChange 2 of 2 — you changed this rule\n")
+    terminal.types("b")
+    seen = terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nLearning 1 of 1 ")
+    text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert ("Use pnpm, not npm" in text, "make check" in text) == (True, True)
+
+
+def test_claude_s_words_are_kept_only_by_a_typed_yes(
+    store: Store, shop: Path, claude: Claude, reviews: Reviews, store_home: Path
+) -> None:
+    claude.edit(shop / "CLAUDE.md", "pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_CLAUDE)
+    asked = """
+        risk: not your own words: it comes from the assistant
+        type 'yes' to keep it all the same:
+        """
+    terminal.types("g")
+    terminal.sees(asked)
+    terminal.types("y")
+    terminal.sees("""
+        nothing was changed
+        (1/1) Take it back [b,g,l,n,q,?]?
+        """)
+    terminal.types("g")
+    terminal.sees(asked)
+    terminal.types("yes")
+    terminal.is_left("""
+        LRN-1 reads so from now on
+
+        1 for good
+        """)
+    assert commits(store_home)[0] == "amend: Use yarn, not npm"
+
+
+def test_what_has_to_be_mended_is_shown_before_it_is_written(reword: Reword, reviews: Reviews, shop: Path) -> None:
+    reword("Use pnpm, not npm", "Read @notes.md first")
+    terminal = reviews()
+    terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    terminal.types("g")
+    terminal.sees("""
+          mended        put '@notes.md' into backticks
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        --- a/CLAUDE.md
+        +++ b/CLAUDE.md
+        @@ -8,6 +8,6 @@
+
+         <!-- LRN-1 -->
+
+        -- Read @notes.md first
+        +- Read `@notes.md` first
+
+         <!-- reflect-git:end -->
+        the file is changed so [y,n]?
+        """)
+    terminal.types("n")
+    terminal.sees("""
+        nothing was changed
+        (1/1) Put it back [b,g,l,n,q,?]?
+        """)
+    assert "- Read @notes.md first" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+
+
+WRITTEN = """
+Change 1 of 1 — Claude wrote this by itself in session 5a1b2c3d, a moment ago
+
+    - Always use yarn.
+
+  in            CLAUDE.md
+  you typed     "please fix the checkout page"
+
+diff --git a/CLAUDE.md b/CLAUDE.md
+--- a/CLAUDE.md
++++ b/CLAUDE.md
+@@ -2,7 +2,5 @@
+
+ Our own text.
+-
+-- Always use yarn.
+
+ <!-- reflect-git:begin -->
+
+(1/1) Take it back [b,l,n,q,?]?
+"""
+
+
+@pytest.fixture
+def yarn(store: Store, shop: Path, claude: Claude) -> None:
+    """Claude writes a rule of its own while it works on something else."""
+    claude.say("please fix the checkout page")
+    claude.edit(shop / "CLAUDE.md", "Our own text.", "Our own text.\n\n- Always use yarn.")
+
+
+@pytest.mark.usefixtures("yarn")
+def test_what_claude_wrote_by_itself_is_taken_back(reviews: Reviews, shop: Path, store_home: Path) -> None:
+    terminal = reviews()
+    terminal.sees(WRITTEN)
+    terminal.types("b")
+    terminal.is_left("""
+        took it out of 'CLAUDE.md'
+
+        1 put back
+        CLAUDE.md changed in your project; commit it with your work
+        """)
+    assert "yarn" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert commits(store_home)[0] == "revert: what Claude wrote into CLAUDE.md"
+
+
+@pytest.mark.usefixtures("yarn")
+def test_what_claude_wrote_by_itself_is_kept(reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    terminal = reviews()
+    terminal.sees(WRITTEN)
+    terminal.types("l")
+    terminal.is_left("""
+        left as it is in this work tree
+
+        1 left as it is
+        """)
+    reviews().is_left("Nothing to reflect on.")
+    assert commits(store_home) == before
+
+
+@pytest.mark.usefixtures("yarn")
+def test_what_cannot_be_taken_back_exactly_is_only_shown(reword: Reword, reviews: Reviews) -> None:
+    reword("Our own text.", "Our text.")
+    terminal = reviews()
+    terminal.sees("""
+        Change 1 of 1 — Claude wrote this by itself in session 5a1b2c3d, a moment ago
+
+            - Always use yarn.
+
+          in            CLAUDE.md
+          you typed     "please fix the checkout page"
+          note          it was changed since, so it cannot be taken back exactly: edit
+                        it
+        (1/1) Leave it [l,n,q,?]?
+        """)
+
+
+def test_a_file_that_changed_since_is_shown_anew(reword: Reword, reviews: Reviews, shop: Path) -> None:
+    reword("pnpm", "yarn")
+    terminal = reviews()
+    terminal.sees(BY_HAND)
+    reword("Our own text.", "Another text.\n\nAnd more of it.")
+    terminal.types("b")
+    seen = terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    assert "was changed meanwhile\nhint: look at the change again\n\nChange 1 of 1 — you changed" in seen
+    assert "  in            CLAUDE.md, line 11\n" in seen
+    terminal.types("b")
+    terminal.ends()
+    text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert ("Another text." in text, "- Use pnpm, not npm\n" in text) == (True, True)
+
+
+def test_another_branch_is_told_and_not_asked(store: Store, reviews: Reviews, shop: Path, store_home: Path) -> None:
+    before = commits(store_home)
+    git(shop, "switch", "-q", "-c", "old", "HEAD~1")
+    reviews().is_left("""
+        1 rule is not on this branch (CLAUDE.md); nothing to do
+        Nothing to reflect on.
+        """)
+    git(shop, "switch", "-q", "main")
+    reviews().is_left("Nothing to reflect on.")
+    assert commits(store_home) == before
+
+
+def test_marks_that_cannot_be_read_are_told(reword: Reword, reviews: Reviews) -> None:
+    reword("<!-- reflect-git:end -->\n", "")
+    reviews().is_left("""
+        CLAUDE.md:5: a block of ours begins and never ends
+        Nothing to reflect on.
+        """)
+
+
+@pytest.mark.usefixtures("yarn")
+def test_without_a_terminal_they_are_listed(reword: Reword, run_cli: RunCli, shop: Path) -> None:
+    reword("pnpm", "yarn")
+    result = run_cli("review", cwd=shop)
+    assert (result.code, result.out) == (0, """\
+  1  Claude wrote this by itself in session 5a1b2c3d, a moment ago
+     CLAUDE.md: - Always use yarn.
+  2  you changed this rule
+     CLAUDE.md: Use pnpm, not npm
+Nothing to reflect on.
+""")  # fmt: skip
+    assert result.err == "only a person can answer these: run 'reflect-git review' in a terminal\n"
+
+
+def test_inside_claude_code_nobody_answers(reword: Reword, run_cli: RunCli, shop: Path, store_home: Path) -> None:
+    before = commits(store_home)
+    reword("pnpm", "yarn")
+    result = run_cli("review", cwd=shop, env={"CLAUDECODE": "1"})
+    assert (result.code, result.out, commits(store_home)) == (1, "", before)
+    assert "reflect-git review' in a terminal" in result.err

@@ -1,0 +1,99 @@
+"""Two machines of one person: what was approved on one is known on the other, once that one is known to be theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from reflect_git.store import machines
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.store.probe import swept
+from tests.stories.terminal import Terminal
+from tests.sync.clones import Clone, bare
+
+Types = Callable[..., Terminal]
+
+
+@pytest.fixture
+def types(tmp_path: Path) -> Iterator[Types]:
+    """The person runs a command at the terminal of a machine."""
+    opened: list[Terminal] = []
+
+    def run(clone: Clone, *words: str) -> Terminal:
+        opened.append(Terminal(*words, cwd=tmp_path, env={"REFLECT_GIT_HOME": str(clone.root)}))
+        return opened[-1]
+
+    yield run
+    for terminal in opened:
+        terminal.close()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Clone, Clone, Path]:
+    laptop, desk = Clone(tmp_path / "laptop"), Clone(tmp_path / "desk")
+    laptop.approve(1)
+    return laptop, desk, bare(tmp_path / "remote.git")
+
+
+def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Types, run_cli: RunCli) -> None:
+    laptop, desk, remote = pair
+    first = types(laptop, "remote", "set", str(remote))
+    assert "yours alone" in first.passes("now and with every sync? [y/N]:")
+    first.types("y")
+    assert "0 files came, 3 went" in first.ends()
+
+    second = types(desk, "remote", "set", str(remote))
+    second.passes("now and with every sync? [y/N]:")
+    second.types("y")
+    name = laptop.store.machine
+    second.passes(f"new machine '{name}', first seen 2026-02-11: yours? [y/N]:")
+    second.types("y")
+    assert "2 files came" in second.ends()
+    assert set(machines.own(swept(desk.root)) or ()) == {name, desk.store.machine}
+    assert f"machines/{name}.yaml" in desk.paths()
+    assert "accept: machine" in git(desk.root, "log", "--format=%s", "main")
+    assert "new machine" not in types(desk, "sync").ends(), "asked once"
+
+    env = {"REFLECT_GIT_HOME": str(desk.root)}
+    assert "Rule number 1." in run_cli("rules", "--all", env=env).out
+
+
+def test_a_stranger_decides_nothing(pair: tuple[Clone, Clone, Path], types: Types, run_cli: RunCli) -> None:
+    laptop, desk, remote = pair
+    for clone in (laptop, desk):
+        done = types(clone, "--yes", "--no-input", "remote", "set", str(remote))
+        assert done.ends()
+    env = {"REFLECT_GIT_HOME": str(desk.root)}
+    assert "Rule number 1." not in run_cli("rules", "--all", env=env).out, "it is in the store, and in force for nobody"
+    assert "learnings/LRN-20260211-00000001.yaml" in desk.paths()
+    asked = types(desk, "sync")
+    asked.passes("yours? [y/N]:")
+    asked.types("n")
+    assert "is no machine of yours yet" in asked.ends()
+    assert "Rule number 1." not in run_cli("rules", "--all", env=env).out
+
+
+def test_no_is_an_answer(pair: tuple[Clone, Clone, Path], types: Types) -> None:
+    laptop, _, remote = pair
+    asked = types(laptop, "remote", "set", str(remote))
+    asked.passes("[y/N]:")
+    asked.types("n")
+    assert "nothing was sent" in asked.ends(1)
+    assert git(remote, "for-each-ref") == ""
+
+
+def test_a_review_begins_with_news_of_the_other_machines(pair: tuple[Clone, Clone, Path], types: Types) -> None:
+    laptop, desk, remote = pair
+    types(laptop, "--yes", "remote", "set", str(remote)).ends()
+    types(desk, "--yes", "remote", "set", str(remote)).ends()
+    asked = types(desk, "config", "sync.auto", "true")
+    asked.passes("set reflect.sync.auto to true? [y/N]:")
+    asked.types("y")
+    asked.ends()
+    made = laptop.approve(2)
+    types(laptop, "sync").ends()
+    assert "Rule number 2." in types(desk, "--no-input", "review").ends()
+    assert set(made) <= desk.paths()

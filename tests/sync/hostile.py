@@ -1,0 +1,69 @@
+"""A remote that somebody else writes to: trees that no product of ours and hardly any git would make."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.conftest import REAL_GIT
+from tests.sync.offers import blob_id
+
+Files = Mapping[str, tuple[str, bytes]]
+FILE = "100644"
+
+
+def raw(remote: Path, *arguments: str, data: bytes = b"") -> str:
+    done = subprocess.run([REAL_GIT, "-C", str(remote), *arguments], input=data, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().strip()
+
+
+def blob(remote: Path, data: bytes) -> str:
+    return raw(remote, "hash-object", "-w", "--stdin", data=data)
+
+
+def tree(remote: Path, files: Files) -> str:
+    """A tree object of any names and modes, written as it is."""
+    folders: dict[str, dict[str, tuple[str, bytes]]] = {}
+    entries: list[tuple[bytes, bytes, str]] = []
+    for path, (mode, data) in files.items():
+        first, slash, rest = path.partition("/")
+        if slash:
+            folders.setdefault(first, {})[rest] = (mode, data)
+        else:
+            oid = "1" * 40 if mode == "160000" else blob(remote, data)
+            entries.append((first.encode("utf-8", "surrogateescape"), mode.encode(), oid))
+    for name, below in folders.items():
+        entries.append((name.encode("utf-8", "surrogateescape"), b"40000", tree(remote, below)))
+    entries.sort(key=lambda entry: entry[0] + (b"/" if entry[1] == b"40000" else b""))
+    body = b"".join(mode + b" " + name + b"\0" + bytes.fromhex(oid) for name, mode, oid in entries)
+    return raw(remote, "hash-object", "-t", "tree", "--literally", "-w", "--stdin", data=body)
+
+
+def offer(remote: Path, files: Files, message: bytes = b"harmless\n", who: str = "Mallory <m@example.com>") -> str:
+    """A commit on the remote's main with these files beside those that it has."""
+    parent = subprocess.run(
+        [REAL_GIT, "-C", str(remote), "rev-parse", "-q", "--verify", "main"], capture_output=True, check=False
+    ).stdout.decode().strip()  # fmt: skip
+    listed = raw(remote, "ls-tree", "-r", "-z", "main").split("\0") if parent else []
+    have: dict[str, tuple[str, bytes]] = {}
+    for line in listed:
+        if line:
+            meta, _, path = line.partition("\t")
+            mode, kind, oid = meta.split()
+            if kind == "blob":
+                have[path] = (mode, subprocess.check_output([REAL_GIT, "-C", str(remote), "cat-file", "blob", oid]))
+    head = f"tree {tree(remote, {**have, **files})}\n" + (f"parent {parent}\n" if parent else "")
+    head += f"author {who} 1700000000 +0000\ncommitter {who} 1700000000 +0000\n\n"
+    commit = raw(remote, "hash-object", "-t", "commit", "--literally", "-w", "--stdin", data=head.encode() + message)
+    raw(remote, "update-ref", "refs/heads/main", commit)
+    return commit
+
+
+def has(root: Path, data: bytes) -> bool:
+    """Whether a store has these bytes as an object, reachable or not."""
+    done = subprocess.run(
+        [REAL_GIT, "-C", str(root), "cat-file", "-e", blob_id(data)], capture_output=True, check=False
+    )
+    return done.returncode == 0

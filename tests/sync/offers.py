@@ -1,0 +1,62 @@
+"""Records, mirrors and other files as an honest machine would offer them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from reflect_git.adapters import records
+from reflect_git.model.ids import digest
+from reflect_git.store.layout import path_of
+from reflect_git.sync.validate import Entry
+
+WHEN = "2026-02-11T10:00:00.000Z"
+
+
+def blob_id(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def name(number: int) -> str:
+    return f"{number:08d}"
+
+
+def decision(number: int, machine: str = "desk-k3f9", **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"DEC-20260211-{name(number)}", "version": 1, "timestamp": WHEN, "machine": machine,
+        "by": {"road": "terminal", "name": "Ada", "email": "ada@example.com"}, "kind": "dismissed",
+        "subject": f"SIG-20260211-{name(number)}", "text": None, "text_sha256": None, "key": None, "target": None,
+        "reason": "", "reopens": None, "meta": {}, **more,
+    }  # fmt: skip
+
+
+def learning(number: int, text: str = "", **more: Any) -> dict[str, Any]:
+    text = text or f"Rule number {number}."
+    return {
+        "id": f"LRN-20260211-{name(number)}", "version": 1, "timestamp": WHEN, "text": text, "title": text[:40],
+        "category": "convention", "scope": "global", "project": None, "target": {"kind": "global", "path": "CLAUDE.md"},
+        "topic": None, "paths": [], "signals": [], "decision": f"DEC-20260211-{name(number)}", "supersedes": [],
+        "reason": "", "trust": "user_typed", "matcher": None, "meta": {}, **more,
+    }  # fmt: skip
+
+
+def approved(number: int, machine: str = "desk-k3f9") -> list[dict[str, Any]]:
+    made = learning(number)
+    said = decision(
+        number, machine, kind="approved", subject=made["id"], text=made["text"], text_sha256=digest(made["text"])
+    )
+    return [made, said]
+
+
+def files_of(*made: dict[str, Any]) -> dict[str, bytes]:
+    return {path_of(record["id"]): records.emit(record) for record in made}
+
+
+def mirror(version: int, text: str = "- a rule\n") -> bytes:
+    head = {"version": version, "sha256": "0" * 64, "learning": "LRN-20260211-00000001", "change": "add"}
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items()).encode() + b"\n" + text.encode()
+
+
+def entry(path: str, data: bytes, mode: str = "100644") -> Entry:
+    return Entry(mode, path, blob_id(data), len(data))

@@ -1,0 +1,97 @@
+"""Sync by itself: seldom, only with something new, never with a question, and what fails is told where one looks."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from reflect_git.adapters import transport
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import policy, remotes
+from reflect_git.workflow import automatic
+from tests.conftest import RunCli, wait_for_background
+from tests.faults import git
+from tests.sessions import Session
+from tests.store.operations import BY
+from tests.store.probe import capture
+from tests.sync.clones import Clone, bare
+
+NOW = time.time()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def laptop(store_home: Path, remote: Path) -> Clone:
+    clone = Clone(store_home, str(remote))
+    policy.switch(clone.store, {automatic.AUTO: "true"}, BY, utc_precise())
+    return clone
+
+
+def test_it_is_off_until_it_is_switched_on(store_home: Path, remote: Path) -> None:
+    clone = Clone(store_home, str(remote))
+    assert not automatic.after_session(clone.store, clone.env, NOW)
+    policy.set_keys(clone.store, {automatic.AUTO: "true"})
+    assert not automatic.after_session(clone.store, clone.env, NOW), "the config alone can be written by anybody"
+    assert git(remote, "for-each-ref") == ""
+
+
+def test_it_sends_what_is_new_at_most_every_half_hour(laptop: Clone, remote: Path) -> None:
+    assert automatic.after_session(laptop.store, laptop.env, NOW)
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip
+    laptop.approve(1)
+    assert not automatic.after_session(laptop.store, laptop.env, NOW + 29 * 60)
+    assert automatic.after_session(laptop.store, laptop.env, NOW + 31 * 60)
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip
+    assert not automatic.after_session(laptop.store, laptop.env, NOW + 62 * 60), "nothing new"
+    assert automatic.before_review(laptop.store, laptop.env, NOW + 62 * 60), "but others may have something"
+    assert automatic.is_due(laptop.store, NOW - 86400), "a clock that was put back does not stop it"
+
+
+def test_signals_are_news_only_where_they_are_shared(laptop: Clone) -> None:
+    automatic.after_session(laptop.store, laptop.env, NOW)
+    capture(laptop.store, "a signal")
+    assert not automatic.has_news(laptop.store)
+    policy.switch(laptop.store, {"reflect.sync.signals": "true"}, BY, utc_precise())
+    laptop.sync()
+    assert not automatic.has_news(laptop.store)
+    capture(laptop.store, "another one")
+    assert automatic.has_news(laptop.store)
+
+
+def test_the_end_of_a_session_does_it_in_the_background(laptop: Clone, remote: Path, home: Path) -> None:
+    session = Session(home)
+    session.say("no, never use npm in this project, always use pnpm instead")
+    session.hook("SessionEnd")
+    wait_for_background(home)
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip
+
+
+def test_what_fails_is_told_by_status_and_doctor_alone(
+    laptop: Clone, remote: Path, home: Path, run_cli: RunCli
+) -> None:
+    remote.rename(remote.with_name("away.git"))
+    session = Session(home)
+    session.say("no, never use npm in this project, always use pnpm instead")
+    said = session.hook("SessionEnd")
+    wait_for_background(home)
+    assert said == ""
+    assert "last sync" in run_cli("status").out and "failed" in run_cli("status").out
+    assert "the last one failed" in run_cli("doctor").out
+    assert remotes.state(laptop.store)["tried"]
+
+
+def test_nobody_is_asked() -> None:
+    user = {"PATH": os.environ["PATH"], "GIT_ASKPASS": "/bin/ask", "SSH_ASKPASS": "/bin/ask", "DISPLAY": ":0"}
+    quiet = transport.quiet(user)
+    assert quiet["GIT_SSH_COMMAND"] == "ssh -oBatchMode=yes" and quiet["SSH_ASKPASS_REQUIRE"] == "never"
+    assert not {"GIT_ASKPASS", "SSH_ASKPASS", "DISPLAY"} & set(quiet)
+    assert transport.quiet({"GIT_SSH_COMMAND": "ssh -i key"})["GIT_SSH_COMMAND"] == "ssh -i key -oBatchMode=yes"
+    assert "GIT_SSH_COMMAND" not in transport.quiet({"GIT_SSH": "/opt/plink"})
+    assert transport.quiet({"GIT_SSH_COMMAND": "plink -batch"})["GIT_SSH_COMMAND"] == "plink -batch"

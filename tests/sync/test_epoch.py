@@ -1,0 +1,61 @@
+"""What was purged is named by hashes, and recognised again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.errors import ReflectError
+from reflect_git.sync import epoch, names
+from reflect_git.sync.epoch import Purge
+
+BLOB = "ab" * 20
+ID = "LRN-20260211-00000001"
+PATH = f"learnings/{ID}.yaml"
+MARKS = st.lists(st.text("0123456789abcdef", min_size=32, max_size=32), max_size=5)
+
+
+@given(st.integers(1, 9999), MARKS)
+def test_a_purge_is_read_as_it_was_written(number: int, marks: list[str]) -> None:
+    made = Purge(number, "2026-02-11T10:00:00Z", "desk-k3f9", tuple(marks))
+    assert epoch.parse(epoch.emit(made)) == made
+
+
+def test_as_many_marks_as_allowed_fit_into_one_file() -> None:
+    marks = tuple(epoch.blob_mark(str(number)) for number in range(epoch.MOST_MARKS))
+    assert epoch.parse(epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "a", marks))).purged == marks
+
+
+def test_its_path_is_one_of_main() -> None:
+    assert names.kind_on_main(epoch.path_for(1, "7k3v9q2m")) == names.PURGE
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        (b"epoch: 1", b"epoch: 0"), (b"epoch: 1", b'epoch: "1"'), (b"version: 1", b"version: 2"),
+        (b'"desk-k3f9"', b'"../x"'), (b'["', b'["x'), (b"purged", b"other"), (b"epoch: 1\n", b""),
+    ],
+)  # fmt: skip
+def test_other_bytes_are_no_purge(old: bytes, new: bytes) -> None:
+    good = epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (epoch.blob_mark(BLOB),)))
+    assert old in good
+    with pytest.raises(ReflectError):
+        epoch.parse(good.replace(old, new))
+
+
+def test_bytes_and_records_that_were_purged_do_not_come_back() -> None:
+    by_blob, by_id = frozenset({epoch.blob_mark(BLOB)}), frozenset({epoch.id_mark(ID)})
+    other = "cd" * 20
+    tree = {PATH: BLOB, "README.md": other, f"aside/{ID}/{other}.yaml": other}
+    assert epoch.without(tree, frozenset()) == tree
+    assert set(epoch.without(tree, by_blob)) == {"README.md", f"aside/{ID}/{other}.yaml"}
+    assert set(epoch.without(tree, by_id)) == {"README.md"}
+
+
+def test_purges_add_up() -> None:
+    one = Purge(1, "2026-02-11T10:00:00Z", "a", (epoch.blob_mark(BLOB),))
+    two = Purge(2, "2026-02-12T10:00:00Z", "b", (epoch.id_mark(ID),))
+    assert epoch.marks([one, two]) == {epoch.blob_mark(BLOB), epoch.id_mark(ID)}
+    assert epoch.number([one, two]) == 2 and epoch.number([]) == 0

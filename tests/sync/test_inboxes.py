@@ -1,0 +1,129 @@
+"""Signals between own machines: off by default, and then one writer for each inbox."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from reflect_git.model.ids import utc_precise
+from reflect_git.store import machines, policy, reading
+from reflect_git.workflow import inboxes
+from tests.faults import git
+from tests.store.operations import BY, DAY
+from tests.store.probe import capture, days_later, inbox_ids
+from tests.sync.clones import Clone, bare, settle
+from tests.sync.hostile import FILE, blob, raw, tree
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
+    """Two machines that know each other and share signals."""
+    pair = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    names = [clone.store.machine for clone in pair]
+    for clone in pair:
+        policy.set_keys(clone.store, {machines.OWN: " ".join(names)})
+        policy.switch(clone.store, {inboxes.SHARED: "true"}, BY, utc_precise())
+    return pair
+
+
+def inboxes_at(root: Path) -> set[str]:
+    return set(git(root, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/inbox/").split())
+
+
+def test_by_default_no_signal_leaves(tmp_path: Path, remote: Path) -> None:
+    clone = Clone(tmp_path / "laptop", str(remote))
+    capture(clone.store, "my own words")
+    clone.sync()
+    assert inboxes_at(remote) == set()
+
+
+def test_a_signal_of_an_own_machine_is_there_with_its_trust(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    said = capture(laptop.store, "use pnpm and not npm", session_id="s-1")
+    capture(desk.store, "use pnpm and not npm", session_id="s-2")
+    settle(laptop, desk, rounds=2)
+    signals = {one["id"]: one for one in reading.read(desk.open()).signals}
+    assert signals[said["id"]]["trust"] == "user_typed"
+    assert {one["confidence"] for one in signals.values()} == {2}, "two sessions, on two machines"
+    assert said["id"] not in {path.stem for path in (desk.root / "signals").rglob("*.yaml")}, "its copies are its own"
+    for clone in pair:
+        clone.require_sound()
+
+
+def test_what_expired_there_goes_here_and_at_the_remote(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, desk = pair
+    old = capture(laptop.store, "soon forgotten")
+    settle(laptop, desk, rounds=2)
+    assert old["id"] in inbox_ids(desk.root)
+    assert days_later(laptop.open(), 20) == 1
+    settle(laptop, desk, rounds=2)
+    machine = laptop.store.machine
+    assert inboxes_at(remote) >= {f"inbox/{machine}/0002"} and f"inbox/{machine}/0001" not in inboxes_at(remote)
+    assert old["id"] not in inbox_ids(desk.root) and inboxes_at(desk.root) == inboxes_at(remote)
+
+
+def test_a_strangers_inbox_stays_there(tmp_path: Path, remote: Path, pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    capture(laptop.store, "from somebody")
+    laptop.sync()
+    policy.set_keys(desk.store, {machines.OWN: desk.store.machine})
+    desk.sync()
+    assert not [name for name in inboxes_at(desk.root) if laptop.store.machine in name]
+
+
+def test_an_inbox_that_is_not_wholly_one_is_refused(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, desk = pair
+    capture(laptop.store, "a good one")
+    settle(laptop, desk, rounds=2)
+    before = git(desk.root, "for-each-ref", "refs/heads/inbox/")
+    evil = blob(remote, b"evil\n")
+    made = tree(remote, {"signals/x.sh": ("100755", b"evil\n"), "signals/README.md": (FILE, b"hello\n")})
+    text = f"tree {made}\nauthor M <m@x> {int(time.time())} +0000\ncommitter M <m@x> {int(time.time())} +0000\n\nx\n"
+    commit = raw(remote, "hash-object", "-t", "commit", "-w", "--stdin", data=text.encode())
+    raw(remote, "update-ref", f"refs/heads/inbox/{laptop.store.machine}/0009", commit)
+    report = desk.sync()
+    assert [(one["path"], one["reason"]) for one in report.refused] == [
+        (f"inbox/{laptop.store.machine}/0009:signals/x.sh", "it is executable")
+    ]
+    assert git(desk.root, "for-each-ref", "refs/heads/inbox/") == before
+    assert git(desk.root, "cat-file", "-e", evil, check=False) == "" and not _has(desk.root, evil)
+
+
+def _has(root: Path, oid: str) -> bool:
+    return "missing" not in git(root, "cat-file", "--batch-check", stdin=f"{oid}\n")
+
+
+def test_a_machine_that_was_silent_for_90_days_is_folded_away(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, desk = pair
+    capture(laptop.store, "use pnpm and not npm", session_id="s-1")
+    key = capture(desk.store, "use pnpm and not npm", session_id="s-2")["key"]
+    laptop.sync()
+    from reflect_git.workflow import syncing
+
+    store = desk.open()
+    incoming = syncing.converse(store, desk.env, syncing.remote_of(store), syncing.Wishes())
+    inboxes.exchange(store, incoming, incoming.heads(), time.time() + 91 * DAY)
+    assert not [name for name in (*inboxes_at(desk.root), *inboxes_at(remote)) if laptop.store.machine in name]
+    scan = reading.read(desk.open())
+    assert [line[0] for line in scan.history.tallied] == [key]
+    assert scan.signals[0]["confidence"] == 2, "what it counted still counts"
+
+
+def test_a_second_writer_of_our_inbox_is_noticed(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, _ = pair
+    capture(laptop.store, "one")
+    laptop.sync()
+    ref = f"refs/heads/inbox/{laptop.store.machine}/0001"
+    text = f"tree {raw(remote, 'rev-parse', ref + '^{tree}')}\nparent {raw(remote, 'rev-parse', ref)}\n"
+    text += "author M <m@x> 1 +0000\ncommitter M <m@x> 1 +0000\n\nx\n"
+    raw(remote, "update-ref", ref, raw(remote, "hash-object", "-t", "commit", "-w", "--stdin", data=text.encode()))
+    capture(laptop.store, "two")
+    with pytest.raises(Exception, match="another machine writes to"):
+        laptop.sync()

@@ -1,0 +1,57 @@
+"""What leaves the machine by default: approved texts, decisions and figures. Not a word that was only said."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reflect_git.sitting.approve import Request, carry_out, propose
+from reflect_git.sitting.dismiss import dismiss
+from reflect_git.store import exposures
+from tests.conftest import RunCli, wait_for_background
+from tests.faults import git
+from tests.scan import places_of
+from tests.sessions import Session
+from tests.sitting.desk import BY, say, sit
+from tests.sync.clones import Clone, bare
+
+QUOTE = "for heaven's sake, in this project never use npm, always use pnpm instead"
+ASIDE = "and by the way my bank is Umbrella Savings"
+NO = "never put a semicolon at the end of a line in any of these files"
+MINE = "The access code of the office is 4711."
+
+
+@pytest.mark.parametrize("to", ["global", "project"])
+def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
+    store_home: Path, home: Path, tmp_path: Path, to: str, run_cli: RunCli
+) -> None:
+    remote = bare(tmp_path / "remote.git")
+    clone = Clone(store_home, str(remote))
+    shop = home / "shop"
+    shop.mkdir()
+    git(tmp_path, "init", "-q", str(shop))
+    for path in (shop / "CLAUDE.md", home / ".claude" / "CLAUDE.md"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"# Mine\n\n{MINE}\n")
+    say(clone.store, QUOTE, context=f"{QUOTE}. {ASIDE}", session_id="0f0e0d0c-secret-session")
+    session = Session(home, cwd=str(shop))
+    session.say(f"{QUOTE}, {ASIDE}")
+    session.hook("SessionEnd")
+    wait_for_background(home)
+    sitting = sit(clone.open(), os.environ)
+    candidate = sitting.gathered.strong[0]
+    done = carry_out(sitting, propose(sitting, Request(candidate, to=to, text="Use pnpm, never npm")), BY)
+    say(clone.store, NO, session_id="0f0e0d0c-secret-session")
+    sitting = sit(clone.open(), os.environ)
+    dismiss(clone.store, next(one for one in sitting.gathered.strong if "semicolon" in one.text), BY)
+    with clone.store.locked(5):
+        exposures.move(clone.store)
+    assert places_of(clone.root, QUOTE) and places_of(clone.root, MINE), "they are here, so the scan can fail"
+    clone.sync()
+    assert places_of(remote, "Use pnpm, never npm"), "what was approved went"
+    for text in (QUOTE, "heaven", ASIDE, "Umbrella", NO, "semicolon", MINE, "4711", "secret-session", session.name):
+        assert places_of(remote, text) == [], text
+    assert git(remote, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+    assert done.learning in "".join(git(remote, "ls-tree", "-r", "--name-only", "main").split())

@@ -1,0 +1,129 @@
+"""Over real wires: what is cut in the middle is done by the next sync, and nothing was half done."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from reflect_git.adapters.transport import Limits
+from reflect_git.errors import ReflectError
+from reflect_git.workflow.syncing import Wishes
+from tests.faults import git
+from tests.sync.clones import Clone, bare, settle
+from tests.sync.wires import Wire, daemon, http_backend
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    made = bare(tmp_path / "srv" / "remote.git")
+    git(made, "config", "http.receivepack", "true")
+    return made
+
+
+def exchange(tmp_path: Path, url: str) -> tuple[Clone, Clone]:
+    laptop, desk = Clone(tmp_path / "laptop", url), Clone(tmp_path / "desk", url)
+    laptop.approve(1), desk.approve(2)
+    settle(laptop, desk, rounds=2)
+    assert laptop.tip == desk.tip
+    for clone in (laptop, desk):
+        clone.require_sound()
+    return laptop, desk
+
+
+def test_file(tmp_path: Path, remote: Path) -> None:
+    exchange(tmp_path, f"file://{remote}")
+
+
+def test_git_daemon(tmp_path: Path, remote: Path) -> None:
+    with daemon(remote.parent) as port:
+        exchange(tmp_path, f"git://127.0.0.1:{port}/remote.git")
+
+
+def test_http(tmp_path: Path, remote: Path) -> None:
+    with http_backend(remote.parent) as port:
+        exchange(tmp_path, f"http://127.0.0.1:{port}/remote.git")
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_wire_that_is_cut_anywhere(tmp_path: Path, remote: Path, count: int) -> None:
+    chance = random.Random(11)
+    with daemon(remote.parent) as port:
+        wire = Wire(port)
+        url = f"git://127.0.0.1:{wire.port}/remote.git"
+        laptop, desk = exchange(tmp_path, url)
+        made: set[str] = set()
+        failures = 0
+        for number in range(count):
+            clone = (laptop, desk)[number % 2]
+            made.update(clone.approve(100 + number))
+            wire.cut_after = chance.choice((10, 300, 700, 1000, 1500, 2200, 3000, 4000))
+            try:
+                clone.sync(Wishes(pause=lambda seconds: None, limits=Limits(seconds=20.0)))
+            except ReflectError:
+                failures += 1
+            clone.require_sound()
+            git(remote, "fsck", "--strict")
+        wire.cut_after = None
+        settle(laptop, desk, rounds=2)
+        wire.close()
+    assert failures > count // 4, "the wire was never cut"
+    assert laptop.tip == desk.tip and made <= laptop.paths()
+
+
+def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{silent.getsockname()[1]}/remote.git")
+        began = time.monotonic()
+        with pytest.raises(ReflectError) as stop:
+            clone.sync(Wishes(limits=Limits(seconds=1.0)))
+    assert stop.value.code == "unreachable" and time.monotonic() - began < 20
+
+
+def test_nobody_there_is_said_plainly(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{port}/remote.git")
+    with pytest.raises(ReflectError) as stop:
+        clone.sync()
+    assert stop.value.code == "unreachable" and stop.value.hint == "try again when you are online"
+
+
+def test_five_clones_at_once_against_a_shared_repository(tmp_path: Path) -> None:
+    """As `git init --bare --shared` makes it: nothing but fast-forwards."""
+    remote = bare(tmp_path / "shared.git", "--shared")
+    assert git(remote, "config", "receive.denyNonFastForwards").strip() == "true"
+    clones = [Clone(tmp_path / f"machine-{number}", str(remote)) for number in range(5)]
+    made: set[str] = set()
+    for number, clone in enumerate(clones):
+        made.update(clone.approve(number))
+    barrier = threading.Barrier(len(clones))
+
+    def sync(clone: Clone) -> int:
+        barrier.wait()
+        return clone.sync(Wishes()).tries
+
+    with ThreadPoolExecutor(len(clones)) as pool:
+        tries = list(pool.map(sync, clones))
+    assert max(tries) > 1, "nobody met anybody"
+    settle(*clones, rounds=1)
+    assert {clone.tip for clone in clones} == {clones[0].tip} and made <= clones[0].paths()
+
+
+def test_who_never_gets_through_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reflect_git.adapters import transport
+
+    clone = Clone(tmp_path / "laptop", str(bare(tmp_path / "remote.git")))
+    waited: list[float] = []
+    never: Callable[..., str] = lambda *arguments, **more: transport.BEHIND  # noqa: E731
+    monkeypatch.setattr(transport, "push", never)
+    with pytest.raises(ReflectError) as stop:
+        clone.sync(Wishes(pause=waited.append))
+    assert stop.value.code == "race" and len(waited) == 8 and max(waited) <= 2
+    assert len(set(waited)) == 8, "each waits another time"

@@ -1,0 +1,275 @@
+"""What was learned anywhere is known everywhere, in whatever order it is exchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.errors import ReflectError
+from reflect_git.store import remotes
+from reflect_git.store.incoming import Incoming
+from reflect_git.workflow.syncing import Wishes
+from tests.faults import git
+from tests.sync.clones import Clone, bare, settle
+from tests.sync.offers import blob_id, files_of, learning, mirror
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
+    return Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+
+
+def remote_tree(remote: Path) -> set[str]:
+    return set(git(remote, "ls-tree", "-r", "--name-only", "main").splitlines())
+
+
+def test_an_empty_remote_gets_what_we_have(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, _ = pair
+    made = laptop.approve(1)
+    report = laptop.sync()
+    assert set(made) <= set(report.pushed) and not report.pulled and not report.refused
+    assert remote_tree(remote) == laptop.paths()
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip
+    laptop.require_sound()
+
+
+def test_what_one_has_the_other_gets(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    made = laptop.approve(1)
+    laptop.sync()
+    report = desk.sync()
+    assert set(report.pulled) == set(made) and not report.pushed and report.merged is None
+    assert desk.tip == laptop.tip, "nothing of its own: it goes forward to theirs"
+    assert (desk.root / made[0]).read_bytes() == (laptop.root / made[0]).read_bytes()
+    desk.require_sound()
+
+
+def test_both_at_once_end_in_one_tree_with_both_histories(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    mine, theirs = laptop.approve(1), desk.approve(2)
+    laptop.sync()
+    report = desk.sync()
+    assert set(report.pulled) == set(mine) and set(report.pushed) == set(theirs) and report.merged
+    parents = git(desk.root, "rev-list", "--parents", "-n1", "main").split()
+    assert len(parents) == 3
+    laptop.sync()
+    assert laptop.tip == desk.tip
+    for clone in pair:
+        assert {*mine, *theirs} <= clone.paths()
+        clone.require_sound()
+
+
+def test_nothing_to_do_does_nothing(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    laptop.approve(1)
+    settle(laptop, desk)
+    before = laptop.tip
+    for clone in pair:
+        report = clone.sync()
+        assert not (report.pulled or report.pushed or report.merged) and report.tries == 1
+    assert laptop.tip == desk.tip == before
+
+
+def test_stores_without_a_common_ancestor_join(tmp_path: Path, remote: Path) -> None:
+    laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.com")
+    root = git(desk.root, *who, "commit-tree", "main^{tree}", "-m", "another beginning").strip()
+    git(desk.root, "update-ref", "refs/heads/main", root)
+    laptop.approve(1), desk.approve(2)
+    settle(laptop, desk)
+    assert laptop.tip == desk.tip
+    assert len(git(desk.root, "rev-list", "--max-parents=0", "main").split()) == 2
+
+
+def test_one_record_of_two_wordings_is_the_same_on_both_and_neither_is_lost(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    one, other = learning(1, "Use pnpm."), learning(1, "Use yarn.")
+    laptop.add(one)
+    desk.add(other)
+    settle(laptop, desk)
+    assert laptop.tree == desk.tree
+    [(path, first)], [(_, second)] = files_of(one).items(), files_of(other).items()
+    stays, goes = sorted((first, second), key=blob_id)
+    assert (laptop.root / path).read_bytes() == stays
+    assert (desk.root / f"aside/{one['id']}/{blob_id(goes)}.yaml").read_bytes() == goes
+    for clone in pair:
+        clone.require_sound()
+
+
+def test_the_higher_version_of_a_mirror_wins_whoever_syncs_first(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    path = "targets/laptop-0000/global/CLAUDE.md"
+    laptop.add(**{path: mirror(1)})
+    settle(laptop, desk)
+    laptop.add(**{path: mirror(2)})
+    settle(desk, laptop, desk)
+    assert laptop.tip == desk.tip and (desk.root / path).read_bytes() == mirror(2)
+
+
+def test_what_they_lack_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """A remote that lost records loses nobody else's."""
+    laptop, desk = pair
+    made = laptop.approve(1)
+    settle(laptop, desk)
+    git(desk.root, "rm", "-q", *made)
+    git(desk.root, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "they were wrong")
+    git(desk.root, "push", "-q", str(remote), "main:main")
+    report = laptop.sync()
+    assert set(made) <= laptop.paths() and set(made) <= remote_tree(remote)
+    assert not report.pulled and set(report.lost) == set(made)
+    assert laptop.sync().lost == [], "said once"
+    laptop.require_sound()
+
+
+def test_a_hand_edit_that_is_no_record_gives_way_and_is_kept_here(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    [path, _] = laptop.approve(1)
+    settle(laptop, desk)
+    good = (laptop.root / path).read_bytes()
+    laptop.commit(path, b"text: mine   # edited\n")
+    laptop.approve(2), desk.approve(3)
+    settle(laptop, desk)
+    assert laptop.tree == desk.tree and (laptop.root / path).read_bytes() == good
+    kept = list((laptop.root / ".git/reflect/quarantine").iterdir())
+    assert [file.read_bytes() for file in kept] == [b"text: mine   # edited\n"]
+    assert b"mine   # edited" not in b"".join(_objects(desk.root)), "it never left the machine"
+    for clone in pair:
+        clone.require_sound()
+
+
+def test_a_hand_edit_of_what_nobody_else_has_is_undone_by_what_it_was(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    [path, _] = laptop.approve(1)
+    good = (laptop.root / path).read_bytes()
+    laptop.commit(path, b"text: mine\n")
+    report = laptop.sync()
+    assert path in report.pushed and path not in report.pulled
+    desk.sync()
+    assert (desk.root / path).read_bytes() == (laptop.root / path).read_bytes() == good
+    assert [file.read_bytes() for file in (laptop.root / ".git/reflect/quarantine").iterdir()] == [b"text: mine\n"]
+    assert laptop.tree == desk.tree
+
+
+def _objects(root: Path) -> list[bytes]:
+    names = git(root, "rev-list", "--objects", "--all").split("\n")
+    return [git(root, "cat-file", "-p", line.split()[0]).encode() for line in names if line]
+
+
+def test_a_file_of_the_users_own_stays_here_and_is_named(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, desk = pair
+    laptop.commit("notes.txt", b"private thoughts\n")
+    made = laptop.approve(1)
+    report = laptop.sync()
+    assert [one["path"] for one in report.refused] == ["notes.txt"] and report.refused[0]["side"] == "here"
+    assert b"private thoughts" not in b"".join(_objects(remote))
+    theirs = desk.approve(2)
+    settle(desk, laptop, desk)
+    assert {*made, *theirs} <= desk.paths() and {*made, *theirs, "notes.txt"} <= laptop.paths()
+    assert "notes.txt" not in desk.paths() and b"private thoughts" not in b"".join(_objects(remote))
+    before = git(remote, "rev-parse", "main")
+    settle(laptop, desk)
+    assert git(remote, "rev-parse", "main") == before, "and nobody pushes for nothing"
+    laptop.require_sound()
+
+
+def test_uncommitted_work_of_the_user_is_not_touched(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, desk = pair
+    laptop.commit("README.md", b"# mine\n")
+    path = "targets/desk-0000/global/CLAUDE.md"
+    desk.add(**{path: mirror(1)})
+    settle(laptop, desk)
+    (laptop.root / path).write_bytes(b"being edited\n")
+    (laptop.root / "scratch").write_bytes(b"untracked\n")
+    git(laptop.root, "add", "scratch")
+    desk.add(**{path: mirror(2)})
+    desk.sync()
+    report = laptop.sync()
+    assert report.pulled == [path]
+    assert (laptop.root / path).read_bytes() == b"being edited\n"
+    assert git(laptop.root, "status", "--porcelain").splitlines() == ["A  scratch", f" M {path}"]
+
+
+def test_a_copy_on_another_branch_is_left_alone(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    laptop.approve(1)
+    laptop.sync()
+    git(desk.root, "switch", "-qc", "mine")
+    report = desk.sync()
+    assert report.pulled and git(desk.root, "status", "--porcelain") == ""
+    assert git(desk.root, "ls-tree", "-r", "--name-only", "HEAD").splitlines() == ["README.md"]
+    assert desk.tip == laptop.tip
+
+
+def test_a_rewritten_main_stops_the_sync_and_keeps_what_was(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, _ = pair
+    laptop.approve(1)
+    laptop.sync()
+    laptop.approve(2)
+    laptop.sync()
+    was = laptop.tip
+    git(remote, "update-ref", "refs/heads/main", f"{was}~1")
+    laptop.approve(3)
+    before = laptop.tip
+    with pytest.raises(ReflectError) as stop:
+        laptop.sync()
+    assert stop.value.code == "rewritten" and stop.value.exit_code == 4 and was[:10] in stop.value.message
+    assert (
+        laptop.tip == before
+        and git(remote, "rev-parse", "main").strip() == git(laptop.root, "rev-parse", f"{was}~1").strip()
+    )
+    assert git(laptop.root, "for-each-ref", "--format=%(objectname)", "refs/reflect/before/").strip() == was
+    assert remotes.state(laptop.store)["error"] == stop.value.message
+
+
+def test_a_remote_whose_main_is_gone_gets_it_again(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, _ = pair
+    laptop.approve(1)
+    laptop.sync()
+    git(remote, "update-ref", "-d", "refs/heads/main")
+    laptop.approve(2)
+    laptop.sync()
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing(pair: tuple[Clone, Clone], remote: Path) -> None:
+    laptop, desk = pair
+    laptop.approve(1)
+    laptop.sync()
+    desk.approve(2)
+    before = desk.tip, git(remote, "rev-parse", "main"), git(desk.root, "count-objects", "-v")
+    foretold = desk.sync(Wishes(dry_run=True))
+    assert (desk.tip, git(remote, "rev-parse", "main"), git(desk.root, "count-objects", "-v")) == before
+    assert remotes.state(desk.store) == {}
+    done = desk.sync()
+    assert (sorted(foretold.pulled), sorted(foretold.pushed)) == (sorted(done.pulled), sorted(done.pushed))
+
+
+def test_another_clone_that_is_faster_is_taken_in_and_tried_again(
+    pair: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desk = pair
+    settle(laptop, desk)
+    made = laptop.approve(1)
+    raced: list[list[str]] = []
+    real = Incoming.push
+
+    def late(self: Incoming, refs: dict[str, str], lease: str = "") -> str:
+        if len(raced) < 3:
+            raced.extend([desk.dismiss(10 + len(raced))])
+            monkeypatch.setattr(Incoming, "push", real)
+            desk.sync()
+            monkeypatch.setattr(Incoming, "push", late)
+        return real(self, refs, lease)
+
+    monkeypatch.setattr(Incoming, "push", late)
+    report = laptop.sync()
+    assert report.tries == 4 and set(made) <= set(report.pushed)
+    monkeypatch.setattr(Incoming, "push", real)
+    desk.sync()
+    assert laptop.tip == desk.tip and {path for paths in raced for path in paths} <= laptop.paths()

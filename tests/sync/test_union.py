@@ -1,0 +1,107 @@
+"""Any order of merges ends in the same tree, and nothing that was well made is gone."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reflect_git.sync import names, union
+from tests.sync.offers import blob_id, decision, files_of, learning, mirror
+
+ID = "LRN-20260211-00000001"
+PATH = f"learnings/{ID}.yaml"
+OTHER = "decisions/2026/02/DEC-20260211-00000001.yaml"
+MIRROR = "targets/desk-k3f9/global/CLAUDE.md"
+
+BLOBS = [f"{number:040x}" for number in range(6)]
+
+
+def rank_of(path: str, blob: str) -> union.Rank:
+    """Blob 5 is not canonical; mirrors have the version that their number says."""
+    number = int(blob, 16)
+    version = number // 2 if names.kind_on_main(path) == names.MIRROR else 0
+    return (0 if number < 5 else 1, -version, blob)
+
+
+trees = st.dictionaries(
+    st.sampled_from([PATH, OTHER, MIRROR, "README.md", "machines/desk-k3f9.yaml", "notes.txt"]), st.sampled_from(BLOBS)
+)
+
+
+def merged(*several: union.Tree) -> dict[str, str]:
+    return reduce(lambda one, other: union.merge(one, other, rank_of).tree, several, {})
+
+
+def laws(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
+    assert merged(one, two) == merged(two, one)
+    assert merged(merged(one, two), three) == merged(one, merged(two, three))
+    assert merged(one, one) == dict(one)
+    assert merged(merged(one, two), two) == merged(one, two)
+
+
+@given(trees, trees, trees)
+@settings(max_examples=2000)
+def test_merging_commutes_associates_and_repeats(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
+    laws(one, two, three)
+
+
+@pytest.mark.slow
+@given(trees, trees, trees)
+@settings(max_examples=100_000)
+def test_merging_commutes_associates_and_repeats_very_often(
+    one: union.Tree, two: union.Tree, three: union.Tree
+) -> None:
+    laws(one, two, three)
+
+
+@given(st.lists(trees, max_size=5), st.randoms(use_true_random=False))
+def test_any_order_of_many_ends_in_one_tree(several: list[union.Tree], random: object) -> None:
+    shuffled = sorted(several, key=lambda _: random.random())  # type: ignore[attr-defined]
+    assert merged(*several) == merged(*shuffled)
+
+
+@given(trees, trees)
+def test_what_one_side_lacks_stays_and_every_canonical_record_is_kept(one: union.Tree, two: union.Tree) -> None:
+    both = merged(one, two)
+    assert set(one) | set(two) <= set(both)
+    for tree in (one, two):
+        for path, blob in tree.items():
+            if names.kind_on_main(path) == names.RECORD and rank_of(path, blob)[0] == 0:
+                assert blob in (both[path], both.get(names.aside(path, blob)))
+
+
+def test_the_smaller_blob_stays_and_the_other_is_kept_beside_it() -> None:
+    small, large = BLOBS[1], BLOBS[3]
+    found = union.merge({PATH: large}, {PATH: small}, rank_of)
+    assert found.tree == {PATH: small, f"aside/{ID}/{large}.yaml": large}
+    assert found.beside == [(PATH, large)] and not found.dropped
+
+
+def test_ill_made_bytes_never_win_and_are_not_kept() -> None:
+    found = union.merge({PATH: BLOBS[5]}, {PATH: BLOBS[4]}, rank_of)
+    assert found.tree == {PATH: BLOBS[4]} and found.dropped == [(PATH, BLOBS[5])]
+
+
+def test_the_higher_version_of_a_mirror_stays() -> None:
+    old, new = mirror(2), mirror(10)
+    ranks = {blob_id(data): union.rank(MIRROR, blob_id(data), data, True) for data in (old, new)}
+    for ours, theirs in ((old, new), (new, old)):
+        found = union.merge({MIRROR: blob_id(ours)}, {MIRROR: blob_id(theirs)}, lambda _, blob: ranks[blob])
+        assert found.tree == {MIRROR: blob_id(new)} and not found.beside
+
+
+def test_a_version_is_a_number_in_the_first_line() -> None:
+    assert union.version_in(mirror(7)) == 7
+    assert union.version_in(b"version: -1\n") == union.version_in(b"version: 7x\n") == union.version_in(b"") == 0
+    assert union.version_in(b"version: " + b"9" * 5000) == 0
+
+
+def test_only_contested_files_must_be_looked_at() -> None:
+    one, two = files_of(decision(1)), files_of(learning(1, "One."))
+    ours = {path: blob_id(data) for path, data in {**one, **two}.items()}
+    assert union.contested(ours, ours) == []
+    theirs = {**ours, PATH: BLOBS[0]}
+    assert union.contested(ours, theirs) == [(PATH, ours[PATH]), (PATH, BLOBS[0])]
