@@ -91,11 +91,11 @@ def _agrees(purges: Sequence[Purge]) -> bool:
 
 
 def _meet(front: Front, store: Store) -> bool:
-    """Machines that are new here: asked about once each. Whether one was accepted."""
+    """Machines that are new here: whether one was accepted. --yes does not answer: it is whom to trust."""
     accepted = []
     for name, when in machines.strangers(store, front.scan(store).others).items():
         said = f"new machine '{printable(name)}', first seen {printable(when[:10])}: yours?"
-        if front.yes or click.confirm(said, err=True):
+        if click.confirm(said, err=True):
             accepted.append(name)
     if accepted:
         machines.accept(store, accepted)

@@ -88,7 +88,10 @@ def test_no_is_an_answer(pair: tuple[Clone, Clone, Path], types: Types) -> None:
 def test_a_review_begins_with_news_of_the_other_machines(pair: tuple[Clone, Clone, Path], types: Types) -> None:
     laptop, desk, remote = pair
     types(laptop, "--yes", "remote", "set", str(remote)).ends()
-    types(desk, "--yes", "remote", "set", str(remote)).ends()
+    joining = types(desk, "--yes", "remote", "set", str(remote))
+    joining.passes("yours? [y/N]:")  # --yes does not say whom to trust
+    joining.types("y")
+    joining.ends()
     asked = types(desk, "config", "sync.auto", "true")
     asked.passes("set reflect.sync.auto to true? [y/N]:")
     asked.types("y")
