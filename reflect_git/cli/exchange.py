@@ -151,7 +151,8 @@ def _list(front: Front, what: str, refused: Sequence[dict[str, str]]) -> None:
 def _tell_waiting(front: Front, report: Report, waits: Sequence[dict[str, Any]]) -> None:
     learned = [one for one in waits if "learning" in one]
     if learned:
-        front.out(f"{len(learned)} of them wait{'s' if len(learned) == 1 else ''} for you: run 'reflect-git review'")
+        said = "1 learning waits" if len(learned) == 1 else f"{len(learned)} learnings wait"
+        front.out(f"{said} for you: run 'reflect-git review'")
     for one in waits:
         if one["kind"] == "machine":
             said = f"'{one['machine']}' is no machine of yours yet: run 'reflect-git sync' in a terminal to accept it"

@@ -121,8 +121,12 @@ def _instruction_files(here: Place) -> Iterator[str]:
 
 def memory_dir(here: Place) -> str:
     """Where the client keeps what it remembers of a project by itself."""
-    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in here.root)
-    return os.path.join(here.config, "projects", slug, "memory")
+    return os.path.join(here.config, "projects", sessions_folder(here.root), "memory")
+
+
+def sessions_folder(root: str) -> str:
+    """What the client calls the folder of a project's transcripts."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
 
 
 def _below(folder: str) -> list[str]:

@@ -85,12 +85,19 @@ def _told(said: Said) -> str:
 
 def tried(sitting: Sitting, candidate: Candidate) -> Candidate:
     """With how often its matcher would have applied in past sessions of the project."""
-    if candidate.matcher is None:
-        return candidate
+    return all_tried(sitting, [candidate])[0]
+
+
+def all_tried(sitting: Sitting, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Each with its backtest; they share one look at the past."""
+    if all(candidate.matcher is None for candidate in candidates):
+        return list(candidates)
     from reflect_git.review.matcher import backtest
 
     calls = sitting.past.calls()
-    return replace(candidate, backtest=backtest(candidate.matcher, calls) if calls or sitting.past.is_read else None)
+    if not calls and not sitting.past.is_read:
+        return list(candidates)
+    return [replace(each, backtest=backtest(each.matcher, calls)) if each.matcher else each for each in candidates]
 
 
 class Past:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 from tests.conftest import RunCli
@@ -17,12 +19,17 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(run_cli: RunCli, home
     before = _files(home)
     done = run_cli("demo", timeout=120)
     assert done.code == 0, done.err
-    told = [line for line in done.out.splitlines() if line.startswith("$ reflect-git ")]
-    verbs = [line.split()[2] for line in told]
-    assert verbs == ["mine", "candidates", "config", "approve", "approve", "why", "revert", "rules", "log"]
-    assert "+- Never use npm" in done.out.replace("Use pnpm, not npm", "Never use npm")
-    assert re.search(r"you said +\"no, never use npm", done.out) or "pnpm" in done.out
-    assert "Next: " in done.out
+    told = [line.removeprefix("$ reflect-git ") for line in done.out.splitlines() if line.startswith("$ reflect-git ")]
+    verbs = [line.removeprefix("--yes ").split()[0] for line in told]
+    laptop = ["mine", "candidates", "config", "approve", "approve", "why", "revert", "rules", "log", "remote"]
+    assert verbs == [*laptop, "remote", "sync", "rules"]
+    assert "would have applied 2 times in 1 day; last: `npm test`" in done.out
+    assert "\n+- Never use npm in this project, always use pnpm instead\n" in done.out
+    assert re.search(r"you said +\"no, never use npm", done.out)
+    assert "\n-- Never use npm in this project, always use pnpm instead\n" in done.out
+    assert "1 learning waits for you" in done.out
+    assert "run `pnpm lint`" in done.out.rpartition("$ reflect-git rules")[2], "the desktop has it"
+    assert done.out.splitlines()[-2] == "reflect-git review", "what to type next"
     assert _files(home) == before
 
 
@@ -30,6 +37,10 @@ def test_a_kept_home_can_be_played_with(run_cli: RunCli, home: Path, tmp_path: P
     done = run_cli("demo", "--keep", env={"TMPDIR": str(tmp_path)}, timeout=120)
     assert done.code == 0, done.err
     (kept,) = tmp_path.glob("reflect-git-demo.*")
-    assert (kept / ".claude" / "reflections" / ".git").is_dir()
-    assert str(kept) in done.out
+    (advice,) = [line for line in done.out.splitlines() if line.startswith("cd ")]
+    listed = subprocess.run(
+        ["/bin/sh", "-c", advice.replace("$SHELL", "reflect-git rules --json")],
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert [rule["text"][:19] for rule in json.loads(listed.stdout)["data"]] == ["Always run `pnpm li"]
     shutil.rmtree(kept)

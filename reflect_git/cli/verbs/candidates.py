@@ -12,8 +12,10 @@ import click
 
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import json_option
+from reflect_git.cli.portrait import tested
 from reflect_git.cli.sittings import sitting, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.sitting.review import all_tried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +59,10 @@ def command(
         alone = [_question(sat, identity, text, joined, supersedes)] if identity else []
         front.data({"questions": alone or questions(gathered.strong)})
     elif front.json:
-        front.data([each.as_json() for each in chain(gathered.strong, gathered.more, gathered.weak)])
+        shown = all_tried(sat, gathered.strong)
+        front.data([each.as_json() for each in chain(shown, gathered.more, gathered.weak)])
     else:
-        _print(front, gathered)
+        _print(front, gathered, all_tried(sat, gathered.strong))
     sat.keep()
 
 
@@ -75,11 +78,11 @@ def _question(sat: Sitting, identity: str, text: str, joined: str, supersedes: S
     return question(candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes])
 
 
-def _print(front: Front, gathered: Gathered) -> None:
+def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> None:
     if gathered.message:
         front.out(gathered.message)
         return
-    for candidate in gathered.strong:
+    for candidate in strong:
         _show(front, candidate)
     for line in _rest(gathered):
         front.out(click.style(line, dim=True))
@@ -90,6 +93,8 @@ def _show(front: Front, candidate: Candidate) -> None:
     front.out(f"{candidate.id}  {candidate.type}, {_times(candidate)} → {candidate.target}")
     for line in textwrap.wrap(printable(candidate.text), width - 6) or [""]:
         front.out(f"    {line}")
+    if candidate.backtest:
+        front.out(click.style(f"    {printable(tested(candidate.backtest))}", dim=True))
     for warning in candidate.warnings:
         front.out(click.style(f"    risk: {printable(warning)}", fg="red"))
 

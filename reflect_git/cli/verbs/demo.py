@@ -19,7 +19,8 @@ from reflect_git import paths, workflow
 from reflect_git.cli.front import Front
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.store import policy
+from reflect_git.sitting import places
+from reflect_git.store import machines, policy
 
 _SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
 _PERSON: Any = {"road": "terminal", "name": "Demo", "email": ""}
@@ -30,35 +31,57 @@ _PERSON: Any = {"road": "terminal", "name": "Demo", "email": ""}
 @click.pass_obj
 def command(front: Front, keep: bool) -> None:
     """Show the product in a minute, in a throw-away home: captured, approved, explained, taken back, synced."""
-    home = Path(tempfile.mkdtemp(prefix="reflect-git-demo."))
+    home = Path(os.path.realpath(tempfile.mkdtemp(prefix="reflect-git-demo.")))
     try:
         _Tour(front, home).walk()
     finally:
         if not keep:
             shutil.rmtree(home, ignore_errors=True)
+    _say(front, "What to type next:")
     if keep:
-        front.out(
-            f"\nThe home stays: HOME='{home}' PATH='{os.path.dirname(sys.executable)}:'\"$PATH\" reflect-git status"
-        )
-    front.out("\nNext: 'reflect-git enable' or the plugin for your own sessions, then 'reflect-git review'.")
+        programs = os.path.dirname(sys.executable)
+        front.out(f"cd '{home}/laptop/webshop' && HOME='{home}/laptop' PATH=\"{programs}:$PATH\" $SHELL")
+        front.out("    plays on the laptop of the demo; 'exit' leaves it")
+    front.out("reflect-git enable\n    has Claude Code call the hooks (the plugin needs no such thing)")
+    front.out("reflect-git import transcripts --since 30d\n    looks through the sessions of the last 30 days")
+    front.out("reflect-git review\n    shows what waits for your answer")
+
+
+def _say(front: Front, text: str) -> None:
+    front.out("\n" + click.style(text, bold=True))
 
 
 class _Tour:
+    """On two machines, each a home of its own, that share a bare repository."""
+
     def __init__(self, front: Front, home: Path) -> None:
         self._front = front
-        self._home = home
-        self._project = home / "webshop"
+        self._remote = home / "learnings.git"
+        self._laptop, self._desktop = home / "laptop", home / "desktop"
+        self._home = self._laptop
         start = "import sys; sys.path.insert(0, sys.argv.pop(1)); from reflect_git.cli.app import main; main()"
         self._program = (sys.executable, "-I", "-c", start, os.path.dirname(os.path.dirname(paths.__file__)))
 
+    @property
+    def _project(self) -> Path:
+        return self._home / "webshop"
+
     def walk(self) -> None:
+        self._notice()
+        self._approve()
+        self._explain()
+        self._share()
+
+    def _notice(self) -> None:
         self._begin()
-        self._say("A session: Claude Code uses npm twice, and is told twice that this project uses pnpm.")
+        self._say("A session: Claude Code uses npm twice, and is told that this project uses pnpm.")
         transcript = self._session()
         self._run("mine", str(transcript))
-        self._say("A hook of Claude Code mines it, silently. What waits, with how often it would have applied:")
+        self._say("A hook of Claude Code stores that, silently. What waits, with how often it would have applied:")
         self._hook("PreCompact", {"trigger": "manual", "transcript_path": str(transcript)})
         self._run("candidates")
+
+    def _approve(self) -> None:
         self._say(
             "You answer in 'reflect-git review' or with /reflect. Here a policy answers, so that nobody is asked:"
         )
@@ -66,26 +89,43 @@ class _Tour:
         first, second = [each["id"] for each in self._ask("candidates")[:2]]
         self._run("approve", first, "--to", "project")
         self._run("approve", second, "--to", "project")
+
+    def _explain(self) -> None:
         self._say("Every line has a story …")
-        self._run("why", f"CLAUDE.md:{self._line('pnpm')}")
+        self._run("why", f"CLAUDE.md:{self._line('never use npm')}")
         self._say("… and anything can be taken back, whatever came later.")
-        self._run("revert", self._ask("rules")[0]["id"])
+        self._run("revert", self._learning("never use npm"))
         self._run("rules")
         self._say("All of it is git history.")
         self._run("log", "-n", "4")
 
+    def _share(self) -> None:
+        self._say("Your machines share it through any private git repository. From the laptop …")
+        self._call(["git", "init", "-q", "--bare", str(self._remote)])
+        self._run("--yes", "remote", "set", str(self._remote))
+        self._say("… to the desktop, which asks once whether the laptop is yours. Here the demo says yes:")
+        other = workflow.open_store(self._env()).machine
+        self._home = self._desktop
+        self._begin()
+        self._run("--yes", "remote", "set", str(self._remote))
+        machines.accept(workflow.open_store(self._env()), [other])
+        self._run("sync")
+        self._run("rules")
+
     def _begin(self) -> None:
-        self._project.mkdir()
+        self._project.mkdir(parents=True)
         (self._project / "CLAUDE.md").write_text("# Webshop\n\n- Prices are in cents.\n", encoding="utf-8")
         for words in (
             ("init", "-q", "-b", "main", "."),
             ("remote", "add", "origin", "https://example.com/acme/webshop.git"),
+            ("config", "--global", "user.name", "Ada"),
         ):
             self._call(["git", *words])
 
     def _session(self) -> Path:
         """A transcript as the client writes it, of a few minutes ago."""
-        path = self._home / ".claude" / "projects" / "-webshop" / f"{_SESSION}.jsonl"
+        folder = places.sessions_folder(str(self._project))
+        path = self._home / ".claude" / "projects" / folder / f"{_SESSION}.jsonl"
         path.parent.mkdir(parents=True)
         with open(paths.resource("templates", "demo", "session.jsonl"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
@@ -103,9 +143,12 @@ class _Tour:
         store = workflow.open_store(self._env())
         policy.switch(store, {"reflect.approval": "unattended"}, _PERSON, utc_precise())
 
-    def _line(self, word: str) -> int:
+    def _line(self, words: str) -> int:
         lines = (self._project / "CLAUDE.md").read_text(encoding="utf-8").splitlines()
-        return next(number for number, line in enumerate(lines, 1) if word in line)
+        return next(number for number, line in enumerate(lines, 1) if words in line.lower())
+
+    def _learning(self, words: str) -> str:
+        return next(str(rule["id"]) for rule in self._ask("rules") if words in rule["text"].lower())
 
     def _env(self) -> Mapping[str, str]:
         own = self._front.env
@@ -115,16 +158,21 @@ class _Tour:
         }  # fmt: skip
 
     def _say(self, text: str) -> None:
-        self._front.out("\n" + click.style(text, bold=True))
+        _say(self._front, text)
 
     def _show(self, command: str) -> None:
         self._front.out(click.style(f"$ {command}", dim=True))
 
     def _run(self, *words: str) -> None:
-        self._show(" ".join(["reflect-git", *words]).replace(str(self._home), "~"))
+        self._show(" ".join(["reflect-git", *map(self._shortened, words)]))
         sys.stdout.flush()
         color = "always" if self._front.uses_color(sys.stdout.isatty()) else "never"
         self._call([*self._program, "--color", color, *words], shown=True)
+
+    def _shortened(self, word: str) -> str:
+        """A path as a person in that home would see it."""
+        short = word.replace(places.sessions_folder(str(self._project)), "…")
+        return short.replace(str(self._home), "~")
 
     def _ask(self, *words: str) -> Any:
         return json.loads(self._call([*self._program, *words, "--json"]))["data"]

@@ -118,7 +118,8 @@ def _headline(rule: InForce) -> str:
 
 def _show(front: Front, rule: InForce) -> None:
     room = portrait.width()
-    facts = f"since {rule.since[:10]}, {portrait.plural(rule.sessions, 'session')}"
+    seen = f", {portrait.plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
+    facts = f"since {rule.since[:10]}{seen}"
     facts += f", amended {rule.amended[:10]}" if rule.amended else ""
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
     front.out(click.style(f"    → {one_line(rule.target['path'], room - 6)}", dim=True))
