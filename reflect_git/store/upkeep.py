@@ -12,8 +12,9 @@ import time
 
 from reflect_git.adapters import files
 from reflect_git.adapters.git import GitError
-from reflect_git.store import backups, copies, creation, expiry, journal, mainline
+from reflect_git.store import backups, copies, creation, expiry, inbox, journal, mainline
 from reflect_git.store.care import salvage
+from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _JUMP = 45 * expiry.DAY
 _WEEK = 7 * expiry.DAY
 _LOG_LIMIT = 256 << 10
+_FEW_PACKS = 8
 _LOCKS = ("objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
 
 
@@ -111,6 +113,19 @@ def free(store: Store) -> None:
         journal.end(standing)
         raise
     journal.end(standing)
+
+
+def gather_packs(store: Store) -> None:
+    """Hooks leave a pack for each capture; many become one, without a look at the large ones. Drops nothing."""
+    if inbox.count_packs(store) < _FEW_PACKS:
+        return
+    try:
+        with store.locked(0.0):
+            store.git.run("repack", "--geometric=2", "-d", "-q")
+    except Busy:  # the next session gathers them
+        pass
+    except GitError as error:
+        store.log(f"packs: {error}")
 
 
 def _unkeep_packs(store: Store) -> None:

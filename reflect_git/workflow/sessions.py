@@ -164,11 +164,12 @@ def is_alive(cursor: Cursor, now: float) -> bool:
 
 def tidy_up(store: Store, env: Env) -> None:
     """What nobody waits for: pending captures committed, dead sessions ended, what waits counted."""
-    from reflect_git.store import answers, glance, sweep
+    from reflect_git.store import answers, glance, sweep, upkeep
 
     now = time.time()
     sweep.sweep(store)
     end_dead(store, env, now)
+    upkeep.gather_packs(store)
     cursors.forget_old(store, now)
     answers.forget_old(store, now)
     glance.refresh(store, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -52,19 +53,29 @@ def leave_a_capture(store: Store) -> None:
     os.utime(store.private_path("pending", f"{record['id']}.yaml"), (time.time() - 600, time.time() - 600))
 
 
-def loose(store: Store, oid: str) -> Path:
-    path = Path(store.git_dir, "objects", oid[:2], oid[2:])
+def loose(git_dir: Path, oid: str) -> Path:
+    """The file of one object, writable; what hooks left in packs is unpacked first."""
+    _unpack(git_dir)
+    path = git_dir / "objects" / oid[:2] / oid[2:]
     path.chmod(0o600)
     return path
 
 
+def _unpack(git_dir: Path) -> None:
+    for pack in (git_dir / "objects/pack").glob("*.pack"):
+        data = pack.read_bytes()
+        for part in pack.parent.glob(f"{pack.stem}.*"):
+            part.unlink()
+        subprocess.run(["git", f"--git-dir={git_dir}", "unpack-objects", "-q"], input=data, check=True)
+
+
 def drop(store: Store, name: str) -> None:
-    loose(store, git(store, "rev-parse", name)).unlink()
+    loose(Path(store.git_dir), git(store, "rev-parse", name)).unlink()
 
 
 def empty_file(store: Store, name: str) -> None:
-    loose(store, git(store, "rev-parse", name)).write_bytes(b"")
+    loose(Path(store.git_dir), git(store, "rev-parse", name)).write_bytes(b"")
 
 
 def overwrite(store: Store, name: str) -> None:
-    loose(store, git(store, "rev-parse", name)).write_bytes(b"not an object")
+    loose(Path(store.git_dir), git(store, "rev-parse", name)).write_bytes(b"not an object")

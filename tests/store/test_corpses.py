@@ -19,6 +19,7 @@ from reflect_git.store.repository import Store
 from tests.faults import git, run
 from tests.store import operations
 from tests.store.operations import BY
+from tests.store.patient import loose
 from tests.store.probe import (
     capture,
     copies,
@@ -286,22 +287,18 @@ def break_ref(root: Path, machine: str) -> None:
 
 def break_commit(root: Path, machine: str) -> None:
     tip = git(root, "rev-parse", f"inbox/{machine}/0001").strip()
-    path = root / ".git/objects" / tip[:2] / tip[2:]
-    path.chmod(0o600)
-    path.write_bytes(b"")
+    loose(root / ".git", tip).write_bytes(b"")
 
 
 def break_tree(root: Path, machine: str) -> None:
     tree = git(root, "rev-parse", f"inbox/{machine}/0001^{{tree}}").strip()
-    (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    loose(root / ".git", tree).unlink()
 
 
 def break_blob(root: Path, machine: str) -> None:
     line = git(root, "ls-tree", "-r", f"inbox/{machine}/0001", "signals/2026/").splitlines()[-1]
     blob = line.split()[2]
-    path = root / ".git/objects" / blob[:2] / blob[2:]
-    path.chmod(0o600)
-    path.write_bytes(b"")
+    loose(root / ".git", blob).write_bytes(b"")
 
 
 @pytest.mark.parametrize("breaking", [break_ref, break_commit, break_tree])

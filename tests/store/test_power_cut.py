@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from reflect_git.model.ids import utc_precise
 from reflect_git.store import memory, reading
 from tests.conftest import RunCli
 from tests.store.operations import BY
+from tests.store.patient import loose
 from tests.store.probe import capture, main_paths, opened, require_promises, swept
 
 
@@ -31,12 +31,23 @@ def test_a_signal_whose_object_is_gone_is_read_from_its_copy(store_home: Path) -
     identity = capture(store, "the first")["id"]
     tree = store.git.tree(f"inbox/{store.machine}/0001", "signals")
     blob = next(blob for path, blob in tree.items() if identity in path)
-    loose = store_home / ".git/objects" / blob[:2] / blob[2:]
-    os.chmod(loose, 0o600)
-    data = loose.read_bytes()
-    loose.unlink()
+    file = loose(store_home / ".git", blob)
+    data = file.read_bytes()
+    file.unlink()
     assert [signal["id"] for signal in reading.read(store).signals] == [identity]
-    loose.write_bytes(data)
+    file.write_bytes(data)
+
+
+def test_a_capture_whose_pack_never_reached_the_disk_comes_from_its_copy(store_home: Path) -> None:
+    before = capture(opened(store_home), "the first")["id"]
+    known = set((store_home / ".git/objects/pack").iterdir())
+    lost = capture(opened(store_home), "the second")["id"]
+    for part in set((store_home / ".git/objects/pack").iterdir()) - known:
+        part.chmod(0o600)
+        part.write_bytes(b"")
+    last = capture(opened(store_home), "the third")["id"]
+    swept(store_home)
+    require_promises(store_home, [before, lost, last])
 
 
 def test_nothing_that_a_new_store_is_made_of_is_left_to_the_disk_s_mood(run_cli: RunCli, tmp_path: Path) -> None:

@@ -1,0 +1,42 @@
+"""Captures lie in a pack each until a session ends or begins: fast to write, and never too many to look through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.store import inbox, upkeep
+from reflect_git.store.repository import Store
+from tests.store.probe import capture, inbox_ids, opened
+
+
+@pytest.fixture
+def busy(store_home: Path) -> Store:
+    """A store with a capture in each of nine packs."""
+    for number in range(9):
+        capture(opened(store_home), f"number {number}")
+    return opened(store_home)
+
+
+def test_many_packs_become_one_and_hold_all_that_they_held(busy: Store, store_home: Path) -> None:
+    known = inbox_ids(store_home)
+    assert len(known) == 9 and inbox.count_packs(busy) >= 9
+    upkeep.gather_packs(busy)
+    assert inbox.count_packs(busy) == 1
+    assert inbox_ids(store_home) == known
+
+
+def test_packs_stay_while_somebody_writes(busy: Store, store_home: Path) -> None:
+    before = inbox.count_packs(busy)
+    with opened(store_home).locked(0.0):
+        upkeep.gather_packs(busy)
+    assert inbox.count_packs(busy) == before
+
+
+def test_with_many_packs_a_capture_makes_none(busy: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox, "MANY_PACKS", 9)
+    before = inbox.count_packs(busy)
+    identity = capture(busy, "one more")["id"]
+    assert inbox.count_packs(busy) == before
+    assert identity in inbox_ids(store_home)
