@@ -226,8 +226,12 @@ class Git:
         self.user = user or {}
         self.keep = -1
 
-    def start(self, *arguments: str, config: Sequence[str] = (), index: str = "", profile: str = LOCAL) -> Child:
-        argv = [self.program, "-C", self.root, "--no-pager", "--no-replace-objects"]
+    def start(
+        self, *arguments: str, config: Sequence[str] = (), index: str = "", profile: str = LOCAL,
+        through: Sequence[str] = (),
+    ) -> Child:  # fmt: skip
+        """A git that runs; `through` is a program that becomes it."""
+        argv = [*through, self.program, "-C", self.root, "--no-pager", "--no-replace-objects"]
         for setting in (*_OVERRIDES[profile], *config):
             argv += ("-c", setting)
         environment = self._environment(profile)

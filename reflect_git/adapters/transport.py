@@ -146,8 +146,7 @@ def _run(
     git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True
 ) -> Result:  # fmt: skip
     allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
-    with _Held(limits):
-        child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK)
+    child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK, through=_held(limits))
     result = child.finish(seconds=limits.seconds)
     if result.code in _OUT_OF_TIME:
         raise Unreachable(f"no end after {limits.seconds:.0f} seconds")
@@ -178,26 +177,17 @@ def _last_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in line.removeprefix("fatal: ").removeprefix("error: "))[:200]
 
 
-class _Held:
-    """Limits that a child inherits and cannot leave; ours are as before when it was started."""
+def _held(limits: Limits) -> tuple[str, ...]:
+    """Limits that git and whatever it starts cannot leave. A shell takes them on and becomes git: taken on here for the
+    moment of the start, they held for us, too, and who had used more of the processor than that was killed."""
+    wanted = (
+        ("f", resource.RLIMIT_FSIZE, limits.size, 512), ("v", resource.RLIMIT_AS, limits.memory, 1024),
+        ("t", resource.RLIMIT_CPU, int(limits.seconds) + 1, 1),
+    )  # fmt: skip
+    # Not every system limits memory.
+    steps = [f"ulimit -{letter} {_narrowest(kind, most) // unit} 2>/dev/null" for letter, kind, most, unit in wanted]
+    return ("/bin/sh", "-c", "; ".join([*steps, 'exec "$@"']), "sh")
 
-    def __init__(self, limits: Limits) -> None:
-        self._wanted = [
-            (resource.RLIMIT_FSIZE, limits.size), (resource.RLIMIT_AS, limits.memory),
-            (resource.RLIMIT_CPU, int(limits.seconds) + 1),
-        ]  # fmt: skip
-        self._before: list[tuple[int, tuple[int, int]]] = []
 
-    def __enter__(self) -> None:
-        for kind, limit in self._wanted:
-            soft, hard = resource.getrlimit(kind)
-            narrowest = [limit, *(value for value in (soft, hard) if value != resource.RLIM_INFINITY)]
-            try:
-                resource.setrlimit(kind, (min(narrowest), hard))
-            except (ValueError, OSError):  # not every system limits memory
-                continue
-            self._before.append((kind, (soft, hard)))
-
-    def __exit__(self, *_: object) -> None:
-        for kind, limits in self._before:
-            resource.setrlimit(kind, limits)
+def _narrowest(kind: int, wanted: int) -> int:
+    return min([wanted, *(value for value in resource.getrlimit(kind) if value != resource.RLIM_INFINITY)])

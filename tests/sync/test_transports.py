@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import socket
 import threading
 import time
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.transport import Limits
+from reflect_git.adapters.git import Git, GitError
+from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
@@ -84,6 +86,18 @@ def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
         with pytest.raises(ReflectError) as stop:
             clone.sync(Wishes(limits=Limits(seconds=1.0)))
     assert stop.value.code == "unreachable" and time.monotonic() - began < 20
+
+
+def test_the_limits_are_those_of_git_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours would be those of a process that has worked for long, of all its threads, and of its next children."""
+    monkeypatch.delattr(resource, "setrlimit")
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\nexec >&2\nulimit -f; ulimit -v; ulimit -t; ulimit -t unlimited\nexit 1\n")
+    program.chmod(0o700)
+    with pytest.raises(GitError) as told:
+        heads(Git(str(program), str(tmp_path)), Remote("https://example.com"), Limits(1 << 20, 1 << 30, seconds=7.5))
+    size, memory, seconds, *refused = told.value.result.err.decode().splitlines()
+    assert (size, memory, seconds) == ("2048", "1048576", "8") and refused
 
 
 def test_nobody_there_is_said_plainly(tmp_path: Path) -> None:
