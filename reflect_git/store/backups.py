@@ -1,6 +1,7 @@
 """The exact bytes of targets before a decision, on a branch that is never pushed: backup/<UTC>-<learning>.
 
-Its message names the files in order, its tree has their bytes as backup/1, backup/2 …; no bytes: there was no file.
+Its message tells when it was made, to the millisecond, and names the files in order; its tree has their bytes as
+backup/1, backup/2 …; no bytes: there was no file.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import time
 
 from reflect_git.adapters.git import NOBODY, SYNCED
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import utc, utc_precise
 from reflect_git.store.expiry import DAY
 from reflect_git.store.repository import BACKUP, MAIN
 
@@ -27,12 +28,12 @@ FOLDER = "backup"
 
 def make(store: Store, learning: str, kept: Sequence[tuple[str, Optional[bytes]]], now: float) -> str:
     """Keep the bytes of files (None: there was no such file) on top of today's main. Returns the branch. Lock held."""
-    branch = _branch(learning, now)
+    branch, made = _branch(learning, now), utc_precise(now)
     while store.git.resolve(branch):  # reworded twice within one second
         now += 1
         branch = _branch(learning, now)
     named = "".join(f"Target: {json.dumps(path)}\n" for path, _ in kept)
-    message = f"backup: before {learning}\n\n{named}".encode("utf-8", "replace")
+    message = f"backup: before {learning}\n\nTime: {made}\n{named}".encode("utf-8", "replace")
     body = [
         f"commit {branch}\ncommitter {NOBODY} {max(0, int(now))} +0000\ndata {len(message)}\n".encode(), message,
         f"\nfrom {MAIN}^0\n".encode(),
@@ -79,17 +80,24 @@ def kept(store: Store) -> list[Kept]:
     form = "--format=%(refname)%00%(creatordate:unix)%00%(contents)%01"
     listed = store.git.run("for-each-ref", form, "--end-of-options", BACKUP).out.decode("utf-8", "replace")
     entries = [entry.split("\0") for entry in listed.split("\x01\n") if entry]
-    found = [entry for entry in entries if _targets(entry[2])]  # a branch that a person called so is theirs
+    # A branch that a person called so is theirs.
+    found = sorted((entry for entry in entries if _targets(entry[2])), key=_order, reverse=True)
     asked = [(ref, number) for ref, _, text in found for number in range(1, len(_targets(text)) + 1)]
     sizes = iter(_sizes(store, [f"{ref}:{FOLDER}/{number}" for ref, number in asked]))
-    made = [
+    return [
         Kept(
             ref[len("refs/heads/") :], utc(float(seconds)), ref.rpartition("Z-")[2],
             [(path, next(sizes)) for path in _targets(text)],
         )
         for ref, seconds, text in found
     ]  # fmt: skip
-    return sorted(made, key=lambda one: one.name, reverse=True)
+
+
+def _order(entry: Sequence[str]) -> tuple[str, str]:
+    """By the time in its message: two of one second have an order, too."""
+    ref, seconds, text = entry
+    told = [line[6:] for line in text.split("\n") if line.startswith("Time: ")]
+    return (told[0] if told else utc(float(seconds)), ref)
 
 
 def contents(store: Store, name: str) -> list[tuple[str, Optional[bytes]]]:

@@ -30,6 +30,22 @@ def test_they_are_listed_with_their_files_and_sizes(shelf: Store, home: Path) ->
     assert listed[1].time[:10] == reading.scan(shelf).history.decisions[0]["timestamp"][:10]
 
 
+def test_the_later_of_one_second_is_listed_first(shelf: Store) -> None:
+    began = 1_800_000_000.0
+    with shelf.locked(5):
+        names = [
+            backups.make(shelf, f"LRN-20270115-{end}", [("/a", b"")], began + part)
+            for end, part in (
+                ("bbbbbbbb", 0.1),
+                ("aaaaaaaa", 0.2),
+                ("cccccccc", 0.3),
+                ("aaaaaaaa", 0.4),
+                ("bcbcbcbc", 0.5),
+            )
+        ]
+    assert [kept.name for kept in backups.kept(shelf)] == names[::-1]
+
+
 def test_any_unique_part_of_a_name(shelf: Store) -> None:
     one = approve(shelf, "use pnpm, not npm")
     approve(shelf, "use ruff, not black")
