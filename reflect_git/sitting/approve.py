@@ -93,14 +93,22 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     return Proposal(request, learning, to, made, (*secret_fields(learning), *found), replaced)
 
 
-def secret_fields(learning: Learning) -> list[Finding]:
-    """An improvement has more words than its text, and a secret may be in any of them."""
+def secret_fields(learning: Learning, way: str = "") -> list[Finding]:
+    """An improvement has more words than its text, and a secret may be in any of them. What a field has from the text
+    is told of the text."""
+    told = _secrets(learning["text"])
     fields = {"title": learning["title"], **learning["meta"].get("improvement", {})}
     return [
-        Finding(gate.REFUSED, "secret", f"the {name} holds a known kind of secret", f"give another: --{name} TEXT")
+        Finding(
+            gate.REFUSED, "secret", f"the {name} holds a known kind of secret", way or f"give another: --{name} TEXT"
+        )
         for name, value in fields.items()
-        if _has_secret(str(value))
+        if any(all(one not in known for known in told) for one in _secrets(str(value)))
     ]
+
+
+def _secrets(text: str) -> list[str]:
+    return [text[start:end] for start, end, _ in redact.find(text)]
 
 
 def findings_on(
@@ -109,8 +117,8 @@ def findings_on(
 ) -> tuple[Finding, ...]:  # fmt: skip
     """What the gate says. A rule of ours stands in the store and in its file: what it stands against is told once."""
     found = gate.findings(
-        _subject(text, trust, target, before), _rules(sitting), has_secret=_has_secret, mended=mended,
-        supersedes=supersedes,
+        _subject(text, trust, target, before), _rules(sitting), mended=mended,
+        has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
     )  # fmt: skip
     return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or _is_always_read(target)))
 
@@ -118,10 +126,6 @@ def findings_on(
 def _is_always_read(target: Target) -> bool:
     """Claude Code reads a proposal never, and the file of a folder only when it works there."""
     return target.form != "improvements" and target.kind != "dir"
-
-
-def _has_secret(text: str) -> bool:
-    return bool(redact.find(text))
 
 
 def carry_out(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str] | None = None) -> Approved:

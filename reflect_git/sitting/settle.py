@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from reflect_git.adapters import live, redact
+from reflect_git.adapters import live
 from reflect_git.apply import drift as findings
 from reflect_git.apply import finding, improvements, rulesfile, targets
 from reflect_git.apply import plan as plans
@@ -16,11 +16,9 @@ from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.review import gate
-from reflect_git.review.risks import Finding as Refusal
 from reflect_git.sitting import amend
 from reflect_git.sitting.amend import Amendment
-from reflect_git.sitting.approve import findings_on, item_of, target_of
+from reflect_git.sitting.approve import findings_on, item_of, secret_fields, target_of
 from reflect_git.sitting.authors import CLAUDE
 from reflect_git.sitting.drift import RETURNED, Difference, Page
 from reflect_git.sitting.writing import Approved, Step, message_of, write
@@ -106,17 +104,9 @@ def for_good(sitting: Sitting, one: Difference) -> Amendment:
     said = [statement for statement in sitting.said if statement.file != own]
     trust = "assistant" if one.author == CLAUDE else new["trust"]
     found = findings_on(replace(sitting, said=said), new["text"], trust, page.target, data, mended, (old["id"],))
-    return Amendment(old, new, page.target.kind, (plan,), (*_secrets(new), *found), meta=_facts(one))
-
-
-def _secrets(new: Learning) -> list[Refusal]:
-    """What is made a record is shared and kept; an improvement has more words than its text."""
-    fields = {"title": new["title"], **new["meta"].get("improvement", {})}
-    return [
-        Refusal(gate.REFUSED, "secret", f"the {name} holds a known kind of secret", "take it out of the file")
-        for name, value in fields.items()
-        if redact.find(str(value))
-    ]
+    return Amendment(
+        old, new, page.target.kind, (plan,), (*secret_fields(new, "take it out of the file"), *found), meta=_facts(one)
+    )
 
 
 def may_be_for_good(one: Difference) -> bool:

@@ -148,9 +148,20 @@ def test_a_rules_file_of_its_own(sitting: Sitting, home: Path) -> None:
 def test_a_secret_is_refused(sitting: Sitting) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     proposal = propose(sitting, Request(sitting.gathered.strong[0], to="project", text=f"Log in with {secret}"))
+    assert [found.message for found in proposal.findings if found.kind == "refused"] == [
+        "the text holds a known kind of secret"
+    ], "the title has it from the text"
     with pytest.raises(ReflectError, match="secret"):
         carry_out(sitting, proposal, BY)
     assert claude_md() == BASE
+
+
+def test_a_secret_in_a_title_of_its_own_is_refused(sitting: Sitting) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    proposal = propose(sitting, Request(sitting.gathered.strong[0], to="project", title=f"Log in with {secret}"))
+    assert [found.message for found in proposal.findings if found.kind == "refused"] == [
+        "the title holds a known kind of secret"
+    ]
 
 
 def test_what_hides_is_mended_in_sight(sitting: Sitting) -> None:
