@@ -99,7 +99,8 @@ class Arrivals:
             what = chosen[0].learning["id"] if len(chosen) == 1 else portrait.plural(len(chosen), "learning")
             self._desk.say(*portrait.wrap(f"took over {what}, commit {done.commit[:10]}", portrait.width()))
             paths = [step.plan for one in chosen for step in one.steps if not step.plan.target.is_global]
-            self._desk.changed.update({plan.path: None for plan in paths})
+            for plan in paths:
+                self._desk.note_change(plan.path)
         self._desk.renew()
         index.write(self._desk.sitting.store, self._desk.sitting.scan)
         self._found = arrived.waiting(self._desk.sitting)

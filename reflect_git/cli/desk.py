@@ -37,7 +37,7 @@ class Desk:
     def __init__(self, front: Front, sitting: Sitting, diff_filter: str = "") -> None:
         self.front = front
         self.sitting = sitting
-        self.changed: dict[str, None] = {}  # files of the project, in the order they were changed
+        self._changed: dict[str, set[str]] = {}  # files of the project in the order they were changed, and by what
         self._filter = diff_filter
         self._sessions = portrait.Sessions(sitting.scan)
         self._tried: dict[str, Candidate] = {}
@@ -125,10 +125,19 @@ class Desk:
         done = carry_out(self.sitting, proposal, by)
         self.say(*portrait.wrap(f"approved {done.learning} into '{printable(done.target)}'", portrait.width()))
         if proposal.learning["scope"] == "project":
-            self.changed[done.target] = None
+            self.note_change(done.target, done.learning)
         self.renew()
         index.write(self.sitting.store, self.sitting.scan)
         return done.learning
+
+    def note_change(self, path: str, learning: str = "") -> None:
+        """A file of the project was changed, by a learning that may be taken back or for good."""
+        self._changed.setdefault(path, set()).add(learning)
+
+    @property
+    def changed(self) -> list[str]:
+        """Files of the project to commit, in the order they were changed."""
+        return [path for path, changes in self._changed.items() if changes]
 
     def renew(self) -> None:
         """As store and files are now."""
@@ -150,6 +159,8 @@ class Desk:
         rule = self.sitting.scan.history.learnings[learning]
         by, _ = approver(self.front, self.sitting, Wish(learning, rule["text"], rule["target"]["kind"]))
         self.show_change(revert.take_back(self.sitting, learning, by).diff)
+        for changes in self._changed.values():
+            changes.discard(learning)
         self.renew()
         index.write(self.sitting.store, self.sitting.scan)
 

@@ -290,7 +290,7 @@ def _headline(one: Difference | Passage) -> str:
 def _settle(desk: Desk, said: str, changed: str) -> None:
     desk.say(*portrait.wrap(said, portrait.width()))
     if changed:
-        desk.changed[changed] = None
+        desk.note_change(changed)
     desk.renew()
     index.write(desk.sitting.store, desk.sitting.scan)
 

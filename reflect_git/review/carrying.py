@@ -23,9 +23,14 @@ _SHORTENED = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "z.b.", "bzw.", "ca.")
 _REQUEST = re.compile(
     r"(?:,|\s--?|\s[–—])\s+(?:(?:but|and|so|then|also)\s+)*"
     r"(?=(?:(?:can|could|would|will) (?:you|we)|let'?s|make sure|please (?:don't|do not|never|make|also)|"
-    r"remember (?:to|that)|(?:and )?from now on)\b)",
+    r"remember (?:to|that)|(?:and )?from now on|(?:we|you) (?:always|never))\b)",
     _I,
 )
+# In one breath, without a full stop: what begins a rule of its own there.
+_RUN_ON = re.compile(
+    r",?\s+(?:and )?also (?=(?:be|make) sure\b)|,\s+(?=(?:the|all|any|every) [^,]{3,60} (?:should|must)\b)", _I
+)
+_BREATH = 200
 _ASIDE = re.compile(r"\s+--\s+(?!(?:not|unless|except|only|instead|never|but not|without|if|when)\b)", _I)
 _WHEN = re.compile(
     r"(?:if|when(?:ever)?|while|before|after|since|because|for|in|as|once|until|unless|rather|instead|given|on|at|"
@@ -49,13 +54,15 @@ _TOLD = r"""(?:i|we|you)(?:'ve|'m| have| am| had| was| were| just)? ?(?:not )?(?
     (?:ran|see|saw|seen|seeing|got|tried|trying|noticed|checked|went|spent|committed|thought|thinking|guess|suspect
     |wonder|wondering|read|been|confused|going|looking|understand|understood|appreciate|like how|hope|would have
     |could have)|you are working on|let me|here'?s|here is|this is what|there (?:does )?seems?|looks like|seems like
-    |i'll|we'll|going back|(?:the )?(?:tests?|it|this|that|ci|build) (?:is |are )?still"""
+    |i'll|we'll|going back|(?:(?:the|our|these|those) )?(?:[\w-]+ ){0,2}?
+    (?:tests?|builds?|pipeline|checks?|it|this|that|ci)(?: is| are)? still"""
 _CHAT = r"""(?:go|start|continue|proceed|get started|move on|stick|carry on|come back|keep going|do)
     (?: (?:with|on|to|ahead|it|that|now|option|step|plan|the|basics|your|last|next|immediate|steps|suggestions?|[a-z0-9]
     |for|\d[\d.]*|and|get|started))*
     |(?:thanks?|thank you|great|good|nice|awesome|perfect|cool|excellent|wow|well done)
     (?: (?:job|work|point|idea|catch|stuff|one|so|far|very|much|for|the|explanation|that|this|now|there|buddy|again))*
-    |not yet|no|yes|ok(?:ay)?|sure|done|agreed|exactly|correct|(?:that's |this is |that is )?wrong|stop|wait
+    |what are you doing|not yet|no|yes|ok(?:ay)?|sure|done|agreed|exactly|correct
+    |(?:that's |this is |that is )?wrong|stop|wait
     |.{0,30}\bsorry\b.{0,40}
     |(?:(?:the|all|this|that|it|everything)\b.{0,30} )?
     (?:works?|pass(?:es)?|(?:is|are) (?:fixed|done|working|passing)) (?:now|fine|again|well|great)
@@ -88,6 +95,10 @@ _RECORD = re.compile(
     _I,
 )
 _RECORDED = re.compile(
+    r"^(?:(?:please|also|and|then) )*(?:add|put|make|write|leave) a (?:note|rule|line|reminder) (?:in|to|into) "
+    r"(?:the |your )?`?(?:claude\.md|memory|rules?|instructions|agents\.md)`?(?: \([^()]*\))?,? "
+    r"(?:that says |saying )?to (?=(?:always|never|only|first|occasionally|regularly|ask|use|avoid|check|run|keep|"
+    r"update|write)\b)|"
     r"^(?:(?:please|also|and|then) )*(?:add|note|save|put|write|record|remember|update)\b[^.:`]{0,40}"
     r"`?(?:claude\.md|memory|rules?|instructions|agents\.md)`?[^.:]{0,24}:\s+(?=\S)",
     _I,
@@ -243,6 +254,7 @@ def _requests(sentence: str) -> list[str]:
     """A request that hangs on another sentence by a comma, and an aside behind a dash, stand alone."""
     sentence = _RECORDED.sub("", sentence)
     cut = _REQUEST.search(sentence) or (_ASIDE.search(sentence) if len(sentence) > 120 else None)
+    cut = cut or (_RUN_ON.search(sentence) if len(sentence) > _BREATH else None)
     if cut is None or _WHEN.match(ordered(sentence)) or sentence[: cut.start()].count("`") % 2:
         return [sentence]
     left, right = sentence[: cut.start()], sentence[cut.end() :]

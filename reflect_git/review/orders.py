@@ -1,8 +1,8 @@
 """One sentence of a person as an order: without the talk around it, in their own words.
 
-Nothing is added but "do not", "no", "stop" and "use", which the user's form implied, and no negation is dropped or put
-in, except where a reproach says the opposite of its words: "why don't you lint" wants linting. What no rule fits stays
-as it was typed.
+Nothing is added but "do not", "no", "stop", "use" and "yourself", which the user's form implied, and no negation is
+dropped or put in, except where a reproach says the opposite of its words: "why don't you lint" wants linting. What no
+rule fits stays as it was typed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def ordered(sentence: str) -> str:
     for place, span in enumerate(spans, 0xE000):
         text = text.replace(span, chr(place))
     bare = _tidy(text)
+    bare = f"Use {bare}" if bare in talk.TOOLS else bare  # "pnpm please"
     text = capital(_unwrapped(bare if any(map(str.isalnum, bare)) or talk.PRIVATE.search(bare) else text))
     return talk.PRIVATE.sub(lambda found: spans[ord(found[0]) - 0xE000], text)
 
@@ -64,8 +65,14 @@ def _reproached(text: str) -> str:
     found = talk.ASKED.match(text)
     if found and not re.search(r"\b(?:not|n't|or|forget)\b", found["act"]):
         return found["act"].strip()
-    found = talk.WHY_NOT.match(text)
+    found = talk.MADE.match(text)
+    if found and not says_no(found["what"]):
+        return f"{found['verb']} {found['what']}"
+    found = talk.WHY_NOT.match(text) or talk.SHOULD_NOT.match(text)
     if found and not says_no(found["act"]):
+        return found["act"]
+    found = talk.UNABLE.match(text)
+    if found:
         return found["act"]
     found = talk.COULD_NOT.match(text)
     if found and not re.search(r"\bnot\b|n't\b", found["act"] or found["other"]):

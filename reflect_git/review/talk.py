@@ -31,13 +31,18 @@ _SET_OFF = words(
     |for future reference|as a reminder|keep in mind|as i said|like i said|as mentioned|as discussed
     |(?:once|yet) again|to repeat|seriously|honestly|from now on|going forward|in the future|in future|next time
     |for next time|for the future|as a rule|in general|please|tip|hint|ps|nb|ugh|argh|lol
+    |stop for a (?:second|moment|minute)|(?:wait|just) a (?:second|moment|minute)|hold on|hang on|as always|as usual
+    |did(?:n't we| we not) (?:go (?:through|over)|talk about|discuss) (?:this|it|that)(?: before| already)?
+    |we(?:'ve| have)? (?:been|gone|went) (?:over|through) (?:this|it|that)(?: before| already| many times)?
+    |how (?:many times|often) (?:do|must) i (?:have to |need to )?(?:say|repeat|tell you)(?: this| it| that)?
+    |i(?:'ve| have)? (?:already )?(?:told you|said|asked)(?: this| that| it)?(?: before| already| (?:many|\w+) times)
     |nein|ja|halt|moment|achtung|bitte|ab jetzt|ab sofort|in zukunft|non|oui|attends|à partir de maintenant|sí|oye
     |espera|a partir de ahora|ehi|aspetta|d'ora in poi|da qui in avanti|não|sim|espere|a partir de agora|нет|да|стой
     |слушай|ну|hayır|evet|nie|tak|с этого момента|впредь|아니(?:요|야)?|いや|いいえ|不对|不是|不"""
 )
 _BARE = words(
     r"""hmm+|hm|um|uh|erm+|ok(?:ay)?|ok so|fyi|btw|hey|oh|ah|ugh|well|so|and|but|also|please|pls|plz|bitte|kindly
-    |actually|just|mate|dude|guys|yeah|yep|(?:yes|then)(?= let)|i mean|from now on|going forward|next time
+    |actually|just|as always|mate|dude|guys|yeah|yep|(?:yes|then)(?= let)|i mean|from now on|going forward|next time
     |sorry,? but"""
 )
 OPENER = re.compile(
@@ -67,7 +72,8 @@ TAG = re.compile(
     r"(?:(?:,|\s[-–—]+)\s+(?:yeah|yes|hey|huh|no|oder|eh)|"
     r"(?:,|\s[-–—]+)?\s+(?:right|ok(?:ay)?|correct|nicht wahr|verdad|n'est-ce pas|vero|"
     r"is (?:that|it) (?:possible|right|ok(?:ay)?|correct)|does that make sense|make sense|what do you think|thoughts|"
-    r"do you (?:agree|understand|see)|(?:you )?know what i mean|got it|understood|agreed?))\s*\?+!*$",
+    r"do you (?:agree|understand|see)|i take it|any (?:other )?(?:options?|ideas?|thoughts)|"
+    r"(?:you )?know what i mean|got it|understood|agreed?))\s*\?+!*$",
     _I,
 )
 _EMOJI = "[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d]+"
@@ -79,20 +85,24 @@ RECORDED = re.compile(
     r"\b(?:memory|claude\.md|rules?|notes?|agents\.md)\b[^()]*\)$",
     _I,
 )
-LETS = re.compile(r"\b(and|then|but) let'?s (?!not\b)", _I)
+LETS = re.compile(r"\b(and|then|but|for now,?) let'?s (?!not\b)", _I)
 DONT = re.compile(r"\bdont\b", _I)
 _SOFT = r"(?:please |pls |also |just |maybe |perhaps |possibly |simply |at least |probably |really |somehow |quickly )*"
 _SURE = r"(?:also |just |really |definitely |probably |maybe |perhaps |always |actually |all )*"
 _NOT = r"(?:not |n't |nt )"
 _DOING = (
-    "add|change|make|run|fix|keep|move|remove|create|check|double[- ]check|write|update|rename|put|split|document|"
+    "add|change|make|run|fix|keep|move|remove|create|check|write|update|rename|put|split|document|"
     "verify|ensure|test|stop|skip|avoid|drop|clean|reply|log|revert|delete|exclude|include|ignore|start|commit|push|"
+    "(?:double|triple)(?:/\\w+)?[- ](?:check|review)|"
     "switch|replace|follow|stick|review|refactor|simplify|extract|validate|format|lint|confirm|separate|merge|rebase"
 )
 _WISHED = f"{_DOING}|use|reuse|set up|setup|focus|build|do|go|have (?:all|every|each|the|our)"
 _LIKE = r"(?:i want(?:ed)?|i need(?:ed)?|i(?:'d| would) (?:like|love|prefer)|i expect)"
 _BETTER = r"(?:i think )?(?:it(?:'?s| is| would be)|would be) (?:better|best|safer|wiser)"
 _AGENT = r"(?:claude|you|we)"
+_TELLS = "(?:tell|ask|prompt|show|report|let|then|come back)"
+# When it holds, said first.
+_GIVEN = r"(?P<when>(?:before|when(?:ever)?|after|if|once|until|given|since|because) [^,;.]{3,100},)"
 _PAST = {
     "used": "use", "run": "run", "asked": "ask", "checked": "check", "written": "write", "read": "read", "put": "put",
     "updated": "update", "added": "add", "tested": "test", "kept": "keep", "followed": "follow", "created": "create",
@@ -136,7 +146,17 @@ WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
          r"(?!(?:get|find|take|see|derive|infer|reuse|tell|do)\b)(?![^?]*\binstead\b)"), "Do not "),
         (rf"(?:can|could|would|will) you {_SOFT}(?!not |be |help |have |tell |explain |see )(?=[a-z][a-z-]+ )", ""),
         (rf"(?:can|could) we {_SOFT}(?=(?:{_DOING}) )", ""),
+        (rf"(?:can|could) we {_SOFT}(?=have an? (?!look|chat|talk|call))", ""),
         (rf"(?:can|could) we (?:please|pls|maybe|also) {_SOFT}(?!not |be |have )(?=[a-z/]+ )", ""),
+        (r"(?:are|would|will) (?:you|we) (?:be )?able to (?=not )", "Do "),
+        (rf"(?:are|would|will) (?:you|we) (?:be )?able to {_SOFT}(?=(?:{_DOING}) )", ""),
+        (r"(?:or )?(?:are|were) you (?:again |always |still )?forgetting to (?!not |be |have )(?=[a-z]+ )", ""),
+        (r"are you (?:also )?using (?P<what>[^?,]{2,60} (?:as well|too))\?+$", r"Use \g<what>"),
+        (r"i(?:'d| would) first like to (?!be |have |not )(?=[a-z]+ )", "First "),
+        (rf"you (?P<act>(?:{_DOING}|do|handle|install|deploy) (?:it|this|that|them))(?: yourself)?(?= and {_TELLS}\b)",
+         r"\g<act> yourself"),
+        (rf"you (?P<act>(?:{_DOING}|do|handle|install|deploy) (?:it|this|that|them))(?: yourself)?$",
+         r"\g<act> yourself"),
         (r"would you mind (?=not )", "Do "),
         (rf"{_LIKE} (?:for )?you to {_SOFT}(?=not )", "Do "),
         (rf"{_LIKE} (?:for )?you to {_SOFT}(?!be |have )(?=[a-z]+ )", ""),
@@ -144,6 +164,9 @@ WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
         (rf"i'd like to (?=(?:{_WISHED}) )", ""),
         ((rf"(?P<when>(?:before|when|after|for|in|if|once|until|rather than|instead of) [^,]{{3,80}}(?:,|\.{{3}})) "
          rf"(?:can|could) (?:you|we) {_SOFT}(?=[a-z]+ )(?!not )"), r"\g<when> "),
+        ((rf"{_GIVEN} (?:i think )?{_AGENT} {_SURE}(?:should|must|need to|have to) {_SURE}"
+         r"(?!not |n't |never |be |have )(?=[a-z]+ )"), r"\g<when> "),
+        (rf"{_GIVEN} {_BETTER} (?:to not|not to) ", r"\g<when> do not "),
         (rf"{_BETTER} (?:to not|not to) ", "Do not "),
         (rf"{_BETTER} to (?!not )(?=[a-z]+ )", ""),
         (rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?=not )", "Do "),
@@ -180,6 +203,17 @@ WHY_NOT = re.compile(
     rf"(?P<act>(?:{_DUTY})\b.*?)[?!]+$",
     _I,
 )
+# "Shouldn't we refactor now?", "don't you think we should lint first?"
+SHOULD_NOT = re.compile(
+    rf"^(?:(?:shouldn't|shouldnt) {_AGENT}|(?:don't|dont) you think (?:that )?{_AGENT} should) {_SOFT}"
+    rf"(?P<act>(?:{_DUTY}|{_DOING})\b[^?]*)[?!]+$",
+    _I,
+)
+UNABLE = re.compile(
+    r"^i (?:still |really )*(?:don't|do not) (?:understand|get|see) why (?P<act>(?:the|this|our|a) [^,?]{2,60}?"
+    r"(?:(?:is|are) (?:unable|not able)|can't|cannot|fails?)\b[^?]*)[?!]*$",
+    _I,
+)
 # "Can't we just use the helper?", "couldn't you take it instead?": a proposal, whatever its negation.
 COULD_NOT = re.compile(
     rf"^(?:why )?(?:can't|cant|couldn't|couldnt) {_AGENT} (?:(?:just|simply) (?P<act>(?:{_DUTY}|{_DOING})\b.*?)"
@@ -187,9 +221,13 @@ COULD_NOT = re.compile(
     _I,
 )
 ASKED = re.compile(
-    r"^(?:did|have) you (?:actually |even |really |already )?"
+    r"^(?:did|have) you (?:actually |even |really |already )?(?:forget to )?"
     r"(?P<act>(?:check|run|read|update|write|add|test|verify|use|look at|document|commit|lint|format|set ?up)\b"
     r".*?)(?: yet)?[?!]*$", _I
+)  # fmt: skip
+MADE = re.compile(
+    r"^(?:did|have) we (?P<verb>create|write|add|update)d? (?:any |some )?(?P<what>(?:the |a |new |more )*(?:[\w-]+ )?"
+    r"(?:tests?|specs?|docs?|documentation|changelog)\b[^?]*?)(?: yet)?\?+$", _I
 )  # fmt: skip
 # A question that is a reproach: said twice, or loudly.
 WHY_DID = re.compile(
@@ -222,6 +260,10 @@ TOOLS = frozenset(
     """npm pnpm yarn npx bun deno git gh docker kubectl cargo pip uv poetry ruff pytest jest vitest eslint prettier tsc
     tox apt curl zsh bash terraform gradle mvn""".split()
 )
-REQUEST = re.compile(r"(?:can|could|would|will) |.{3,90}[,.] (?:can|could) ", _I)
+REQUEST = re.compile(
+    r"(?:can|could|would|will) |are (?:you|we) able |(?:or )?(?:are|were) you [\w ]{0,8}forgetting |"
+    r".{3,90}[,.] (?:can|could) ",
+    _I,
+)
 # "use X not Y" reads better with a comma.
 PAIR = re.compile(r"^((?:always )?use [^,;]+?)(?<! and)(?<! but) (not|never) ", _I)

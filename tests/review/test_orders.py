@@ -12,7 +12,7 @@ from reflect_git.model.frames import frame_of
 from reflect_git.review.orders import coded, ordered, says_no
 
 # All that an order may say beyond the user's own words; the last line are plain forms of the user's own verbs.
-ADDED = frozenset("do not no never stop use ask".split())
+ADDED = frozenset("do not no never stop use ask yourself".split())
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,29 @@ ADDED = frozenset("do not no never stop use ask".split())
         ("Claude, please, before you merge, rebuild the docs, thanks!", "Before you merge, rebuild the docs"),
         ("the queue is shared, right?", "The queue is shared"),
         ("(mind the gap)", "Mind the gap"),
+        ("are we able to not block the queue?", "Do not block the queue"),
+        ("are you able to run the seeds in one go?", "Run the seeds in one go"),
+        ("or are you forgetting to sign the image?", "Sign the image"),
+        ("are you using the shared cache as well?", "Use the shared cache as well"),
+        ("could we have a schema for this?", "Have a schema for this"),
+        ("don't you think we should rename the bucket?", "Rename the bucket"),
+        ("shouldn't we check the seeds first?", "Check the seeds first"),
+        ("did we add any smoke tests?", "Add smoke tests"),
+        ("I'd first like to see the numbers", "First see the numbers"),
+        ("you restart it", "You restart it"),
+        ("you fix it", "Fix it yourself"),
+        ("you run it and tell me what comes back", "Run it yourself and tell me what comes back"),
+        ("for now, let's keep the small disk", "For now, keep the small disk"),
+        ("if the queue is full, we should drop the oldest", "If the queue is full, drop the oldest"),
+        (
+            "given the size of it, I think it's better not to cache the feed",
+            "Given the size of it, do not cache the feed",
+        ),
+        ("we've been through this before: the queue is shared", "The queue is shared"),
+        ("hold on, the queue is shared", "The queue is shared"),
+        ("I don't understand why the runner is unable to see the bucket?", "The runner is unable to see the bucket"),
+        ("podman please", "Podman"),
+        ("pnpm pls", "Use pnpm"),
         ("2. keep the log short", "Keep the log short"),
         ("keine Mocks im Code, danke", "Keine Mocks im Code"),
         ("请不要用 deno", "不要用 deno"),
@@ -72,6 +95,12 @@ def test_an_order_is_what_is_left_without_the_talk(said: str, order: str) -> Non
         "Don't just fix the spec, fix the bug",
         "The queue is shared, remember, we deploy twice",
         "If the disk is full, can we not retry?",
+        "You do it wrong",
+        "You run it and it breaks",
+        "Are you using rsync?",
+        "I don't understand why the runner uses rsync",
+        "Did we run into this before?",
+        "If the disk is full, we should not retry",
     ],
 )
 def test_what_might_mean_the_opposite_stays_as_it_was_typed(said: str) -> None:
@@ -97,7 +126,7 @@ AROUND = st.sampled_from(
     ["{}", "no, {}", "please {}", "hmm {} thanks", "ok so {}!!", "again: {}", "let's {}", "you should {}", "{}, please",
      "I want you to {}", "mate, {} lol", "I think we should {}", "remember to {}", "wait - {}", "next time {}",
      "from now on, {}", "can you {}?", "could you please {}?", "I told you to {}", "you forgot to {}",
-     "make sure to {}",
+     "make sure to {}", "are you able to {}?", "for now, let's {}", "we've been over this, {}", "hold on, {}",
      "sorry, but {}", "Claude, {}", "one more thing: {}", "{}, ok?", "{} 🙏", "yes. {}", "why don't you {}?"]
 )  # fmt: skip
 NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")

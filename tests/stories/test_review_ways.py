@@ -258,6 +258,8 @@ def test_an_approval_is_undone_with_the_change_of_its_file(
     assert "took 'approved' back" in terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?")
     assert not (shop / "CLAUDE.md").exists()
     assert commits(store_home)[:2] == ["revert: Use pnpm, not npm", "approve: Use pnpm, not npm"]
+    terminal.types("q")  # and no file is named to be committed
+    terminal.is_left("2 learnings wait: run 'reflect-git review' when you like")
 
 
 def _group(is_above: bool) -> str:

@@ -108,7 +108,10 @@ def _rest(gathered: Gathered) -> list[str]:
     if gathered.more:
         found.append(f"{len(gathered.more)} more after these")
     if gathered.weak:
-        found.append(f"{len(gathered.weak)} weak ones; they go by themselves")
+        one = len(gathered.weak) == 1
+        found.append(
+            "1 weak one; it goes by itself" if one else f"{len(gathered.weak)} weak ones; they go by themselves"
+        )
     if gathered.recurrences:
         found.append(f"{len(gathered.recurrences)} that a rule in force already says")
     return found
