@@ -17,7 +17,7 @@ HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo docs bench deep e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench deep e2e clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,9 @@ demo: $(STAMP) ## the product in a minute, in a throw-away home
 docs: $(STAMP) ## docs/commands.md, the man pages and the picture, from the program itself
 	@$(PY) docs/generate.py
 	@$(PY) docs/picture.py
+
+house: $(STAMP) ## which room leans on which, and how large modules and functions are
+	@$(PY) docs/house.py
 
 bench: $(STAMP) ## the budgets, measured side by side; ARGS go to bench/run.py
 	@$(PY) bench/run.py $(ARGS)
