@@ -17,7 +17,7 @@ HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench deep e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep release e2e clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -74,12 +74,22 @@ house: $(STAMP) ## which room leans on which, and how large modules and function
 bench: $(STAMP) ## the budgets, measured side by side; ARGS go to bench/run.py
 	@$(PY) bench/run.py $(ARGS)
 
+# What fails is told, and the rest goes on: the last step writes it down and ends with 1.
+bench-all: $(STAMP) ## hours: everything that RESULTS.md tells, the deep runs and the real client included
+	@rm -rf .reliability
+	@-$(MAKE) deep
+	@-$(MAKE) e2e
+	@$(PY) bench/run.py --write
+
 deep: $(STAMP) ## the slow tests, with many more examples
-	@HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
+	@RELIABILITY=.reliability/deep HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
+
+release: $(STAMP) ## wheel and sdist on every Python that is here, and known weaknesses of what they need
+	@$(PY) -m pytest -n auto -m 'slow or not slow' -rs tests/test_release.py $(ARGS)
 
 e2e: $(STAMP) ## the real client against a scripted model; ARGS=tests/e2e/test_first_capture.py is the short way
-	@$(PY) -m pytest -n auto -m e2e -rs $(or $(ARGS),tests/e2e)
+	@RELIABILITY=.reliability/e2e $(PY) -m pytest -n auto -m e2e -rs $(or $(ARGS),tests/e2e)
 
 clean: ## back to a fresh checkout
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .reliability
 	@find reflect_git hooks tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

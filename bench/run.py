@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -16,7 +17,18 @@ from pathlib import Path
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from bench import capture, concurrency, dedup_quality, generate, history, quality, reading, reviewing, sessions
+from bench import (
+    capture,
+    concurrency,
+    dedup_quality,
+    generate,
+    history,
+    quality,
+    reading,
+    reliability,
+    reviewing,
+    sessions,
+)
 from bench.setting import REPO, Setting
 from bench.table import Table, as_markdown, as_text
 from bench.timing import BenchError, progress
@@ -31,12 +43,14 @@ SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "sessions": sessions.tables,
     "quality": quality.tables,
     "dedup": dedup_quality.tables,
+    "reliability": reliability.tables,
 }
+_MARK = "<!-- {} -->"
 HOW = """\
-Written by `make bench ARGS=--write`; do not edit. Every figure is the time of a fresh process from posix_spawn to
-wait4. The processes of a table take turns (A, B, C, A, B, C …) in one run, so that load hits all alike; the first two
-rounds are not counted. A ratio is that of the medians. After each batch of captures the tip of the inbox was counted:
-every one was there. Ratios can be compared between machines, milliseconds cannot.
+Written by `make bench-all`, or a part of it by `make bench ARGS='--write --only NAMES'`; do not edit. A time is that of
+a fresh process, from posix_spawn to wait4. The processes of a table take turns (A, B, C, A, B, C …) in one run, so that
+load hits all alike; the first two rounds are not counted. A ratio is that of the medians. After each batch of captures
+the tip of the inbox was counted: every one was there. Ratios can be compared between machines, milliseconds cannot.
 """
 
 
@@ -47,18 +61,19 @@ def main(words: Sequence[str]) -> int:
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print("\n\n".join(as_text(table) for table in found))
+    shown = [table for tables in found.values() for table in tables]
+    print("\n\n".join(as_text(table) for table in shown))
     if options.write:
-        RESULTS.write_text(document(found, options.python), encoding="utf-8")
+        RESULTS.write_text(document(found, options.python, kept()), encoding="utf-8")
         progress(f"wrote '{RESULTS.relative_to(REPO)}'")
-    return 1 if any(row.is_over for table in found for row in table.rows) else 0
+    return 1 if any(row.is_over for table in shown for row in table.rows) else 0
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds, the smallest stores: a smoke test")
     parser.add_argument("--only", default=",".join(SUBJECTS), metavar="NAMES", help="some of: %(default)s")
-    parser.add_argument("--write", action="store_true", help="write bench/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write bench/RESULTS.md, the rest of it as it was")
     parser.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter that hooks run under")
     options = parser.parse_args(words)
     if options.write and options.quick:
@@ -71,9 +86,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def measured(options: argparse.Namespace) -> list[Table]:
+def measured(options: argparse.Namespace) -> dict[str, list[Table]]:
     rival = os.environ.get("RIVAL")
-    found: list[Table] = []
+    found: dict[str, list[Table]] = {}
     with tempfile.TemporaryDirectory(prefix="reflect-git-bench-") as folder:
         work = Path(os.path.realpath(folder))
         project = generate.make_project(work / "shop")
@@ -81,20 +96,31 @@ def measured(options: argparse.Namespace) -> list[Table]:
         os.chdir(project)
         for name in options.only:
             progress(f"measuring {name}")
-            found += SUBJECTS[name](setting)
+            found[name] = SUBJECTS[name](setting)
     return found
 
 
-def document(found: Sequence[Table], python: str) -> str:
-    facts = {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "python": said_by(python, "-c", "import platform; print(platform.python_version())"),
-        "git": said_by("git", "--version").removeprefix("git version "),
-        "kernel": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
-        "cpu": f"{processor()}, {os.cpu_count()} cores",
-    }
-    listed = "\n".join(f"- {name}: {value}" for name, value in facts.items())
-    return "\n".join(["# Results", "", HOW, listed, "", *(as_markdown(table) for table in found)])
+def kept() -> dict[str, str]:
+    """What was written before, per measurement: who measures a part leaves the rest as it stands."""
+    text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    parts = re.split(_MARK.format(r"(\w+)") + "\n", text)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def document(found: Mapping[str, Sequence[Table]], python: str, before: Mapping[str, str]) -> str:
+    facts = "Measured on {}, with Python {}, git {}, {} on {}.".format(
+        datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        said_by(python, "-c", "import platform; print(platform.python_version())"),
+        said_by("git", "--version").removeprefix("git version "),
+        f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
+        f"{processor()}, {os.cpu_count()} cores",
+    )
+    parts = dict(before)
+    for name, tables in found.items():
+        if tables:
+            parts[name] = "\n".join([*(as_markdown(table) for table in tables), facts, ""])
+    listed = [f"{_MARK.format(name)}\n{parts[name]}" for name in SUBJECTS if name in parts]
+    return "\n".join(["# Results", "", HOW, *listed])
 
 
 def said_by(*argv: str) -> str:

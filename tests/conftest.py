@@ -18,6 +18,8 @@ from typing import Any, Optional, Protocol, Union
 import pytest
 from hypothesis import settings
 
+from tests import reckoning
+
 REPO = Path(__file__).resolve().parent.parent
 REAL_HOME = os.path.realpath(os.path.expanduser("~"))
 REAL_GIT = shutil.which("git") or "git"
@@ -122,6 +124,30 @@ SEAL: Seal = getattr(sys, "_reflect_git_seal", None) or Seal()
 if not hasattr(sys, "_reflect_git_seal"):
     sys._reflect_git_seal = SEAL  # type: ignore[attr-defined]
     sys.addaudithook(SEAL)
+
+
+# Before the seals take it away.
+RELIABILITY = os.environ.get("RELIABILITY")
+_STARTED = time.monotonic()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if RELIABILITY and not hasattr(session.config, "workerinput"):
+        shutil.rmtree(REPO / RELIABILITY, ignore_errors=True)  # of an earlier run
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave what was counted to the bench; the process that the others work for also tells how it ended."""
+    if not RELIABILITY or session.config.option.collectonly:
+        return
+    facts: dict[str, Any] = {}
+    if not hasattr(session.config, "workerinput"):
+        told = getattr(session.config.pluginmanager.get_plugin("terminalreporter"), "stats", {})
+        facts = {name: len(told.get(name, ())) for name in ("passed", "skipped")}
+        facts["failed"] = len(told.get("failed", ())) + len(told.get("error", ()))
+        facts["seconds"] = round(time.monotonic() - _STARTED)
+        facts["ended"] = time.strftime("%Y-%m-%d", time.gmtime())
+    reckoning.keep(REPO / RELIABILITY, facts)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from typing import Optional
 import pytest
 
 from reflect_git.store.repository import Store
+from tests.reckoning import count
 
 REPO = Path(__file__).resolve().parent.parent
 KILL, FAIL = "kill", "fail"
@@ -97,6 +98,7 @@ def strikes(operation: Operation, prepared: Prepared, mode: str, first: int = 1,
         yield Strike(mode, number, effect, done.returncode, tuple(done.stdout.split()), done.stderr)
         if effect is None:
             return
+        count(f"side effects struck ({mode})")
     raise AssertionError(f"'{operation.__name__}' does not come through after {_ENOUGH} effects")
 
 

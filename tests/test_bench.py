@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import capture, concurrency, dedup_quality, generate, reading, reviewing, run, timing, variety
+from bench import capture, concurrency, dedup_quality, generate, reading, reliability, reviewing, run, timing, variety
 from bench.setting import Setting
 from bench.table import Row, Table, as_markdown, as_text, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
@@ -188,3 +189,40 @@ def test_only_what_exists_can_be_measured(capsys: pytest.CaptureFixture[str]) ->
         run.main(["--only", "speed"])
     assert end.value.code == 2
     assert "there is no measurement 'speed'" in capsys.readouterr().err
+
+
+def test_a_part_that_is_measured_anew_leaves_the_rest_of_the_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tables = {name: Table(f"Title of {name}", [Row("row", ratio=1)]) for name in ("one", "two", "never")}
+    subjects = {"one": lambda _: [tables["one"]], "two": lambda _: [tables["two"]], "never": lambda _: []}
+    monkeypatch.setattr(run, "SUBJECTS", subjects)
+    monkeypatch.setattr(run, "REPO", tmp_path)
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.chdir(os.getcwd())
+    assert run.main(["--write", "--only", "two"]) == 0
+    assert run.main(["--write", "--only", "one,never"]) == 0
+    text = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE) == ["Title of one", "Title of two"]
+    assert text.count("Measured on ") == 2
+    assert run.main(["--write"]) == 0
+    assert (tmp_path / "RESULTS.md").read_text(encoding="utf-8") == text
+
+
+def test_the_figures_of_a_run_are_those_of_all_its_processes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, setting: Setting
+) -> None:
+    monkeypatch.setenv("RELIABILITY", str(tmp_path))
+    assert reliability.tables(setting) == [], "nothing is told of what did not run"
+    (tmp_path / "deep").mkdir()
+    for number, facts in enumerate([
+        {"counts": {"kills": 3}}, {"counts": {"kills": 4, "storms": 1}},
+        {"counts": {}, "passed": 12, "failed": 1, "skipped": 0, "seconds": 1234, "ended": "2026-02-11"},
+    ]):  # fmt: skip
+        (tmp_path / "deep" / f"{number}.json").write_text(json.dumps(facts))
+    (table,) = reliability.tables(setting)
+    assert [(row.name, row.ratio, row.is_over) for row in table.rows] == [
+        ("kills", 7, False), ("storms", 1, False),
+        ("tests passed", 12, False), ("tests failed", 1, True), ("tests skipped", 0, False),
+    ]  # fmt: skip
+    assert table.notes == ["ended 2026-02-11, after 1,234 s"]

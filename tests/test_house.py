@@ -71,7 +71,8 @@ def test_every_function_that_is_named_is_there() -> None:
 
 def _exists(name: str) -> bool:
     """A module, or something in one."""
-    parts, rest = name.split("."), []
+    parts = name.split(".")
+    rest: list[str] = []
     while parts:
         try:
             found = import_module(".".join(["reflect_git", *parts]))

@@ -18,6 +18,7 @@ from reflect_git.capture.draft import draft
 from reflect_git.capture.mining import Memory, signals_in
 from reflect_git.errors import ReflectError
 from tests import fuzz
+from tests.reckoning import count
 from tests.sessions import HOOK
 from tests.store.probe import opened, require_promises
 
@@ -35,6 +36,7 @@ def check_answer(name: object, printed: str) -> None:
 def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, seed: int) -> int:
     """Hook inputs through `hook.run`, each with a transcript of its own; returns how many were understood."""
     dice, understood = random.Random(seed), 0
+    count("fuzzed hook inputs", rounds)
     printed: list[str] = []
     monkeypatch.setattr(process, "detach", lambda: False)
     monkeypatch.setattr(process, "leave_the_caller", lambda: None)
@@ -59,6 +61,7 @@ def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, se
 def mine(home: Path, rounds: int, seed: int) -> int:
     """Transcripts through the miner; what it finds can be stored. Returns how many signals there were."""
     dice, found = random.Random(seed), 0
+    count("fuzzed transcripts", rounds)
     path = home / "spoilt.jsonl"
     memory = Memory()
     for _ in range(rounds):
@@ -72,6 +75,7 @@ def mine(home: Path, rounds: int, seed: int) -> int:
 
 def run_processes(home: Path, rounds: int, seed: int) -> None:
     dice = random.Random(seed)
+    count("fuzzed hook processes", rounds)
     path = home / ".claude/projects/-srv-shop/s-1.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(rounds):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.faults import REPO
+from tests.reckoning import count
 
 HOOK, GIT, BOTH = "hook", "git", "both"
 MODES = (HOOK, GIT, BOTH)
@@ -60,7 +61,11 @@ class Storm:
             if len(running) > processes // 4:
                 self._kill(chance.choice(running))
         logs = "".join(path.read_text() for path in self.folder.glob("said-*"))
-        return set(logs.split())
+        acknowledged = set(logs.split())
+        count("storms of captures under kill -9")
+        count("storms: kills", self.kills)
+        count("storms: captures acknowledged", len(acknowledged))
+        return acknowledged
 
     def _start(self, number: int) -> Slot:
         log = self.folder / f"said-{number}"

@@ -24,6 +24,7 @@ from reflect_git.workflow.syncing import Wishes
 from tests import faults
 from tests.conftest import store_faults
 from tests.faults import git
+from tests.reckoning import count
 from tests.sitting.desk import BY, say
 from tests.store.probe import capture, days_later, inbox_ids
 from tests.sync import operations
@@ -162,6 +163,7 @@ class Histories(RuleBasedStateMachine):
         try:
             if self.machines:
                 self._require_one_tree()
+                count("histories of machines that converged")
         finally:
             shutil.rmtree(self.base)
 
