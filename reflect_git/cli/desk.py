@@ -144,6 +144,14 @@ class Desk:
         place, store = self.sitting.place, self.sitting.store
         self.sitting = replace(self.sitting, scan=self.front.scan(store), said=places.baselines(place))
 
+    def settled(self, said: str, changed: str = "") -> None:
+        """A change of a rule was answered: say so, and look at everything anew. `changed`: a file of the project."""
+        self.say(*portrait.wrap(said, portrait.width()))
+        if changed:
+            self.note_change(changed)
+        self.renew()
+        index.write(self.sitting.store, self.sitting.scan)
+
     def _still_waits(self, candidate: Candidate) -> bool:
         columns = self.sitting.scan.columns
         wanted = set(candidate.signals)

@@ -1,11 +1,12 @@
-"""The first part of a review: rules that differ from their files, and what Claude wrote by itself, one after the other.
+"""The first part of a review, one after the other: rules that differ from their files, what Claude wrote by itself, and
+what the person's own git took out of the store.
 
 What Claude did comes first. Nothing is written until the person answers, and each answer is stored at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,13 +16,16 @@ from reflect_git.apply.diff import diff
 from reflect_git.cli import portrait
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import ago, one_line, printable
+from reflect_git.cli.removals import RemovalCard
+from reflect_git.cli.removals import headline as removal_headline
 from reflect_git.cli.sittings import approver
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import drift, index, passages, settle
+from reflect_git.sitting import drift, passages, removals, settle
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.authors import CLAUDE
 from reflect_git.sitting.drift import Difference, Drift
 from reflect_git.sitting.passages import Passage
+from reflect_git.sitting.removals import Removal
 from reflect_git.sitting.writing import require_unrefused
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
+
+    Asked = Difference | Passage | Removal
 
 PUT_BACK, FOR_GOOD, LEFT = "put back", "for good", "left as it is"
 _LONGEST = 20
@@ -54,17 +60,18 @@ _DID = {
 }
 
 
-def look(sitting: Sitting) -> tuple[Drift, list[Difference | Passage]]:
+def look(sitting: Sitting) -> tuple[Drift, list[Asked]]:
     """What differs here, and what of it is asked, in this order: what Claude did, then the rest."""
     store, env, place = sitting.store, sitting.env, sitting.place
     found = drift.look(store, env, place, sitting.scan.history)
     written = passages.look(store, env, place, found.pages, drift.left(store), drift.SECONDS)
     by_claude = [one for one in found.asked if one.author == CLAUDE]
-    return found, [*by_claude, *written, *(one for one in found.asked if one.author != CLAUDE)]
+    rest = [one for one in found.asked if one.author != CLAUDE]
+    return found, [*by_claude, *written, *rest, *removals.look(store, sitting.scan.history)]
 
 
 class Differences:
-    def __init__(self, desk: Desk, console: Console, asked: Sequence[Difference | Passage]) -> None:
+    def __init__(self, desk: Desk, console: Console, asked: Sequence[Asked]) -> None:
         self._desk = desk
         self._console = console
         self._asked = list(asked)
@@ -81,15 +88,15 @@ class Differences:
         """Until each was answered or left for another time; `q` ends the whole review."""
         while left := self._left():
             one, number = left[0], f"{len(self._seen) + 1} of {len(self._seen) + len(left)}"
-            card = RuleCard(self._desk, one) if isinstance(one, Difference) else PassageCard(self._desk, one)
+            card = _card(self._desk, one)
             self._desk.say("", click.style(f"Change {number} — {card.headline}", bold=True), "")
             card.show()
             self._ask(card, one.mark, f"({number.replace(' of ', '/')})")
 
-    def _left(self) -> list[Difference | Passage]:
+    def _left(self) -> list[Asked]:
         return [one for one in self._asked if one.mark not in self._seen]
 
-    def _ask(self, card: RuleCard | PassageCard, mark: str, place: str) -> None:
+    def _ask(self, card: RuleCard | PassageCard | RemovalCard, mark: str, place: str) -> None:
         """Until there is an answer, or it has to be shown anew."""
         while True:
             keys = [key for key in _KEYS if key not in "bg" or key in card.able]
@@ -104,7 +111,7 @@ class Differences:
             elif self._is_answered(card, mark, typed):
                 return
 
-    def _is_answered(self, card: RuleCard | PassageCard, mark: str, key: str) -> bool:
+    def _is_answered(self, card: RuleCard | PassageCard | RemovalCard, mark: str, key: str) -> bool:
         """Every change of a file makes the others be looked at anew: each is shown as it would be written."""
         try:
             said = card.answer(key, self._console)
@@ -125,14 +132,22 @@ class Differences:
         self._desk.renew()
         self._asked = look(self._desk.sitting)[1]
 
-    def _help(self, card: RuleCard | PassageCard, keys: Sequence[str]) -> None:
+    def _help(self, card: RuleCard | PassageCard | RemovalCard, keys: Sequence[str]) -> None:
         for key in keys:
-            meaning = _KEYS[key].format(card.outcome)
+            meaning = card.meanings.get(key) or _KEYS[key].format(card.outcome)
             self._desk.say(click.style(f"{key} - {meaning}", fg="red", bold=True))
+
+
+def _card(desk: Desk, one: Asked) -> RuleCard | PassageCard | RemovalCard:
+    if isinstance(one, Removal):
+        return RemovalCard(desk, one)
+    return RuleCard(desk, one) if isinstance(one, Difference) else PassageCard(desk, one)
 
 
 class RuleCard:
     """A rule that differs from its file. `able`: which of the keys that write something can do so."""
+
+    meanings: Mapping[str, str] = {}
 
     def __init__(self, desk: Desk, one: Difference) -> None:
         self._desk, self._one = desk, one
@@ -214,13 +229,14 @@ class RuleCard:
         return approver(self._desk.front, self._desk.sitting, wish)[0]
 
     def _settled(self, said: str, changed: str = "") -> None:
-        _settle(self._desk, said, "" if self._one.page.target.is_global else changed)
+        self._desk.settled(said, "" if self._one.page.target.is_global else changed)
 
 
 class PassageCard:
     """Lines that Claude wrote by itself."""
 
     outcome = ""
+    meanings: Mapping[str, str] = {}
 
     def __init__(self, desk: Desk, passage: Passage) -> None:
         self._desk, self._passage = desk, passage
@@ -254,17 +270,23 @@ class PassageCard:
         by, _ = approver(self._desk.front, self._desk.sitting, wish)
         done = settle.take_back(self._desk.sitting, self._passage, by)
         changed = "" if target.is_global else done.target
-        _settle(self._desk, f"took it out of '{printable(done.target)}'", changed)
+        self._desk.settled(f"took it out of '{printable(done.target)}'", changed)
         return PUT_BACK
 
 
-def listed(place: Place, asked: Sequence[Difference | Passage]) -> Iterator[str]:
+def listed(place: Place, asked: Sequence[Asked]) -> Iterator[str]:
     """Two lines each, for where nobody can be asked."""
     room = portrait.width()
     for number, one in enumerate(asked, 1):
-        text = "\n".join(one.lines) if isinstance(one, Passage) else one.learning["text"]
         yield f"{number:>3}  {one_line(_headline(one), room - 5)}"
-        yield f"     {one_line(f'{place.label(one.page.path)}: {text}', room - 5)}"
+        yield f"     {one_line(_what(place, one), room - 5)}"
+
+
+def _what(place: Place, one: Asked) -> str:
+    if isinstance(one, Removal):
+        return ", ".join(map(removals.name_of, one.decisions))
+    text = "\n".join(one.lines) if isinstance(one, Passage) else one.learning["text"]
+    return f"{place.label(one.page.path)}: {text}"
 
 
 def notes(place: Place, found: Drift) -> Iterator[str]:
@@ -281,18 +303,12 @@ def notes(place: Place, found: Drift) -> Iterator[str]:
         yield f"{entries} not of this store: left alone"
 
 
-def _headline(one: Difference | Passage) -> str:
+def _headline(one: Asked) -> str:
+    if isinstance(one, Removal):
+        return removal_headline(one)
     call = one.call
     did = "Claude wrote this by itself" if isinstance(one, Passage) else _DID[one.author, one.found.kind]
     return f"{did} in session {call.session[:8]}, {ago(call.timestamp)} ago" if call else did
-
-
-def _settle(desk: Desk, said: str, changed: str) -> None:
-    desk.say(*portrait.wrap(said, portrait.width()))
-    if changed:
-        desk.note_change(changed)
-    desk.renew()
-    index.write(desk.sitting.store, desk.sitting.scan)
 
 
 def _texts(text: str) -> Iterator[str]:

@@ -24,9 +24,8 @@ from reflect_git.sitting.waiting import waiting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reflect_git.cli.differences import Asked
     from reflect_git.review.candidates import Candidate, Gathered
-    from reflect_git.sitting.drift import Difference
-    from reflect_git.sitting.passages import Passage
     from reflect_git.sitting.review import Sitting
     from reflect_git.sitting.waiting import Waiting
 
@@ -42,9 +41,9 @@ _ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all o
 def command(front: Front, project: str | None, everything: bool) -> None:
     """Answer what waits, one learning after the other, as with 'git add -p'.
 
-    First come rules that differ from their files and what Claude wrote into such a file by itself, then what was
-    decided on your other machines. Each is shown with the very change it would make. Every answer is stored at once;
-    type ? for the keys.
+    First come rules that differ from their files, what Claude wrote into such a file by itself and what your own git
+    took out of the store, then what was decided on your other machines. Each is shown with the very change it would
+    make. Every answer is stored at once; type ? for the keys.
     """
     if not front.json and front.at_terminal:
         _freshen(front)
@@ -83,7 +82,7 @@ def _freshen(front: Front) -> None:
         exchange.freshen(front, store)
 
 
-def _list_first(front: Front, sat: Sitting, asked: Sequence[Difference | Passage], arrived: Sequence[Waiting]) -> None:
+def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Sequence[Waiting]) -> None:
     for line in (*differences.listed(sat.place, asked), *arrivals.listed(arrived)):
         front.out(line)
     if asked or arrived:

@@ -58,6 +58,7 @@ class Report:
     ahead: int | None = None
     behind: int | None = None
     sync_error: str | None = None
+    removed: int = 0
 
 
 @click.command()
@@ -135,10 +136,11 @@ def _count(report: Report, store: Store, scan: Scan, now: float) -> Report:
 
 def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
     """Which rules are not in their files here as they were approved."""
-    from reflect_git.sitting import drift, places
+    from reflect_git.sitting import drift, places, removals
 
     here = places.place(store, env, _here())
     found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
+    report.removed = len(removals.look(store, scan.history))
     report.foreign = found.foreign
     report.drift = [
         {"learning": one.learning["id"], "kind": one.found.kind, "author": one.author,
@@ -201,6 +203,9 @@ def _troubles(report: Report) -> list[tuple[str, str, bool]]:
     if report.branch != "main":
         where = f"on '{report.branch}'" if report.branch != "(detached)" else "detached"
         found.append(("HEAD", f"{where}; go back with: git -C '{report.store}' switch main", True))
+    if report.removed:
+        by = "a commit of yours" if report.removed == 1 else f"{report.removed} commits of yours"
+        found.append(("removed", f"records, by {by}, and put back: reflect-git review", True))
     if report.changes:
         found.append(("changed", f"{some(report.changes)}; see 'git -C {report.store} status'", True))
     broken = [(report.quarantined, "quarantined"), (report.unreadable, "unreadable")]

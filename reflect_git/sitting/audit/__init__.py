@@ -19,6 +19,7 @@ from reflect_git.model.ids import utc, utc_precise
 from reflect_git.sitting.audit import approvals, authors, commits, condition, lines
 from reflect_git.sitting.audit.matter import ERROR, Finding, Matter
 from reflect_git.store import memory
+from reflect_git.store.care import guard
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
@@ -124,6 +125,18 @@ def accept(store: Store, findings: Iterable[Finding], by: By, reason: str = "") 
     plural = "" if len(chosen) == 1 else "s"
     memory.record(store, [made], f"policy: {len(chosen)} finding{plural} accepted", {"Approved-By": [by["road"]]})
     return made
+
+
+def leave_removed(
+    store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], commit: str, by: By
+) -> None:  # fmt: skip
+    """What a commit took out of main, and was put back, stays so: neither a review nor an audit asks again."""
+    matter = Matter(store, env, now, read)
+    taken = [finding for one in matter.commits if one.id == commit for finding in commits.deleted(matter, one)]
+    open_ones = [one for one in taken if one.needs_decision]
+    if open_ones:
+        accept(store, open_ones, by)
+    guard.forget_removed(store, commit)
 
 
 def _policies(matter: Matter) -> list[dict[str, Any]]:

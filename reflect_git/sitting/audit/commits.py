@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from reflect_git.sitting import mirror
+from reflect_git.sitting import mirror, removals
 from reflect_git.sitting.audit.matter import DECIDE, WARNING, Finding, Matter, said
 from reflect_git.store.chronicle import ADDED, CHANGED, DELETED
-from reflect_git.store.layout import id_in
+from reflect_git.store.layout import id_in, path_of
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
@@ -22,9 +22,8 @@ def look_at_records(matter: Matter) -> Iterator[Finding]:
     """Edited, deleted, or gone in a merge."""
     missing = set(matter.brought) - set(matter.there)
     for commit in matter.commits:
-        gone = [one for one in commit.changes if one.record and one.kind == DELETED]
-        missing -= {one.path for one in gone}
-        yield from _deleted(matter, commit, gone)
+        missing -= {one.path for one in commit.changes if one.kind == DELETED}
+        yield from deleted(matter, commit)
         for change in commit.changes:
             if change.record and (change.kind == CHANGED or _is_other(matter, commit, change)):
                 first = matter.brought.get(change.path, commit)
@@ -40,21 +39,22 @@ def look_at_records(matter: Matter) -> Iterator[Finding]:
         yield Finding("record-deleted", DECIDE, id_in(path), message, hint, path)
 
 
-def _deleted(matter: Matter, commit: Commit, gone: list[Change]) -> Iterator[Finding]:
-    """Somebody took records out of main. They were put back, and a rule holds until a person says otherwise."""
-    listed: dict[str, list[Change]] = {}
-    for change in gone:
-        made = matter.decisions.get(change.record)
-        listed.setdefault(made["subject"] if made else change.record, []).append(change)
-    for subject, changes in listed.items():
-        is_back = all(one.path in matter.there for one in changes)
-        message = f"'{subject}' was removed by {said(commit)}" + (", and put back" if is_back else "")
-        severity, hint = DECIDE, f"bring it back: git -C {matter.store.root} revert {commit.id[:10]}"
-        if is_back and subject in matter.in_force:
-            message, hint = f"{message}: revert it for good?", f"if so: reflect-git revert {subject}"
-        elif is_back:
-            severity, hint = WARNING, ""
-        yield Finding("record-deleted", severity, subject, message, hint, changes[0].path)
+def deleted(matter: Matter, commit: Commit) -> Iterator[Finding]:
+    """Somebody took records out of main. They were put back, and hold until a person says otherwise."""
+    gone = {change.record: change.path for change in commit.changes if change.record and change.kind == DELETED}
+    back = {record: path for record, path in gone.items() if path in matter.there}
+    for record in gone.keys() - back.keys():
+        message = f"'{record}' was removed by {said(commit)}"
+        hint = f"bring it back: git -C {matter.store.root} revert {commit.id[:10]}"
+        yield Finding("record-deleted", DECIDE, record, message, hint, gone[record])
+    standing = removals.standing(matter.scan.history, back)
+    for name in dict.fromkeys(map(removals.name_of, standing)):
+        message = f"'{name}' was removed by {said(commit)}, and put back: revert it for good?"
+        hint = f"if so: reflect-git revert {name}; 'reflect-git review' asks, too"
+        yield Finding("record-deleted", DECIDE, name, message, hint, path_of(name))
+    if back and not standing:
+        message = f"{len(back)} records were removed by {said(commit)}, and put back"
+        yield Finding("record-deleted", WARNING, commit.id, message, "")
 
 
 def _is_other(matter: Matter, commit: Commit, change: Change) -> bool:

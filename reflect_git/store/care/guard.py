@@ -1,8 +1,8 @@
 """What the user's own git may do to main: a `git revert` applies, and no record is lost by it.
 
 Records are write-once, so one that a commit removed is put back by the next command, and a person is asked what was
-meant. Moving main back is another thing: nothing is done about it, but the commits that were there are remembered, one
-a line in `tips`, until main has them again.
+meant: `removed` has a line for each until there is an answer. Moving main back is another thing: nothing is done about
+it, but the commits that were there are remembered, one a line in `tips`, until main has them again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 TIPS = "tips"
+REMOVED = "removed"
 MIRRORS = "targets/"
 _KEPT = 50
 
@@ -86,19 +87,38 @@ def put_back(store: Store, old: str, new: str) -> list[str]:
 
     there, lost = store.git.tree(new), {}
     seen: dict[str, list[str]] = {}
+    by: dict[str, str] = {}
     for commit in chronicle.read(store, new, old):
         for change in commit.changes:
             if change.record and change.kind == chronicle.DELETED and change.path not in there:
                 lost[change.path] = change.old
+                by.setdefault(change.record, commit.id)
             elif change.path.startswith(MIRRORS):
                 seen.setdefault(change.path, []).extend((change.old, change.new))
     lost.update(_newest(store, seen, there))
     data = dict(zip(lost, store.git.blobs(list(lost.values()))))
     if data:
+        _write_removed(store, {**removed(store), **by})
         named = "".join(f"Restores: {id_in(path)}\n" for path in data if id_in(path))
         what = f"restore: {len(data)} file{'s' if len(data) > 1 else ''} that a commit removed"
         mainline.record(store, data, f"{what}\n\n{named}Machine: {store.machine}\n")
     return list(data)
+
+
+def removed(store: Store) -> dict[str, str]:
+    """Record → the commit that took it out; those about which nobody was asked yet."""
+    text = (files.read_if_there(store.private_path(REMOVED)) or b"").decode("ascii", "replace")
+    return dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+
+
+def forget_removed(store: Store, commit: str) -> None:
+    """What this commit took out is settled."""
+    _write_removed(store, {record: by for record, by in removed(store).items() if by != commit})
+
+
+def _write_removed(store: Store, listed: Mapping[str, str]) -> None:
+    text = "".join(f"{record} {commit}\n" for record, commit in listed.items())
+    files.write_whole(store.private_path(REMOVED), text.encode("ascii"), sync=False)
 
 
 def _newest(store: Store, seen: Mapping[str, list[str]], there: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 from reflect_git.store import reading
 from reflect_git.store.care import guard
 from reflect_git.store.repository import Store
+from tests.cli.past import reword
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.sitting.audit.books import ADA, TABS, approve, claude_md, codes, commit, records, report, start
@@ -75,10 +76,20 @@ def test_it_is_asked_whether_it_was_meant_for_good(store: Store, run_cli: RunCli
     asked = [one for one in report(store).findings if one.needs_decision]
     rule = next(one.subject for one in asked if one.subject.startswith("LRN-"))
     assert {one.code for one in asked} == {"record-deleted"}
-    assert [one.hint for one in asked] == [f"if so: reflect-git revert {rule}"]
+    assert [one.hint for one in asked] == [f"if so: reflect-git revert {rule}; 'reflect-git review' asks, too"]
     assert asked[0].message.endswith("revert it for good?")
     shown = run_cli("audit")
     assert shown.code == 4 and f"reflect-git revert {rule}" in shown.out
+
+
+def test_an_amendment_that_git_reverted_is_asked_about_and_not_its_rule(store: Store) -> None:
+    rule = sorted(in_force(store))[0]
+    reword(store, claude_md().parent, rule, "Something else entirely.")
+    (made,) = [one for one in reading.read(store).history.decisions if one["kind"] == "amended"]
+    revert(store, "main")
+    swept(Path(store.root))
+    (asked,) = [one for one in report(store).findings if one.needs_decision]
+    assert asked.subject == made["id"] and f"reflect-git revert {made['id']}" in asked.hint
 
 
 def test_a_commit_that_removes_records_is_noticed_by_any_command(store: Store, run_cli: RunCli) -> None:
