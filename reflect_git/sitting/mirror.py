@@ -87,12 +87,17 @@ def folders_with(store: Store, where: str, plan: Plan, path: str) -> int:
     for name, data in zip(mirrors, store.git.blobs(list(mirrors.values())), strict=True):
         folder = name.removeprefix(around)
         for _ in range(int(head_of(data).get("folders", 0))):
-            folder = posixpath.dirname(folder)
+            folder = _above(folder)
             made.add(folder)
-    count, folder = 0, posixpath.dirname(plan.path)
+    count, folder = 0, _above(plan.path)
     while folder in made:
-        count, folder = count + 1, posixpath.dirname(folder)
+        count, folder = count + 1, _above(folder)
     return count
+
+
+def _above(path: str) -> str:
+    """The folder of a relative path; above the first one it goes on, since that may have been made, too."""
+    return posixpath.normpath(posixpath.join(path, ".."))
 
 
 def _ours(plan: Plan) -> bytes:

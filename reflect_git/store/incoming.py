@@ -15,11 +15,12 @@ from reflect_git.adapters.transport import TooMuch
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Optional
+    from typing import Any, Callable, Optional, TypeVar
 
     from reflect_git.adapters.transport import Limits, Remote
     from reflect_git.store.repository import Store
 
+    Answer = TypeVar("Answer")
     # (mode, path, blob), as git lists a tree
     Listed = tuple[str, str, str]
 
@@ -36,6 +37,7 @@ class Incoming:
         self.remote = remote
         self.limits = limits
         self._fetched = 0
+        self._known: dict[tuple[str, ...], Any] = {}
         discard(store)
         for folder in ("objects/info", "objects/pack", "refs"):
             files.make_private_dirs(os.path.join(self._root, folder))
@@ -60,24 +62,23 @@ class Incoming:
     def push(self, refs: Mapping[str, str], lease: str = "") -> str:
         return transport.push(self.git, self.remote, refs, self.limits, lease)
 
-    def has(self, commit: str) -> bool:
-        return self.git.run("cat-file", "-e", f"{commit}^{{commit}}", check=False).code == 0
-
     def contains(self, commit: str, other: str) -> bool:
-        """Whether `commit` is `other` or comes after it."""
-        return self.has(other) and self.git.run("merge-base", "--is-ancestor", other, commit, check=False).code == 0
+        """Whether `commit` is `other` or comes after it; not if `other` is unknown here."""
+        asked = ("merge-base", "--is-ancestor", other, commit)
+        return commit == other or self._once(asked, lambda: self.git.run(*asked, check=False).code == 0)
 
     def tree(self, commit: str) -> list[Listed]:
         """Every file of a commit."""
-        out = self.git.run("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit).out
-        return self._listed(_entries(out))
+        asked = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+        return self._once(asked, lambda: self._listed(_entries(self.git.run(*asked).out)))
 
     def history(self, commit: str, known: Sequence[str]) -> dict[str, bool]:
         """The commits of a history beside that of commits we know; each with whether the product made it."""
+        if commit in known:
+            return {}
         without = [f"^{one}" for one in known]
-        out = self.git.run(
-            "rev-list", "--format=%H %cn <%ce>", "--no-commit-header", "--end-of-options", commit, *without
-        ).out.decode("utf-8", "replace")
+        asked = ("rev-list", "--format=%H %cn <%ce>", "--no-commit-header", "--end-of-options", commit, *without)
+        out = self._once(asked, lambda: self.git.run(*asked).out.decode("utf-8", "replace"))
         found = {line[:40]: line[41:] == NOBODY for line in out.splitlines()}
         if len(found) > self.limits.commits:
             raise TooMuch("its history is longer than allowed")
@@ -85,10 +86,20 @@ class Incoming:
 
     def introduced(self, commits: Iterable[str]) -> list[Listed]:
         """Every file that these commits brought along."""
-        listed = "".join(f"{commit}\n" for commit in commits).encode()
-        out = self.git.run("diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--no-renames", "--no-commit-id",
-                           stdin=listed).out  # fmt: skip
-        return self._listed(_differences(out))
+        asked = ("diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--no-renames", "--no-commit-id")
+        listed = "".join(f"{commit}\n" for commit in commits)
+        if not listed:
+            return []
+        return self._once(
+            (*asked, listed), lambda: self._listed(_differences(self.git.run(*asked, stdin=listed.encode()).out))
+        )
+
+    def _once(self, asked: tuple[str, ...], answer: Callable[[], Answer]) -> Answer:
+        """What is asked about commits by their ids has one answer: git is started once for it."""
+        if asked not in self._known:
+            self._known[asked] = answer()
+        known: Answer = self._known[asked]
+        return known
 
     def _listed(self, found: Iterator[Listed]) -> list[Listed]:
         unique = dict.fromkeys(found)
@@ -99,6 +110,8 @@ class Incoming:
     def sizes(self, blobs: Iterable[str]) -> dict[str, int]:
         """Of each object that is a file; without reading it."""
         wanted = "".join(f"{blob}\n" for blob in blobs).encode()
+        if not wanted:
+            return {}
         lines = self.git.run("cat-file", "--batch-check", "--buffer", stdin=wanted).out.decode("ascii").splitlines()
         return {oid: int(size) for oid, kind, size in (line.split() for line in lines if " blob " in line)}
 

@@ -148,9 +148,10 @@ def _exchange_main(store: Store, incoming: Incoming, theirs: str | None, wishes:
         _remember(store, wishes, theirs, ours, report)
         return True
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
-    offer = offers.look(incoming, _fetched(incoming, theirs, wishes), ours, before, store.machine)
+    offer = offers.look(incoming, _fetched(incoming, theirs, ours, wishes), ours, before, store.machine)
     _tell(report, "remote", offer.refused)
-    report.lost += remotes.lost(store, offer.tree) if offer.commit else []
+    if offer.commit not in (None, known.get("tip")):
+        report.lost += remotes.lost(store, offer.tree)
     planned = landings.plan(incoming, ours, before, offer)
     _require_history(store, incoming, offer, planned, known)
     if planned.forgets and not wishes.agrees(offer.purges):
@@ -165,10 +166,10 @@ def _exchange_main(store: Store, incoming: Incoming, theirs: str | None, wishes:
     return _publish(store, incoming, offer, planned, target, wishes, report)
 
 
-def _fetched(incoming: Incoming, theirs: str | None, wishes: Wishes) -> str | None:
-    """What came: it may have moved since we asked."""
-    if theirs is None:
-        return None
+def _fetched(incoming: Incoming, theirs: str | None, ours: str, wishes: Wishes) -> str | None:
+    """What came: it may have moved since we asked. What is part of main here need not come."""
+    if theirs is None or incoming.contains(ours, theirs):
+        return theirs
     wishes.say("fetching")
     commit = incoming.fetch([MAIN])[MAIN]
     wishes.say("looking at what came")

@@ -365,3 +365,15 @@ def test_whenever_it_is_struck_file_and_store_say_the_same(
     approve(shelf, "use pnpm, not npm", to)
     approve(shelf, "use ruff, not black")
     struck(shelf, tmp_path, reverting.revert_first, mode, first, step)
+
+
+def test_a_folder_that_was_made_for_the_file_goes_with_it(
+    shelf: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the first one, which a relative path does not name: it was looked for above itself without end."""
+    folder = home / "other" / "claude"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
+    rule = approve(shelf, "use pnpm, not npm", to="global")
+    assert (folder / "CLAUDE.md").exists()
+    revert(shelf, rule.learning)
+    assert not (home / "other").exists()

@@ -1,0 +1,319 @@
+"""Histories of several machines of one person and the remote between them, as they happen; a hypothesis state machine.
+
+A world is made once and copied before each history, to the same place: a store that moved would take another name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from reflect_git.adapters import faults, records
+from reflect_git.errors import ReflectError
+from reflect_git.review.candidate import Candidate
+from reflect_git.sitting import dismiss, revert, review, waiting
+from reflect_git.sitting.approve import Request, carry_out, propose
+from reflect_git.sitting.review import Sitting
+from reflect_git.store import mainline, reading
+from reflect_git.store.layout import path_of
+from reflect_git.workflow.syncing import Report, Wishes
+from tests.conftest import store_faults
+from tests.faults import git
+from tests.sitting.desk import BY, say
+from tests.store.probe import capture, days_later, inbox_ids
+from tests.sync.clones import Clone, bare, take_out
+
+AGREED = Wishes(agrees=lambda purges: True, pause=lambda seconds: None)
+MOST = 5
+ROUNDS = 4
+WHO = st.integers(0, 9)
+_IN_MEMORY = "/dev/shm"
+
+
+class Machine(Clone):
+    """A clone with a Claude Code of its own."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {**os.environ, "REFLECT_GIT_HOME": str(self.root), "CLAUDE_CONFIG_DIR": f"{self.root}-claude"}
+
+
+class World:
+    """Where all histories take place, one after the other."""
+
+    def __init__(self, base: Path) -> None:
+        self.root = base / "world"
+        self.counts: Counter[str] = Counter()
+        self._template = base / "template"
+        self.root.mkdir()
+        bare(self.remote)
+        for number in range(MOST):
+            Machine(self.folder(number), str(self.remote))
+        self.root.rename(self._template)
+
+    @property
+    def remote(self) -> Path:
+        return self.root / "remote.git"
+
+    def folder(self, number: int) -> Path:
+        return self.root / f"machine-{number}"
+
+    def begin(self, number: int) -> list[Machine]:
+        self.end()
+        for path in (self.remote, *(self.folder(at) for at in range(number))):
+            shutil.copytree(self._template / path.name, path, symlinks=True)
+        return [Machine(self.folder(at)) for at in range(number)]
+
+    def end(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class Histories(RuleBasedStateMachine):
+    world: World
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.machines: list[Machine] = []
+        self.records: set[str] = set()
+        self.purged: set[str] = set()
+        self.signals: list[set[str]] = []
+        self.reports: list[Report] = []
+        self.is_disjoint = True
+        self.count = 0
+
+    @initialize(number=st.sampled_from((2, 2, 2, 3, 3, 4, 5)))
+    def begin(self, number: int) -> None:
+        self.machines = self.world.begin(number)
+        self.signals = [set() for _ in self.machines]
+
+    def _at(self, who: int, what: str) -> Machine:
+        self.world.counts[what] += 1
+        machine = self.machines[who % len(self.machines)]
+        machine.open()
+        return machine
+
+    def _heard(self, who: int, signal: str) -> None:
+        self.signals[who % len(self.machines)].add(signal)
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _sit(self, machine: Machine) -> Sitting:
+        scan = reading.scan(machine.store)
+        return review.sit(machine.store, machine.env, scan, str(self.world.root), everything=True)
+
+    def _some_record(self, machine: Machine, chosen: int) -> str:
+        found = sorted(
+            path for path in self.records if path.startswith("decisions/") and (machine.root / path).exists()
+        )
+        return found[chosen % len(found)] if found else ""
+
+    @rule(who=WHO)
+    def capture(self, who: int) -> None:
+        machine = self._at(who, "capture")
+        self._heard(who, capture(machine.store, f"signal number {self._next()}")["id"])
+
+    @rule(who=WHO)
+    def decide(self, who: int) -> None:
+        """Records as an approval and an answer of `no` leave them, for projects that are not here."""
+        machine = self._at(who, "decide")
+        self.records.update(machine.approve(self._next()))
+        self.records.update(machine.dismiss(self._next()))
+
+    @rule(who=WHO)
+    def approve(self, who: int) -> None:
+        """As a person does, into the file of this machine."""
+        machine = self._at(who, "approve")
+        said = say(machine.store, f"never commit file number {self._next()} to this repository", project=None)
+        self._heard(who, said)
+        sitting = self._sit(machine)
+        done = carry_out(sitting, propose(sitting, Request(_candidate(sitting, said), to="global")), BY)
+        self.records.add(path_of(done.learning))
+        self.records.add(path_of(reading.scan(machine.store).others[done.learning]["decision"]))
+
+    @rule(who=WHO)
+    def dismiss(self, who: int) -> None:
+        machine = self._at(who, "dismiss")
+        said = say(machine.store, f"never push branch number {self._next()} to this remote", project=None)
+        self._heard(who, said)
+        self.records.add(path_of(dismiss.dismiss(machine.store, _candidate(self._sit(machine), said), BY)[0]))
+
+    @rule(who=WHO, chosen=WHO)
+    def revert(self, who: int, chosen: int) -> None:
+        """A learning of this machine or of another one."""
+        machine = self._at(who, "revert")
+        sitting = self._sit(machine)
+        learned = sorted(one["id"] for one in sitting.scan.history.in_force())
+        if not learned:
+            return
+        try:
+            found = revert.find(sitting, learned[chosen % len(learned)])
+        except ReflectError:  # its approval was purged
+            return
+        planned = revert.propose(sitting, found, revert.Wanted(force=True))
+        revert.carry_out(sitting, planned, BY)
+        self.records.update(path_of(made["id"]) for made in planned.made)
+
+    @rule(who=WHO)
+    def take_over(self, who: int) -> None:
+        """What the others decided goes into the file here."""
+        machine = self._at(who, "take over")
+        sitting = self._sit(machine)
+        able = [one for one in waiting.waiting(sitting) if one.trouble is None]
+        if able:
+            waiting.take(sitting, able, BY)
+
+    @rule(who=WHO)
+    def expire(self, who: int) -> None:
+        machine = self._at(who, "expire")
+        days_later(machine.store, 20)
+        self.signals[who % len(self.machines)] &= inbox_ids(machine.root)
+
+    @rule(who=WHO, chosen=WHO, well_made=st.booleans())
+    def edit_by_hand(self, who: int, chosen: int, well_made: bool) -> None:
+        machine = self._at(who, "edit by hand")
+        path = self._some_record(machine, chosen)
+        if path:
+            data = (machine.root / path).read_bytes()
+            try:
+                edited = records.emit({**records.parse(data), "reason": f"edited {self._next()}"})
+            except ReflectError:  # it was edited before
+                return
+            self.is_disjoint = False
+            machine.commit(path, edited if well_made else b"# mine\n" + data)
+
+    @rule(who=WHO, chosen=WHO)
+    def remove_by_hand(self, who: int, chosen: int) -> None:
+        machine = self._at(who, "remove by hand")
+        path = self._some_record(machine, chosen)
+        if path:
+            self.is_disjoint = False
+            git(machine.root, "rm", "-q", path)
+            git(machine.root, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "away with it")
+
+    @precondition(lambda self: len(self.machines) < MOST)
+    @rule(who=WHO)
+    def copy_store(self, who: int) -> None:
+        """A restored backup, a cloned disk."""
+        source, number = self._at(who, "copy store"), len(self.machines)
+        shutil.copytree(source.root, self.world.folder(number), symlinks=True)
+        self.machines.append(Machine(self.world.folder(number)))
+        self.signals.append(inbox_ids(self.machines[-1].root))
+        assert self.machines[-1].store.machine != source.store.machine
+
+    @precondition(lambda self: self.records and len(self.purged) < 2)
+    @rule(who=WHO, chosen=WHO)
+    def purge(self, who: int, chosen: int) -> None:
+        machine = self._at(who, "purge")
+        path = self._some_record(machine, chosen)
+        if path:
+            self.is_disjoint = False
+            take_out(machine, [path])
+            self.purged.add(path)
+
+    @rule(who=WHO)
+    def sync(self, who: int) -> None:
+        self.reports.append(self._at(who, "sync").sync(AGREED))
+
+    @rule(who=WHO)
+    def sync_offline(self, who: int) -> None:
+        machine = self._at(who, "sync offline")
+        before = machine.tip
+        away = self.world.remote.with_suffix(".away")
+        self.world.remote.rename(away)
+        try:
+            machine.sync(AGREED)
+        except ReflectError:
+            pass
+        else:
+            raise AssertionError("there was nobody to sync with")
+        finally:
+            away.rename(self.world.remote)
+        assert machine.tip == before
+
+    @rule(who=WHO, effect=st.integers(1, 90))
+    def sync_and_die(self, who: int, effect: int) -> None:
+        """kill -9 at a side effect; what a killed child would print was never acknowledged."""
+        machine = self._at(who, "sync and die")
+        child = os.fork()
+        if not child:
+            faults.arm(f"{faults.KILL}:{effect}", str(machine.root), str(self.world.root))
+            try:
+                machine.sync(AGREED)
+            finally:
+                os._exit(0)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) < 0:
+            self.world.counts["killed"] += 1
+
+    def teardown(self) -> None:
+        if self.machines:
+            self._require_one_tree()
+            self.world.counts["histories"] += 1
+            self.world.end()
+
+    def _require_one_tree(self) -> None:
+        self._settle()
+        paths = self.machines[0].paths()
+        assert self.records - self.purged <= paths, "a decision was lost"
+        assert not self.purged & paths, "what was purged came back"
+        for known, machine in zip(self.signals, self.machines):
+            assert not known or known <= inbox_ids(machine.root), "a capture was lost"
+            assert not (found := store_faults(machine.root)), found
+        if self.is_disjoint:
+            asked = [one for one in self.reports if one.purges or one.beside or one.refused or one.lost]
+            assert not asked, "disjoint work asked something"
+
+    def _settle(self) -> None:
+        """Everybody syncs until nothing moves."""
+        for _ in range(ROUNDS):
+            self.reports += [machine.sync(AGREED) for machine in self.machines]
+            if len({machine.tip for machine in self.machines}) == 1:
+                break
+        trees = {machine.tree for machine in self.machines}
+        assert len(trees) == 1, f"{len(trees)} trees after {ROUNDS} rounds"
+
+
+def _candidate(sitting: Sitting, signal: str) -> Candidate:
+    found = sitting.gathered.of(signal)
+    assert found, f"nobody is asked about {signal}"
+    return found
+
+
+@contextmanager
+def _nobody_types() -> Iterator[None]:
+    """Nobody works in these stores beside us: main need not wait until their git is quiet."""
+    before = mainline._QUIET
+    mainline._QUIET = 0.0
+    try:
+        yield
+    finally:
+        mainline._QUIET = before
+
+
+def run(examples: int, steps: int) -> Counter[str]:
+    """That many histories; how often each thing happened.
+
+    A failing history is told as it was: making it shorter would take many minutes of git.
+    """
+    wanted = settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate], database=None,
+    )  # fmt: skip
+    folder = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="reflect-git-histories-", dir=folder) as base, _nobody_types():
+
+        class Here(Histories):
+            world = World(Path(base))
+
+        run_state_machine_as_test(Here, settings=wanted)
+        return Here.world.counts
