@@ -44,6 +44,7 @@ class Incoming:
         borrowed = os.path.join(store.git_dir, "objects")
         for name, text in (("objects/info/alternates", borrowed), ("HEAD", "ref: refs/none"), ("config", _CONFIG)):
             files.write_whole(os.path.join(self._root, name), os.fsencode(f"{text}\n"), sync=False)
+        self._store = store
         self.git = Git(store.git.program, self._root, self._root, store.env if user is None else user)
 
     def heads(self) -> dict[str, str]:
@@ -114,6 +115,14 @@ class Incoming:
             return {}
         lines = self.git.run("cat-file", "--batch-check", "--buffer", stdin=wanted).out.decode("ascii").splitlines()
         return {oid: int(size) for oid, kind, size in (line.split() for line in lines if " blob " in line)}
+
+    def known(self, blobs: Sequence[str]) -> set[str]:
+        """Those that are among the store's own objects: what was only offered is not."""
+        if not blobs:
+            return set()
+        wanted = "".join(f"{blob}\n" for blob in blobs).encode()
+        out = self._store.git.run("cat-file", "--batch-check", "--buffer", stdin=wanted).out.decode("ascii")
+        return {line[:40] for line in out.splitlines() if " blob " in line}
 
     def blobs(self, ids: Sequence[str]) -> list[bytes]:
         return list(self.git.blobs(ids))

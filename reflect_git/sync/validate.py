@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FILE, SUBMODULE = "100644", "160000"
 LARGEST = {names.MIRROR: 1 << 20}
+IN_OUR_NAME = "it speaks in this machine's name, and this machine does not have it"
+_IN_ANOTHERS = "it speaks in the name of another machine, and was made by hand here"
 _MODES = {
     "100755": "it is executable", "120000": "it is a symbolic link", SUBMODULE: "it is a submodule",
     "040000": "it is a folder",
@@ -71,19 +73,24 @@ def twins(offered: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
 
 
 def by_content(
-    paths: Sequence[str], blobs: Sequence[bytes], kind_of: Callable[[str], str], us: str = ""
+    paths: Sequence[str], blobs: Sequence[bytes], kind_of: Callable[[str], str], us: str = "", by_hand_of: str = ""
 ) -> list[str]:  # fmt: skip
-    """For each file why it may not come in; an empty text where it may. `us` is a name that nobody else writes with."""
+    """For each file why it may not come in; an empty text where it may.
+
+    `us` is a name that nobody else writes with; what was made `by_hand_of` a machine's person speaks in its name alone.
+    """
     kinds = [kind_of(path) for path in paths]
     listed = [at for at, kind in enumerate(kinds) if kind in (names.RECORD, names.ASIDE)]
     parsed = dict(zip(listed, records.parse_many(blobs[at] for at in listed)))
-    return [_reason(paths[at], blobs[at], kind, parsed.get(at), us) for at, kind in enumerate(kinds)]
+    names_of = us, by_hand_of
+    return [_reason(paths[at], blobs[at], kind, parsed.get(at), *names_of) for at, kind in enumerate(kinds)]
 
 
-def _reason(path: str, data: bytes, kind: str, record: Any, us: str) -> str:
+def _reason(path: str, data: bytes, kind: str, record: Any, us: str, by_hand_of: str) -> str:
     try:
         if kind in (names.RECORD, names.ASIDE):
-            _require_record(record, id_in(path) or names.set_aside(path)[0], us)
+            _require_record(record, id_in(path) or names.set_aside(path)[0])
+            _require_name(record, us, by_hand_of)
         elif kind == names.MACHINE:
             _require_machine(path, data)
         elif kind == names.PURGE:
@@ -97,14 +104,22 @@ def _reason(path: str, data: bytes, kind: str, record: Any, us: str) -> str:
     return ""
 
 
-def _require_record(record: Any, identity: str, us: str) -> None:
+def _require_record(record: Any, identity: str) -> None:
     if isinstance(record, ReflectError):
         raise record
     if record.get("id") != identity:
         raise ReflectError("its name is not its id")
     records.check(record)
-    if us and record.get("machine") == us and not identity.startswith("SIG-"):
-        raise ReflectError("it speaks in this machine's name, and this machine does not have it")
+
+
+def _require_name(record: Any, us: str, by_hand_of: str) -> None:
+    machine = record.get("machine")
+    if machine is None or record["id"].startswith("SIG-"):
+        return
+    if machine == us:
+        raise ReflectError(IN_OUR_NAME)
+    if by_hand_of and machine != by_hand_of:
+        raise ReflectError(_IN_ANOTHERS)
 
 
 def _require_machine(path: str, data: bytes) -> None:

@@ -61,8 +61,8 @@ def _look(store: Store, incoming: Incoming, wishes: Wishes) -> Contact:
     theirs = incoming.fetch([MAIN])[MAIN] if heads else None
     offer = offers.look(incoming, theirs, ours, before, store.machine)
     kind = kind_of(offer, before)
-    planned = landings.plan(incoming, ours, before, offer)
-    bad = offers.own(incoming, ours, [theirs] if theirs else [], planned.tree, offer.tree)
+    planned = landings.plan(incoming, ours, before, offer, store.machine)
+    bad = offers.own(incoming, ours, [theirs] if theirs else [], planned.tree, offer.tree, store.machine)
     new = {path: blob for path, (_, blob) in syncing.shared(planned, offer.tree, bad).items()}
     sizes = incoming.sizes(new.values())
     return Contact(

@@ -42,13 +42,13 @@ class Landing:
         return self.before != self.tree
 
 
-def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer) -> Landing:
-    """What main would become. Nothing is written."""
+def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> Landing:
+    """What main would become; `us` is this machine. Nothing is written."""
     blobs = {path: blob for path, (_, blob) in before.items()}
     here = epoch.marks(offers.purges_in(incoming, blobs))
     marks = here | offer.marks
     theirs = epoch.without(offer.accepted, marks)
-    mended = offers.mended(incoming, ours, [offer.commit] if offer.commit else [], before)
+    mended = offers.mended(incoming, ours, before, offer, us)
     kept = epoch.without({**blobs, **mended}, marks)
     merged = union.merge(kept, theirs, offers.ranks(incoming, union.contested(kept, theirs)))
     dropped = [*merged.dropped, *((path, blobs[path]) for path in mended)]

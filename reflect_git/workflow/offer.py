@@ -47,7 +47,7 @@ def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: st
         return Offer()
     listed = incoming.tree(commit)
     offered = dict.fromkeys([*listed, *incoming.introduced(incoming.history(commit, [ours]))])
-    bad = judge(incoming, unlike(offered, before), names.kind_on_main, us)
+    bad = _without_known(incoming, judge(incoming, unlike(offered, before), names.kind_on_main, us))
     # Twins are a matter of one tree, not of a history.
     twins = validate.twins((path for mode, path, blob in listed if (mode, path, blob) not in bad), before)
     accepted = {
@@ -63,14 +63,20 @@ def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: st
     )  # fmt: skip
 
 
-def own(incoming: Incoming, commit: str, known: list[str], tree: Tree, there: Tree) -> dict[Listed, str]:
+def _without_known(incoming: Incoming, bad: dict[Listed, str]) -> dict[Listed, str]:
+    """What speaks in our name and is among the store's objects is ours: a hand changed it here since."""
+    ours = [blob for (_, _, blob), reason in bad.items() if reason == validate.IN_OUR_NAME]
+    known = incoming.known(ours)
+    return {one: reason for one, reason in bad.items() if reason != validate.IN_OUR_NAME or one[2] not in known}
+
+
+def own(incoming: Incoming, commit: str, known: list[str], tree: Tree, there: Tree, us: str) -> dict[Listed, str]:
     """Of main here, what the others would refuse, in its tree or in its history beside `known`.
 
     What the product committed needs no second look into the files; what the user did by hand does.
     """
     history = incoming.history(commit, known)
-    by_hand = unlike(incoming.introduced(one for one, is_ours in history.items() if not is_ours), there)
-    bad = judge(incoming, by_hand, names.kind_on_main)
+    bad = judge(incoming, unlike(_by_hand(incoming, history), there), names.kind_on_main, by_hand_of=us)
     for mode, path, blob in unlike(incoming.introduced(history), there):
         reason = validate.fault_of(Entry(mode, path, blob, 0), names.kind_on_main)
         if reason:
@@ -81,20 +87,26 @@ def own(incoming: Incoming, commit: str, known: list[str], tree: Tree, there: Tr
     return bad
 
 
-def mended(incoming: Incoming, commit: str, known: list[str], tree: Tree) -> dict[str, str]:
+def _by_hand(incoming: Incoming, history: Mapping[str, bool]) -> list[Listed]:
+    """Every file that only commits of the user's own brought along."""
+    made = set(incoming.introduced(one for one, is_ours in history.items() if is_ours))
+    found = incoming.introduced(one for one, is_ours in history.items() if not is_ours)
+    return [one for one in found if one not in made]
+
+
+def mended(incoming: Incoming, commit: str, tree: Tree, offer: Offer, us: str) -> dict[str, str]:
     """Path → blob of records that a hand made something else of, as they were before; nobody else may have them."""
-    history = incoming.history(commit, known)
-    by_hand = incoming.introduced(one for one, is_ours in history.items() if not is_ours)
-    standing = [(mode, path, blob) for mode, path, blob in by_hand if tree.get(path) == (mode, blob)]
-    spoiled = {one[1] for one in judge(incoming, standing, names.kind_on_main)} if standing else set()
-    wanted = {path for path in spoiled if names.kind_on_main(path) == names.RECORD}
-    if not wanted:
-        return {}
-    versions = [one for one in incoming.introduced(history) if one[1] in wanted]
-    bad = judge(incoming, versions, names.kind_on_main)
-    found: dict[str, str] = {}
+    history = incoming.history(commit, [offer.commit] if offer.commit else [])
+    bad = judge(incoming, _by_hand(incoming, history), names.kind_on_main, by_hand_of=us)
+    spoiled = {
+        path for mode, path, blob in bad
+        if tree.get(path) == (mode, blob) and names.kind_on_main(path) == names.RECORD
+    }  # fmt: skip
+    found = {path: offer.accepted[path] for path in spoiled if path in offer.accepted}
+    versions = [one for one in incoming.introduced(history) if one[1] in spoiled - set(found) and one not in bad]
+    wrong = judge(incoming, versions, names.kind_on_main)
     for mode, path, blob in versions:
-        if (mode, path, blob) not in bad:
+        if (mode, path, blob) not in wrong:
             found[path] = min(blob, found.get(path, blob))
     return found
 
@@ -105,7 +117,7 @@ def unlike(listed: Iterable[Listed], tree: Tree) -> list[Listed]:
 
 
 def judge(
-    incoming: Incoming, listed: Iterable[Listed], kind_of: Callable[[str], str], us: str = ""
+    incoming: Incoming, listed: Iterable[Listed], kind_of: Callable[[str], str], us: str = "", by_hand_of: str = ""
 ) -> dict[Listed, str]:  # fmt: skip
     """Those of these files that may not come in, each with the reason."""
     offered = list(listed)
@@ -118,7 +130,7 @@ def judge(
     for start in range(0, len(good), _AT_ONCE):
         some = good[start : start + _AT_ONCE]
         blobs = incoming.blobs([entry.blob for entry in some])
-        reasons = validate.by_content([entry.path for entry in some], blobs, kind_of, us)
+        reasons = validate.by_content([entry.path for entry in some], blobs, kind_of, us, by_hand_of)
         bad.update((entry[:3], reason) for entry, reason in zip(some, reasons) if reason)
     return bad
 

@@ -152,13 +152,13 @@ def _exchange_main(store: Store, incoming: Incoming, theirs: str | None, wishes:
     _tell(report, "remote", offer.refused)
     if offer.commit not in (None, known.get("tip")):
         report.lost += remotes.lost(store, offer.tree)
-    planned = landings.plan(incoming, ours, before, offer)
+    planned = landings.plan(incoming, ours, before, offer, store.machine)
     _require_history(store, incoming, offer, planned, known)
     if planned.forgets and not wishes.agrees(offer.purges):
         report.purges = list(offer.purges)
         return True
     if wishes.dry_run:
-        _foretell(incoming, offer, planned, report)
+        _foretell(store, incoming, offer, planned, report)
         return True
     target = _land(store, incoming, offer, planned, wishes, report)
     if planned.forgets:  # what the remote offered was forgotten, too: ask it again
@@ -204,9 +204,9 @@ def _require_history(
     )  # fmt: skip
 
 
-def _foretell(incoming: Incoming, offer: Offer, planned: Landing, report: Report) -> None:
+def _foretell(store: Store, incoming: Incoming, offer: Offer, planned: Landing, report: Report) -> None:
     known = [offer.commit] if offer.commit and not planned.replaces else []
-    bad = offers.own(incoming, planned.ours, known, planned.tree, offer.tree)
+    bad = offers.own(incoming, planned.ours, known, planned.tree, offer.tree, store.machine)
     report.pulled = list(planned.arrived)
     report.pushed = list(shared(planned, offer.tree, bad))
     _tell_unshared(report, planned, bad)
@@ -273,7 +273,7 @@ def _publication(
     """
     there: Tree = {} if planned.replaces else offer.tree
     known = [offer.commit] if offer.commit and not planned.replaces else []
-    bad = offers.own(incoming, target, known, planned.tree, there)
+    bad = offers.own(incoming, target, known, planned.tree, there, store.machine)
     _tell_unshared(report, planned, bad)
     new = shared(planned, there, bad)
     if not bad and (not known or incoming.contains(target, known[0])):

@@ -28,6 +28,7 @@ from reflect_git.store.layout import path_of
 from reflect_git.workflow.syncing import Report, Wishes
 from tests.conftest import store_faults
 from tests.faults import git
+from tests.reckoning import count
 from tests.sitting.desk import BY, say
 from tests.store.probe import capture, days_later, inbox_ids
 from tests.sync.clones import Clone, bare, take_out
@@ -259,6 +260,7 @@ class Histories(RuleBasedStateMachine):
         if self.machines:
             self._require_one_tree()
             self.world.counts["histories"] += 1
+            count("histories of machines that converged")
             self.world.end()
 
     def _require_one_tree(self) -> None:
@@ -277,7 +279,7 @@ class Histories(RuleBasedStateMachine):
         """Everybody syncs until nothing moves."""
         for _ in range(ROUNDS):
             self.reports += [machine.sync(AGREED) for machine in self.machines]
-            if len({machine.tip for machine in self.machines}) == 1:
+            if len({machine.tree for machine in self.machines}) == 1:
                 break
         trees = {machine.tree for machine in self.machines}
         assert len(trees) == 1, f"{len(trees)} trees after {ROUNDS} rounds"

@@ -156,6 +156,35 @@ def test_a_hand_edit_of_what_nobody_else_has_is_undone_by_what_it_was(pair: tupl
     assert laptop.tree == desk.tree
 
 
+@pytest.mark.parametrize("edit", [b"# mine\n", b""], ids=["no record", "a record"])
+def test_a_record_of_ours_that_a_hand_changed_is_known_again_when_it_comes_back(
+    pair: tuple[Clone, Clone], edit: bytes
+) -> None:
+    """It speaks in our name, and we have it: not in main any more, but in its history."""
+    laptop, desk = pair
+    [path] = laptop.dismiss(1)
+    settle(laptop, desk)
+    good = (laptop.root / path).read_bytes()
+    laptop.commit(path, edit + good if edit else good.replace(b'reason: ""', b'reason: "other"'))
+    laptop.approve(2)
+    settle(laptop, desk)
+    assert laptop.tree == desk.tree
+    assert laptop.sync().refused == []
+
+
+def test_a_hand_does_not_write_in_the_name_of_another_machine(pair: tuple[Clone, Clone]) -> None:
+    """That machine would refuse it: the edit gives way, and is kept here."""
+    laptop, desk = pair
+    [path] = laptop.dismiss(1)
+    settle(laptop, desk)
+    good = (desk.root / path).read_bytes()
+    edited = good.replace(b'reason: ""', b'reason: "other"')
+    desk.commit(path, edited)
+    settle(desk, laptop)
+    assert laptop.tree == desk.tree and (desk.root / path).read_bytes() == good
+    assert [file.read_bytes() for file in (desk.root / ".git/reflect/quarantine").iterdir()] == [edited]
+
+
 def _objects(root: Path) -> list[bytes]:
     names = git(root, "rev-list", "--objects", "--all").split("\n")
     return [git(root, "cat-file", "-p", line.split()[0]).encode() for line in names if line]
