@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from reflect_git import errors
@@ -66,3 +67,24 @@ def test_the_pages_made_from_the_program_are_what_it_says_now() -> None:
 
     stale = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run 'make docs'"
+
+
+def test_every_verb_and_option_says_what_it_does() -> None:
+    from docs.generate import commands
+
+    silent = [name for _, name, command, _ in commands() if not command.help]
+    silent += [
+        f"{name} {option.opts[0]}"
+        for _, name, command, _ in commands()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help
+    ]
+    assert silent == []
+
+
+def test_every_variable_of_the_environment_is_documented() -> None:
+    sources = [*(REPO / "reflect_git").rglob("*.py"), *(REPO / "hooks").iterdir(), REPO / "bin" / "reflect-git"]
+    texts = "".join(path.read_text(encoding="utf-8") for path in sources if path.is_file())
+    named = set(re.findall(r"\bREFLECT_GIT_[A-Z_]+[A-Z]\b", texts))
+    assert named - set(re.findall(r"`(\w+)`", _read("docs", "configuration.md"))) == set()
+    assert len(named) > 4

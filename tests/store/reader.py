@@ -1,0 +1,108 @@
+"""A reader of stores that knows docs/store.md, git and JSON, and nothing of this program."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+MAKES = {
+    "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
+    "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
+}  # fmt: skip
+AMENDABLE = ("title", "scope", "project", "paths", "matcher", "meta")
+
+
+class Reader:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.records: dict[str, Record] = {}
+        for path in (root / ".git/reflect/pending").glob("*.yaml"):
+            self._take(path.name, path.read_bytes())
+        for branch in self._git("for-each-ref", "--format=%(refname)", "refs/heads/inbox", "refs/heads/main").split():
+            for path in self._git("ls-tree", "-r", "-z", "--name-only", branch).strip("\0").split("\0"):
+                self._take(Path(path).name, self._git("cat-file", "blob", f"{branch}:{path}").encode())
+        own = self._git("config", "--local", "--default", "", "reflect.own").split()
+        own += [self._git("config", "--local", "reflect.machine").strip()] if own else []
+        said = [one for one in self._of("DEC-") if not own or one["machine"] in own]
+        self.decisions = sorted(said, key=lambda one: (one["timestamp"], one["reopens"] is not None, one["id"]))
+        names = {one["id"] for one in said}
+        self.tallied = [line for one in self._of("TLY-") if not own or one["machine"] in own for line in one["lines"]]
+        self.void = {one["id"] for one in said if self._is_void(one["id"])}
+        self.learnings = {one["id"]: self._amended(one) for one in self._of("LRN-") if one["decision"] in names}
+
+    def _git(self, *words: str) -> str:
+        return subprocess.run(["git", "-C", self.root, *words], capture_output=True, text=True, check=True).stdout
+
+    def _take(self, name: str, data: bytes) -> None:
+        if name.endswith(".yaml"):
+            pairs = (line.partition(": ") for line in data.decode().strip("\n").split("\n"))
+            record = {key: json.loads(value) for key, _, value in pairs}
+            if record.get("id") == name.removesuffix(".yaml"):
+                self.records[record["id"]] = record
+
+    def _of(self, prefix: str) -> list[Record]:
+        return [record for identity, record in self.records.items() if identity.startswith(prefix)]
+
+    def _is_void(self, identity: str) -> bool:
+        reverts = [one["id"] for one in self.decisions if one["kind"] == "reverted" and one["reopens"] == identity]
+        return any(not self._is_void(one) for one in reverts)
+
+    def _amended(self, learning: Record) -> Record:
+        for one in self.decisions:
+            if one["subject"] == learning["id"] and one["kind"] == "amended" and one["id"] not in self.void:
+                given = one["meta"].get("learning") or {}
+                learning = {**learning, **{name: given[name] for name in AMENDABLE if name in given}}
+                learning |= {name: one[name] for name in ("text", "target") if one[name] is not None}
+        return learning
+
+    def in_force(self) -> dict[str, Record]:
+        against = {
+            one["subject"] for one in self.decisions
+            if one["id"] not in self.void
+            and (one["kind"] == "superseded" or (one["kind"] == "reverted" and not one["reopens"]))
+        }  # fmt: skip
+        return {
+            identity: one for identity, one in self.learnings.items()
+            if identity not in against and one["decision"] not in self.void
+        }  # fmt: skip
+
+    def _makes(self, decision: Record) -> str:
+        if decision["kind"] != "reverted":
+            return MAKES.get(decision["kind"], "")
+        reopened = self.records.get(decision["reopens"] or "", {}).get("kind")
+        if reopened in ("reverted", "amended", "superseded", "applied"):
+            return ""
+        return (
+            "dismissed" if decision["subject"] in self.learnings and not decision["meta"].get("reopen") else "captured"
+        )
+
+    def status(self, signal: str) -> str:
+        found = "captured"
+        for one in self.decisions:
+            learning = self.learnings.get(one["subject"])
+            spoken = learning["signals"] if learning else [one["subject"], *one["meta"].get("signals", ())]
+            is_over = learning is not None and learning["decision"] in self.void and one["kind"] != "reverted"
+            if signal in spoken and one["id"] not in self.void and not is_over:
+                found = self._makes(one) or found
+        return found
+
+    def signals(self) -> dict[str, tuple[str, int]]:
+        """Id → status and confidence."""
+        found = self._of("SIG-")
+        sessions = {(line[0], line[4]) for line in self.tallied}
+        for one in found:
+            sessions.add((one["key"], _hash(one["session_id"] or one["id"])))
+        told = {}
+        for one in found:
+            status = self.status(one["id"])
+            seen = min(3, sum(key == one["key"] for key, _ in sessions))
+            told[one["id"]] = status, 4 if status == "promoted" else max(min(3, one["confidence"]), seen)
+        return told
+
+
+def _hash(session: str) -> str:
+    return hashlib.sha256(b"session\0" + session.encode()).hexdigest()[:12]

@@ -1,0 +1,67 @@
+"""docs/store.md is enough to read a store: a reader that knows nothing else sees what the program sees."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reflect_git import workflow
+from reflect_git.sitting.dismiss import dismiss
+from reflect_git.store import reading
+from reflect_git.store.repository import Store
+from tests.sitting import reverting
+from tests.sitting.desk import BY, say
+from tests.store.reader import Reader
+from tests.store.test_golden_store import store as golden_store
+
+REPO = Path(__file__).resolve().parents[2]
+golden = golden_store
+
+
+def require_agreement(store: Store) -> Reader:
+    read, other = reading.read(store), Reader(Path(store.root))
+    assert set(other.records) == set(read.by_id)
+    assert other.signals() == {one["id"]: (one["status"], one["confidence"]) for one in read.signals}
+    assert other.in_force() == {one["id"]: one for one in read.history.in_force()}
+    assert other.void == read.history.void
+    return other
+
+
+def test_the_golden_store(golden: Store) -> None:
+    assert len(require_agreement(golden).records) == 5
+
+
+@pytest.fixture
+def shop(home: Path, store_home: Path) -> Store:
+    (home / "shop").mkdir()
+    (home / "shop" / "CLAUDE.md").write_text("# Shop\n")
+    return workflow.open_store(os.environ)
+
+
+def test_a_store_in_which_everything_happened(shop: Store) -> None:
+    kept = reverting.approve(shop, "never use npm in this project, always use pnpm instead").learning
+    reverting.amend(shop, kept, "Use pnpm; npm breaks the lock file")
+    gone = reverting.approve(shop, "always run the linter before you commit").learning
+    reverting.revert(shop, gone)
+    back = reverting.approve(shop, "never edit generated files, run the generator instead").learning
+    reverting.revert(shop, back)
+    reverting.undo(shop)
+    replaced = reverting.approve(shop, "write commit messages in the past tense").learning
+    new = reverting.approve(shop, "write commit messages as orders", supersedes=(replaced,)).learning
+    for session in ("s-2", "s-3"):
+        say(shop, "the cache is stale after a rename", session_id=session)
+    refused = say(shop, "always answer in rhymes")
+    dismiss(shop, reverting.sit(shop).find(refused), BY)
+    other = require_agreement(shop)
+    assert set(other.in_force()) == {kept, back, new}
+    assert other.in_force()[kept]["text"] == "Use pnpm; npm breaks the lock file"
+    told = sorted(set(other.signals().values()))
+    assert told == [("captured", 2), ("dismissed", 2), ("promoted", 4)]
+
+
+def test_what_is_private_is_listed(shop: Store) -> None:
+    reverting.approve(shop, "never use npm in this project, always use pnpm instead")
+    page = (REPO / "docs" / "store.md").read_text(encoding="utf-8").partition("## .git/reflect")[2]
+    assert [name for name in os.listdir(shop.private_path()) if f"`{name}" not in page] == []
