@@ -23,8 +23,8 @@ class Reader:
         for path in (root / ".git/reflect/pending").glob("*.yaml"):
             self._take(path.name, path.read_bytes())
         for branch in self._git("for-each-ref", "--format=%(refname)", "refs/heads/inbox", "refs/heads/main").split():
-            for path in self._git("ls-tree", "-r", "-z", "--name-only", branch).strip("\0").split("\0"):
-                self._take(Path(path).name, self._git("cat-file", "blob", f"{branch}:{path}").encode())
+            for name in self._git("ls-tree", "-r", "-z", "--name-only", branch).strip("\0").split("\0"):
+                self._take(Path(name).name, self._git("cat-file", "blob", f"{branch}:{name}").encode())
         own = self._git("config", "--local", "--default", "", "reflect.own").split()
         own += [self._git("config", "--local", "reflect.machine").strip()] if own else []
         said = [one for one in self._of("DEC-") if not own or one["machine"] in own]
