@@ -25,6 +25,7 @@ help: ## this list
 # Made anew, not mended: a dependency that was dropped must be gone, and so must a half-made environment.
 # The second try speaks, so that what is wrong can be read.
 $(STAMP): pyproject.toml
+	@echo "making $(VENV), about a minute" >&2
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[dev]' \
 		|| $(PY) -m pip install --disable-pip-version-check -e '.[dev]'

@@ -23,6 +23,8 @@ from reflect_git.sitting import places
 from reflect_git.store import machines, policy
 
 _SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
+_SAID = 2  # things worth learning in that session
+_PATIENCE = 30.0
 _PERSON: Any = {"road": "terminal", "name": "Demo", "email": ""}
 
 
@@ -42,6 +44,8 @@ def command(front: Front, keep: bool) -> None:
         programs = os.path.dirname(sys.executable)
         front.out(f"cd '{home}/laptop/webshop' && HOME='{home}/laptop' PATH=\"{programs}:$PATH\" $SHELL")
         front.out("    plays on the laptop of the demo; 'exit' leaves it")
+    if shutil.which("reflect-git", path=front.env.get("PATH")) is None:
+        front.out("pipx install .\n    brings you the command; so does: uv tool install .")
     front.out("reflect-git enable\n    has Claude Code call the hooks (the plugin needs no such thing)")
     front.out("reflect-git import transcripts --since 30d\n    looks through the sessions of the last 30 days")
     front.out("reflect-git review\n    shows what waits for your answer")
@@ -79,6 +83,7 @@ class _Tour:
         self._run("mine", str(transcript))
         self._say("A hook of Claude Code stores that, silently. What waits, with how often it would have applied:")
         self._hook("PreCompact", {"trigger": "manual", "transcript_path": str(transcript)})
+        self._wait_for_candidates()
         self._run("candidates")
 
     def _approve(self) -> None:
@@ -137,6 +142,12 @@ class _Tour:
             }  # fmt: skip
         path.write_text("".join(f"{json.dumps(entry)}\n" for entry in lines), encoding="utf-8")
         return path
+
+    def _wait_for_candidates(self) -> None:
+        """A hook lets nobody wait: on a busy machine what it began goes on in the background."""
+        deadline = time.monotonic() + _PATIENCE
+        while len(self._ask("candidates")) < _SAID and time.monotonic() < deadline:
+            time.sleep(0.2)
 
     def _switch_unattended(self) -> None:
         self._show("reflect-git config approval unattended")
