@@ -33,7 +33,8 @@ _LAST_WORDS = 2.0
 # The three profiles. *local*: the store's own config is the only one read, and even there nothing may run a program,
 # change bytes, or start work in the background. *settings*: the user's configuration as git sees it outside any
 # project. *network*: the user's ssh, askpass, proxies and credential helpers stay, what could run or write does not.
-LOCAL, SETTINGS, NETWORK = "local", "settings", "network"
+# *project*: the repository that a folder is in, as the user's own git finds it, with their name and signature.
+LOCAL, SETTINGS, NETWORK, PROJECT = "local", "settings", "network", "project"
 _OVERRIDES = {
     LOCAL: (
         "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.attributesFile=/dev/null",
@@ -48,8 +49,15 @@ _OVERRIDES = {
         "maintenance.auto=false", "protocol.allow=never", "protocol.https.allow=always", "protocol.ssh.allow=always",
         "protocol.file.allow=always",
     ),
+    PROJECT: (
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "i18n.commitEncoding=UTF-8", "gc.auto=0",
+        "maintenance.auto=false", "protocol.allow=never",
+    ),
 }  # fmt: skip
 _KEPT_GIT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_KEPT_PROJECT = (
+    *_KEPT_GIT, "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"
+)  # fmt: skip
 _KEPT_NETWORK = (*_KEPT_GIT, "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_COMMAND")
 
 
@@ -251,8 +259,10 @@ class Git:
                 "GIT_OPTIONAL_LOCKS": "0",
                 "GIT_NO_LAZY_FETCH": "1",
             }
-        kept = _KEPT_NETWORK if profile == NETWORK else _KEPT_GIT
+        kept = {NETWORK: _KEPT_NETWORK, PROJECT: _KEPT_PROJECT}.get(profile, _KEPT_GIT)
         own = {name: value for name, value in self.user.items() if not name.startswith("GIT_") or name in kept}
+        if profile == PROJECT:  # found by git itself, which refuses a repository that somebody else owns
+            del fixed["GIT_DIR"], fixed["GIT_WORK_TREE"]
         return {**own, **fixed}
 
     def run(

@@ -41,6 +41,7 @@ VERBS = {
     "purge": ("History", "take a text out of all history"),
     "remote": ("Sync", "where your machines share what was learned"),
     "sync": ("Sync", "exchange with the remote what was learned"),
+    "propose": ("Sync", "offer what was learned in a project to its team, as a branch"),
     "init": ("Plumbing", "make the store (hooks and commands also do it when needed)"),
     "enable": ("Set-up", "switch capture on"),
     "disable": ("Set-up", "switch capture off, for a while or for a project"),

@@ -1,0 +1,87 @@
+"""Offer what was learned in a project to those who work in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git.cli import portrait
+from reflect_git.cli.front import Front, one_line, printable
+from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.sittings import show_diff, sitting
+from reflect_git.sitting import proposing
+from reflect_git.sitting.proposing import BRANCH
+
+if TYPE_CHECKING:
+    from reflect_git.sitting.proposing import Proposal
+
+_HASH = 10
+
+
+@click.command()
+@click.argument("names", metavar="[LRN]...", nargs=-1)
+@click.option(
+    "--branch", metavar="NAME", default=BRANCH, show_default=True, help="Which branch to make, or go on with."
+)
+@click.option("--quotes", is_flag=True, help="Also what was said, in the commit messages.")
+@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def command(
+    front: Front, names: tuple[str, ...], branch: str, quotes: bool, project: str | None, dry_run: bool
+) -> None:  # fmt: skip
+    """Make a branch in the project's own repository: one commit per learning, with its reason. Nothing is pushed.
+
+    Without an id all rules of this project. Your work tree, your index and the branch you are on stay as they are; the
+    commits are yours, and signed if you sign. No hook of the repository runs.
+    """
+    sat = sitting(front, project, everything=True)
+    done = proposing.propose(sat, proposing.chosen(sat, names), branch, quotes, dry_run)
+    if front.json:
+        front.data(_document(done))
+        return
+    for one in done.made if dry_run else ():
+        show_diff(front, one.diff)
+    _tell(front, done, dry_run)
+
+
+def _document(done: Proposal) -> dict[str, Any]:
+    return {
+        "branch": done.branch.name,
+        "commits": [
+            {"learning": one.learning["id"], "commit": one.commit or None, "path": one.plan.path, "diff": one.diff}
+            for one in done.made
+        ],
+        "already": [one["id"] for one in done.there],
+    }  # fmt: skip
+
+
+def _tell(front: Front, done: Proposal, dry_run: bool) -> None:
+    name, count = done.branch.name, len(done.made)
+    if not count:
+        front.out(printable(_nothing(done)))
+        return
+    learned = portrait.plural(count, "learning")
+    front.out(printable(f"{'would propose' if dry_run else 'proposed'} {learned} on '{name}'"))
+    for one in done.made:
+        title = one_line(one.learning["title"] or one.learning["text"], portrait.width() - _HASH - 4)
+        front.out(f"  {one.commit[:_HASH] or one.learning['id']}  {title}")
+    if done.there:
+        front.talk(f"{portrait.plural(len(done.there), 'learning')} there already")
+    if not dry_run:
+        _tell_next(front, done)
+
+
+def _nothing(done: Proposal) -> str:
+    if done.there:
+        return f"nothing new: {portrait.plural(len(done.there), 'learning')} on '{done.branch.name}' or merged already"
+    return "nothing to propose: no rule of yours is in a file of this project"
+
+
+def _tell_next(front: Front, done: Proposal) -> None:
+    remote = done.branch.remote()
+    front.talk(f"nothing was pushed; look at it with: git log -p HEAD..{done.branch.name}")
+    if remote:
+        front.talk(printable(f"and send it with: git push -u {remote} {done.branch.name}"))

@@ -1,0 +1,135 @@
+"""A branch beside the user's work, one commit per learning."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.sitting import reverting
+from tests.store.probe import opened
+
+WHO = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
+       "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com"}  # fmt: skip
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    """A project with a commit, something staged, something changed and a hook that must not run."""
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    (project / "CLAUDE.md").write_text("# Shop\n\nOur own text.\n")
+    (project / "app.py").write_text("one\n")
+    git(project, "add", ".")
+    git(project, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "begin")
+    (project / "app.py").write_text("two\n")
+    (project / "new.py").write_text("staged\n")
+    git(project, "add", "new.py")
+    hook = project / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{home}/ran'\n")
+    hook.chmod(0o755)
+    return project
+
+
+def learn(store_home: Path, words: str, to: str) -> str:
+    return reverting.approve(opened(store_home), words, to=to).learning
+
+
+def state(project: Path) -> tuple[str, ...]:
+    asked = (
+        ("rev-parse", "HEAD"),
+        ("symbolic-ref", "HEAD"),
+        ("status", "--porcelain"),
+        ("diff",),
+        ("diff", "--cached"),
+    )
+    return tuple(git(project, *words) for words in asked)
+
+
+def branches(project: Path) -> list[str]:
+    return git(project, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+
+
+def test_one_commit_per_learning_beside_the_users_work(
+    home: Path, store_home: Path, shop: Path, run_cli: RunCli
+) -> None:  # fmt: skip
+    block = learn(store_home, "use pnpm, not npm", "project")
+    rules = learn(store_home, "never push to main by hand", "rules")
+    learn(store_home, "use tabs, not spaces", "global")
+    learn(store_home, "use my own port, not 8080", "project-local")
+    before = state(shop)
+
+    told = run_cli("propose", "--dry-run", "--json", cwd=shop, env=WHO).json()["data"]
+    assert [one["learning"] for one in told["commits"]] == [block, rules] and not told["commits"][0]["commit"]
+    assert branches(shop) == ["main"]
+
+    done = run_cli("propose", cwd=shop, env=WHO)
+    assert done.code == 0 and "proposed 2 learnings on 'reflect/learnings'" in done.out, done.err
+    assert state(shop) == before and not (home / "ran").exists()
+    log = git(shop, "log", "--reverse", "--format=%an <%ae>%n%B", "main..reflect/learnings")
+    assert log.count("Ada <ada@example.com>") == 2 and "Approved on " in log
+    assert [line for line in log.splitlines() if line.startswith("Learning-Id")] == [
+        f"Learning-Id: {block}", f"Learning-Id: {rules}",
+    ]  # fmt: skip
+    changed = git(shop, "diff", "--name-only", "main", "reflect/learnings").split()
+    assert changed[0].startswith(".claude/rules/reflect/") and changed[1:] == ["CLAUDE.md"]
+    assert git(shop, "show", "reflect/learnings:CLAUDE.md") == (shop / "CLAUDE.md").read_text()
+
+    again = run_cli("propose", "--json", cwd=shop, env=WHO).json()["data"]
+    assert again["commits"] == [] and again["already"] == [block, rules]
+
+
+def test_the_branch_grows_and_begins_anew_once_it_is_merged(store_home: Path, shop: Path, run_cli: RunCli) -> None:
+    learn(store_home, "use pnpm, not npm", "rules")
+    run_cli("propose", cwd=shop, env=WHO)
+    learn(store_home, "use ruff, not flake8", "rules")
+    assert "proposed 1 learning on" in run_cli("propose", cwd=shop, env=WHO).out
+    assert git(shop, "rev-list", "--count", "main..reflect/learnings").strip() == "2"
+    git(shop, "update-ref", "refs/heads/main", "reflect/learnings")
+    rule = learn(store_home, "use uv, not pip", "rules")
+    run_cli("propose", rule, cwd=shop, env=WHO)
+    assert git(shop, "rev-list", "--count", "main..reflect/learnings").strip() == "1"
+
+
+def test_quotes_only_on_request(store_home: Path, shop: Path, run_cli: RunCli) -> None:
+    words = "use pnpm, not npm, as I told you on the phone"
+    learn(store_home, words, "rules")
+    run_cli("propose", "--branch", "silent", cwd=shop, env=WHO)
+    run_cli("propose", "--branch", "loud", "--quotes", cwd=shop, env=WHO)
+    assert "\n> " not in git(shop, "log", "-1", "--format=%B", "silent")
+    assert f"\n> {words}" in git(shop, "log", "-1", "--format=%B", "loud")
+
+
+def test_a_signature_that_fails_moves_nothing(store_home: Path, shop: Path, run_cli: RunCli) -> None:
+    """The user's git would sign: so do we, or not at all."""
+    learn(store_home, "use pnpm, not npm", "rules")
+    git(shop, "config", "commit.gpgSign", "true")
+    git(shop, "config", "gpg.program", "/bin/false")
+    done = run_cli("propose", cwd=shop, env=WHO)
+    assert done.code == 1 and "git could not sign the commit" in done.err and branches(shop) == ["main"]
+
+
+def test_it_is_refused_where_there_is_nothing_to_propose_to(
+    home: Path, store_home: Path, shop: Path, run_cli: RunCli
+) -> None:  # fmt: skip
+    rule, everywhere = learn(store_home, "use pnpm, not npm", "rules"), learn(store_home, "be brief", "global")
+    plain = home / "plain"
+    plain.mkdir()
+    assert "is in no git repository" in run_cli("propose", cwd=plain).err
+    empty = home / "empty"
+    git(home, "init", "-q", str(empty))
+    assert "has no commit yet" in run_cli("propose", cwd=empty).err
+    assert "is for all your projects" in run_cli("propose", everywhere, cwd=shop).err
+    assert "is no name of a branch" in run_cli("propose", "--branch", "--output=x", cwd=shop).err
+    assert "no record 'LRN-1'" in run_cli("propose", "LRN-1", cwd=shop).err
+    git(shop, "switch", "-qc", "mine")
+    assert "is checked out" in run_cli("propose", rule, "--branch", "mine", cwd=shop).err
+    nameless = {"GIT_CONFIG_GLOBAL": os.devnull, "EMAIL": ""}
+    git(shop, "config", "user.useConfigOnly", "true")
+    done = run_cli("propose", cwd=shop, env=nameless)
+    assert done.code == 1 and "git does not know who you are" in done.err and "reflect/learnings" not in branches(shop)
