@@ -182,7 +182,7 @@ def _said_already(identity: str, by: Decision) -> ReflectError:
 
 
 def _require_revertible(history: History, made: Decision) -> None:
-    if made["kind"] == "policy":
+    if made["kind"] == "policy" and not accepts(made):
         raise ReflectError(f"'{made['id']}' switched a policy, '{made['subject']}'", _switch_back(made), code="policy")
     against = history.against(made["subject"]) if made["kind"] == "approved" and _is_known(history, made) else []
     for one in against:
@@ -192,6 +192,11 @@ def _require_revertible(history: History, made: Decision) -> None:
                 f"'{made['subject']}' was replaced by '{by}'", f"first: reflect-git revert {by}", code="replaced"
             )
         raise _said_already(made["subject"], one)
+
+
+def accepts(made: Decision) -> bool:
+    """Whether a person took findings of an audit as they are; that switches nothing."""
+    return made["kind"] == "policy" and "accepted" in made["meta"]
 
 
 def _is_known(history: History, made: Decision) -> bool:
@@ -277,6 +282,7 @@ def title_of(history: History, taken: Sequence[Decision]) -> str:
         first, times = by_id[first["reopens"]], times + 1
     learning = history.learnings.get(first["subject"])
     name = learning["title"] or learning["text"] if learning else first["subject"]
+    name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
     return f"the revert of {name}" if times % 2 else name
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
+from tests.faults import git
 from tests.sitting.audit.books import TABS, edit, start
 from tests.sitting.desk import PNPM
 from tests.stories.terminal import Terminal
@@ -40,8 +42,23 @@ def test_the_document(store: Store, run_cli: RunCli, home: Path) -> None:
     assert (found["code"], found["file"]) == ("line-unapproved", "CLAUDE.md")
     assert {one["key"] for one in document["policies"]} >= {"reflect.approval", "reflect.sign"}
     assert set(document) == {
-        "ok", "time", "store", "machine", "main", "findings", "authors", "policies", "counts"
+        "ok", "time", "program", "store", "machine", "main", "findings", "rules", "authors", "policies", "counts"
     }  # fmt: skip
+
+
+def test_the_document_has_what_stands_behind_each_rule(store: Store, run_cli: RunCli, home: Path) -> None:
+    document = run_cli("audit", "--json", cwd=home / "shop").json()["data"]
+    text = (home / "shop" / "CLAUDE.md").read_text().splitlines()
+    assert len(document["rules"]) == 2
+    for rule in document["rules"]:
+        (line,) = rule["lines"]
+        assert line["file"] == str(home / "shop" / "CLAUDE.md") and rule["id"] in text[line["line"] - 1]
+        approved = rule["approved"]
+        assert approved["by"] == {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
+        assert (approved["answer"], approved["signature"], rule["amended"]) == (None, "unsigned", [])
+        assert approved["text_sha256"] == sha256(rule["text"].encode()).hexdigest()
+        told = git(Path(store.root), "show", "-s", "--format=%B", approved["commit"])
+        assert f"Decision: {approved['decision']}\n" in told and f"Learning-Id: {rule['id']}\n" in told
 
 
 def test_a_finding_is_accepted_at_a_terminal_only(store: Store, run_cli: RunCli, home: Path) -> None:
@@ -54,7 +71,18 @@ def test_a_finding_is_accepted_at_a_terminal_only(store: Store, run_cli: RunCli,
     with Terminal("audit", "--accept", key, "--reason", "ours", cwd=home / "shop") as terminal:
         seen = terminal.ends()
     assert "accepted 1 of them: DEC-" in seen and "accepted by DEC-" in seen
+    assert "to take it back: reflect-git undo" in seen
     assert run_cli("audit", cwd=home / "shop").code == 0
+    with Terminal("undo", cwd=home / "shop") as terminal:
+        assert "took back the acceptance of what an audit found" in terminal.ends()
+    assert run_cli("audit", cwd=home / "shop").code == 4
+
+
+def test_accepting_can_be_tried(store: Store, run_cli: RunCli, home: Path) -> None:
+    tamper()
+    key = run_cli("audit", "--json", cwd=home / "shop").json()["data"]["findings"][0]["key"]
+    tried = run_cli("audit", "--accept", key, "--dry-run", cwd=home / "shop")
+    assert (tried.code, tried.err) == (4, f"would be accepted: {key}\n")
 
 
 def test_no_store_is_made_to_be_audited(store_home: Path, run_cli: RunCli) -> None:

@@ -9,15 +9,16 @@ import click
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.options import json_option
+from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.portrait import plural
 from reflect_git.cli.sittings import here
+from reflect_git.cli.taking import UNDO
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.sitting import audit
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, NOTE, WARNING, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from reflect_git.sitting.audit import Report
     from reflect_git.store.repository import Store
@@ -29,11 +30,12 @@ _WIDTH = max(map(len, _ORDER))
 
 
 @click.command()
-@click.option("--accept", "keys", metavar="KEY", multiple=True, help="Take a finding as it is, for good.")
+@click.option("--accept", "keys", metavar="KEY", multiple=True, help="Take a finding as it is.")
 @click.option("--reason", metavar="TEXT", default="", help="Why it is accepted.")
+@dry_run_option
 @json_option
 @click.pass_obj
-def command(front: Front, keys: tuple[str, ...], reason: str) -> int:
+def command(front: Front, keys: tuple[str, ...], reason: str, dry_run: bool) -> int:
     """Check that every learned line traces to an approval, and every approval to a person.
 
     Exit code: 0 it does, 4 something needs a decision; each finding says what to do.
@@ -41,8 +43,12 @@ def command(front: Front, keys: tuple[str, ...], reason: str) -> int:
     store = front.store(create=False)
     report = _report(front, store)
     if keys:
-        _accept(front, store, report, keys, reason)
-        report = _report(front, store)
+        chosen = _chosen(report, keys)
+        if dry_run:
+            front.talk(f"would be accepted: {', '.join(chosen)}")
+        else:
+            _accept(front, store, chosen.values(), reason)
+            report = _report(front, store)
     if front.json:
         front.data(report.as_json())
     else:
@@ -54,15 +60,20 @@ def _report(front: Front, store: Store) -> Report:
     return audit.audit(store, front.env, time.time(), front.scan, here())
 
 
-def _accept(front: Front, store: Store, report: Report, keys: Sequence[str], reason: str) -> None:
+def _chosen(report: Report, keys: Sequence[str]) -> dict[str, Finding]:
     chosen = {one.key: one for one in report.findings if one.key in keys and one.needs_decision}
     for key in keys:
         if key not in chosen:
             raise ReflectError(f"no finding '{key}' needs a decision", "see 'reflect-git audit'", "unknown-id")
+    return chosen
+
+
+def _accept(front: Front, store: Store, chosen: Collection[Finding], reason: str) -> None:
     if front.no_input or not front.at_terminal:
         raise ReflectError("accepting a finding needs a person at a terminal", "run it there", code="approval")
-    made = audit.accept(store, chosen.values(), workflow.author(store, "terminal"), reason)
+    made = audit.accept(store, chosen, workflow.author(store, "terminal"), reason)
     front.talk(f"accepted {len(chosen)} of them: {made['id']}")
+    front.talk(UNDO)
 
 
 def _show(front: Front, report: Report) -> None:

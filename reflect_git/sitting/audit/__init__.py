@@ -4,6 +4,7 @@ matter       what is looked at, read once, and what a finding is
 commits      records are never edited or deleted, and trailers say what the records say
 approvals    rule → decision → answer → the client's transcript
 lines        the live files, line by line, and the mirrors on main
+evidence     what stands behind each rule in force
 authors      who wrote what no approval stands behind
 condition    objects, refs, clock, policies, signatures
 """
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from reflect_git import __version__
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc, utc_precise
-from reflect_git.sitting.audit import approvals, authors, commits, condition, lines
+from reflect_git.sitting.audit import approvals, authors, commits, condition, evidence, lines
 from reflect_git.sitting.audit.matter import ERROR, Finding, Matter
 from reflect_git.store import memory
 from reflect_git.store.care import guard
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
+T = TypeVar("T")
 Look = Callable[[Matter], Iterator[Finding]]
 
 # What costs little, and what asks more of git, of the disk or of the client's transcripts.
@@ -43,13 +46,14 @@ SUBJECT = "audit"
 
 @dataclass(frozen=True)
 class Report:
-    """A document that stands for itself: when and where it was made, of what, and what was found."""
+    """A document that stands for itself: when, where and by what it was made, what was found, and the evidence."""
 
     time: str
     store: str
     machine: str
     main: str
     findings: tuple[Finding, ...]
+    rules: list[dict[str, Any]]
     authors: list[dict[str, Any]]
     policies: list[dict[str, Any]]
     counts: dict[str, int]
@@ -60,9 +64,9 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "ok": self.ok, "time": self.time, "store": self.store, "machine": self.machine, "main": self.main,
-            "findings": [_as_json(one) for one in self.findings], "authors": self.authors, "policies": self.policies,
-            "counts": self.counts,
+            "ok": self.ok, "time": self.time, "program": f"reflect-git {__version__}", "store": self.store,
+            "machine": self.machine, "main": self.main, "findings": [_as_json(one) for one in self.findings],
+            "rules": self.rules, "authors": self.authors, "policies": self.policies, "counts": self.counts,
         }  # fmt: skip
 
 
@@ -71,29 +75,35 @@ def audit(
 ) -> Report:  # fmt: skip
     """Everything that no approval stands behind, and everything that says something else than it should."""
     matter = Matter(store, env, now, read, folder)
-    whose = _whose(matter)
+    sheets = _unless_broken(lambda: lines.sheets(matter)) or []
+    whose = authors.whose(matter, sheets)
     looked = [finding for look in (*QUICK, *THOROUGH) for finding in _guarded(look, matter)]
     found = dict.fromkeys([*looked, *authors.by_claude(whose)])
-    accepted = _accepted(matter)
+    accepted = _unless_broken(lambda: _accepted(matter)) or {}
     judged = tuple(replace(one, accepted=accepted.get(one.key, "")) for one in found)
-    main = store.git.resolve(MAIN) or ""
-    told = authors.counted(whose)
-    return Report(utc(now), store.root, store.machine, main, judged, told, _policies(matter), _counts(matter, judged))
+    needing = {"needing_decision": sum(one.needs_decision for one in judged)}
+    return Report(
+        utc(now), store.root, store.machine, store.git.resolve(MAIN) or "", judged,
+        (_unless_broken(lambda: evidence.of_rules(matter, sheets)) or []), authors.counted(whose),
+        (_unless_broken(lambda: condition.policies(matter)) or []),
+        {**(_unless_broken(lambda: _counts(matter)) or {}), **needing},
+    )  # fmt: skip
 
 
 def quick(store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan]) -> list[Finding]:
     """What needs a decision, without asking for objects, transcripts and signatures."""
     matter = Matter(store, env, now, read)
     found = dict.fromkeys(finding for look in QUICK for finding in _guarded(look, matter))
-    accepted = _accepted(matter)
+    accepted = _unless_broken(lambda: _accepted(matter)) or {}
     return [one for one in found if one.needs_decision and one.key not in accepted]
 
 
-def _whose(matter: Matter) -> list[authors.Authored]:
+def _unless_broken(ask: Callable[[], T]) -> T | None:
+    """Where main cannot be read, the checks say so; the rest of the document is what can be told."""
     try:
-        return authors.whose(matter, lines.sheets(matter))
-    except (ReflectError, OSError):  # main cannot be read: the checks say so
-        return []
+        return ask()
+    except (ReflectError, OSError):
+        return None
 
 
 def _guarded(look: Look, matter: Matter) -> Iterator[Finding]:
@@ -106,12 +116,12 @@ def _guarded(look: Look, matter: Matter) -> Iterator[Finding]:
 
 
 def _accepted(matter: Matter) -> dict[str, str]:
-    """Key of a finding → the decision in which a person accepted it."""
-    try:
-        made = [one for one in matter.scan.history.decisions if one["kind"] == "policy" and one["subject"] == SUBJECT]
-    except (ReflectError, OSError):
-        return {}
-    return {str(key): one["id"] for one in made for key in one["meta"].get("accepted", ())}
+    """Key of a finding → the decision in which a person accepted it, while that stands."""
+    history = matter.scan.history
+    made = [one for one in history.decisions if one["kind"] == "policy" and one["subject"] == SUBJECT]
+    return {
+        str(key): one["id"] for one in made if one["id"] not in history.void for key in one["meta"].get("accepted", ())
+    }
 
 
 def accept(store: Store, findings: Iterable[Finding], by: By, reason: str = "") -> Decision:
@@ -139,25 +149,14 @@ def leave_removed(
     guard.forget_removed(store, commit)
 
 
-def _policies(matter: Matter) -> list[dict[str, Any]]:
-    try:
-        return condition.policies(matter)
-    except (ReflectError, OSError):
-        return []
-
-
-def _counts(matter: Matter, findings: Iterable[Finding]) -> dict[str, int]:
-    """How much was looked at, and how much of it needs a decision."""
-    needing = sum(one.needs_decision for one in findings)
-    try:
-        scan, roads = matter.scan, [one["by"]["road"] for one in matter.scan.history.decisions]
-        return {
-            "commits": len(matter.commits), "signed": sum(one.is_signed for one in matter.commits),
-            "learnings": len(scan.history.learnings), "in_force": len(matter.in_force), "decisions": len(roads),
-            **{road: roads.count(road) for road in sorted(set(roads))}, "needing_decision": needing,
-        }  # fmt: skip
-    except (ReflectError, OSError):
-        return {"needing_decision": needing}
+def _counts(matter: Matter) -> dict[str, int]:
+    """How much was looked at."""
+    scan, roads = matter.scan, [one["by"]["road"] for one in matter.scan.history.decisions]
+    return {
+        "commits": len(matter.commits), "signed": sum(one.is_signed for one in matter.commits),
+        "learnings": len(scan.history.learnings), "in_force": len(matter.in_force), "decisions": len(roads),
+        **{road: roads.count(road) for road in sorted(set(roads))},
+    }  # fmt: skip
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

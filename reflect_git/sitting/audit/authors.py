@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import drift, lines
-from reflect_git.sitting.audit.matter import NOTE, WARNING, Finding, Matter, Sheet
+from reflect_git.sitting.audit.matter import NOTE, WARNING, Finding, Matter
 from reflect_git.sitting.authors import BRANCH, CLAUDE
 
 if TYPE_CHECKING:
+    from reflect_git.sitting.audit.matter import Sheet
     from reflect_git.sitting.drift import Difference
     from reflect_git.sitting.lines import Author
 
@@ -49,10 +50,9 @@ def _judged(found: Finding, made: Difference | None) -> Finding:
     return found
 
 
-def whose(matter: Matter, sheets: Iterable[Sheet | Finding]) -> list[Authored]:
+def whose(matter: Matter, sheets: Iterable[Sheet]) -> list[Authored]:
     """Each file with the author of every line that is neither blank nor an entry."""
-    read = [one for one in sheets if isinstance(one, Sheet) and one.data]
-    return [(sheet, _authors(matter, sheet)) for sheet in read]
+    return [(sheet, _authors(matter, sheet)) for sheet in sheets if sheet.data]
 
 
 def _authors(matter: Matter, sheet: Sheet) -> dict[int, Author]:

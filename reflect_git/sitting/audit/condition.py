@@ -127,7 +127,7 @@ def _switches(made: Decision, key: str) -> bool:
 
 def look_at_signatures(matter: Matter) -> Iterator[Finding]:
     """Decisions of machines on which signing was switched on then; older ones need none."""
-    checked = signing.verify(matter.store, [one.id for one in matter.commits if one.is_signed])
+    checked = matter.signatures
     for commit in matter.commits:
         if checked.get(commit.id) == signing.BAD:
             hint = f"see 'git -C {matter.store.root} verify-commit {commit.id[:10]}'"

@@ -31,7 +31,7 @@ _GLOBAL = "global"
 def look_at_lines(matter: Matter) -> Iterator[Finding]:
     mirrors = _mirrors(matter)
     seen: set[str] = set()
-    for found in sheets(matter, mirrors):
+    for found in _sheets(matter, mirrors):
         if isinstance(found, Finding):
             yield found
             continue
@@ -42,11 +42,16 @@ def look_at_lines(matter: Matter) -> Iterator[Finding]:
         yield Finding("not-here", NOTE, path, message, "run 'reflect-git audit' in its folder")
 
 
-def sheets(matter: Matter, mirrors: dict[str, dict[str, str]] | None = None) -> Iterator[Sheet | Finding]:
+def sheets(matter: Matter) -> list[Sheet]:
+    """Every target on this machine that can be read."""
+    return [one for one in _sheets(matter, _mirrors(matter)) if isinstance(one, Sheet)]
+
+
+def _sheets(matter: Matter, mirrors: dict[str, dict[str, str]]) -> Iterator[Sheet | Finding]:
     """Every target on this machine, once; or why it cannot be read."""
     seen: set[str] = set()
     for place in _places(matter):
-        for target, named in _targets(place, _mirrors(matter) if mirrors is None else mirrors):
+        for target, named in _targets(place, mirrors):
             try:
                 sheet = _sheet(place, target, tuple(named))
             except (ReflectError, OSError) as error:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.model.ids import digest
-from reflect_git.store import chronicle
+from reflect_git.store import chronicle, signing
 from reflect_git.store.care.case import DECIDE, ERROR, NOTE, WARNING
 from reflect_git.store.chronicle import ADDED, Commit
 from reflect_git.store.repository import MAIN
@@ -97,6 +97,11 @@ class Matter:
         """Whether it was made anew by a purge, without the records it had."""
         gone = commit.trailers.get("Purged", [])
         return bool(gone) and all(epoch.id_mark(one) in self.purged for one in gone)
+
+    @cached_property
+    def signatures(self) -> dict[str, str]:
+        """Commit → what git says of its signature; those that have one."""
+        return signing.verify(self.store, [one.id for one in self.commits if one.is_signed])
 
     @cached_property
     def brought(self) -> dict[str, Commit]:
