@@ -64,10 +64,32 @@ def key_of(content: str) -> str:
     an order or a fact may hang on an article, and articles do not count."""
     frame = frame_of(content)
     if frame is None:
-        return digest("sentence", normalised(content))[:16]
+        return digest("sentence", turned(normalised(content)))[:16]
     if not frame.unwanted:
-        return digest("sentence", f"{frame.wanted} {frame.condition}".strip())[:16]
+        return digest("sentence", turned(f"{frame.wanted} {frame.condition}".strip()))[:16]
     return digest("frame", frame.key())[:16]
+
+
+def turned(sentence: str) -> str:
+    """One form for what is told and what is ordered: where things live, how they are named, what they are kept."""
+    words = [word for word in sentence.split() if word != "ALWAYS"]
+    for at in range(1, min(len(words) - 1, 5)):
+        thing, verb, rest = words[:at], words[at], words[at + 1 :]
+        if verb in _LIVES and rest[0] in _WHERE:
+            return " ".join(["put", *thing, *rest])
+        if verb in _ARE and len(rest) == 1 and rest[0] in _STATES:
+            return " ".join(["keep", *thing, *rest])
+        if verb in _ARE and len(rest) == 1 and rest[0] in _CASES:
+            return " ".join([*rest, "for", *thing])
+        if words[0] == "nam" and verb == "in" and len(rest) == 1 and rest[0] in _CASES:
+            return " ".join([*rest, "for", *words[1:at]])
+    return " ".join(["put", *words[1:]]) if words and words[0] in _PUTS else " ".join(words)
+
+
+_LIVES, _WHERE = frozenset("liv go belong sit".split()), frozenset("in into next under besid alongsid".split())
+_PUTS, _ARE = frozenset("plac stor".split()), ("be", "is")
+_STATES = frozenset("short small simpl clean fast flat pur brief concis minimal stabl consistent tidy private".split())
+_CASES = frozenset("kebab-cas kebab-case snak_cas snake_case camelcas pascalcas lowercas uppercas".split())
 
 
 def normalised(sentence: str) -> str:
@@ -160,6 +182,8 @@ def _checked(wanted: list[str], unwanted: list[str], when: list[str]) -> Optiona
     marks = set(good.split()) | set(bad.split()) | set(condition.split())
     if not marks.isdisjoint(_UNREAD) or not (marks - _EMPTY):
         return None
+    if condition.startswith("before ") and good in ("ask first", "first ask"):
+        good = "ask"
     return Frame(RUNNING.get(good, good) if condition else good, bad, condition)
 
 

@@ -117,8 +117,8 @@ RUNNING = {"lint": "run linter", "format": "run formatter", "test": "run test", 
 # The verbs that begin an order; stems, as `frames.stem` gives them.
 ORDERS = frozenset(
     """add ask assert assum avoid bas begin build bump call check chang clean clos commit compar compil configur copy
-    creat cut declar defin delet deploy document do edit enabl disabl end ensur escap exclud export extract fetch
-    fix follow format generat get giv group handl hash hid ignor implement import includ indent inject inlin install
+    creat cut declar defin delet deploy document do download drop edit enabl disabl end ensur escap exclud export extract
+    fetch fix follow format generat get giv group handl hash hid ignor implement import includ indent inject inlin install
     keep lint link list liv load lock log mak mark match merg migrat mock mov nam nest open order pass past pick pin
     plac prefix print prun publish pull push put quot read rebas refactor rebuild regenerat register releas remov renam
     replac report reply rerun reset resolv restart return reus review rewrit rotat run sav scop seed send separat set

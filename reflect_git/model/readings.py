@@ -119,7 +119,7 @@ _THEN = frozenset((",", "and", "then")) | ORDERS
 
 def _used(words: list[str]) -> _Found:
     """Y is not used, Y must not be done, X must be used, X must be done."""
-    if "USED" not in words and "be" not in words:
+    if _SAID_OF.isdisjoint(words):
         return None
     for clause in _clauses(words):
         at = next((at for at, word in enumerate(clause) if word in BANS), 0)
@@ -131,11 +131,15 @@ def _used(words: list[str]) -> _Found:
                 return [], before + after[2:], []
             if after[:1] == ["be"] and len(after) > 1 and before[0] not in SUBJECTS:
                 return [], [after[1], *before, *after[2:]], []
-        elif clause[-2:] in (["be", "USED"], ["is", "USED"]) and len(clause) > 2:
+        elif clause[-2:] in _NEEDED and len(clause) > 2:
             return clause[:-2], [], []
         elif "ALWAYS" in clause[1:-2]:
             return _must_be(clause)
     return None
+
+
+_SAID_OF = frozenset(("USED", "be", "requir", "mandatory"))
+_NEEDED = (["be", "USED"], ["is", "USED"], ["is", "requir"], ["is", "mandatory"])
 
 
 def _must_be(clause: list[str]) -> _Found:

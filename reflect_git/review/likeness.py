@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import lru_cache
 
-from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes
+from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, turned
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
 _GLUE = frozenset(
-    "is be to of and or with by from it that as i you we do then so in for when if on at per while".split()
+    "is be to of and or with by from it that as i you we do then so in for when if on at per while put liv".split()
 )
 # What excludes each other where all else is the same.
 _OPPOSITES = frozenset(
     frozenset(pair.split("/"))
     for pair in """before/after first/after first/last tab/spac singl/doubl merg/rebas squash/merg rebas/squash on/off
-        enabl/disabl allow/forbid short/long async/sync absolut/relativ camelcas/snak_cas camelcase/snake_case
-        camelcase/kebab-case snake_case/kebab-case pascalcase/camelcase pascalcase/kebab-case light/dark named/default
+        enabl/disabl allow/forbid short/long async/sync absolut/relativ light/dark named/default
         required/optional class/function local/remot manual/automatic manually/automatically top/bottom ascend/descend
         mutabl/immutabl one/several inlin/separat keep/remov keep/delet add/remov creat/delet includ/exclud start/stop
-        open/clos yarn/npm npm/pnpm yarn/pnpm jest/vitest main/develop main/master lf/crlf rest/graphql
+        open/clos main/develop main/master lf/crlf rest/graphql
         synchronous/asynchronous present/past upper/lower uppercas/lowercas verbos/quiet verbos/concis brief/detail
         concis/detail short/detail async/synchronous esm/commonjs""".split()
 )
-_LANGUAGES = frozenset(
-    "english german french spanish chines japanes korean russian portugues italian polish dutch turkish".split()
+# Of each of these a project has one.
+_KINDS = tuple(
+    frozenset(kind.split())
+    for kind in (
+        "english german french spanish chines japanes korean russian portugues italian polish dutch turkish",
+        "deutsch englisch französisch spanisch inglés español alemán francés anglais français allemand espagnol",
+        "camelcas pascalcas snak_cas snake_case kebab-cas kebab-case",
+        "npm pnpm yarn bun",
+        "jest vitest mocha jasmin",
+        "pytest unittest nos",
+        "pip poetry uv pipenv conda",
+        "mysql postgr postgresql sqlit mariadb",
+        "maven gradl",
+    )
 )
 _EXCLUSIVE = frozenset("is us USE USED liv go belong nam start end target land stay sit".split())
 _PUT = frozenset("put plac stor keep sav".split())
@@ -77,7 +89,7 @@ def _forbids(ban: Frame, wish: Frame) -> bool:
     bad, good = set(ban.unwanted.split()) - _GLUE, set(wish.wanted.split()) - _GLUE
     if not bad or not good or not (bad <= good or good <= bad):
         return False
-    apart = ban.condition and wish.condition and ban.condition != wish.condition
+    apart = ban.condition and ban.condition != wish.condition and (wish.condition or bad < good)
     return not apart or ban.condition.startswith("unless") or wish.condition.startswith("unless")
 
 
@@ -88,11 +100,17 @@ def _excludes(first: Frame, second: Frame, a: str, b: str) -> bool:
     if first.condition or second.condition:
         return first.condition == second.condition and first.condition.startswith("for ")
     one, other = first.wanted.split(), second.wanted.split()
-    if any(_exclude_each_other(x, y) for x in one for y in other):
+    if any(_exclude_each_other(x, y) and _one_thing(one, x, other, y) for x in one for y in other):
         return True
     if len(one) != len(other) or not 2 <= len(one) <= 3:
         return False
     return one[-1] == other[-1] or (one[:-1] == other[:-1] and _is_number(one[-1]) and _is_number(other[-1]))
+
+
+def _one_thing(one: list[str], x: str, other: list[str], y: str) -> bool:
+    """What is left without the two that exclude each other is of one thing: not short answers and long names."""
+    first, second = set(one) - {x}, set(other) - {y}
+    return first <= second or second <= first
 
 
 def _asks_first(first: Frame, second: Frame) -> bool:
@@ -117,13 +135,15 @@ def _differs_in_value(a: str, b: str) -> bool:
     if first is None or second is None or first[0] != second[0]:
         return False
     one, other = set(first[1]), set(second[1])
+    if min(len(one), len(other)) > 1 and not one & other:
+        return False  # built in CI and pushed to a registry
     return bool(one and other) and not (one <= other or other <= one)
 
 
 @lru_cache(maxsize=4096)
 def _assertion(text: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Subject and value of a sentence with one verb that leaves no room for two values."""
-    words = [word for word in _words(text) if word not in ("ALWAYS", "ONLY")]
+    words = turned(" ".join(word for word in _words(text) if word != "ONLY")).split()
     if any(word in BANS for word in words):
         return None
     if words[:1] and words[0] in _PUT:
@@ -150,8 +170,8 @@ def _is_turned(a: str, b: str) -> bool:
     if _number_of(one) and _number_of(other) and _number_of(one) != _number_of(other):
         near = _beside(a, _number_of(one)) & _beside(b, _number_of(other))
         return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b)
-    turned = any(_exclude_each_other(x, y) for x in one for y in other)
-    return turned and min(len(one), len(other)) == 1 and _polarity(a) == _polarity(b)
+    turned = {word for x in one for y in other if _exclude_each_other(x, y) for word in (x, y)}
+    return bool(turned) and min(len(one), len(other)) == 1 and _polarity(a, turned) == _polarity(b, turned)
 
 
 def _is_denied(a: str, b: str) -> bool:
@@ -162,12 +182,12 @@ def _is_denied(a: str, b: str) -> bool:
 
 
 def _exclude_each_other(x: str, y: str) -> bool:
-    return frozenset((x, y)) in _OPPOSITES or (x != y and x in _LANGUAGES and y in _LANGUAGES)
+    return x != y and (frozenset((x, y)) in _OPPOSITES or any(x in kind and y in kind for kind in _KINDS))
 
 
-def _polarity(text: str) -> bool:
+def _polarity(text: str, without: Set[str] = frozenset()) -> bool:
     """Whether it says no, all in all."""
-    words = _words(text)
+    words = [word for word in _words(text) if word not in without]
     bans = sum(word in BANS or word == "INSTEAD" for word in words) + (not _NEGATIVE.isdisjoint(words))
     return bans % 2 == 1
 

@@ -21,6 +21,14 @@ OPPOSED = [
     ("Never seed the database in tests", "Seed the database in tests"),
     ("Use snake_case for columns", "Use camelCase for columns"),
     ("Errors are logged before the retry", "Errors are logged after the retry"),
+    ("Enable source maps", "Disable source maps"),
+    ("Put seeds in db/", "Seeds live in fixtures/"),
+    ("Don't put stubs next to the specs", "Stubs live next to the specs"),
+    ("Class names are PascalCase", "Use snake_case for class names"),
+    ("Docstrings are required", "No docstrings"),
+    ("Use poetry", "Use uv"),
+    ("Drop tables without asking", "Ask first before dropping tables"),
+    ("Schreibe Notizen auf Deutsch", "Schreibe Notizen auf Englisch"),
 ]
 APART = [
     ("Never edit generated files", "Never commit generated files"),
@@ -30,6 +38,17 @@ APART = [
     ("Keep functions small", "Keep commits small"),
     ("Use axios for requests", "Use yup for validation"),
     ("Views live in app/views", "Mailers live in app/mailers"),
+    ("Use short names", "Use long timeouts"),
+    ("Release from main", "Never release on Sundays"),
+    ("Images are built in CI", "Images are pushed to the registry"),
+]
+ALIKE = [
+    ("Class names are PascalCase", "Use PascalCase for class names"),
+    ("Columns should be named in snake_case", "Use snake_case for columns"),
+    ("Handlers should be small", "Keep handlers small"),
+    ("Seeds live in db/", "Put seeds in db/"),
+    ("Place stubs next to the specs", "Stubs belong next to the specs"),
+    ("Never drop tables without asking first", "Ask before dropping tables"),
 ]
 
 
@@ -43,6 +62,11 @@ def test_what_cannot_hold_at_once_is_shown_and_never_merged(a: str, b: str) -> N
 def test_two_rules_side_by_side_are_no_contradiction(a: str, b: str) -> None:
     assert not contradicts(a, b) and not contradicts(b, a)
     assert relation(a, b) in ("similar", "different")
+
+
+@pytest.mark.parametrize("a, b", ALIKE)
+def test_what_is_told_and_what_is_ordered_are_one(a: str, b: str) -> None:
+    assert relation(a, b) == relation(b, a) == "same"
 
 
 def test_more_and_less_of_one_rule_are_the_same() -> None:
