@@ -16,7 +16,7 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.sittings import approver, show_diff
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import index, places, revert, review
+from reflect_git.sitting import index, places, review
 from reflect_git.sitting.approve import Proposal, Request, carry_out
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.together import propose_after
@@ -163,6 +163,8 @@ class Desk:
 
     def take_back(self, learning: str) -> None:
         """An approval of a moment ago: out of its file, and its signals wait again."""
+        from reflect_git.sitting import revert
+
         self.renew()
         rule = self.sitting.scan.history.learnings[learning]
         by, _ = approver(self.front, self.sitting, Wish(learning, rule["text"], rule["target"]["kind"]))

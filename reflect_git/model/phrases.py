@@ -117,13 +117,13 @@ RUNNING = {"lint": "run linter", "format": "run formatter", "test": "run test", 
 # The verbs that begin an order; stems, as `frames.stem` gives them.
 ORDERS = frozenset(
     """add ask assert assum avoid bas begin build bump call check chang clean clos commit compar compil configur copy
-    creat cut declar defin delet deploy document do download drop edit enabl disabl end ensur escap exclud export extract
-    fetch fix follow format generat get giv group handl hash hid ignor implement import includ indent inject inlin install
-    keep lint link list liv load lock log mak mark match merg migrat mock mov nam nest open order pass past pick pin
-    plac prefix print prun publish pull push put quot read rebas refactor rebuild regenerat register releas remov renam
-    replac report reply rerun reset resolv restart return reus review rewrit rotat run sav scop seed send separat set
-    sign skip sort specify split squash stag start stash stop stor structur suffix switch sync tag target test throw
-    touch trim trust typ updat upgrad upload validat verify wait work wrap writ
+    creat cut declar defin delet deploy document do download drop edit enabl disabl end ensur escap exclud export
+    extract fetch fix follow format generat get giv group handl hash hid ignor implement import includ indent inject
+    inlin install keep lint link list liv load lock log mak mark match merg migrat mock mov nam nest open order pass
+    past pick pin plac prefix print prun publish pull push put quot read rebas refactor rebuild regenerat register
+    releas remov renam replac report reply rerun reset resolv restart return reus review rewrit rotat run sav scop
+    seed send separat set sign skip sort specify split squash stag start stash stop stor structur suffix switch sync
+    tag target test throw touch trim trust typ updat upgrad upload validat verify wait work wrap writ
     schreib führ committ prüf leg mach leer starte ejecut escrib pon haz lanc écri exécut met esegu scriv metti fai
     escrev execut coloc faça пиши запускай запусти делай клади""".split()
 )

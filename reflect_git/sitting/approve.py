@@ -18,7 +18,6 @@ from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.ids import random_id, utc_precise
 from reflect_git.review import gate
-from reflect_git.review.classify import title_of
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
 from reflect_git.sitting import places
@@ -161,8 +160,11 @@ def _learning(sitting: Sitting, request: Request, text: str, identity: str, targ
 def _title(request: Request, text: str) -> str:
     """Of the text that is approved: it is sent to other machines, and words that were only said are not."""
     candidate = request.candidate
-    is_reworded = bool(request.text) and request.text != candidate.text
-    return request.title or (title_of(text) if is_reworded else candidate.title) or memory.title(text)
+    if request.title or not request.text or request.text == candidate.text:
+        return request.title or candidate.title or memory.title(text)
+    from reflect_git.review.classify import title_of
+
+    return title_of(text) or memory.title(text)
 
 
 def _improvement_fields(request: Request, text: str) -> dict[str, str]:

@@ -51,9 +51,12 @@ def look(
 
 def _passages(read: Mapping[str, Page], made: Iterable[Call]) -> Iterator[Passage]:
     """Newest call first: a line that was written twice is told of once."""
-    left = {path: _lines(_text(page.data)) - _ours(page) for path, page in read.items()}
+    left: dict[str, Counter[str]] = {}
     for call in made:
-        page, standing = read[call.path], left[call.path]
+        page = read[call.path]
+        if call.path not in left:  # a file that Claude did not touch is not taken apart
+            left[call.path] = _lines(_text(page.data)) - _ours(page)
+        standing = left[call.path]
         lines = tuple(_taken(standing, call))
         if lines:
             yield Passage(page, call, lines, _plan(page, call))

@@ -13,8 +13,7 @@ from reflect_git.apply.plan import Plan
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.review import gate
 from reflect_git.sitting import mirror
-from reflect_git.store import approval, memory
-from reflect_git.store.approval import Change
+from reflect_git.store import memory
 from reflect_git.store.layout import path_of
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def write(
     findings: Iterable[Finding] = (),
 ) -> Approved:  # fmt: skip
     """The files and the records in one commit, or neither. A file that stays as it is is mirrored, and not touched."""
+    from reflect_git.store import approval  # who only proposes does without
+
     store, place = sitting.store, sitting.place
     for record in made:
         records.check(record)
@@ -89,7 +90,7 @@ def write(
         )
         if step.plan.before != step.plan.after:
             folders = mirror.folders_with(store, where, step.plan, path)
-            changes.append(Change(path, step.plan.before, step.plan.after, step.present, step.absent, folders))
+            changes.append(approval.Change(path, step.plan.before, step.plan.after, step.present, step.absent, folders))
     if not changes:
         message = message.replace("Backup: {backup}\n", "")
     done = approval.carry_out(store, learning, changes, new, message, time.time())

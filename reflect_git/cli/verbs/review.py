@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli import arrivals, differences, portrait
-from reflect_git.cli.arrivals import Arrivals
+from reflect_git.cli import differences, portrait
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.deck import APPROVED, NEVER, NO, NOT_NOW, Deck
 from reflect_git.cli.desk import Desk
@@ -19,11 +18,11 @@ from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import authority, dismiss
-from reflect_git.sitting.waiting import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reflect_git.cli.arrivals import Arrivals
     from reflect_git.cli.differences import Asked
     from reflect_git.review.candidates import Candidate, Gathered
     from reflect_git.sitting.review import Sitting
@@ -59,7 +58,7 @@ def command(front: Front, project: str | None, everything: bool) -> None:
         front.data([each.as_json() for each in chain(gathered.strong, gathered.more, gathered.weak)])
         return
     found, asked = differences.look(sat)
-    arrived = waiting(sat)
+    arrived = _arrived(sat)
     for line in differences.notes(sat.place, found):
         front.out(line)
     if front.no_input or not front.at_terminal:
@@ -70,7 +69,7 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     else:
         console = Console(front, sat.store.git.user_settings())
         desk = Desk(front, sat, console.setting("interactive.difffilter"))
-        _talk(front, desk, console, Differences(desk, console, asked), Arrivals(desk, console, arrived))
+        _talk(front, desk, console, Differences(desk, console, asked), _arrivals(desk, console, arrived))
 
 
 def _freshen(front: Front) -> None:
@@ -82,9 +81,32 @@ def _freshen(front: Front) -> None:
         exchange.freshen(front, store)
 
 
+def _arrived(sat: Sitting) -> list[Waiting]:
+    """What was decided elsewhere. Most of the time there is nothing, and what it takes to carry it out stays away."""
+    machine = sat.store.machine
+    if all(made["machine"] == machine and not made["meta"].get("waits") for made in sat.scan.history.decisions):
+        return []
+    from reflect_git.sitting.waiting import waiting
+
+    return waiting(sat)
+
+
+def _arrivals(desk: Desk, console: Console, arrived: Sequence[Waiting]) -> Arrivals | None:
+    if not arrived:
+        return None
+    from reflect_git.cli.arrivals import Arrivals
+
+    return Arrivals(desk, console, arrived)
+
+
 def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Sequence[Waiting]) -> None:
-    for line in (*differences.listed(sat.place, asked), *arrivals.listed(arrived)):
+    for line in differences.listed(sat.place, asked):
         front.out(line)
+    if arrived:
+        from reflect_git.cli import arrivals
+
+        for line in arrivals.listed(arrived):
+            front.out(line)
     if asked or arrived:
         front.talk("only a person can answer these: run 'reflect-git review' in a terminal")
 
@@ -115,12 +137,13 @@ def _waiting(gathered: Gathered) -> list[str]:
     return found
 
 
-def _talk(front: Front, desk: Desk, console: Console, first: Differences, then: Arrivals) -> None:
+def _talk(front: Front, desk: Desk, console: Console, first: Differences, then: Arrivals | None) -> None:
     """^C and ^D end it; what was answered is stored, and told."""
     dialogue = Dialogue(desk, console)
     try:
         first.run()
-        then.run()
+        if then:
+            then.run()
         typed = _opening(front, desk, console)
         if typed == "a":
             return
@@ -169,10 +192,10 @@ def _skip_all(front: Front, desk: Desk, console: Console) -> bool:
     return typed in ("n", "d")
 
 
-def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Arrivals) -> None:
+def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Arrivals | None) -> None:
     """What was done, and what comes next."""
     front.out()
-    answers = [*first.answers, *then.answers]
+    answers = [*first.answers, *(then.answers if then else ())]
     if answers:
         front.out(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
     counts = [(deck.count(said), said) for said in (APPROVED, NOT_NOW, NO, NEVER)]
@@ -181,7 +204,8 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
         front.out(", ".join(f"{count} {said}" for count, said in counts if count))
     for path in desk.changed:
         front.out(f"{path} changed in your project; commit it with your work")
-    left = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more) + then.open
+    left = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more)
+    left += then.open if then else 0
     if left:
         verb = "waits" if left == 1 else "wait"
         front.out(f"{portrait.plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
