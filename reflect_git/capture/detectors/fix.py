@@ -9,7 +9,7 @@ narrower, a failure that passes by itself.
 from __future__ import annotations
 
 from reflect_git.capture.detectors.moment import Clock, facts_of, quote
-from reflect_git.capture.detectors.outcome import REAL, WRITERS, Judge, Outcome
+from reflect_git.capture.detectors.outcome import NOT_FOUND, REAL, WRITERS, Judge, Outcome, is_meant
 from reflect_git.capture.detectors.shell import SMALL, Command, command_of, stem
 
 TYPE_CHECKING = False
@@ -61,10 +61,13 @@ class Fix:
         self._edits = 0
 
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
-        return tool == "Bash" or (tool in WRITERS and not is_error)
+        return tool == "Bash" or (tool in WRITERS and not is_error) or kind == "assistant"
 
     def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
-        if turn.tool != "Bash":
+        if turn.kind == "assistant":
+            if self._open and is_meant(turn.text):
+                self._open.pop()
+        elif turn.tool != "Bash":
             self._edits += 1
         elif turn.is_error:
             self._fail(turn)
@@ -196,7 +199,7 @@ def _same_action(first: Command, command: Command) -> str:
 
 
 def _is_absent(failure: _Failure) -> bool:
-    return "not found" in failure.outcome.cause.lower()
+    return failure.outcome.code == NOT_FOUND or "not found" in failure.outcome.cause.lower()
 
 
 def _is_advised(failure: _Failure, command: Command) -> bool:

@@ -52,7 +52,7 @@ _SURE = {
         "environment variable", "unsupported class file", "cannot connect", "could not connect", "can't connect",
         "unable to connect", "not installed", "digital envelope routines", "is incompatible with", "requires node",
         "no such container", "no such service", "executable doesn't exist", "sure it's installed",
-        "is it installed", "host key verification failed", "publickey",
+        "is it installed", "host key verification failed", "publickey", "requires rustc", "requires go ", "was refused",
     ),
 }  # fmt: skip
 # Findings about the work itself: what a test, a compiler or a linter is there to say.
@@ -84,7 +84,8 @@ _LIKELY = {
         "blocked by", "unknown argument", "not found in registry", "may not be", "must not be", "no such target",
         "task not found", "target not found", "requires at least", "requires exactly", "missing required",
         ": not found", "please use", " instead", "only supports", "no longer supported",
-        "extra characters at the end", "denied this tool",
+        "extra characters at the end", "denied this tool", "must start with", "must match",
+        "must contain", "must follow",
     ),
     "place": ("no such file or directory", "enoent", "does not contain a", "cannot find the path", "not found in"),
     "surroundings": (
@@ -103,6 +104,8 @@ _ERROR_WORDS = (
 _USAGE_CODES = {"pytest": 4, "eslint": 2, "golangci-lint": 3, "mypy": 2, "prettier": 2, "ruff": 2}
 # What these are asked is written on the spot, like a script.
 _QUERYING = frozenset("psql sqlite3 mysql mariadb mongosh duckdb bq ssh".split())
+# Of a forge: how its checks stand, which are red or still running.
+_LOOKS_OF_FORGES = frozenset("checks watch view status list".split())
 _LOOKS_OF_GIT = frozenset("diff log show grep status ls-files rev-parse cat-file check-ignore describe config".split())
 _NO_SUCH_TEXT = ("String to replace not found", "matches of the string to replace")
 _CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call", "Cancelled: sibling")
@@ -110,6 +113,13 @@ WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
 _WARNINGS = ("npm warn", "warning", "warn ", "(node:", "deprecat", "** warning")
 _OTHER_SYSTEM = ("command not found", "illegal option", "invalid option", "unrecognized option", "unknown primary")
 
+# How the assistant says that a failure was what it wanted to see.
+_MEANT = (
+    "as expected", "expected error", "expected failure", "correctly reject", "correctly fail", "correctly refuse",
+    "properly reject", "is rejected as", "fails as it should", "should fail", "as intended",
+)  # fmt: skip
+
+NOT_FOUND = 127  # what a shell returns for a program that it does not find
 REAL = frozenset(("calling", "place", "surroundings"))
 COUNTED = REAL | {"astray", "server", "unknown"}
 
@@ -143,6 +153,9 @@ class Outcome:
         if self._is_red(command, low):
             self.cause = self._error_line()
             return "red"
+        if self.code == NOT_FOUND:  # whatever language the shell speaks
+            self.cause = self._error_line() or clean(redact(next(iter(_lines(self.text)), "")))
+            return "calling"
         found = self._find_kind(_LIKELY, low)
         if not found:
             self.cause = self._error_line()
@@ -188,7 +201,7 @@ class Outcome:
             return {"calling": kind, "surroundings": "server"}.get(kind, "")
         if command.inline or command.script or command.tool in _QUERYING:
             return kind if kind in ("calling", "surroundings") and not _is_about_data(self.cause) else ""
-        if command.tool == "git" and command.action in _LOOKS_OF_GIT and kind == "unknown":
+        if kind == "unknown" and _is_report(command):
             return ""
         return kind
 
@@ -214,6 +227,18 @@ def family_of(turn: Turn) -> str:
 
 def _is_about_data(cause: str) -> bool:
     return "does not exist" in cause and ("column" in cause or "relation" in cause or "table" in cause)
+
+
+def _is_report(command: shell.Command) -> bool:
+    if command.tool == "git":
+        return command.action in _LOOKS_OF_GIT
+    return command.tool in ("gh", "glab") and not _LOOKS_OF_FORGES.isdisjoint(command.words[1:3])
+
+
+def is_meant(text: str) -> bool:
+    """The assistant says of a failure that it was to come: a program that must refuse was tried out."""
+    low = text[:400].lower()
+    return any(mark in low for mark in _MEANT)
 
 
 class Judge:

@@ -8,7 +8,7 @@ without a telling reason that an edit stands before, which is work going on.
 from __future__ import annotations
 
 from reflect_git.capture.detectors.moment import Clock, clip, completes, facts_of, quote
-from reflect_git.capture.detectors.outcome import REAL, WRITERS, Judge, Outcome, family_of
+from reflect_git.capture.detectors.outcome import REAL, WRITERS, Judge, Outcome, family_of, is_meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,12 +48,16 @@ class Repeated:
         self._edits = 0
 
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
-        return kind == "tool" and (is_error or tool in ("Bash", "WebFetch") or tool in WRITERS or tool[:5] == "mcp__")
+        watched = is_error or tool in ("Bash", "WebFetch") or tool in WRITERS or tool[:5] == "mcp__"
+        return kind == "assistant" or (kind == "tool" and watched)
 
     def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
-        if turn.is_error:
+        if turn.kind == "assistant":
+            if self._failures and is_meant(turn.text):
+                self._failures.pop()
+        elif turn.is_error:
             return self._fail(turn)
-        if turn.tool in WRITERS:
+        elif turn.tool in WRITERS:
             self._edits += 1
         elif self._failures:
             self._succeed(turn)

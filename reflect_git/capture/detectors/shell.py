@@ -250,7 +250,7 @@ def _node_action(rest: list[str]) -> str:
 def _without_options(rest: list[str]) -> list[str]:
     kept, skip = [], False
     for word in rest:
-        if not skip and word[:1] != "-":
+        if not skip and word[:1] not in ("-", "+"):  # `cargo +stable test` tests
             kept.append(word)
         skip = not skip and word in _VALUED
     return kept

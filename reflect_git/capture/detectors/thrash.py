@@ -41,7 +41,8 @@ _ABSENT = (
     "does not exist", "don't exist", "removed", "no more ", "zero ", "confirm", "all clear", "no trace", "no leftover",
     "nothing left", "clean", "no other ", "no usage", "no existing", "isn't used", "not used", "unused", "i'll create",
     "let me create", "will create", "safe to", "no match", "not present", "no test", "there are no", "there is no",
-    "there's no", "doesn't have", "does not have",
+    "there's no", "doesn't have", "does not have", "any more", "anymore", "nothing refers", "nothing uses", "no caller",
+    "not referenced", "nobody uses",
 )  # fmt: skip
 _GOES_ON = ("search", "try ", "look for", "look in", "look at", "elsewhere", "find ", "another", "different", "broader")
 
