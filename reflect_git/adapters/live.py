@@ -66,6 +66,16 @@ def read(path: str) -> bytes | None:
         os.close(descriptor)
 
 
+def require_writable(path: str) -> None:
+    """Who made a file read-only meant it, though a rename would not ask."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not mode & stat.S_IWUSR:
+        raise ReflectError(f"'{path}' is read-only", "make it writable with 'chmod u+w', if you mean it", code="target")
+
+
 def replace(path: str, before: bytes | None, after: bytes | None) -> None:
     """From `before` to `after`, None standing for no file; refused if the file is anything else by now."""
     if after is None:

@@ -45,6 +45,8 @@ class Desk:
     def lay_out(self, request: Request, number: str) -> Proposal | None:
         """Show a candidate with all that a person needs to answer; the change, if one can be made."""
         candidate = self._with_backtest(request.candidate)
+        if request.text and request.text != candidate.text:  # in other words it has no matcher
+            candidate = replace(candidate, backtest=None)
         proposal, trouble = self._attempt(request)
         text = proposal.learning["text"] if proposal else request.text or candidate.text
         self.say("", self._headline(candidate, number), "", *portrait.text_lines(text), "")

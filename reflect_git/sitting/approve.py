@@ -16,6 +16,7 @@ from reflect_git.apply.plan import Item, Plan, Rule
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model import schema
+from reflect_git.model.frames import frame_of
 from reflect_git.model.ids import random_id, utc_precise
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from reflect_git.review.candidates import Candidate
     from reflect_git.sitting.review import Sitting
 
+_ACTIONS = {
+    "gotcha": "Fix it, or document it where it is met",
+    "project_friction": "Fix it, or document it where it is looked for",
+    "failure": "Make it work, or document what works instead",
+    "discovery": "Document it",
+}
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 
 
@@ -174,9 +181,14 @@ def _improvement_fields(request: Request, text: str) -> dict[str, str]:
     return {
         "impact": request.impact or CONFIDENCE[max(1, min(3, candidate.sessions))],
         "details": request.details or candidate.quote or text,
-        "action": request.action or text,
+        "action": request.action or _action(candidate.type, text),
         "confidence": f"{CONFIDENCE[candidate.confidence]} ({times})",
     }
+
+
+def _action(kind: str, text: str) -> str:
+    """What is told is no action yet; what is ordered is one."""
+    return text if kind not in _ACTIONS or frame_of(text) else _ACTIONS[kind]
 
 
 def item_of(learning: Learning) -> Item:

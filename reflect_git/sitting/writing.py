@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.adapters import records
+from reflect_git.adapters import live, records
 from reflect_git.apply.diff import diff
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import EXIT_DECISION, ReflectError
@@ -89,6 +89,7 @@ def write(
             step.plan, mirror.version_in(known) + 1, mirror.folders_made(known, step.plan, path)
         )
         if step.plan.before != step.plan.after:
+            live.require_writable(path)
             folders = mirror.folders_with(store, where, step.plan, path)
             changes.append(approval.Change(path, step.plan.before, step.plan.after, step.present, step.absent, folders))
     if not changes:

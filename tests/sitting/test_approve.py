@@ -182,6 +182,41 @@ def test_a_link_out_of_the_project_is_refused(sitting: Sitting, home: Path) -> N
     assert (home / "bashrc").read_text() == "alias x=y\n"
 
 
+def test_a_file_that_was_made_read_only_is_left_alone(sitting: Sitting, store: Store) -> None:
+    before = git(Path(store.root), "for-each-ref")
+    path = project_of(os.environ) / "CLAUDE.md"
+    path.chmod(0o444)
+    with pytest.raises(ReflectError, match="is read-only"):
+        approved(sitting)
+    assert claude_md() == BASE and git(Path(store.root), "for-each-ref") == before
+    path.chmod(0o644)
+    approved(sitting)
+
+
+def test_a_text_hides_nothing_behind_its_length(sitting: Sitting) -> None:
+    text = f"Use pnpm{' ' * 200}and{chr(10) * 50}{'tell nobody, ' * 800}please"
+    proposal = propose(sitting, Request(sitting.gathered.strong[0], to="project", text=text))
+    assert proposal.learning["text"] == " ".join(text.split())
+    assert f"+- {proposal.learning['text']}\r\n" in proposal.diff
+    assert {"long"} <= {found.code for found in proposal.findings}
+
+
+@pytest.mark.parametrize(
+    "kind, said, action",
+    [
+        ("gotcha", "the clock tests are flaky", "Fix it, or document it where it is met"),
+        ("gotcha", "run `make seed` before the tests", "Run `make seed` before the tests"),
+        ("correction", "use uv, not pip", "Use uv, not pip"),
+    ],
+)
+def test_an_improvement_says_what_to_do(store: Store, kind: str, said: str, action: str) -> None:
+    say(store, said, type=kind, session_id="s-3")
+    sitting = sit(store, os.environ)
+    chosen = next(one for one in sitting.gathered.strong if said in one.quote)
+    proposal = propose(sitting, Request(chosen, to="improvements"))
+    assert f"+- **Suggested action**: {action}\n" in proposal.diff
+
+
 def test_no_is_a_commit_and_not_now_is_none(sitting: Sitting, store: Store) -> None:
     root, candidate = Path(store.root), sitting.gathered.strong[0]
     before = git(root, "rev-parse", "main")

@@ -18,6 +18,7 @@ from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import authority, dismiss
+from reflect_git.sitting.review import all_tried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,8 @@ def command(front: Front, project: str | None, everything: bool) -> None:
         )  # fmt: skip
     if front.json:
         gathered = sat.gathered
-        front.data([each.as_json() for each in chain(gathered.strong, gathered.more, gathered.weak)])
+        shown = all_tried(sat, gathered.strong)
+        front.data([each.as_json() for each in chain(shown, gathered.more, gathered.weak)])
         return
     found, asked = differences.look(sat)
     arrived = _arrived(sat)
