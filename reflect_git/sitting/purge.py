@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.model.ids import ALPHABET, utc
+from reflect_git.model.ids import ALPHABET, utc, utc_precise
 from reflect_git.model.sought import Sought, literal
-from reflect_git.sitting import index, places, revert, review
-from reflect_git.store import inbox, memory, projects, purging, sweep
+from reflect_git.sitting import effects, elsewhere, index, revert, review
+from reflect_git.store import inbox, memory, purging, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
 from reflect_git.sync.epoch import Purge
 
 if TYPE_CHECKING:
-    from reflect_git.model.schema import By, Learning
-    from reflect_git.sitting.places import Place
+    from reflect_git.model.schema import By, Decision, Learning
+    from reflect_git.sitting.review import Sitting
+    from reflect_git.store.fold import History
     from reflect_git.store.purging import Found
     from reflect_git.store.reading import Snapshot
     from reflect_git.store.repository import Store
@@ -42,11 +43,15 @@ class Wish:
 
 @dataclass(frozen=True)
 class Proposal:
-    """`reverted` are in force and go first; `unreached` is what stays where we cannot go, in words."""
+    """`reverted` are in force and go first, `back` are rules they had replaced and that come back by it.
+
+    `unreached` is what stays where we cannot go, in words.
+    """
 
     wish: Wish
     found: Found
     reverted: tuple[Learning, ...]
+    back: tuple[Learning, ...]
     unreached: tuple[str, ...]
 
     @property
@@ -103,34 +108,37 @@ def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder
     if found.is_empty:
         raise ReflectError("nothing in the store says that", "try it with 'git grep' in the store", code="no-match")
     snapshot = read(store)
-    reverted = tuple(_in_force(snapshot, wish))
-    known = dict(_places(store, env, folder))
-    away = [one for one in reverted if _place_of(one, known) is None]
-    return Proposal(wish, found, reverted, (*(_away(one) for one in away), *_unreached(store, env)))
+    reverted = tuple(_in_force(snapshot.history, snapshot, wish))
+    sitting = review.sit(store, env, snapshot, folder, everything=True)
+    away = [one for one in reverted if not effects.is_here(_there(sitting, one).place, one)]
+    back = tuple(_back(sitting, snapshot, wish))
+    return Proposal(wish, found, reverted, back, (*(_away(one) for one in away), *_unreached(store, env)))
 
 
-def _in_force(snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
+def _in_force(history: History, snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
     """As they are in their files now, or as they were approved."""
-    for learning in snapshot.history.in_force():
+    for learning in history.in_force():
         said = [*_words(learning), *_words(snapshot.by_id[learning["id"]]), learning["title"]]
         if learning["id"] in wish.ids or any(map(wish.sought.in_text, said)):
             yield learning
 
 
-def _places(store: Store, env: Mapping[str, str], folder: str) -> Iterator[tuple[str, Place]]:
-    """Key → each project that is found here; the empty key is no project."""
-    for root in dict.fromkeys([folder, *projects.tops(store), paths.home_dir(env)]):
-        if os.path.isdir(root):
-            here = places.place(store, env, root)
-            yield from ((key, here) for key in here.keys or [""])
+def _back(sitting: Sitting, snapshot: Snapshot, wish: Wish) -> list[Learning]:
+    """What is in force when all of it was reverted, and is not now; one may bring back another that has to go, too."""
+    made: list[Decision] = []
+    history = snapshot.history
+    before = {one["id"] for one in history.in_force()}
+    while learning := next(_in_force(history, snapshot, wish), None):
+        approval = next(one for one in history.decisions if one["id"] == learning["decision"])
+        made += revert.reverted(sitting, revert.together(history, approval), utc_precise())
+        history = revert.with_decisions(sitting, made)
+    return [one for one in history.in_force() if one["id"] not in before]
 
 
-def _place_of(learning: Learning, known: Mapping[str, Place]) -> Place | None:
-    if learning["scope"] == "global" or learning["project"] is None:
-        return known.get("") or next(iter(known.values()), None)
-    key = learning["project"]["key"]
-    kind, _, path = key.partition(":")
-    return known.get(key) if kind != "path" or os.path.isdir(os.path.expanduser(path)) else None
+def _there(sitting: Sitting, learning: Learning) -> Sitting:
+    """Where its file is, if that is anywhere on this machine."""
+    about = [one for one in sitting.scan.history.decisions if one["id"] == learning["decision"]]
+    return elsewhere.moved_to(sitting, about)
 
 
 def _away(learning: Learning) -> str:
@@ -174,11 +182,10 @@ def _revert(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: By
     """One after another: what one replaced comes back with its revert, and may have to go as well."""
     for _ in range(_ROUNDS):
         snapshot = read(store)
-        learning = next(_in_force(snapshot, wish), None)
+        learning = next(_in_force(snapshot.history, snapshot, wish), None)
         if learning is None:
             return
-        place = _place_of(learning, dict(_places(store, env, folder)))
-        sitting = review.sit(store, env, snapshot, (place.root or place.config) if place else folder, everything=True)
+        sitting = _there(review.sit(store, env, snapshot, folder, everything=True), learning)
         chosen = revert.find(sitting, learning["id"])
         revert.carry_out(sitting, revert.propose(sitting, chosen, revert.Wanted(force=True)), by)
     raise ReflectError("rules come back as others are reverted", "revert them one by one", code="failed")

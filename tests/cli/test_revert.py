@@ -208,15 +208,21 @@ def test_files_of_all_kinds_through_the_program(
     chance = random.Random(seed)
     lines = ["# Title", "", "words", "- item", "```", "make", "```", "  ", "umlaut äöü", "<!-- note -->", "## Commands"]
     text = chance.choice(["\n", "\r\n"]).join(chance.choices(lines, k=chance.randrange(12)))
-    base = (chance.choice(["", "\ufeff"]) + text + chance.choice(["", "\n"])).encode()
+    base = (chance.choice(["", "\ufeff"]) + text + chance.choice(["", "\n"])).encode() if seed % 7 else b""
     path = shop / "CLAUDE.md"
     path.unlink()
+    if seed % 5 == 1:
+        path.symlink_to("instructions.md")
     if seed % 5:
         path.write_bytes(base)
         path.chmod(0o600 if seed % 2 else 0o644)
-    before = (path.stat().st_mode, path.read_bytes()) if path.exists() else None
+    before = _state(path)
     rules = [approve(f"use tool{number}, not other{number}") for number in range(3)]
     chance.shuffle(rules)
     for rule in rules:
         types("revert", rule)
-    assert ((path.stat().st_mode, path.read_bytes()) if path.exists() else None) == before
+    assert _state(path) == before
+
+
+def _state(path: Path) -> tuple[object, ...] | None:
+    return (path.is_symlink(), path.stat().st_mode, path.read_bytes()) if path.exists() else None

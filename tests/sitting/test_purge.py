@@ -215,8 +215,34 @@ def test_a_rule_that_another_one_replaced_does_not_come_back(store: Store) -> No
     candidate = sitting.gathered.of(signal)
     assert candidate is not None
     carry_out(sitting, propose(sitting, Request(candidate, to="project", supersedes=(learning,))), BY)
+    proposal = purge.propose(store, os.environ, reading.read, purge.by_pattern(WORD), str(claude_md().parent))
+    assert proposal.back == ()
     take_out(store)
     require_gone(Path(store.root))
+
+
+def test_a_rule_that_was_replaced_and_says_something_else_comes_back_and_is_named(store: Store) -> None:
+    old = next(one for one, r in reading.read(store).history.learnings.items() if WORD not in r["text"])
+    from reflect_git.sitting.approve import Request, carry_out, propose
+    from tests.sitting.desk import sit
+
+    signal = say(store, f"no, always sing of {WORD} at noon, never at night", session_id="s-7")
+    sitting = sit(store, os.environ)
+    carry_out(sitting, propose(sitting, Request(sitting.find(signal), to="project", supersedes=(old,))), BY)
+    proposal = purge.propose(store, os.environ, reading.read, purge.by_pattern(WORD), str(claude_md().parent))
+    assert [one["id"] for one in proposal.back] == [old]
+    before = {one["id"] for one in reading.read(store).history.in_force()}
+    take_out(store)
+    after = {one["id"] for one in reading.read(store).history.in_force()}
+    assert after - before == {old} and old in claude_md().read_text()
+
+
+def test_a_rule_goes_from_a_project_in_another_folder(store: Store, home: Path) -> None:
+    proposal = purge.propose(store, os.environ, reading.read, purge.by_pattern(WORD), str(home))
+    assert not any("which is not here" in one for one in proposal.unreached)
+    purge.carry_out(store, os.environ, reading.read, proposal, BY, str(home))
+    require_gone(Path(store.root))
+    assert WORD not in claude_md().read_text()
 
 
 def test_a_reworded_entry_goes_all_the_same(store: Store) -> None:

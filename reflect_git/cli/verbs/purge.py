@@ -57,6 +57,8 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
         front.out(f"{click.style(identity, fg='yellow')}  {one_line(words, max(20, width() - len(identity) - 2))}")
     for learning in proposal.reverted:
         front.out(printable(f"reverted first: {learning['id']} in '{learning['target']['path']}'"))
+    for learning in proposal.back:
+        front.out(printable(f"comes back: {learning['id']} into '{learning['target']['path']}': {learning['text']}"))
     for backup in proposal.found.backups:
         front.out(f"backup dropped: {backup}")
     for file in proposal.found.others:
@@ -82,6 +84,7 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
     found = proposal.found
     return {
         "records": list(found.records), "reverted": [one["id"] for one in proposal.reverted],
+        "back": [one["id"] for one in proposal.back],
         "backups": list(found.backups), "files": list(found.others), "objects": len(found.objects),
         "unreached": list(proposal.unreached), "commit": None, "epoch": None,
     }  # fmt: skip
