@@ -63,7 +63,7 @@ def test_an_answer_opens_the_gate_once(sitting: Sitting, home: Path, store_home:
     assert done.code == 0, done.out
     assert text_of(asked) in (home / ".claude/CLAUDE.md").read_text()
     (approved,) = git(store_home, "log", "--format=%B", "--grep=^approve:", "main").split("\n\n\n")
-    assert "Approved-By: ask-user-question" in approved
+    assert "Approved-By: ask-user-question" in approved and f"Session: {sitting.session.name}\n" in approved
     words = ("approve", subject(asked), "--to", "global")
     require_refusal(sitting, "waits for no answer: it is promoted", *words)
 
