@@ -25,7 +25,8 @@ CONFIDENT = 2
 FLOORS = {
     "F1": 0.60, "recall": 0.72, "average precision": 0.62, "precision of the best tenth": 0.75,
     "precision of confident ones": 0.60, "recall of confident ones": 0.45, "F1 of lasting ones": 0.50,
-    "recall of refusals": 0.95, "events: F1": 0.70, "secrets: spans gone": 0.97,
+    "recall of refusals": 0.95, "other languages: recall less that of English": -0.15,
+    "events: F1": 0.70, "secrets: spans gone": 0.97,
 }  # fmt: skip
 
 
@@ -34,7 +35,12 @@ def tables(setting: Setting) -> list[Table]:
     if not given:
         return []
     folder = Path(given).resolve()
-    found = {**messages(setting, folder), **events(setting, folder), **secrets(setting, folder)}
+    found = {
+        **messages(setting, folder),
+        **languages(setting, folder),
+        **events(setting, folder),
+        **secrets(setting, folder),
+    }
     floors = {name: f"at least {floor:g}" for name, floor in FLOORS.items()}
     rows = [Row(name, ratio=value, base=floors.get(name, "")) for name, value in found.items()]
     short = [name for name, floor in FLOORS.items() if found[name] < floor]
@@ -64,6 +70,15 @@ def messages(setting: Setting, folder: Path) -> dict[str, float]:
         "precision of confident ones": sure[0], "recall of confident ones": sure[1],
         "F1 of lasting ones": rates(lasting, best)[2], "recall of refusals": rates(refused, best)[1],
     }  # fmt: skip
+
+
+def languages(setting: Setting, folder: Path) -> dict[str, float]:
+    """Of messages that were written in many languages: hardly any real one in the set is not English."""
+    items = read(folder / "dev" / "messages_synthetic.jsonl")
+    found = mined(setting, folder, items, "messages_synthetic")
+    english = rates([item for item in items if item["lang"] == "en"], found)[1]
+    other = rates([item for item in items if item["lang"] != "en"], found)[1]
+    return {"other languages: recall": other, "other languages: recall less that of English": other - english}
 
 
 def events(setting: Setting, folder: Path) -> dict[str, float]:
