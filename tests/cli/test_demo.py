@@ -7,12 +7,19 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from tests.conftest import RunCli
 
 
 def _files(home: Path) -> list[str]:
     return sorted(str(path.relative_to(home)) for path in home.rglob("*"))
+
+
+def _in_shell(line: str) -> Any:
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(["/bin/sh", "-c", line], env=env, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["data"]
 
 
 def test_the_demo_tells_the_whole_story_and_leaves_nothing(run_cli: RunCli, home: Path, store_home: Path) -> None:
@@ -38,9 +45,8 @@ def test_a_kept_home_can_be_played_with(run_cli: RunCli, home: Path, tmp_path: P
     assert done.code == 0, done.err
     (kept,) = tmp_path.glob("reflect-git-demo.*")
     (advice,) = [line for line in done.out.splitlines() if line.startswith("cd ")]
-    listed = subprocess.run(
-        ["/bin/sh", "-c", advice.replace("$SHELL", "reflect-git rules --json")],
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert [rule["text"][:19] for rule in json.loads(listed.stdout)["data"]] == ["Always run `pnpm li"]
+    rules = _in_shell(advice.replace("$SHELL", "reflect-git rules --json"))
+    assert [rule["text"][:19] for rule in rules] == ["Always run `pnpm li"]
+    there = _in_shell(advice.replace("laptop", "desktop").replace("$SHELL", "reflect-git status --json"))
+    assert (there["learnings"], there["arrived"], there["remote"]) == (1, 1, f"{kept}/learnings.git")
     shutil.rmtree(kept)

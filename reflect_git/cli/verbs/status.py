@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git import paths, workflow
-from reflect_git.adapters.project import normalise_url
 from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, ago, columns, printable
 from reflect_git.cli.options import json_option
@@ -22,6 +21,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.store import creation, glance, remotes, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
+from reflect_git.sync import urls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +46,7 @@ class Report:
     going: list[dict[str, int]] = field(default_factory=list)
     last_capture: str | None = None
     learnings: int = 0
+    arrived: int = 0
     drift: list[dict[str, Any]] = field(default_factory=list)
     foreign: int = 0
     pending: int = 0
@@ -91,6 +92,8 @@ def command(front: Front, form: str) -> None:
     _count(report, store, scan, now)
     _look_at_files(report, store, front.env, scan)
     _look_at_git(report, store)
+    if report.remote:
+        report.arrived = _arrived(store, front.env, scan)
     if front.json:
         front.data(asdict(report))
     else:
@@ -149,6 +152,13 @@ def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: S
     ]  # fmt: skip
 
 
+def _arrived(store: Store, env: Mapping[str, str], scan: Scan) -> int:
+    """How many learnings of other own machines wait for this one's files here."""
+    from reflect_git.sitting import review, waiting
+
+    return sum(not one.own for one in waiting.waiting(review.sit(store, env, scan, _here())))
+
+
 def _look_at_git(report: Report, store: Store) -> None:
     """Branch, uncommitted changes and distance to the remote, from one git process."""
     out = store.git.run("status", "--porcelain=v2", "--branch", "-z", "--no-renames").out
@@ -161,9 +171,9 @@ def _look_at_git(report: Report, store: Store) -> None:
             report.ahead, report.behind = int(ahead), -int(behind)
         elif kind in ("1", "u", "?"):
             report.changes.append(rest.split(" ", {"1": 7, "u": 9, "?": 0}[kind])[-1])
-    urls = [values[-1] for key, values in store.config.items() if key.startswith("remote.") and key.endswith(".url")]
-    report.remote = normalise_url(urls[0]) if urls else None  # without a user or a token that may stand in it
-    report.sync_error = remotes.state(store).get("error") if urls else None
+    url = remotes.url_of(store)
+    report.remote = urls.shown(url) if url else None
+    report.sync_error = remotes.state(store).get("error") if url else None
 
 
 def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
@@ -180,6 +190,7 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
     found += [
         ("last capture", f"{ago(report.last_capture)} ago" if report.last_capture else "none yet", False),
         ("learnings", str(report.learnings), False),
+        *_waits_from_elsewhere(report),
         *_drift(report),
     ]
     return found + _troubles(report) + _remote(report)
@@ -187,6 +198,11 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 def _waiting(report: Report) -> str:
     return f"{report.waiting}, {report.strong} of them strong" if report.strong else str(report.waiting)
+
+
+def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
+    said = "1 learning" if report.arrived == 1 else f"{report.arrived} learnings"
+    return [("arrived", f"{said} of your other machines: reflect-git review", True)] if report.arrived else []
 
 
 def _drift(report: Report) -> list[tuple[str, str, bool]]:
