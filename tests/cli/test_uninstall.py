@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git import workflow
+from reflect_git.store import policy, remotes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.sitting.desk import BY, say, sit
@@ -120,6 +121,13 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
     left = run_cli("uninstall", "--dry-run", "--json").json()["data"]["left"]
     assert left[0] == "claude plugin uninstall reflect-git@reflect-git"
     assert "statusLine" in left[-1]
+
+
+def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: Store) -> None:
+    policy.set_keys(store, remotes.changes("https://example.com/ada/learnings.git"))
+    assert "example.com" not in run_cli("uninstall", "--dry-run").out
+    done = run_cli("uninstall", "--erase", "--yes")
+    assert "then take 'https://example.com/ada/learnings.git' off its host" in done.out
 
 
 def test_inside_claude_code_nothing_is_erased(

@@ -14,7 +14,7 @@ from reflect_git.cli.options import json_option
 _PROGRAMS = (PROGRAM, "git-reflect")
 _INSTALL = {
     "bash": "add to ~/.bashrc:  eval \"$(reflect-git completion bash)\"",
-    "zsh": "add to ~/.zshrc:  eval \"$(reflect-git completion zsh)\"",
+    "zsh": "add to ~/.zshrc, below compinit:  eval \"$(reflect-git completion zsh)\"",
     "fish": "reflect-git completion fish > ~/.config/fish/completions/reflect-git.fish",
 }  # fmt: skip
 

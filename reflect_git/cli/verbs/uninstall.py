@@ -19,6 +19,8 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import leaving
 from reflect_git.sitting.authority import is_inside_client
 from reflect_git.sitting.leaving import ERASE, UNMARK, Change
+from reflect_git.store import remotes
+from reflect_git.sync import urls
 
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
@@ -44,9 +46,10 @@ def command(front: Front, unmark: bool, erase: bool, dry_run: bool) -> None:
     if not dry_run:
         _ask(front, store, how, found)
     wired = wiring.plan(front.env, store, wanted=False)
+    left = _left(front, remotes.url_of(store) if store and erase else "")
     if not dry_run:
         _carry_out(front, store, how, found)
-    _tell(front, store, how, found, wired.path if wired.changes else "", dry_run)
+    _tell(front, store, how, found, wired.path if wired.changes else "", left, dry_run)
 
 
 def _swept(front: Front) -> Store | None:
@@ -91,9 +94,10 @@ def _cache(front: Front) -> str:
     return os.path.join(base, "reflect-git")
 
 
-def _tell(front: Front, store: Store | None, how: str, found: list[Change], settings: str, dry_run: bool) -> None:
+def _tell(
+    front: Front, store: Store | None, how: str, found: list[Change], settings: str, left: list[str], dry_run: bool
+) -> None:
     kept = store.root if store and how != ERASE else None
-    left = list(_left(front))
     if front.json:
         listed = [{"path": change.path, "entries": change.count, "diff": change.diff} for change in found]
         front.data({"files": listed, "settings": settings or None, "store": kept, "left": left})
@@ -110,11 +114,11 @@ def _tell(front: Front, store: Store | None, how: str, found: list[Change], sett
     if kept:
         front.out(printable(f"'{kept}' stays, and so does what was learned"))
     for line in left:
-        front.out(f"now run: {line}" if not line.startswith("take") else f"then {line}")
+        front.out(printable(f"now run: {line}" if not line.startswith("take") else f"then {line}"))
 
 
-def _left(front: Front) -> list[str]:
-    """What is not ours to do: the program that runs, and what the person set up by hand."""
+def _left(front: Front, remote: str) -> list[str]:
+    """What is not ours to do: the program that runs, what the person set up by hand, what was sent elsewhere."""
     found = []
     data = claude.read_settings(claude.settings_path(paths.config_dir(front.env)))
     if claude.has_plugin(data):
@@ -126,6 +130,8 @@ def _left(front: Front) -> list[str]:
         settings = {}
     if isinstance(settings, dict) and "statusline.py" in json.dumps(settings.get("statusLine", "")):
         found.append("take the 'statusLine' entry out of Claude Code's settings.json")
+    if remote:
+        found.append(f"take '{urls.shown(remote)}' off its host, if no other machine needs it: what was sent is there")
     return found
 
 
