@@ -19,8 +19,9 @@ from reflect_git.cli import wiring
 from reflect_git.cli.front import age
 from reflect_git.cli.sittings import here
 from reflect_git.errors import ReflectError
-from reflect_git.store import expiry
+from reflect_git.store import expiry, remotes
 from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
+from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
@@ -29,6 +30,7 @@ _LATELY = 7 * DAY
 _LOOKED_AT = 5
 _LONG_FILE = 200  # lines: what Anthropic advises for a CLAUDE.md
 _BYTES_A_TOKEN = 4
+_ANSWER = 15.0  # seconds that a remote has to answer
 _TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
 # Weaknesses of git that a hostile repository or remote could use, as of 2025-07-08, with the first version of each
 # line of releases that has the remedy. Distributions bring remedies into older versions without a new number.
@@ -55,7 +57,7 @@ class Line:
 def look_around(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     """Each check in a line or more."""
     looks: tuple[Callable[[Mapping[str, str], Store], Iterator[Line]], ...] = (
-        _hooks, _client, _transcripts, _instructions, _surrounding_git, _leftovers,
+        _hooks, _client, _transcripts, _instructions, _surrounding_git, _remote, _leftovers,
     )  # fmt: skip
     for look in looks:
         yield from look(env, store)
@@ -182,6 +184,29 @@ def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     else:
         hint = f"add '/{name}/' to '{os.path.join(top, '.gitignore')}'"
         yield Line("nested", WARNING, f"'{top}' is under git, too", hint)
+
+
+def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Whether the remote answers, and what was decided here and is not there yet."""
+    if not remotes.url_of(store):
+        return
+    from reflect_git.adapters import transport
+    from reflect_git.workflow import syncing
+
+    git = Git(store.git.program, store.root, user=transport.quiet(env))
+    try:
+        transport.heads(git, syncing.remote_of(store), transport.Limits(seconds=_ANSWER))
+    except ReflectError as error:
+        yield Line("remote", WARNING, error.message, error.hint or "")
+        return
+    span = f"{remotes.TRACKED}..{MAIN}"
+    asked = store.git.run("rev-list", "--count", span, "--", "decisions", check=False)
+    unsent = int(asked.out) if asked.code == 0 else 0
+    if unsent:
+        said = "a decision was not sent yet" if unsent == 1 else f"{unsent} decisions were not sent yet"
+        yield Line("remote", NOTE, f"it answers; {said}", "run 'reflect-git sync'")
+    else:
+        yield Line("remote", OK, "it answers, and has every decision")
 
 
 def _leftovers(env: Mapping[str, str], store: Store) -> Iterator[Line]:

@@ -136,3 +136,17 @@ def test_what_nobody_touched_lately_is_no_alarm(run_cli: RunCli, store: Store, h
     session.say("hello there")
     os.utime(session.path, (time.time() - 30 * 86400,) * 2)
     assert len(told(run_cli, "hooks")) == 1
+
+
+def test_a_remote_answers_or_not_and_lacks_what_was_not_sent(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
+    assert told(run_cli, "remote") == []
+    far = tmp_path / "far.git"
+    subprocess.run(["git", "init", "-q", "--bare", far], check=True)
+    assert run_cli("--yes", "remote", "set", str(far)).code == 0
+    assert told(run_cli, "remote")[0]["message"] == "it answers, and has every decision"
+    run_cli("config", "capture.unattended", "all")
+    (unsent,) = told(run_cli, "remote")
+    assert (unsent["level"], unsent["message"]) == ("note", "it answers; a decision was not sent yet")
+    far.rename(tmp_path / "gone.git")
+    (lost,) = told(run_cli, "remote")
+    assert lost["level"] == "warning" and lost["hint"]
