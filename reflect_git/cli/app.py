@@ -62,8 +62,7 @@ GROUPS = ("Daily", "History", "Sync", "Set-up")
 PLUMBING = "Plumbing"
 _EXAMPLES = (
     ("reflect-git review", "answer what waits"),
-    ("reflect-git rules", "what Claude Code is told"),
-    ("reflect-git show 7k3v9q2m", "the story of an id"),
+    ("reflect-git why CLAUDE.md:12", "who said this, and who approved it"),
 )
 
 
@@ -103,10 +102,8 @@ class Verbs(click.Group):
             formatter.write_dl(_EXAMPLES)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Behind the commands and in two lines: most people never need one."""
+        """The commands alone: most people never need an option that all of them take."""
         self.format_commands(ctx, formatter)
-        with formatter.section("Options"):
-            formatter.write_text("--store DIR, --json, --color WHEN, --no-input, --yes: see 'help options'")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in GROUPS:
@@ -134,7 +131,7 @@ def unknown_verb(name: str) -> ReflectError:
     cls=Verbs,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="More: 'reflect-git help COMMAND'. For scripts: 'reflect-git help plumbing'.",
+    epilog="More: 'reflect-git help COMMAND', 'help options', for scripts 'help plumbing'.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
 @click.option(

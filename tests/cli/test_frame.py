@@ -85,6 +85,13 @@ def test_every_verb_has_help_that_fits_one_screen(run_cli: RunCli, verb: str) ->
     assert len(result.out.splitlines()) <= 40
 
 
+def test_the_help_of_all_fits_one_screen_of_80_by_42(run_cli: RunCli) -> None:
+    lines = run_cli("--help", env={"COLUMNS": "80"}).out.splitlines()
+    assert len(lines) <= 42
+    assert max(map(len, lines)) <= 80
+    assert lines[4:6] == ["Examples:", "  reflect-git review            answer what waits"]
+
+
 @pytest.mark.parametrize(
     ("args", "message", "hint"),
     [
