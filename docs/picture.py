@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 HERE = Path(__file__).parent
-_WIDTH = 92
-_SCENES = ("A hook of Claude Code", "You answer", "Every line has a story")
+_WIDTH = 104
+_SCENES = ("A hook of Claude Code", "You answer", "Every line has a story", "… and anything can be taken back")
 
 
 def scenes(printed: str) -> list[str]:
     """The parts of the demo that fit a picture; of several approvals the first."""
     found = []
-    for part in printed.split("\n\n\x1b[1m"):
+    for part in re.split(r"\n\n\x1b\[1m(?=\S)", printed):  # what `why` prints in bold is indented
         if part.startswith(_SCENES):
             found.append("\x1b[1m" + part.split("\n\x1b[2m$ reflect-git approve", 2)[0] + _first_approval(part))
     return found
@@ -36,7 +37,10 @@ def main() -> int:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=_WIDTH, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi("\n\n".join(scenes(done.stdout))))
-        console.save_svg(str(HERE / "picture.svg"), title="reflect-git")
+        drawn = console.export_svg(title="reflect-git")
+    # With the fonts of whoever looks at it: a picture asks no other host for some.
+    drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+    (HERE / "picture.svg").write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
     return 0
 
 

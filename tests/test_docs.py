@@ -56,6 +56,21 @@ def test_every_verb_is_documented() -> None:
     assert [verb for verb in VERBS if f"reflect-git {verb}" not in documents] == []
 
 
+def test_the_picture_tells_the_whole_story_and_asks_no_other_host() -> None:
+    picture = _read("docs", "picture.svg")
+    shown = re.sub(r"<[^>]+>", "", picture).replace("&#160;", " ")
+    for words in (
+        "candidates",
+        "would have applied 2 times",
+        "reflect-git:begin",
+        "you said",
+        "revert LRN-",
+        "took back",
+    ):
+        assert words in shown, words
+    assert "http" not in picture.replace("http://www.w3.org/", "").replace("https://www.textualize.io", "")
+
+
 def test_every_local_link_leads_somewhere() -> None:
     for page in (REPO / "README.md", *(REPO / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
