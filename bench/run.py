@@ -28,6 +28,7 @@ from bench import (
     reliability,
     reviewing,
     sessions,
+    syncing,
 )
 from bench.setting import REPO, Setting
 from bench.table import Table, as_markdown, as_text
@@ -41,6 +42,7 @@ SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "reviewing": reviewing.tables,
     "history": history.tables,
     "sessions": sessions.tables,
+    "sync": syncing.tables,
     "quality": quality.tables,
     "dedup": dedup_quality.tables,
     "reliability": reliability.tables,

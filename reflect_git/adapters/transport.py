@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from reflect_git.adapters.git import Git
 
 OK, BEHIND, REFUSED = "ok", "behind", "refused"
-# One pack is one file, which the system holds to its size; and nothing beside what was asked for.
+# One pack is one file, which the system holds to its size; and nothing beside what was asked for. It is thrown away
+# again, so nobody waits for the disk.
 _FETCH = (
+    "core.fsync=none",
     "fetch.unpackLimit=1", "transfer.unpackLimit=1", "fetch.fsckObjects=true", "fetch.writeCommitGraph=false",
     "transfer.bundleURI=false", "core.alternateRefsPrefixes=refs/heads/main", "fetch.negotiationAlgorithm=default",
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from reflect_git.workflow import automatic, syncing
 from reflect_git.workflow.syncing import Report, Wishes
 
 if TYPE_CHECKING:
+    from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
     from reflect_git.sync.epoch import Purge
 
@@ -104,17 +106,28 @@ def _meet(front: Front, store: Store) -> bool:
 
 def waiting(front: Front, store: Store) -> list[dict[str, Any]]:
     """What came and waits for a person: learnings of own machines, machines that nobody accepted."""
-    from reflect_git.cli.sittings import sitting
+    scan = front.scan(store)
+    new = machines.strangers(store, scan.others)
+    return _arrived(front, store, scan) + [
+        {"kind": "machine", "machine": name, "first_seen": when} for name, when in new.items()
+    ]
+
+
+def _arrived(front: Front, store: Store, scan: Scan) -> list[dict[str, Any]]:
+    decisions = scan.history.decisions
+    if not any(made["machine"] != store.machine and made["subject"].startswith("LRN-") for made in decisions):
+        return []
+    from reflect_git.cli.sittings import here  # loads what reads and writes files, 50 ms
+    from reflect_git.sitting import places
     from reflect_git.sitting import waiting as arrived
 
-    found: list[dict[str, Any]] = [
+    look = arrived.Look(store, places.place(store, front.env, os.path.abspath(here())), scan)
+    return [
         {"kind": one.kind, "learning": one.learning["id"], "title": one.learning["title"],
          "machine": one.decision["machine"]}
-        for one in arrived.waiting(sitting(front))
+        for one in arrived.waiting(look)
         if not one.own
     ]  # fmt: skip
-    new = machines.strangers(store, front.scan(store).others)
-    return found + [{"kind": "machine", "machine": name, "first_seen": when} for name, when in new.items()]
 
 
 def as_data(report: Report, waits: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -23,12 +23,24 @@ from reflect_git.store.fold import History
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
+    from reflect_git.store.reading import Scan
+    from reflect_git.store.repository import Store
 
 ADD, REMOVE, CHANGE = "add", "remove", "change"
 _CHANGING = ("approved", "amended", "reverted", "superseded")
 _WRITING = ("approved", "applied", "amended")
 _PLACING = (*_WRITING, "superseded", "reverted")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What it takes to see what waits, without anything that is captured."""
+
+    store: Store
+    place: Place
+    scan: Scan
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,7 @@ class Waiting:
         return "".join(diff(step.plan) for step in self.steps)
 
 
-def waiting(sitting: Sitting) -> list[Waiting]:
+def waiting(sitting: Sitting | Look) -> list[Waiting]:
     """Everything that waits in this project and in the files of all projects."""
     news = dict(_news(sitting))
     if not news:
@@ -70,7 +82,7 @@ def waiting(sitting: Sitting) -> list[Waiting]:
     return [one for one in found if one]
 
 
-def _news(sitting: Sitting) -> Iterator[tuple[str, Decision]]:
+def _news(sitting: Sitting | Look) -> Iterator[tuple[str, Decision]]:
     """Learning → the last decision about it, if that came from elsewhere or waits for its file, and was not taken."""
     history, machine = sitting.scan.history, sitting.store.machine
     last: dict[str, Decision] = {}
@@ -91,7 +103,9 @@ def _news(sitting: Sitting) -> Iterator[tuple[str, Decision]]:
             yield identity, made
 
 
-def _waiting(sitting: Sitting, shelf: _Shelf, identity: str, made: Decision, wanted: Learning | None) -> Waiting | None:
+def _waiting(
+    sitting: Sitting | Look, shelf: _Shelf, identity: str, made: Decision, wanted: Learning | None
+) -> Waiting | None:
     history, own = sitting.scan.history, made["machine"] == sitting.store.machine
     old = shelf.standing(identity)
     new = Rule(wanted, section_of(history, wanted)) if wanted else None
@@ -105,7 +119,7 @@ def _waiting(sitting: Sitting, shelf: _Shelf, identity: str, made: Decision, wan
     return Waiting(shift, made, own, tuple(found.steps)) if found.steps else None
 
 
-def is_left_here(sitting: Sitting, identity: str) -> bool:
+def is_left_here(sitting: Sitting | Look, identity: str) -> bool:
     """Did this machine, when it last did something about a learning, leave it in its file?"""
     by_id = {made["id"]: made for made in sitting.scan.history.decisions}
     is_left = False
@@ -133,7 +147,7 @@ def _root(by_id: Mapping[str, Decision], made: Decision) -> tuple[Decision, bool
 class _Shelf:
     """What stands in the files here, each read once."""
 
-    def __init__(self, sitting: Sitting) -> None:
+    def __init__(self, sitting: Sitting | Look) -> None:
         self._sitting = sitting
         self._files: dict[tuple[bool, str], bytes | None] = {}
 
@@ -170,7 +184,7 @@ class _Shelf:
         return self._files[where]
 
 
-def _wordings(sitting: Sitting, identity: str) -> list[Learning]:
+def _wordings(sitting: Sitting | Look, identity: str) -> list[Learning]:
     """All that a learning ever said, as it is now first, then the newest."""
     history, record = sitting.scan.history, sitting.scan.others[identity]
     found = [history.learnings[identity]]

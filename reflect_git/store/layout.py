@@ -6,6 +6,9 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import ALPHABET
 
 MARKER = "signals/README.md"
+_KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "TLY"))
+_FOLDERS = {"DEC": "decisions", "EXP": "exposure", "TLY": "tally"}
+_LETTERS = frozenset(ALPHABET)
 
 
 def is_id(text: str) -> bool:
@@ -13,9 +16,9 @@ def is_id(text: str) -> bool:
     prefix, _, rest = text.partition("-")
     day, _, name = rest.partition("-")
     return (
-        prefix in ("SIG", "LRN", "DEC", "EXP", "TLY")
+        prefix in _KINDS
         and len(day) == 8 and day.isascii() and day.isdigit()
-        and len(name) == 8 and all(c in ALPHABET for c in name)
+        and len(name) == 8 and _LETTERS.issuperset(name)
     )  # fmt: skip
 
 
@@ -23,18 +26,21 @@ def path_of(identity: str) -> str:
     """The path of a record in its tree."""
     if not is_id(identity):
         raise ReflectError(f"'{identity}' is not an id", "ids look like SIG-20260211-7k3v9q2m", code="bad-id")
+    return _place(identity)
+
+
+def _place(identity: str) -> str:
     prefix, day, name = identity.split("-")
     year, month, date = day[:4], day[4:6], day[6:]
     if prefix == "SIG":
         return f"signals/{year}/{month}/{date}/{name[:2]}/{identity}.yaml"
     if prefix == "LRN":
         return f"learnings/{identity}.yaml"
-    folder = {"DEC": "decisions", "EXP": "exposure", "TLY": "tally"}[prefix]
-    return f"{folder}/{year}/{month}/{identity}.yaml"
+    return f"{_FOLDERS[prefix]}/{year}/{month}/{identity}.yaml"
 
 
 def id_in(path: str) -> str:
     """The id a path speaks of, or an empty text."""
     name = path.rpartition("/")[2]
     stem = name[:-5] if name.endswith(".yaml") else ""
-    return stem if is_id(stem) and path_of(stem) == path else ""
+    return stem if is_id(stem) and _place(stem) == path else ""

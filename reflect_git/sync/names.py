@@ -6,6 +6,7 @@ held to what every file system takes: a name that is harmless here may be a devi
 
 from __future__ import annotations
 
+from functools import lru_cache
 from unicodedata import normalize
 
 from reflect_git.model.ids import ALPHABET
@@ -30,6 +31,7 @@ _DEVICES = frozenset(
 _IGNORED = frozenset(map(chr, (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)))
 
 
+@lru_cache(maxsize=1 << 16)  # asked several times about each of 10,000 paths
 def kind_on_main(path: str) -> str:
     """What lies at a path of main; empty for a path that main does not have."""
     if path == SHOWN_AS:

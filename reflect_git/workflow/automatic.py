@@ -6,6 +6,7 @@ the config alone can be written by anybody.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters.transport import Limits
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 AUTO = "reflect.sync.auto"
 EVERY = 30 * 60
 _AFTER = Wishes(unattended=True, limits=Limits(seconds=20.0))
-_BEFORE = Wishes(unattended=True, limits=Limits(seconds=5.0))  # a person waits for the review
+
+
+def _briefly(seconds: float) -> None:
+    time.sleep(min(seconds, 0.5))
+
+
+_BEFORE = Wishes(unattended=True, limits=Limits(seconds=5.0), pause=_briefly)  # a person waits for the review
 
 
 def after_session(store: Store, env: Mapping[str, str], now: float) -> bool:

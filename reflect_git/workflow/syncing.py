@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 TRIES = 8
 _WAIT = 10.0
-_PAUSE = 0.05
-_LONGEST_PAUSE = 2.0
+_LONGEST_PAUSE = 30.0
 _SAID = 200  # refusals that are remembered for `status`
 
 
@@ -118,13 +117,17 @@ def converse(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishe
 
 def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes, report: Report) -> None:
     for report.tries in range(1, TRIES + 1):
+        began = time.monotonic()
         try:
             if _round(store, converse(store, env, remote, wishes), wishes, report):
                 return
         except moves.Moved:  # by the user's own git, a moment ago
             pass
-        # Two clones that met once would meet again after the same pause.
-        wishes.pause(random.uniform(0, min(_LONGEST_PAUSE, _PAUSE * 2**report.tries)))
+        # Two clones that met once would meet again after the same pause; and of many, one succeeds in the time that
+        # a round takes, so they spread over as many times as that.
+        wishes.say("waiting: another machine was faster")
+        took = time.monotonic() - began
+        wishes.pause(random.uniform(0, min(_LONGEST_PAUSE, took * 3**report.tries)))
     raise ReflectError(
         f"other machines were faster {TRIES} times in a row", "what they sent is here; run 'reflect-git sync' again",
         code="race",

@@ -1,0 +1,253 @@
+"""Sync against git's own fetch, merge and push of the same commits, and many clones at one bare repository."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import generate
+from bench.history import BY
+from bench.reading import FLOOR, PROGRAM
+from bench.setting import Setting
+from bench.table import Row, Table, timed
+from bench.timing import BenchError, Command, Subject, Times, fixed, measure, progress
+from reflect_git.adapters import records
+from reflect_git.adapters.git import NOBODY
+from reflect_git.errors import ReflectError
+from reflect_git.model import schema
+from reflect_git.model.ids import digest, random_id, utc_precise
+from reflect_git.store import identity, remotes
+from reflect_git.store.incoming import Incoming
+from reflect_git.store.layout import path_of
+from reflect_git.store.opening import open_or_create
+from reflect_git.store.repository import MAIN, Store
+from reflect_git.workflow import syncing
+from reflect_git.workflow.syncing import Wishes
+
+ROUNDS = 5
+CEILING, SYNCS = 2.0, 3
+DECISIONS, RECORDS, PER_COMMIT = 200, 10_000, 10
+CLONES, EACH, AT_ONCE = 64, 3, 4
+MOST_RETRIES, MOST_ROUNDS = 3, 10
+
+
+def tables(setting: Setting) -> list[Table]:
+    if not PROGRAM.exists():
+        note = f"'{PROGRAM.name}' is not installed beside this Python: not measured"
+        return [Table("Sync", (), notes=(note,))]
+    return [_against_git(setting), _many(setting)]
+
+
+def _against_git(setting: Setting) -> Table:
+    """Two machines that worked at once; and one that takes in a great deal."""
+    both = _Pair(setting, "both", DECISIONS, DECISIONS, 1)
+    great = _Pair(setting, "great", 20 if setting.quick else RECORDS // PER_COMMIT, 1, PER_COMMIT)
+    pairs = {f"{DECISIONS} decisions on each of two machines": both, f"{great.records:,} new records": great}
+    subjects = [fixed(FLOOR, Command((str(PROGRAM), "--version"), generate.environment(setting.work)))]
+    subjects += [one for name, pair in pairs.items() for one in pair.subjects(name)]
+    times = measure(subjects, setting.rounds(ROUNDS), warm_up=1)
+    rows = []
+    for name, pair in pairs.items():
+        pair.require_one_tree()
+        git, ours = times[_git_name(name)], times[name]
+        rows += [timed(git), timed(ours, git, None if setting.quick or pair is both else CEILING)]
+    rows += [timed(times[FLOOR]), _with_start(times, next(iter(pairs)), setting.quick)]
+    return Table("Sync, fresh processes", rows)
+
+
+def _with_start(times: Mapping[str, Times], name: str, quick: bool) -> Row:
+    """Of few commits, starting the program three times is most of it: counted as what `log` is held to."""
+    base = 2 * times[_git_name(name)].median + SYNCS * times[FLOOR].median
+    figures = times[name].least, times[name].median
+    return Row(
+        f"{name}, again", figures, figures[1] / base, f"2 × that git + {SYNCS} × --version", None if quick else 1
+    )
+
+
+def _git_name(name: str) -> str:
+    return f"git fetch, merge, push: {name}"
+
+
+class _Pair:
+    """Two stores with a common beginning, both ahead of it, and a bare repository; kept, and copied for each round."""
+
+    def __init__(self, setting: Setting, name: str, first: int, second: int, per_commit: int) -> None:
+        self.records = first * per_commit
+        self._shelf, self._world = setting.home(f"sync-{name}-kept"), setting.work / f"sync-{name}"
+        self._env = generate.environment(setting.work)
+        self._world.mkdir()
+        _git(self._world, "init", "-q", "--bare", "-b", "main", str(self._world / "remote.git"))
+        for which, count in (("one", first), ("two", second)):
+            store = _store(self._world / which, f"bench-{which}", self._world / "remote.git", self._env)
+            decide(store, count, per_commit, self._env)
+        self._world.rename(self._shelf / "world")
+
+    def subjects(self, name: str) -> list[Subject]:
+        return [Subject(_git_name(name), self._bare), Subject(name, self._ours)]
+
+    def _anew(self) -> None:
+        shutil.rmtree(self._world, ignore_errors=True)
+        shutil.copytree(self._shelf / "world", self._world, symlinks=True)
+        os.sync()  # what was copied is not written in somebody's time
+
+    def _ours(self, number: int) -> list[Command]:
+        self._anew()
+        return [
+            Command((str(PROGRAM), "--store", str(self._world / which), "--no-input", "sync"), self._env)
+            for which in ("one", "two", "one")
+        ]
+
+    def _bare(self, number: int) -> list[Command]:
+        self._anew()
+        first = (("push", "-q", "origin", "main"),)
+        again = (
+            ("fetch", "-q", "origin"),
+            ("merge", "-q", "--no-edit", "origin/main"),
+            ("push", "-q", "origin", "main"),
+        )
+        steps = [("one", words) for words in first] + [(which, words) for which in ("two", "one") for words in again]
+        who = ("-c", "user.name=Dev", "-c", "user.email=dev@example.org")
+        return [Command(("/usr/bin/env", "git", "-C", str(self._world / which), *who, *words), self._env)
+                for which, words in steps]  # fmt: skip
+
+    def require_one_tree(self) -> None:
+        """The last round was ours."""
+        trees = {_git(self._world / which, "rev-parse", "main^{tree}") for which in ("one", "two", "remote.git")}
+        if len(trees) != 1:
+            raise BenchError("two machines that synced have different trees")
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _store(root: Path, machine: str, remote: Path, env: dict[str, str]) -> Store:
+    store = open_or_create(str(root), env)
+    with store.locked(5.0):
+        store.change_config({"reflect.machine": machine, **remotes.changes(str(remote))})
+    return store
+
+
+def decide(store: Store, commits: int, per_commit: int, env: dict[str, str]) -> None:
+    """That many commits of a person's answers on main, as the product leaves them."""
+    child = store.git.start("fast-import", "--quiet", "--done", "--force", config=("core.fsync=none",))
+    for number in range(commits):
+        made = [_decision(store.machine, f"{store.root} {number} {at}") for at in range(per_commit)]
+        text = f"dismiss: {made[0]['subject']}\n\nDecision: {made[0]['id']}\nMachine: {store.machine}\n".encode()
+        head = f"commit {MAIN}\ncommitter {NOBODY} {int(time.time())} +0000\ndata {len(text)}\n".encode()
+        parent = f"\nfrom {MAIN}^0\n".encode() if not number else b"\n"
+        data = [(path_of(one["id"]), records.emit(one)) for one in made]
+        body = [f"M 100644 inline {path}\ndata {len(blob)}\n".encode() + blob + b"\n" for path, blob in data]
+        child.send(b"".join((head, text, parent, *body)))
+    result = child.finish(b"done\n")
+    if result.code:
+        raise BenchError(result.err.decode("utf-8", "replace"))
+    _git(Path(store.root), "reset", "-q", "--hard", "main")
+
+
+def _decision(machine: str, what: str) -> dict[str, Any]:
+    now = utc_precise()
+    return {
+        "id": random_id("DEC", now), "version": schema.VERSION, "timestamp": now, "machine": machine, "by": BY,
+        "kind": "dismissed", "subject": random_id("SIG", now), "text": None, "text_sha256": None,
+        "key": digest(what)[:16], "target": None, "reason": "", "reopens": None, "meta": {},
+    }  # fmt: skip
+
+
+def _many(setting: Setting) -> Table:
+    """Every clone has something new, and all of them sync at once, as many as there are places, until all have all."""
+    count = 8 if setting.quick else CLONES
+    env = generate.environment(setting.work)
+    home = setting.home("sync-many")
+    remote = home / "remote.git"
+    _git(home, "init", "-q", "--bare", "-b", "main", str(remote))
+    roots = _clones(home, remote, count, env)
+    before = _size(remote)
+    start, retries, moved, rounds = time.monotonic(), [], 0, 0
+    with multiprocessing.get_context("fork").Pool(AT_ONCE) as pool:
+        while len({_git(root, "rev-parse", "main^{tree}") for root in roots}) > 1:
+            rounds += 1
+            if rounds > MOST_ROUNDS:
+                raise BenchError(f"{count} clones have different trees after {MOST_ROUNDS} rounds")
+            progress(f"{count} clones, round {rounds}", end="\r")
+            random.shuffle(roots)
+            done = pool.map(_sync, [(str(root), env) for root in roots], chunksize=1)
+            retries += [tries - 1 for tries, _ in done]
+            moved += sum(size for _, size in done)
+    seconds = time.monotonic() - start
+    _require_whole(roots[0], count)
+    return _told(count, rounds, seconds, retries, moved, _size(remote) - before, setting.quick)
+
+
+def _told(
+    count: int, rounds: int, seconds: float, retries: Sequence[int], fetched: int, pushed: int, quick: bool
+) -> Table:  # fmt: skip
+    p95 = Times("", [float(one) for one in retries]).percentile(95)
+    rows = [
+        Row("rounds until all have all", ratio=rounds),
+        Row("seconds until all have all", ratio=round(seconds, 1)),
+        Row("retries of a push, p95", ratio=p95, ceiling=None if quick else MOST_RETRIES),
+        Row("retries of a push, most", ratio=max(retries)),
+        Row("KiB sent and kept", ratio=round(pushed / 1024)),
+        Row("KiB fetched", ratio=round(fetched / 1024)),
+    ]
+    note = f"each with {EACH} new decisions, {AT_ONCE} at any moment; every one syncs once a round, in random order"
+    return Table(f"{count} clones of one bare repository", rows, notes=(note,))
+
+
+def _clones(home: Path, remote: Path, count: int, env: dict[str, str]) -> list[Path]:
+    """Made once and copied: a copy is another machine as soon as its binding says so."""
+    template = home / "template"
+    _store(template, "bench-0", remote, env)
+    roots = []
+    for number in range(count):
+        root = home / f"clone-{number}"
+        shutil.copytree(template, root, symlinks=True)
+        store = Store(str(root), env)
+        with store.locked(5.0):
+            store.change_config({"reflect.machine": f"bench-{number}", "reflect.binding": identity.binding(str(root))})
+        decide(store, EACH, 1, env)
+        roots.append(root)
+    return roots
+
+
+def _sync(task: tuple[str, dict[str, str]]) -> tuple[int, int]:
+    """In a process of the pool: how often it tried, and how much it fetched."""
+    root, env = task
+    fetched = 0
+    real = Incoming.fetch
+
+    def counted(self: Incoming, names: Any) -> dict[str, str]:
+        nonlocal fetched
+        found = real(self, names)
+        fetched += _size(Path(self.git.root))
+        return found
+
+    Incoming.fetch = counted  # type: ignore[method-assign]
+    try:
+        store = open_or_create(root, env)
+        return syncing.sync(store, env, Wishes()).tries, fetched
+    except ReflectError as error:
+        if error.code != "race":
+            raise
+        return syncing.TRIES + 1, fetched  # what it has goes with the next round
+    finally:
+        Incoming.fetch = real  # type: ignore[method-assign]
+
+
+def _size(repository: Path) -> int:
+    return sum(path.stat().st_size for path in (repository / "objects").rglob("*") if path.is_file())
+
+
+def _require_whole(root: Path, count: int) -> None:
+    listed = _git(root, "ls-tree", "-r", "--name-only", "main", "--", "decisions").splitlines()
+    if len(listed) != count * EACH:
+        raise BenchError(f"{count * EACH} decisions were made, {len(listed)} are there")
