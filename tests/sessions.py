@@ -97,7 +97,7 @@ class Session:
         """Run a hook as the client does; what it printed. It ends with 0 and says nothing on stderr, always."""
         data = json.dumps(self.event(name, **more)).encode()
         surroundings = {**os.environ, **(env or {})}
-        done = subprocess.run(HOOK, input=data, env=surroundings, capture_output=True, check=False, timeout=30)
+        done = subprocess.run(HOOK, input=data, env=surroundings, capture_output=True, check=False, timeout=60)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode()
 
@@ -116,7 +116,7 @@ def lessons(root: Path) -> list[str]:
     return [signal["content"] for signal in captured(root) if signal["type"] != "summary"]
 
 
-def wait_for(is_so: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+def wait_for(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Until a process that we do not wait for has done its work."""
     deadline = time.monotonic() + seconds
     while not is_so():

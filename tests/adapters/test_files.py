@@ -85,7 +85,7 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
     started = time.monotonic()
     with pytest.raises(OSError):
         files.read_regular(str(path), 10)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 30
 
 
 def test_no_more_is_read_than_asked(tmp_path: Path) -> None:

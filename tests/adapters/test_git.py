@@ -138,10 +138,10 @@ def test_much_in_and_much_out_at_once(repository: Git) -> None:
 
 
 def test_a_git_that_does_not_end_is_ended(tmp_path: Path) -> None:
-    git = Git(script(tmp_path / "git", "exec sleep 30"), str(tmp_path))
+    git = Git(script(tmp_path / "git", "exec sleep 90"), str(tmp_path))
     started = time.monotonic()
     assert git.run("x", check=False, seconds=0.2).code == -9
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
 
 
 def test_a_git_that_does_not_read_is_no_trouble(tmp_path: Path) -> None:

@@ -264,10 +264,10 @@ def test_nothing_but_the_canonical_form_is_read(data: bytes) -> None:
     ids=lambda value: ascii(value)[:12],
 )
 def test_hostile_values_are_refused_at_once(value: bytes) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(RecordError):
         parse(b"a: " + value + b"\n")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 PIECES = [

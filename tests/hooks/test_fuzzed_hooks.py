@@ -82,7 +82,7 @@ def run_processes(home: Path, rounds: int, seed: int) -> None:
         path.write_bytes(fuzz.transcript(dice))
         given = fuzz.spoilt(dice, fuzz.event(dice, str(path)))
         data = fuzz.written(dice, given)
-        done = subprocess.run(HOOK, input=data, capture_output=True, check=False, timeout=30, env={**os.environ})
+        done = subprocess.run(HOOK, input=data, capture_output=True, check=False, timeout=60, env={**os.environ})
         assert (done.returncode, done.stderr) == (0, b""), data
         check_answer(given.get("hook_event_name") if isinstance(given, dict) else None, done.stdout.decode())
 

@@ -29,7 +29,7 @@ def event(project: Path, **more: object) -> bytes:
 def fire(project: Path, env: dict[str, str] | None = None, **more: object) -> None:
     surroundings = {**os.environ, "CLAUDE_PROJECT_DIR": str(project), **(env or {})}
     fed = event(project, **more)
-    done = subprocess.run(HOOK, input=fed, env=surroundings, capture_output=True, check=False, timeout=20)
+    done = subprocess.run(HOOK, input=fed, env=surroundings, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -83,7 +83,7 @@ def test_an_ignored_folder_inside_the_project_is_ignored(project: Path, store_ho
 def test_an_odd_folder_is_no_reason_to_lose_a_capture(store_home: Path, cwd: str) -> None:
     surroundings = {name: value for name, value in os.environ.items() if name != "CLAUDE_PROJECT_DIR"}
     fed = event(Path("/"), cwd=cwd)
-    done = subprocess.run(HOOK, input=fed, env=surroundings, capture_output=True, check=False, timeout=20)
+    done = subprocess.run(HOOK, input=fed, env=surroundings, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert len(inbox_ids(store_home)) == 1
 
@@ -93,7 +93,7 @@ def test_a_parent_that_ignores_its_children_changes_nothing(project: Path, store
         "import signal, os, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     )
     command = [sys.executable, "-c", script, *HOOK]
-    done = subprocess.run(command, input=event(project), capture_output=True, check=False, timeout=20)
+    done = subprocess.run(command, input=event(project), capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert len(inbox_ids(store_home)) == 1
 
@@ -104,7 +104,7 @@ def test_a_half_made_checkout_is_not_the_session_s_trouble(tmp_path: Path) -> No
     (tmp_path / "reflect_git" / "hook.py").write_text("import nothing_like_this\n")
     shutil.copy(REPO / "hooks" / "hook.py", tmp_path / "hooks" / "hook.py")
     command = [sys.executable, "-I", "-S", str(tmp_path / "hooks" / "hook.py")]
-    done = subprocess.run(command, input=b"{}", capture_output=True, check=False, timeout=20)
+    done = subprocess.run(command, input=b"{}", capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

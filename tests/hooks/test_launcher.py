@@ -48,7 +48,7 @@ class Launcher:
         env = {name: value for name, value in given.items() if value is not None}
         done = subprocess.run(
             [*self.shell, str(self.folder / "launch.sh"), event], input=stdin.encode(), cwd=cwd or self.folder,
-            env=env, capture_output=True, timeout=30, check=False,
+            env=env, capture_output=True, timeout=60, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode()
@@ -273,6 +273,6 @@ def test_a_plugin_that_is_half_there_is_silent(launcher: Launcher, missing: str)
                 "CLAUDE_PLUGIN_DATA": str(launcher.data), "HOME": str(launcher.folder),
             }  # fmt: skip
             command = [*launcher.shell, "-c", group["hooks"][0]["command"]]
-            done = subprocess.run(command, input=b"{}", env=env, capture_output=True, timeout=30, check=False)
+            done = subprocess.run(command, input=b"{}", env=env, capture_output=True, timeout=60, check=False)
             assert (done.returncode, done.stderr) == (0, b"")
             assert done.stdout == b"" or (missing == "python.sh" and b"systemMessage" in done.stdout)

@@ -19,7 +19,7 @@ LINE = [sys.executable, "-I", "-S", str(REPO / "hooks" / "statusline.py")]
 
 def shown(**env: str) -> str:
     done = subprocess.run(
-        LINE, input=b"{}", env={**os.environ, **env}, capture_output=True, check=False, timeout=30
+        LINE, input=b"{}", env={**os.environ, **env}, capture_output=True, check=False, timeout=60
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
@@ -70,5 +70,5 @@ def test_a_store_elsewhere(home: Path, tmp_path: Path) -> None:
 def test_the_setup_line_is_what_the_client_reads(run_cli: RunCli) -> None:
     setting = json.loads("{" + run_cli("status", "--format", "statusline-setup").out + "}")
     assert setting["statusLine"]["type"] == "command"
-    done = subprocess.run(["sh", "-c", setting["statusLine"]["command"]], capture_output=True, check=False, timeout=30)
+    done = subprocess.run(["sh", "-c", setting["statusLine"]["command"]], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -109,9 +109,9 @@ def test_twins_do_not_come_in_whichever_is_ours(one: str, other: str) -> None:
     ],
 )  # fmt: skip
 def test_bytes_that_are_no_record_of_that_id_do_not(data: bytes) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert content(PATH, data)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_a_record_of_a_newer_version_comes_in_as_it_is() -> None:
