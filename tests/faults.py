@@ -1,6 +1,6 @@
 """One operation, ended or failed at its first side effect, its second, … until it comes through.
 
-An operation is a function of a module that imports no test library: `operation(store, env) -> None`. It runs in a fresh
+An operation is a function of a module that imports no test library: `operation(store, env) -> None`. It runs in a
 process that opens the store with the fault armed; what it prints is what it acknowledged. Before each run the store is
 the same again, at the same path: a store that moved would take another machine name.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Optional
 import pytest
 
 from reflect_git.store.repository import Store
+from tests import forks
 from tests.reckoning import count
 
 REPO = Path(__file__).resolve().parent.parent
@@ -26,20 +26,6 @@ KILL, FAIL = "kill", "fail"
 
 Operation = Callable[[Store, Mapping[str, str]], None]
 _ENOUGH = 400
-
-_RUN = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-from importlib import import_module
-from reflect_git import workflow
-from reflect_git.errors import ReflectError
-operation = getattr(import_module(sys.argv[2]), sys.argv[3])
-try:
-    operation(workflow.open_store(os.environ), os.environ)
-except (ReflectError, OSError) as error:
-    sys.stderr.write(f"refused: {type(error).__name__}: {error}\\n")
-    sys.exit(3)
-"""
 
 
 @dataclass(frozen=True)
@@ -80,10 +66,8 @@ def run(operation: Operation, root: Path, spec: str = "", trace: str = "") -> su
     env = {**os.environ, "REFLECT_GIT_HOME": str(root), "TMPDIR": str(root.parent)}
     if spec:
         env.update({"REFLECT_GIT_FAULT": spec, "REFLECT_GIT_FAULT_TRACE": trace})
-    return subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _RUN, str(REPO), operation.__module__, operation.__name__],
-        env=env, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = forks.run(("operation", operation.__module__, operation.__name__), env, os.getcwd())
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def strikes(operation: Operation, prepared: Prepared, mode: str, first: int = 1, step: int = 1) -> Iterator[Strike]:

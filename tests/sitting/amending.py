@@ -16,7 +16,6 @@ REWORDED = "Install with pnpm."
 
 
 def _amend(store: Store, env: Mapping[str, str], text: str, to: str) -> None:
-    desk._with_packages()
     from reflect_git.sitting import amend
     from reflect_git.store import sweep
 

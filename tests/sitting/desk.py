@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from reflect_git import workflow
@@ -40,16 +39,7 @@ def sit(store: Store, env: Mapping[str, str]) -> Sitting:
     return review.sit(store, env, reading.scan(store), str(project_of(env)))
 
 
-def _with_packages() -> None:
-    """The fault tests start an interpreter without its site packages, as hooks do; a review needs them."""
-    import site
-
-    site.main()
-    sys.path.append(os.path.join(sys.prefix, "lib"))
-
-
 def approve(store: Store, env: Mapping[str, str]) -> None:
-    _with_packages()
     from reflect_git.sitting.approve import Request, carry_out, propose
     from reflect_git.store import sweep
 
@@ -60,7 +50,6 @@ def approve(store: Store, env: Mapping[str, str]) -> None:
 
 
 def dismiss(store: Store, env: Mapping[str, str]) -> None:
-    _with_packages()
     from reflect_git.sitting.dismiss import dismiss as answer_no
 
     decision, _ = answer_no(store, sit(store, env).gathered.strong[0], BY)

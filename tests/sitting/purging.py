@@ -17,7 +17,6 @@ WORD = "Xanadu"
 
 
 def purge(store: Store, env: Mapping[str, str]) -> None:
-    desk._with_packages()
     from reflect_git.sitting import purge as purging
     from reflect_git.store import reading, sweep
 

@@ -91,7 +91,6 @@ def in_force(store: Store) -> list[str]:
 
 
 def _swept(store: Store) -> Store:
-    desk._with_packages()
     from reflect_git.store import sweep
 
     sweep.sweep(store)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def _answer(store: Store, env: Mapping[str, str], answer: str) -> None:
-    desk._with_packages()
     from reflect_git.sitting import drift, settle
     from reflect_git.store import sweep
 

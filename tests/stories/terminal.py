@@ -8,8 +8,6 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping
@@ -17,14 +15,10 @@ from difflib import unified_diff
 from pathlib import Path
 from textwrap import dedent
 
+from tests import forks
 from tests.conftest import REPO
 
 PATIENCE = 60.0
-# The program gets the terminal as its own, so that ^C reaches it; subprocess alone gives it three descriptors.
-_ON_ITS_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-    "os.execv(sys.executable, [sys.executable, '-m', 'reflect_git.cli.app', *sys.argv[1:]])"
-)
 _ID = re.compile(r"\b(SIG|LRN|DEC)-[0-9]{8}-[0-9a-z]{8}\b")
 _COMMIT = re.compile(r"\bcommit [0-9a-f]{10}\b")
 _AGO = re.compile(r"\b[0-9]+ minutes? ago")
@@ -37,10 +31,7 @@ class Terminal:
         primary, secondary = pty.openpty()
         fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
         environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})}
-        self._child = subprocess.Popen(
-            [sys.executable, "-c", _ON_ITS_TERMINAL, *arguments], stdin=secondary, stdout=secondary, stderr=secondary,
-            cwd=cwd, env=environment, start_new_session=True,
-        )  # fmt: skip
+        self._child = forks.start(("cli", *arguments), (secondary,) * 3, environment, cwd, terminal=True)
         os.close(secondary)
         self._primary = primary
         self._unseen = b""

@@ -1,0 +1,315 @@
+"""Runs of the program without the cost of its start, which is most of what a run costs: a process that has loaded
+everything and done nothing forks once for each of them.
+
+A run is a process of its own all the same: its session, its environment, its folder and its descriptors are those it is
+given, and nothing of the test is in it. What a test wants to see of the start itself needs a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pkgutil
+import select
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn, Optional, Union
+
+REPO = Path(__file__).resolve().parent.parent
+LOCALE = "C.UTF-8"
+_LENGTH = struct.Struct("!I")
+_NUMBER = struct.Struct("!i")
+# The environment a process was started with, for all to see in /proc; a run writes its HOME there.
+_SHOWN = "HOME"
+_ROOM = 4000
+
+
+class Run:
+    """A run that was begun; the parts of `subprocess.Popen` that are needed."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid = pid
+        self._status = status
+        self.returncode: Optional[int] = None
+
+    def poll(self) -> Optional[int]:
+        return self._ended(0)
+
+    def wait(self, timeout: Optional[float] = None) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("a run", timeout or 0.0)
+        return code
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def _ended(self, seconds: Optional[float]) -> Optional[int]:
+        if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
+            told = os.read(self._status, _NUMBER.size)
+            os.close(self._status)
+            assert told, "the process that forks is gone"
+            self.returncode = int(_NUMBER.unpack(told)[0])
+        return self.returncode
+
+
+class _Nursery:
+    """The other process, as seen from here: asked through a socket, one run at a time."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        self._socket, theirs = socket.socketpair()
+        surroundings = {
+            _SHOWN: "/nonexistent".ljust(_ROOM, "/"), "PATH": os.environ["PATH"], "LC_ALL": LOCALE,
+            "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1",
+        }  # fmt: skip
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.forks", str(theirs.fileno())], pass_fds=(theirs.fileno(),), cwd="/",
+                env=surroundings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
+
+    def start(self, asked: Mapping[str, Any], descriptors: Sequence[int]) -> Run:
+        ours, theirs = os.pipe()
+        try:
+            with self._lock:
+                data = json.dumps(asked).encode()
+                socket.send_fds(self._socket, [_LENGTH.pack(len(data))], [*descriptors, theirs])
+                self._socket.sendall(data)
+                told = self._socket.recv(_NUMBER.size, socket.MSG_WAITALL)
+        finally:
+            os.close(theirs)
+        assert told, f"the process that forks is gone: {self._process.poll()}"
+        return Run(_NUMBER.unpack(told)[0], ours)
+
+
+_nursery: Optional[_Nursery] = None
+
+
+def start(
+    work: Sequence[str], descriptors: Sequence[int], env: Mapping[str, str], cwd: Union[str, Path],
+    terminal: bool = False,
+) -> Run:  # fmt: skip
+    """Begin `("cli", *words)` or `("operation", module, name)`; with `terminal` stdin becomes that of its session."""
+    global _nursery
+    if _nursery is None or _nursery.owner != os.getpid():
+        _nursery = _Nursery()
+    umask = os.umask(0o077)
+    os.umask(umask)
+    asked = {"work": list(work), "env": dict(env), "cwd": str(cwd), "umask": umask, "terminal": terminal}
+    return _nursery.start(asked, descriptors)
+
+
+def run(
+    work: Sequence[str], env: Mapping[str, str], cwd: Union[str, Path], stdin: bytes = b"", timeout: float = 60
+) -> subprocess.CompletedProcess[bytes]:
+    """As `subprocess.run` does it with pipes; the whole session is killed when it takes too long."""
+    feed, out, err = os.pipe(), os.pipe(), os.pipe()
+    try:
+        begun = start(work, (feed[0], out[1], err[1]), env, cwd)
+    finally:
+        for descriptor in (feed[0], out[1], err[1]):
+            os.close(descriptor)
+    told = _exchange(feed[1], (out[0], err[0]), stdin, time.monotonic() + timeout)
+    if told is None:
+        os.killpg(begun.pid, signal.SIGKILL)
+        raise subprocess.TimeoutExpired(list(work), timeout)
+    return subprocess.CompletedProcess(list(work), begun.wait(timeout), *told)
+
+
+def _exchange(feed: int, sources: Sequence[int], data: bytes, deadline: float) -> Optional[list[bytes]]:
+    """Write the one, read the others to their end; nothing, if that is not before the deadline."""
+    chunks: dict[int, list[bytes]] = {source: [] for source in sources}
+    view = memoryview(data)
+    os.set_blocking(feed, False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(feed, selectors.EVENT_WRITE)
+        for source in sources:
+            selector.register(source, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready and time.monotonic() > deadline:
+                break
+            for key, _ in ready:
+                if key.fd == feed:
+                    view = _fed(feed, view)
+                    is_over = not view
+                else:
+                    chunks[key.fd].append(os.read(key.fd, 1 << 16))
+                    is_over = not chunks[key.fd][-1]
+                if is_over:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+        late = [key.fd for key in selector.get_map().values()]
+    for descriptor in late:
+        os.close(descriptor)
+    return None if late else [b"".join(chunks[source]) for source in sources]
+
+
+def _fed(feed: int, view: memoryview) -> memoryview:
+    try:
+        return view[os.write(feed, view) :] if view else view
+    except BlockingIOError:
+        return view
+    except BrokenPipeError:
+        return view[len(view) :]
+
+
+class _Server:
+    """The process that forks."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._wake, wake = os.pipe()
+        os.set_blocking(wake, False)
+        self._running: dict[int, int] = {}
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake)
+
+    def serve(self) -> None:
+        """Until nobody is there who could ask."""
+        while True:
+            asking = self._socket.fileno()
+            ready, _, _ = select.select([asking, self._wake], [], [])
+            if self._wake in ready:
+                os.read(self._wake, 4096)
+            if asking in ready and not self._begin():
+                return
+            self._reap()
+
+    def _begin(self) -> bool:
+        head, descriptors, _, _ = socket.recv_fds(self._socket, _LENGTH.size, 4)
+        if not head:
+            return False
+        asked = json.loads(self._socket.recv(_LENGTH.unpack(head)[0], socket.MSG_WAITALL))
+        *streams, status = descriptors
+        if asked["work"][0] == "operation":  # once, and not in each of its runs
+            import_module(asked["work"][1])
+        pid = os.fork()
+        if not pid:
+            _become(asked, streams)
+        self._running[pid] = status
+        for stream in streams:
+            os.close(stream)
+        self._socket.sendall(_NUMBER.pack(pid))
+        return True
+
+    def _reap(self) -> None:
+        while self._running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            teller = self._running.pop(pid)
+            try:
+                os.write(teller, _NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            except BrokenPipeError:  # nobody waits for it any more
+                pass
+            os.close(teller)
+
+
+def _become(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
+    """In the child: take on what is asked for, do the work, and leave."""
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        if asked["terminal"]:
+            fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        os.closerange(3, 256)
+        os.chdir(asked["cwd"])
+        os.umask(asked["umask"])
+        os.environ.clear()
+        os.environ.update(asked["env"])
+        time.tzset()
+        tempfile.tempdir = None
+        _show(asked["env"].get(_SHOWN, ""))
+        _open_streams()
+        code = _ended(asked["work"])
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _open_streams() -> None:
+    """As an interpreter does that starts: they remember whether they are a terminal, and whether one can seek."""
+    lines = 1 if os.isatty(1) else -1
+    sys.stdin = open(0, encoding="utf-8", errors=sys.stdin.errors, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", lines, encoding="utf-8", errors=sys.stdout.errors, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors=sys.stderr.errors, closefd=False)  # noqa: SIM115
+
+
+def _show(home: str) -> None:
+    """`_background` finds processes by it. The first entry of the environment, which is this long on purpose."""
+    if not os.path.exists("/proc/self/mem"):
+        return
+    start = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[47])
+    with open("/proc/self/mem", "r+b", buffering=0) as memory:
+        memory.seek(start)
+        memory.write(f"{_SHOWN}={home}\0".encode("utf-8", "surrogateescape")[:_ROOM])
+
+
+def _ended(work: Sequence[str]) -> int:
+    kind, *words = work
+    try:
+        _KINDS[kind](words)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _cli(words: Sequence[str]) -> None:
+    from reflect_git.cli import app
+
+    sys.argv = [str(app.__file__), *words]
+    app.main()
+
+
+def _operation(words: Sequence[str]) -> None:
+    from reflect_git import workflow
+    from reflect_git.errors import ReflectError
+
+    module, name = words
+    operation = getattr(import_module(module), name)
+    try:
+        operation(workflow.open_store(os.environ), os.environ)
+    except (ReflectError, OSError) as error:
+        sys.stderr.write(f"refused: {type(error).__name__}: {error}\n")
+        sys.exit(3)
+
+
+_KINDS: dict[str, Callable[[Sequence[str]], None]] = {"cli": _cli, "operation": _operation}
+
+
+def _load() -> None:
+    import gc
+
+    import reflect_git
+
+    for module in pkgutil.walk_packages(reflect_git.__path__, "reflect_git."):
+        import_module(module.name)
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    server = _Server(int(sys.argv[1]))
+    _load()
+    server.serve()
