@@ -58,8 +58,8 @@ def _text_in(path: Path) -> str:
 @pytest.mark.parametrize(
     "operation, mode, first, step",
     [
-        (amending.reword, KILL, 1, 4), (amending.shorten, KILL, 3, 5), (amending.widen, KILL, 2, 4),
-        (amending.widen, FAIL, 1, 6),
+        (amending.reword, KILL, 1, 7), (amending.shorten, KILL, 3, 9), (amending.widen, KILL, 2, 7),
+        (amending.widen, FAIL, 1, 11),
         *(
             pytest.param(operation, mode, 1, 1, marks=pytest.mark.slow)
             for operation in (amending.reword, amending.shorten, amending.widen)

@@ -277,7 +277,7 @@ EVERY = [
 
 @pytest.mark.parametrize(
     "operation, mode, first, step",
-    [(desk.approve, KILL, 1, 3), (desk.approve, FAIL, 2, 5), (desk.dismiss, KILL, 3, 6), *EVERY],
+    [(desk.approve, KILL, 1, 5), (desk.approve, FAIL, 2, 9), (desk.dismiss, KILL, 3, 6), *EVERY],
 )
 def test_whenever_it_is_struck_it_is_done_or_it_is_not(
     store: Store, tmp_path: Path, operation: Operation, mode: str, first: int, step: int

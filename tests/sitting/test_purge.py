@@ -329,7 +329,7 @@ def test_sync_can_have_a_clone_forget_by_the_marks_alone(store: Store, store_hom
 
 
 @pytest.mark.parametrize(("mode", "first", "step"), [
-    (KILL, 1, 11), (FAIL, 5, 11), pytest.param(KILL, 1, 1, marks=pytest.mark.slow),
+    (KILL, 1, 29), (FAIL, 5, 29), pytest.param(KILL, 1, 1, marks=pytest.mark.slow),
     pytest.param(FAIL, 1, 1, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_struck_anywhere_it_is_whole_or_not_begun(
