@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 ALLOWED = "https://, ssh://, user@host:path, file://, or an absolute path"
 _ENCRYPTED, _LOOPBACK_ONLY = ("https", "ssh"), ("http", "git")
 _FORBIDDEN = frozenset("$`\\\"'<>|;{}*")
+# Where a host may end for who reads it next: curl ends it at these; git, of its own schemes, decodes `%2F` first, so that
+# `git://example.com%2F@localhost/x` goes to example.com.
+_ENDS = frozenset("#?")
 _LONGEST = 1000
 HELPER = "leave it out and let git ask a credential helper: git config --global credential.helper cache"
 
@@ -52,6 +55,8 @@ def _url(text: str, scheme: str, rest: str) -> Address:
         if authority not in ("", "localhost") or not path:
             _refuse(text, "it names no folder of this machine")
         return Address(text, scheme, "")
+    if _ENDS & set(authority) or ("%" in authority and scheme not in ("http", "https")):
+        _refuse(text, "its host could be read in two ways")
     user, _, place = authority.rpartition("@")
     _require_no_password(text, user)
     host = _host(place)
@@ -70,7 +75,7 @@ def _scp(text: str) -> Address:
     user, _, host = place.rpartition("@")
     if not colon or "/" in place or not host or not path:
         _refuse(text, "it is none of them")
-    if host.startswith("-") or user.startswith("-") or path.startswith("-"):
+    if host.lstrip("[").startswith("-") or user.startswith("-") or path.startswith("-"):
         _refuse(text, "a part of it looks like an option")
     _require_no_password(text, f"{host}:{path}" if "@" in path and not user else user)
     return Address(text, "ssh", host)

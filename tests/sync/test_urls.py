@@ -13,6 +13,7 @@ from reflect_git.sync import urls
     [
         ("https://example.com/ada/notes.git", "https", "example.com"),
         ("https://ada@example.com:8443/notes", "https", "example.com"),
+        ("https://ada%40example.org@example.com/notes", "https", "example.com"),
         ("ssh://git@example.com:2222/ada/notes", "ssh", "example.com"),
         ("git@example.com:ada/notes.git", "ssh", "example.com"),
         ("example.com:notes", "ssh", "example.com"),
@@ -40,7 +41,8 @@ def test_an_address_is_taken(text: str, scheme: str, host: str) -> None:
         "example.com:-notes", "-example.com:notes", "ssh://example.com", "https://example.com", "https:///notes",
         "file://example.com/notes", "file://", "notes", "../notes", "~/notes", "./a:b", "$HOME/notes", "/srv/$HOME",
         "/srv/`id`", "https://example.com/a\nb", "https://example.com/a b", "/srv/\x1b[31m", "/srv/\u202e", "\u0000",
-        "https://example.com/" + "a" * 2000,
+        "https://example.com/" + "a" * 2000, "http://example.com#@localhost/notes", "http://example.com?@localhost/notes",
+        "git://example.com%2F@localhost/notes", "ssh://%2DoProxyCommand=x/notes", "[-oProxyCommand=x]:notes",
     ],
 )  # fmt: skip
 def test_an_address_is_refused_with_what_is_allowed(text: str) -> None:
