@@ -29,6 +29,7 @@ SYNCED = ("core.fsync=all", "core.fsyncObjectFiles=true")
 _USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _KILL = 9
 _LAST_WORDS = 2.0
+_MOST_SAID = 1 << 20  # kept of what git says beside its answer: a remote can have it say anything without end
 
 # The three profiles. *local*: the store's own config is the only one read, and even there nothing may run a program,
 # change bytes, or start work in the background. *settings*: the user's configuration as git sees it outside any
@@ -156,11 +157,11 @@ class Child:
         found, _, self._buffer = self._buffer.partition(b"\n")
         return found
 
-    def finish(self, data: bytes = b"", seconds: Optional[float] = None) -> Result:
-        """Feed the rest, read all, wait. Past `seconds` git is killed and the code is -9."""
+    def finish(self, data: bytes = b"", seconds: Optional[float] = None, most: float = float("inf")) -> Result:
+        """Feed the rest, read all, wait. Past `seconds`, or `most` bytes of answer, git is killed: the code is -9."""
         deadline = None if seconds is None else time.monotonic() + seconds
         try:
-            out, err = self._pump(memoryview(data), deadline)
+            out, err = self._pump(memoryview(data), deadline, most)
         except BaseException:
             self.kill()
             raise
@@ -173,8 +174,9 @@ class Child:
         except ProcessLookupError:
             pass
 
-    def _pump(self, view: memoryview, deadline: Optional[float]) -> tuple[bytes, bytes]:
+    def _pump(self, view: memoryview, deadline: Optional[float], most: float) -> tuple[bytes, bytes]:
         chunks: dict[int, list[bytes]] = {self._stdout: [], self._stderr: []}
+        room: dict[int, float] = {self._stdout: most, self._stderr: _MOST_SAID}
         poll = select.poll()
         for descriptor in chunks:
             poll.register(descriptor, select.POLLIN)
@@ -201,16 +203,22 @@ class Child:
                         poll.unregister(descriptor)
                         os.close(descriptor)
                     continue
-                chunk = os.read(descriptor, 1 << 20)
-                if chunk:
-                    chunks[descriptor].append(chunk)
-                else:
+                if not self._take(descriptor, chunks, room):
                     poll.unregister(descriptor)
                     os.close(descriptor)
                     left.discard(descriptor)
         if view:
             os.close(self._stdin)
         return b"".join(chunks[self._stdout]), b"".join(chunks[self._stderr])
+
+    def _take(self, descriptor: int, chunks: dict[int, list[bytes]], room: dict[int, float]) -> bytes:
+        chunk = os.read(descriptor, 1 << 20)
+        if room[descriptor] >= 0:
+            chunks[descriptor].append(chunk)
+            room[descriptor] -= len(chunk)
+            if room[self._stdout] < 0:
+                self.kill()
+        return chunk
 
     def _feed(self, view: memoryview) -> memoryview:
         try:

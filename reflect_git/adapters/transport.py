@@ -16,7 +16,7 @@ from reflect_git.errors import ReflectError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reflect_git.adapters.git import Git
+    from reflect_git.adapters.git import Child, Git
 
 OK, BEHIND, REFUSED = "ok", "behind", "refused"
 # One pack is one file, which the system holds to its size; and nothing beside what was asked for. It is thrown away
@@ -45,13 +45,14 @@ _RACES = (
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds."""
+    """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds, bytes of what git lists."""
 
     size: int = 256 << 20
     memory: int = 4 << 30
     entries: int = 500_000
     commits: int = 200_000
     seconds: float = 300.0
+    listing: int = 128 << 20
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def heads(git: Git, remote: Remote, limits: Limits) -> dict[str, str]:
     """Full name → commit of every branch there."""
     result = _run(git, remote, limits, "ls-remote", "--heads", "--quiet", *_other_end(remote, "upload-pack"),
                   "--end-of-options", remote.url)  # fmt: skip
-    lines = result.out.decode("utf-8", "surrogateescape").splitlines()
+    lines = result.out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if len(lines) > limits.entries:
         raise TooMuch(f"{len(lines)} branches")
     return {name: oid for oid, _, name in (line.partition("\t") for line in lines) if len(oid) == 40}
@@ -149,11 +150,19 @@ def _run(
 ) -> Result:  # fmt: skip
     allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
     child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK, through=_held(limits))
-    result = child.finish(seconds=limits.seconds)
+    result = finished(child, limits, seconds=limits.seconds)
     if result.code in _OUT_OF_TIME:
         raise Unreachable(f"no end after {limits.seconds:.0f} seconds")
     if check and result.code:
         raise _failure(arguments, result)
+    return result
+
+
+def finished(child: Child, limits: Limits, data: bytes = b"", seconds: float | None = None) -> Result:
+    """What git answers, held to its limit while it is read: a few objects can make a tree of billions of files."""
+    result = child.finish(data, seconds, limits.listing)
+    if len(result.out) > limits.listing:
+        raise TooMuch("a list of its files or branches is longer than allowed")
     return result
 
 

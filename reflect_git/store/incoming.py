@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files, transport
-from reflect_git.adapters.git import NOBODY, Git
+from reflect_git.adapters.git import NOBODY, Git, GitError
 from reflect_git.adapters.transport import TooMuch
+from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Incoming:
     def tree(self, commit: str) -> list[Listed]:
         """Every file of a commit."""
         asked = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
-        return self._once(asked, lambda: self._listed(_entries(self.git.run(*asked).out)))
+        return self._once(asked, lambda: self._listed(_entries(self._told(*asked))))
 
     def history(self, commit: str, known: Sequence[str]) -> dict[str, bool]:
         """The commits of a history beside that of commits we know; each with whether the product made it."""
@@ -79,8 +80,9 @@ class Incoming:
             return {}
         without = [f"^{one}" for one in known]
         asked = ("rev-list", "--format=%H %cn <%ce>", "--no-commit-header", "--end-of-options", commit, *without)
-        out = self._once(asked, lambda: self.git.run(*asked).out.decode("utf-8", "replace"))
-        found = {line[:40]: line[41:] == NOBODY for line in out.splitlines()}
+        out = self._once(asked, lambda: self._told(*asked).decode("utf-8", "replace"))
+        # Not `splitlines`: a name may hold what Python takes for the end of a line.
+        found = {line[:40]: line[41:] == NOBODY for line in out.split("\n")[:-1]}
         if len(found) > self.limits.commits:
             raise TooMuch("its history is longer than allowed")
         return found
@@ -92,8 +94,14 @@ class Incoming:
         if not listed:
             return []
         return self._once(
-            (*asked, listed), lambda: self._listed(_differences(self.git.run(*asked, stdin=listed.encode()).out))
+            (*asked, listed), lambda: self._listed(_differences(self._told(*asked, stdin=listed.encode())))
         )
+
+    def _told(self, *asked: str, stdin: bytes = b"") -> bytes:
+        result = transport.finished(self.git.start(*asked), self.limits, stdin)
+        if result.code:
+            raise GitError(asked, result)
+        return result.out
 
     def _once(self, asked: tuple[str, ...], answer: Callable[[], Answer]) -> Answer:
         """What is asked about commits by their ids has one answer: git is started once for it."""
@@ -116,13 +124,19 @@ class Incoming:
         lines = self.git.run("cat-file", "--batch-check", "--buffer", stdin=wanted).out.decode("ascii").splitlines()
         return {oid: int(size) for oid, kind, size in (line.split() for line in lines if " blob " in line)}
 
-    def known(self, blobs: Sequence[str]) -> set[str]:
-        """Those that are among the store's own objects: what was only offered is not."""
-        if not blobs:
+    def once_ours(self, listed: Iterable[Listed]) -> set[Listed]:
+        """Those that main here has or had, at the same place. That their bytes are among the store's objects would
+        tell nothing: they may have come as another file, or with a fetch of the user's own."""
+        wanted = list(listed)
+        if not wanted:
             return set()
-        wanted = "".join(f"{blob}\n" for blob in blobs).encode()
-        out = self._store.git.run("cat-file", "--batch-check", "--buffer", stdin=wanted).out.decode("ascii")
-        return {line[:40] for line in out.splitlines() if " blob " in line}
+        git = self._store.git
+        tips = git.run("reflog", "show", "--format=%H", MAIN, check=False).out + MAIN.encode()
+        asked = ("log", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--root", "--full-history",
+                 "-z", "--stdin")  # fmt: skip
+        paths = "".join(f"{path}\n" for _, path, _ in wanted)
+        found = set(_differences(git.run(*asked, stdin=tips + b"\n--\n" + os.fsencode(paths)).out))
+        return {one for one in wanted if one in found}
 
     def blobs(self, ids: Sequence[str]) -> list[bytes]:
         return list(self.git.blobs(ids))

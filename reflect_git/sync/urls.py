@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 ALLOWED = "https://, ssh://, user@host:path, file://, or an absolute path"
 _ENCRYPTED, _LOOPBACK_ONLY = ("https", "ssh"), ("http", "git")
 _FORBIDDEN = frozenset("$`\\\"'<>|;{}*")
-# Where a host may end for who reads it next: curl ends it at these; git, of its own schemes, decodes `%2F` first, so that
-# `git://example.com%2F@localhost/x` goes to example.com.
+# A host may end elsewhere for who reads it next: curl ends it at these, and git decodes `%2F` first in its own schemes,
+# so that `git://example.com%2F@localhost/x` goes to example.com.
 _ENDS = frozenset("#?")
 _LONGEST = 1000
 HELPER = "leave it out and let git ask a credential helper: git config --global credential.helper cache"

@@ -47,7 +47,7 @@ def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: st
         return Offer()
     listed = incoming.tree(commit)
     offered = dict.fromkeys([*listed, *incoming.introduced(incoming.history(commit, [ours]))])
-    bad = _without_known(incoming, judge(incoming, unlike(offered, before), names.kind_on_main, us))
+    bad = _without_ours(incoming, judge(incoming, unlike(offered, before), names.kind_on_main, us))
     # Twins are a matter of one tree, not of a history.
     twins = validate.twins((path for mode, path, blob in listed if (mode, path, blob) not in bad), before)
     accepted = {
@@ -63,11 +63,10 @@ def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: st
     )  # fmt: skip
 
 
-def _without_known(incoming: Incoming, bad: dict[Listed, str]) -> dict[Listed, str]:
-    """What speaks in our name and is among the store's objects is ours: a hand changed it here since."""
-    ours = [blob for (_, _, blob), reason in bad.items() if reason == validate.IN_OUR_NAME]
-    known = incoming.known(ours)
-    return {one: reason for one, reason in bad.items() if reason != validate.IN_OUR_NAME or one[2] not in known}
+def _without_ours(incoming: Incoming, bad: dict[Listed, str]) -> dict[Listed, str]:
+    """What speaks in our name and once was in main here is ours: a hand changed it since."""
+    ours = incoming.once_ours(one for one, reason in bad.items() if reason == validate.IN_OUR_NAME)
+    return {one: reason for one, reason in bad.items() if one not in ours}
 
 
 def own(incoming: Incoming, commit: str, known: list[str], tree: Tree, there: Tree, us: str) -> dict[Listed, str]:

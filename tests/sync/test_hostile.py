@@ -22,7 +22,7 @@ from tests.conftest import REAL_GIT
 from tests.faults import git
 from tests.store.operations import BY
 from tests.sync.clones import Clone, bare
-from tests.sync.hostile import FILE, Files, has, offer, raw
+from tests.sync.hostile import FILE, Files, blob, has, offer, raw
 from tests.sync.offers import approved, blob_id, decision, files_of, learning, mirror
 
 GOOD = files_of(*approved(77, "desk-k3f9"))
@@ -182,6 +182,34 @@ def test_nobody_speaks_in_our_name(victim: Clone, remote: Path) -> None:
     assert not has(victim.root, data) and set(GOOD) <= victim.paths()
 
 
+def test_what_came_as_another_file_does_not_speak_in_our_name_later(victim: Clone, remote: Path) -> None:
+    """Its bytes are among the store's objects then, and it is none of ours all the same."""
+    [(path, data)] = files_of(decision(6, victim.store.machine, kind="policy", subject="reflect.approval")).items()
+    offer(remote, {"README.md": (FILE, data)})
+    victim.sync()
+    assert has(victim.root, data)
+    offer(remote, {path: (FILE, data)})
+    assert "in this machine's name" in refused(victim)[path] and path not in victim.paths()
+
+
+def test_what_the_users_own_git_fetched_does_not_speak_in_our_name(victim: Clone, remote: Path) -> None:
+    [(path, data)] = files_of(decision(6, victim.store.machine, kind="policy", subject="reflect.approval")).items()
+    offer(remote, {path: (FILE, data)})
+    git(victim.root, "fetch", "--quiet", "origin")
+    assert has(victim.root, data)
+    assert "in this machine's name" in refused(victim)[path] and path not in victim.paths()
+
+
+def test_what_a_hand_took_out_here_comes_back(victim: Clone, remote: Path) -> None:
+    """It speaks in our name, and this machine once said it."""
+    lost = victim.dismiss(8)
+    victim.sync()
+    git(victim.root, "reset", "--quiet", "--hard", "HEAD~1")
+    remotes.forget(victim.store)
+    assert not victim.sync().refused
+    assert set(lost) <= victim.paths()
+
+
 def test_another_text_for_an_approved_learning_is_beside_it_or_in_its_place_but_never_silently(
     victim: Clone, remote: Path
 ) -> None:
@@ -233,6 +261,29 @@ def test_too_much_is_left_there(victim: Clone, remote: Path) -> None:
         assert victim.tip == before and not has(victim.root, big)
         victim.require_sound()
     assert refused(victim) == {"big": "the store has no such file"}
+
+
+def test_a_tree_of_billions_of_files_is_not_listed(victim: Clone, remote: Path) -> None:
+    """Ten objects: every folder holds the next one ten times."""
+    below, mode = blob(remote, b"x"), b"100644"
+    for _ in range(10):
+        entries = (mode + b" f%d\0" % number + bytes.fromhex(below) for number in range(10))
+        below, mode = raw(remote, "hash-object", "-t", "tree", "-w", "--stdin", data=b"".join(entries)), b"40000"
+    who = "Mallory <m@example.com> 1700000000 +0000"
+    commit = f"tree {below}\nparent {raw(remote, 'rev-parse', 'main')}\nauthor {who}\ncommitter {who}\n\nx\n"
+    made = raw(remote, "hash-object", "-t", "commit", "-w", "--stdin", data=commit.encode())
+    raw(remote, "update-ref", "refs/heads/main", made)
+    before = victim.tip
+    with pytest.raises(ReflectError) as stop:
+        victim.sync(Wishes(limits=Limits(listing=1 << 20)))
+    assert stop.value.code == "too-much" and victim.tip == before
+
+
+def test_a_name_that_breaks_a_line_is_a_name(victim: Clone, remote: Path) -> None:
+    """U+2028 ends a line for Python and for nobody else."""
+    offer(remote, good())
+    offer(remote, {}, who="M\u2028allory\x0band no commit <m@example.com>")
+    assert not victim.sync().refused and set(GOOD) <= victim.paths()
 
 
 def test_a_bomb_of_zeros_costs_nothing(victim: Clone, remote: Path) -> None:
