@@ -103,3 +103,37 @@ def test_every_variable_of_the_environment_is_documented() -> None:
     named = set(re.findall(r"\bREFLECT_GIT_[A-Z_]+[A-Z]\b", texts))
     assert named - set(re.findall(r"`(\w+)`", _read("docs", "configuration.md"))) == set()
     assert len(named) > 4
+
+
+PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_a_page_names_exists(page: Path) -> None:
+    """In blocks and in backticks: the verb, and each option it is given."""
+    from docs.generate import commands
+
+    options = {name: {word for one in command.params for word in one.opts} for _, name, command, _ in commands()}
+    text = page.read_text(encoding="utf-8")
+    code = [*re.findall(r"`([^`\n]+)`", text), *re.findall(r"^    (.*)$", text, re.MULTILINE)]
+    wrong = []
+    for verb, rest in (found for line in code for found in re.findall(r"\breflect-git ([a-z][a-z-]*)([^#|`]*)", line)):
+        given = {word for name in options if name.split()[0] == verb for word in options[name]}
+        said = set(re.findall(r"(?<![\w-])--[a-z-]+", rest.partition("  ")[0]))
+        if verb not in VERBS or said - given - {"--help", "--json", "--yes"}:
+            wrong.append(f"{verb} {rest}")
+    assert wrong == []
+
+
+def test_every_target_of_make_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", _read("Makefile"), re.MULTILINE))
+    named = {
+        name for page in PAGES for name in re.findall(r"(?:`|^    )make ([a-z0-9-]+)", page.read_text(), re.MULTILINE)
+    }
+    assert len(named) > 5
+    assert named - targets == set()
+
+
+def test_the_readme_counts_the_languages() -> None:
+    count = len(list((REPO / "reflect_git" / "knowledge" / "phrases").glob("*.json")))
+    assert f"phrases of {count} languages" in " ".join(_read("README.md").split())
