@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.front import ago, columns, printable
+from reflect_git.cli.front import ago, columns, printable, terminal_width
 from reflect_git.store.expiry import seconds_of
 from reflect_git.store.fold import session_hash
 
@@ -37,7 +36,7 @@ _COLOURS = {"refused": "red", "risk": "red", "mended": "yellow", "note": None}
 
 
 def width() -> int:
-    return min(_WIDEST, max(_NARROWEST, shutil.get_terminal_size().columns))
+    return min(_WIDEST, max(_NARROWEST, terminal_width()))
 
 
 def plural(count: int, noun: str) -> str:

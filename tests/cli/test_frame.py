@@ -290,3 +290,14 @@ def test_envelope_of_errors_has_three_words(run_cli: RunCli, store_home: Path) -
     document: dict[str, Any] = run_cli("show", "SIG-20200101-00000000", "--json").json()
     assert set(document) == {"schema_version", "error"}
     assert set(document["error"]) == {"code", "message", "hint"}
+
+
+@pytest.mark.parametrize(("given", "expected"), [("133", 133), ("0", 80), ("wide", 80), (None, 80)])
+def test_how_wide_the_terminal_is(monkeypatch: pytest.MonkeyPatch, given: str | None, expected: int) -> None:
+    import shutil
+
+    from reflect_git.cli.front import terminal_width
+
+    monkeypatch.setenv("COLUMNS", given) if given else monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.__stdout__", None)
+    assert terminal_width() == expected == shutil.get_terminal_size().columns

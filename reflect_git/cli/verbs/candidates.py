@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
 from itertools import chain
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.front import Front, printable
+from reflect_git.cli.front import Front, printable, terminal_width
 from reflect_git.cli.options import json_option
 from reflect_git.cli.portrait import tested
 from reflect_git.cli.sittings import sitting, sitting_with
@@ -89,7 +88,7 @@ def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> Non
 
 
 def _show(front: Front, candidate: Candidate) -> None:
-    width = max(40, shutil.get_terminal_size().columns)
+    width = max(40, terminal_width())
     front.out(f"{candidate.id}  {candidate.type}, {_times(candidate)} → {candidate.target}")
     for line in textwrap.wrap(printable(candidate.text), width - 6) or [""]:
         front.out(f"    {line}")

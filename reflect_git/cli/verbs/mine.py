@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any
 
 import click
 
 from reflect_git import paths, workflow
-from reflect_git.cli.front import Front, one_line
+from reflect_git.cli.front import Front, one_line, terminal_width
 from reflect_git.cli.options import json_option
 from reflect_git.errors import ReflectError
 
@@ -38,7 +37,7 @@ def command(front: Front, transcripts: tuple[str, ...], everything: bool) -> Non
             head = f"{signal['timestamp'][:10]}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
         else:
             head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
-        front.out(f"{head}  {one_line(signal['content'], max(20, shutil.get_terminal_size().columns - len(head) - 2))}")
+        front.out(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
 
 
 def _require(path: str) -> None:

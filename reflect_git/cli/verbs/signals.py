@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import workflow
-from reflect_git.cli.front import Front, ago, one_line
+from reflect_git.cli.front import Front, ago, one_line, terminal_width
 from reflect_git.cli.options import Word, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
@@ -98,9 +98,7 @@ def _project_key(front: Front, store: Store, text: str) -> str:
 
 
 def _list(front: Front, found: Sequence[Signal]) -> None:
-    import shutil  # 7 ms that an answer in JSON does not need
-
-    room = shutil.get_terminal_size().columns
+    room = terminal_width()
     ages = [ago(min(signal["timestamp"], signal["stored"])) for signal in found]
     age_width = max(len(age) for age in ages)
     kind_width = max(len(signal["type"]) for signal in found)
