@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reflect_git.sitting.revert import Chosen
 from reflect_git.store.care import guard
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
+    from reflect_git.sitting.revert import Chosen
     from reflect_git.store.fold import History
     from reflect_git.store.repository import Store
 
@@ -29,6 +29,8 @@ class Removal:
     @property
     def chosen(self) -> Chosen:
         """All of it, to be taken back."""
+        from reflect_git.sitting.revert import Chosen  # who only looks does without
+
         return Chosen(self.decisions)
 
 
