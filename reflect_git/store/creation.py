@@ -58,7 +58,8 @@ def require_room(root: str) -> None:
         _require_own_home(os.path.dirname(root))
         return
     files.require_own_directory(root)
-    if os.listdir(root):
+    found = os.listdir(root)
+    if found and ".git" not in found:  # with it, another process made a store since we looked
         raise ReflectError(
             f"'{root}' exists and is not a reflect-git store", "move it away, or choose another place with "
             "'git config --global reflect.home DIR'", code="store-foreign",

@@ -53,7 +53,9 @@ def start_hook(number: int) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
     assert process.stdin is not None
-    process.stdin.write(event(number))
+    with process.stdin:  # at once, and not when its turn comes to be waited for
+        process.stdin.write(event(number))
+    process.stdin = None
     return process
 
 

@@ -85,7 +85,7 @@ def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(ReflectError) as stop:
             clone.sync(Wishes(limits=Limits(seconds=1.0)))
-    assert stop.value.code == "unreachable" and time.monotonic() - began < 20
+    assert stop.value.code == "unreachable" and time.monotonic() - began < 120
 
 
 def test_the_limits_are_those_of_git_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
