@@ -123,15 +123,19 @@ def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: 
                 return
         except moves.Moved:  # by the user's own git, a moment ago
             pass
-        # Two clones that met once would meet again after the same pause; and of many, one succeeds in the time that
-        # a round takes, so they spread over as many times as that.
-        wishes.say("waiting: another machine was faster")
-        took = time.monotonic() - began
-        wishes.pause(random.uniform(0, min(_LONGEST_PAUSE, took * 3**report.tries)))
+        if report.tries < TRIES:
+            _pause(wishes, time.monotonic() - began, report.tries)
     raise ReflectError(
         f"other machines were faster {TRIES} times in a row", "what they sent is here; run 'reflect-git sync' again",
         code="race",
     )  # fmt: skip
+
+
+def _pause(wishes: Wishes, took: float, tries: int) -> None:
+    """Two clones that met once would meet again after the same pause; and of many, one succeeds in the time that a
+    round takes, so they spread over as many times as that."""
+    wishes.say("waiting: another machine was faster")
+    wishes.pause(random.uniform(0, min(_LONGEST_PAUSE, took * 3**tries)))
 
 
 def _round(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
