@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
 from reflect_git.sitting.revert import Chosen
+from reflect_git.store.layout import id_in
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
@@ -38,8 +39,11 @@ def _is_follow_up(made: Decision) -> bool:
 
 
 def _commits(store: Store) -> Iterator[tuple[str, list[str]]]:
-    """(commit, decisions that it names), newest first, as many as are asked for."""
-    form = "--format=%H %(trailers:key=Decision,valueonly,separator=%x20)"
+    """(commit, decisions that it names and brought), newest first, as many as are asked for.
+
+    Whoever writes to the remote can name any decision in a commit, and bring none that is here already.
+    """
+    form = "--format=%x00%H %(trailers:key=Decision,valueonly,unfold,separator=%x20)"
     skip = 0
     while True:
         asked = (
@@ -47,15 +51,19 @@ def _commits(store: Store) -> Iterator[tuple[str, list[str]]]:
             "--no-show-signature",
             f"--skip={skip}",
             f"--max-count={_AT_ONCE}",
+            "--name-only",
+            "--diff-filter=A",
             form,
             MAIN,
             "--",
             "decisions",
         )
-        lines = store.git.run(*asked).out.decode("utf-8", "replace").splitlines()
-        for line in lines:
-            commit, *named = line.split()
-            yield commit, named
-        if len(lines) < _AT_ONCE:
+        told = store.git.run(*asked).out.decode("utf-8", "replace").split("\0")[1:]
+        for one in told:
+            head, *paths = one.split("\n")
+            commit, *named = head.split()
+            brought = {id_in(path) for path in paths}
+            yield commit, [name for name in named if name in brought]
+        if len(told) < _AT_ONCE:
             return
-        skip += len(lines)
+        skip += len(told)

@@ -9,13 +9,14 @@ import pytest
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.sitting import dismiss, undo
-from reflect_git.store import memory, policy, reading
+from reflect_git.store import mainline, memory, policy, reading
 from reflect_git.store.repository import Store
 from tests.faults import FAIL, KILL
 from tests.sitting import reverting
 from tests.sitting.desk import BY, say
 from tests.sitting.reverting import BASE, amend, approve, claude_md, in_force, sit, write
 from tests.sitting.test_revert import struck
+from tests.sync.offers import decision, files_of
 
 SCRIPT = {**BY, "road": "unattended"}
 
@@ -43,6 +44,19 @@ def test_an_amendment_a_dismissal_and_a_revert(shelf: Store) -> None:
         reverting.undo(shelf)
         assert reading.scan(shelf).history.status(signal) == status
     assert claude_md() == first
+
+
+def test_a_commit_that_only_names_a_decision_made_none(shelf: Store) -> None:
+    """As one from a remote may."""
+    old = approve(shelf, "use pnpm, not npm").learning
+    named = undo.last(sit(shelf)).decisions[0]["id"]
+    new = approve(shelf, "use ruff, not black").learning
+    other = decision(900)
+    message = f"dismiss: no\n\nDecision: {named}\nDecision: x\u2028{'0' * 40} {named}\n"
+    with shelf.locked(5):
+        mainline.record(shelf, files_of(other), message)
+    reverting.undo(shelf)
+    assert in_force(shelf) == [old] and new != old
 
 
 def test_what_was_replaced_comes_and_goes_with_it(shelf: Store) -> None:
