@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.sittings import approver, preview, require_typed_yes, show_diff, used
 from reflect_git.sitting import amend, index
-from reflect_git.sitting.authority import Wish
+from reflect_git.sitting.ask import wish_to_amend
 from reflect_git.sitting.writing import require_unrefused
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> N
         return
     require_unrefused(amendment.findings)
     new = amendment.new
-    by, answer = approver(front, sat, Wish(new["id"], new["text"], amendment.to))
+    by, answer = approver(front, sat, wish_to_amend(amendment))
     require_typed_yes(front, amendment)
     done = amend.carry_out(sat, amendment, by, used(answer, new["id"]))
     index.write(sat.store, front.scan(sat.store))

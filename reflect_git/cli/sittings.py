@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.approve import Proposal
 
+_OF_PROJECTS = ("project", "improvements")
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -69,6 +71,8 @@ def here() -> str:
 def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
     """Who approves this text for this target, and the answer it rests on; refused if nobody does."""
     decisions = sat.scan.history.decisions
+    if wish.to in _OF_PROJECTS:
+        wish = replace(wish, projects=tuple(sat.place.keys))
     road, answer = authority.road_for(sat.store, front.env, front.at_terminal and not front.no_input, decisions, wish)
     return workflow.author(sat.store, road), answer
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from reflect_git.model.schema import Learning
     from reflect_git.review.candidates import Candidate
+    from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.approve import Proposal
 
 BAR = "---"
@@ -55,6 +56,15 @@ def wish_of(proposal: Proposal) -> Wish:
     own = [f"{name.capitalize()}: {value}" for name, value in words.items() if value]
     shown = [*map(source_of, request.joined), *map(_replaces, proposal.replaced), *risky, *own]
     return Wish(request.candidate.id, text, proposal.to, tuple(shown))
+
+
+def wish_to_amend(amendment: Amendment) -> Wish:
+    """The same of a rule in force: the person sees which words go, and every risk of the new ones."""
+    old, new = amendment.old, amendment.new
+    shown = [_replaces(old)] if old["text"] != new["text"] else []
+    shown += [f"Risk: {found.message}" for found in amendment.findings if found.kind == "risk"]
+    shown += [f"Reason: {amendment.reason}"] if amendment.reason else []
+    return Wish(new["id"], new["text"], amendment.to, tuple(shown))
 
 
 def _replaces(old: Learning) -> str:

@@ -14,6 +14,7 @@ from reflect_git.adapters import ancestry
 from reflect_git.adapters.transcript import Reader
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
+from reflect_git.sitting import places
 from reflect_git.store import answers
 from reflect_git.workflow import locate_store, require_approval
 
@@ -57,12 +58,14 @@ _LONGEST = 60
 @dataclass(frozen=True)
 class Wish:
     """What a person is said to want: `to` is a target or, of a dismissal, `no` or `never`. Without a text the answer
-    may be to any wording. `shown` are lines that the question must have had after the text, such as a risk."""
+    may be to any wording. `shown` are lines that the question must have had after the text, such as a risk; `projects`
+    are the keys of the project whose file it goes into, which must be the one that the person was asked in."""
 
     subject: str
     text: str
     to: str
     shown: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
 
 
 def road_for(
@@ -77,12 +80,16 @@ def road_for(
 def is_inside_client(root: str, env: Mapping[str, str]) -> bool:
     """Whether a model may be the one who runs this: the environment says so, or that of a process above us does.
 
-    A client above us counts if the store it works with is this one.
+    A client above us counts if it is at home where we are, or works with this store: a model can name another store for
+    us to work with, and the instruction files are still the person's.
     """
     if ancestry.is_marked(env):
         return True
-    own = os.path.realpath(root)
-    return any(os.path.realpath(locate_store(above)) == own for above in ancestry.clients_above())
+    own, home = os.path.realpath(root), os.path.realpath(paths.home_dir(env))
+    return any(
+        os.path.realpath(paths.home_dir(above)) == home or os.path.realpath(locate_store(above)) == own
+        for above in ancestry.clients_above()
+    )
 
 
 def answered(store: Store, env: Mapping[str, str], wish: Wish) -> str:
@@ -102,6 +109,7 @@ def answered(store: Store, env: Mapping[str, str], wish: Wish) -> str:
         raise _refusal("the person's answer is older than 15 minutes")
     _require_meant(label, wish)
     _require_ours(turn, question, wish)
+    _require_here(store, env, turn, wish)
     return given[turn.tool_use_id][1]
 
 
@@ -158,6 +166,15 @@ def _require_ours(turn: Turn, question: str, wish: Wish) -> None:
     for line in wish.shown:
         if line not in lines:
             raise _refusal(f"the person was not shown '{line}'")
+
+
+def _require_here(store: Store, env: Mapping[str, str], turn: Turn, wish: Wish) -> None:
+    """`this project` is the one of the session, whatever folder a command is given."""
+    if not wish.projects:
+        return
+    if not set(places.place(store, env, turn.cwd or os.sep).keys) & set(wish.projects):
+        hint = "let them run it in a terminal"
+        raise ReflectError("the person was asked in another project", hint, code="approval")
 
 
 def _seconds(timestamp: str) -> float:

@@ -51,7 +51,8 @@ def answer_to(question: str, label: Any) -> Optional[Answer]:
     if not (head.startswith(_OURS) and bracket and isinstance(label, str) and label.strip()):
         return None
     parts = f"\n{rest}\n".split(f"\n{_BAR}\n")
-    if len(parts) != 3 or not before or not identity.endswith("]") or not is_id(identity[:-1]):
+    # Nothing stands before the text: what a person is to answer begins with it.
+    if len(parts) != 3 or parts[0] or not before or not identity.endswith("]") or not is_id(identity[:-1]):
         return None
     text = parts[1]
     return {"subject": identity[:-1], "sha256": digest(text), "label": redact(label)[:_FREE_TEXT]}
