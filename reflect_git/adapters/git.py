@@ -112,8 +112,9 @@ def _is_open_to_all(folder: str) -> bool:
 class Child:
     """A running git: fed through `send`, read line by line or to the end."""
 
-    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], keep: int = -1) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], keep: int = -1, apart: bool = False) -> None:
         faults.point("spawn", argv[0])
+        self._apart = apart
         feed, self._stdin = os.pipe()
         self._stdout, out = os.pipe()
         self._stderr, err = os.pipe()
@@ -124,7 +125,10 @@ class Child:
             actions.append((os.POSIX_SPAWN_DUP2, keep, 17 if keep != 17 else 18))
         umask = os.umask(0o077)
         try:
-            self.pid = os.posix_spawn(argv[0], list(argv), environment, file_actions=actions)
+            if apart:
+                self.pid = os.posix_spawn(argv[0], list(argv), env, file_actions=actions, setpgroup=0)
+            else:
+                self.pid = os.posix_spawn(argv[0], list(argv), env, file_actions=actions)
         except OSError as error:
             self._close(self._stdin, self._stdout, self._stderr)
             raise GitMissing(f"cannot run '{argv[0]}': {error.strerror}") from error
@@ -170,7 +174,7 @@ class Child:
 
     def kill(self) -> None:
         try:
-            os.kill(self.pid, _KILL)
+            (os.killpg if self._apart else os.kill)(self.pid, _KILL)
         except ProcessLookupError:
             pass
 
@@ -244,16 +248,16 @@ class Git:
 
     def start(
         self, *arguments: str, config: Sequence[str] = (), index: str = "", profile: str = LOCAL,
-        through: Sequence[str] = (),
+        through: Sequence[str] = (), apart: bool = False,
     ) -> Child:  # fmt: skip
-        """A git that runs; `through` is a program that becomes it."""
+        """A git that runs; `through` is a program that becomes it. `apart`: what it starts is ended with it."""
         argv = [*through, self.program, "-C", self.root, "--no-pager", "--no-replace-objects"]
         for setting in (*_OVERRIDES[profile], *config):
             argv += ("-c", setting)
         environment = self._environment(profile)
         if index:
             environment["GIT_INDEX_FILE"] = index
-        return Child([*argv, *arguments], environment, self.keep)
+        return Child([*argv, *arguments], environment, self.keep, apart)
 
     def _environment(self, profile: str) -> dict[str, str]:
         fixed = {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.root, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

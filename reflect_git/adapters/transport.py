@@ -45,7 +45,10 @@ _RACES = (
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds, bytes of what git lists."""
+    """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds, bytes of what git lists.
+
+    `apart`: nobody is there to type a pass phrase, so ssh and helpers are a group with git, and end with it.
+    """
 
     size: int = 256 << 20
     memory: int = 4 << 30
@@ -53,6 +56,7 @@ class Limits:
     commits: int = 200_000
     seconds: float = 300.0
     listing: int = 128 << 20
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,9 @@ def _run(
     git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True
 ) -> Result:  # fmt: skip
     allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
-    child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK, through=_held(limits))
+    child = git.start(
+        *arguments, config=(*config, *allowed), profile=NETWORK, through=_held(limits), apart=limits.apart
+    )
     result = finished(child, limits, seconds=limits.seconds)
     if result.code in _OUT_OF_TIME:
         raise Unreachable(f"no end after {limits.seconds:.0f} seconds")

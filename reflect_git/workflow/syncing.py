@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import transport
@@ -112,7 +112,7 @@ def sync(store: Store, env: Mapping[str, str], wishes: Wishes) -> Report:
 
 def converse(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes) -> Incoming:
     user = transport.quiet(env) if wishes.unattended else dict(env)
-    return Incoming(store, remote, wishes.limits, user)
+    return Incoming(store, remote, replace(wishes.limits, apart=wishes.unattended), user)
 
 
 def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes, report: Report) -> None:

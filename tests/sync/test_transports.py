@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 from reflect_git.adapters.git import Git, GitError
 from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
+from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle
@@ -86,6 +88,23 @@ def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
         with pytest.raises(ReflectError) as stop:
             clone.sync(Wishes(limits=Limits(seconds=1.0)))
     assert stop.value.code == "unreachable" and time.monotonic() - began < 120
+
+
+def test_what_a_sync_that_nobody_watches_started_ends_with_it(tmp_path: Path) -> None:
+    """An ssh that hangs would hang for ever, and another one half an hour later."""
+    ssh, started = tmp_path / "ssh", tmp_path / "pid"
+    ssh.write_text(f"#!/bin/sh\necho $$ > {started}.new; mv {started}.new {started}\nexec sleep 600\n")
+    ssh.chmod(0o700)
+    clone = Clone(tmp_path / "laptop", "ssh://example.com/notes")
+    with pytest.raises(ReflectError) as stop:
+        syncing.sync(
+            clone.store, {**clone.env, "GIT_SSH_COMMAND": str(ssh)}, Wishes(unattended=True, limits=Limits(seconds=5.0))
+        )
+    assert stop.value.code == "unreachable"
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", started.read_text().strip()], capture_output=True, check=False
+    ).stdout.strip()  # fmt: skip
+    assert state in (b"", b"Z", b"Zs", b"Z+"), state
 
 
 def test_the_limits_are_those_of_git_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
