@@ -29,6 +29,7 @@ from bench import (
     reviewing,
     sessions,
     syncing,
+    wording_quality,
 )
 from bench.setting import REPO, Setting
 from bench.table import Table, as_markdown, as_text
@@ -45,6 +46,7 @@ SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "sync": syncing.tables,
     "quality": quality.tables,
     "dedup": dedup_quality.tables,
+    "wording": wording_quality.tables,
     "reliability": reliability.tables,
 }
 _MARK = "<!-- {} -->"

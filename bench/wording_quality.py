@@ -2,12 +2,15 @@
 
 `python -m bench.wording_quality DIR FILE…` prints one line of JSON per message for a person to rate: `n`, `id`,
 `message`, `proposed`, `gold`. The texts go through the miner and are worded as they would be for a sitting; nothing is
-kept: labelled people's words are not ours to ship.
+kept: labelled people's words are not ours to ship. Who rates does not know who worded it, and writes one line of JSON
+per message: `n`, `acceptable` (without an edit) and `inverted`. With `RATED=FILE:FILE` the verdicts of each reader
+become a table.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,10 +19,30 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality import read
+from bench.setting import Setting
+from bench.table import Row, Table
 from reflect_git import workflow
 from reflect_git.review.wording import proposal
 
 Item = dict[str, Any]
+
+
+def tables(_setting: Setting) -> list[Table]:
+    given = os.environ.get("RATED")
+    if not given:
+        return []
+    readers = [read(Path(name)) for name in given.split(os.pathsep)]
+    rows = [row for number, verdicts in enumerate(readers, 1) for row in rated(f"reader {number}", verdicts)]
+    return [Table("Proposed texts for labelled messages that last, rated by blind readers", rows)]
+
+
+def rated(reader: str, verdicts: Sequence[Item]) -> list[Row]:
+    acceptable, inverted = (sum(bool(one[name]) for one in verdicts) for name in ("acceptable", "inverted"))
+    return [
+        Row(f"{reader}: texts rated", ratio=len(verdicts)),
+        Row(f"{reader}: acceptable without an edit", ratio=acceptable / max(1, len(verdicts))),
+        Row(f"{reader}: saying the opposite", ratio=inverted, ceiling=0),
+    ]
 
 
 def pairs(folder: Path, names: Sequence[str]) -> Iterator[Item]:

@@ -158,6 +158,17 @@ def test_pairs_are_measured_where_they_are_labelled(setting: Setting, monkeypatc
     assert set(dedup_quality.FLOORS) <= set(rows)
 
 
+def test_what_blind_readers_say_is_counted(setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run.SUBJECTS["wording"](setting) == []
+    verdicts = tmp_path / "reader.jsonl"
+    lines = [{"n": 1, "acceptable": True, "inverted": False}, {"n": 2, "acceptable": False, "inverted": True}]
+    verdicts.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    monkeypatch.setenv("RATED", str(verdicts))
+    (table,) = run.SUBJECTS["wording"](setting)
+    assert [row.ratio for row in table.rows] == [2, 0.5, 1]
+    assert [row.is_over for row in table.rows] == [False, False, True]
+
+
 def test_a_ratio_is_that_of_the_medians() -> None:
     base, slow = Times("base", [0.010, 0.020, 0.090]), Times("slow", [0.030, 0.050, 0.070])
     row = timed(slow, base, ceiling=2.0)
