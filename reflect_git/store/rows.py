@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import marshal
 import sys
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ HEAD = (
 COLUMNS = (*HEAD, "durable")
 _NEEDED = frozenset(HEAD)
 _COMPUTED = ("status", "confidence", "related", "promoted_to")
-_COMPUTED_LINES = tuple(f"{field}: ".encode() for field in _COMPUTED)
 # marshal is the interpreter's own format: another version of it may not read what this one wrote.
 STAMP = f"reflect-git rows 4 {sys.implementation.cache_tag} {marshal.version}\n".encode("ascii")
 _PLAIN = (str, int, type(None))
@@ -74,7 +74,7 @@ class Shelf:
             kept = value if type(value) in _PLAIN else (field, repr(value))
             column.append(shared.setdefault(kept, value))
         self.columns[-1].append(bool(record["meta"].get("durable", True)))
-        for column, piece in zip(self.pieces, _cut(lines) if lines else _pieces(record)):
+        for column, piece in zip(self.pieces, _cut(lines, tuple(record)) if lines else _pieces(record)):
             column.append(piece)
 
     def extend(self, other: Shelf) -> None:
@@ -127,15 +127,21 @@ def _pieces(record: Mapping[str, Any]) -> Piece:
     return first[:-1] + b',"status":', _after(second)[:-1] + b',"related":', _after(third)
 
 
-def _cut(lines: bytes) -> Piece:
-    """The same of a record in its canonical form, where each line is a key and its JSON: a third of the time."""
-    plain = [line for line in lines.split(b"\n")[:-1] if not line.startswith(_COMPUTED_LINES)]
-    names = [line[: line.index(b":")] for line in plain]
-    cuts = sorted((names.index(b"type") + 1, names.index(b"tags") + 1))
-    fields = [line.replace(b": ", b'":', 1) for line in plain]
-    first, second, third = fields[: cuts[0]], fields[cuts[0] : cuts[1]], fields[cuts[1] :]
-    start = b'{"' + b',"'.join(first) + b',"status":'
-    return start, b',"'.join([b"", *second]) + b',"related":', b',"'.join([b"", *third]) + b"}"
+def _cut(lines: bytes, names: tuple[str, ...]) -> Piece:
+    """The same of a record in its canonical form, where each line is a key and its JSON: a fifth of the time."""
+    first, second, third = _parts(names)
+    fields = [line.replace(b": ", b'":', 1) for line in lines.split(b"\n")]
+    start = b'{"' + b',"'.join([fields[at] for at in first]) + b',"status":'
+    middle = b',"'.join([b"", *[fields[at] for at in second]]) + b',"related":'
+    return start, middle, b',"'.join([b"", *[fields[at] for at in third]]) + b"}"
+
+
+@lru_cache(maxsize=64)
+def _parts(names: tuple[str, ...]) -> tuple[list[int], list[int], list[int]]:
+    """Which fields come before, between and after the computed ones: nearly all records have them in one order."""
+    plain = [at for at, name in enumerate(names) if name not in _COMPUTED]
+    cuts = sorted((plain.index(names.index("type")) + 1, plain.index(names.index("tags")) + 1))
+    return plain[: cuts[0]], plain[cuts[0] : cuts[1]], plain[cuts[1] :]
 
 
 def _after(part: bytes) -> bytes:
