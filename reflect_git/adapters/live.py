@@ -7,7 +7,6 @@ back. Where the system has no such call, the file is compared right before the r
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -238,6 +237,8 @@ def _umask() -> int:
 
 def _swap(one: str, other: str) -> bool:
     """Exchange two names in one step; False where the system or the file system cannot."""
+    import ctypes  # who only reads does without
+
     try:
         code = _call_swap(os.fsencode(one), os.fsencode(other))
     except AttributeError:
@@ -251,6 +252,8 @@ def _swap(one: str, other: str) -> bool:
 
 
 def _call_swap(one: bytes, other: bytes) -> int:
+    import ctypes
+
     library = ctypes.CDLL(None, use_errno=True)
     if sys.platform == "darwin":
         return int(library.renamex_np(one, other, _DARWIN_SWAP))

@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from unidiff.errors import UnidiffParseError
-from unidiff.patch import PatchSet
-
 from reflect_git.errors import EXIT_BUG, ReflectError
 
 if TYPE_CHECKING:
@@ -46,6 +43,9 @@ def touched(plan: Plan) -> tuple[list[str], list[str]]:
     text = diff(plan)
     if "\n@@ " not in text:
         return [], []
+    from unidiff.errors import UnidiffParseError
+    from unidiff.patch import PatchSet
+
     try:
         patches = PatchSet(io.StringIO(text, newline="\n"))
     except UnidiffParseError as error:

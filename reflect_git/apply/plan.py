@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from reflect_git.apply.page import BOM, Unfit
 from reflect_git.apply.rulesfile import RulesFile
 from reflect_git.apply.targets import Target
 from reflect_git.errors import EXIT_BUG, ReflectError
+from reflect_git.model.ids import fingerprint
 
 _BOM = BOM.encode()
 _MARK = r"<!--\s*reflect-git:(?:begin[^>]*|end|new)\s*-->"
@@ -199,7 +199,7 @@ def _checked(plan: Plan) -> Plan:
 
 
 def _sha256(data: bytes | None) -> str | None:
-    return None if data is None else hashlib.sha256(data).hexdigest()
+    return None if data is None else fingerprint(data)
 
 
 @contextmanager

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -128,6 +126,9 @@ def _editor(env: Mapping[str, str], store: Store) -> str:
 
 def _edited(editor: str, folder: str, text: str) -> str:
     """The name ends as a Markdown file does, so that an editor knows what it is."""
+    import subprocess
+    import tempfile  # with all that it can unpack 10 ms, and most answers are a key
+
     descriptor, path = tempfile.mkstemp(prefix="edit-", suffix=".md", dir=folder)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

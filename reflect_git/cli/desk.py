@@ -5,7 +5,6 @@ A proposal is always held against the rules and files as they are now, those jus
 
 from __future__ import annotations
 
-import subprocess
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -105,6 +104,8 @@ class Desk:
     def show_change(self, diff: str) -> None:
         """In colour, and through the filter that the person has for `git add -p`."""
         if self._filter and self.front.uses_color(True):
+            import subprocess  # few have a filter
+
             shell = ["/bin/sh", "-c", self._filter]
             done = subprocess.run(shell, input=printable(diff), capture_output=True, text=True, check=False)
             if done.returncode == 0 and done.stdout:

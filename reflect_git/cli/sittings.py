@@ -41,7 +41,10 @@ def sitting(
 
 
 def _settled(front: Front, sat: Sitting) -> bool:
-    from reflect_git.sitting import waiting  # who only looks does without
+    """Most of the time nothing waits to be carried out, and what it takes to do so stays away."""
+    if not any(made["meta"].get("waits") for made in sat.scan.history.decisions):
+        return False
+    from reflect_git.sitting import waiting
 
     done = waiting.settle_own(sat)
     if done is not None:

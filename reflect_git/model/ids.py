@@ -38,6 +38,11 @@ def digest(*parts: str) -> str:
     return str(sha256(joined).hexdigest())
 
 
+def fingerprint(data: bytes) -> str:
+    """Hex sha256 of some bytes as they are."""
+    return str(sha256(data).hexdigest())
+
+
 def _base32(data: bytes) -> str:
     number = int.from_bytes(data[:5], "big")
     return "".join(ALPHABET[number >> shift & 31] for shift in range(35, -1, -5))

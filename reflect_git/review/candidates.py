@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.model.frames import Frame, agrees
+from reflect_git.model.ids import fingerprint
 from reflect_git.review import classify, wording
 from reflect_git.review.baseline import Statement
 from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, Lazily, Near
@@ -196,7 +196,7 @@ class _Maker:
             first_seen=signals[0]["timestamp"], last_seen=max(signal["timestamp"] for signal in signals),
             near=Near(partial(self._near, str(signals[0]["content"]), ids)), backtest=None,
             warnings=tuple(finding.message for finding in risks(text, trust)),
-            sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), quote=_quote(first),
+            sha256=fingerprint(text.encode("utf-8", "surrogatepass")), quote=_quote(first),
             title=place.title, side=place.side, paths=place.paths, key=first["key"],
             matcher=matcher_of(group.frame, [str(signal["content"]) for signal in signals]),
             recurrence_of=self._rules.saying(group) or None, dismissed_before=group.dismissed_before,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from reflect_git.adapters import live
 from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
 from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.model.ids import fingerprint
 from reflect_git.sitting import mirror, versions
 from reflect_git.sitting.writing import Step
 from reflect_git.store import backups
@@ -93,7 +93,7 @@ def _bytes_before(
         path = place.path_of(target)
         now = live.read(path)
         left = mirror.head_of(next(store.git.blobs([blob]))).get("sha256")
-        if path in kept and left == (None if now is None else hashlib.sha256(now).hexdigest()):
+        if path in kept and left == (None if now is None else fingerprint(now)):
             found[target.is_global, target.path] = now, kept[path]
     return found
 
