@@ -13,7 +13,6 @@ from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import ago, one_line, printable
 from reflect_git.cli.sittings import approver
 from reflect_git.errors import ReflectError
-from reflect_git.review.risks import Finding, risks
 from reflect_git.sitting import effects, index
 from reflect_git.sitting import waiting as arrived
 from reflect_git.sitting.authority import Wish
@@ -61,7 +60,7 @@ class Arrivals:
         self._desk.say(*portrait.text_lines(one.learning["text"]), "")
         self._desk.say(*portrait.field("into" if one.kind == ADD else "in", one.learning["target"]["path"]))
         self._desk.say(*portrait.field("rule", one.learning["id"]))
-        for found in _risks(one):
+        for found in one.risks:
             self._desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
         if one.trouble:
             self._desk.say(*portrait.field("refused", one.trouble.message, "red"))
@@ -73,7 +72,7 @@ class Arrivals:
     def _ask(self, left: Sequence[Waiting], place: str) -> None:
         """Until there is an answer, or it has to be shown anew."""
         able = [one for one in left if one.trouble is None]
-        harmless = [one for one in able if not _risks(one)]
+        harmless = [one for one in able if not one.risks]
         keys = [key for key in _KEYS if (key != "y" or left[0] in able) and (key != "a" or len(harmless) > 1)]
         while True:
             typed = self._console.key(f"{place} Take it over [{','.join(keys)}]? ")
@@ -90,8 +89,8 @@ class Arrivals:
                 return
 
     def _is_meant(self, one: Waiting) -> bool:
-        """Who can write to the remote can say that it was approved: what is risky takes a typed yes here, too."""
-        return not _risks(one) or self._console.line("type 'yes' to take it over all the same: ") == "yes"
+        """What is risky takes a typed yes here, too."""
+        return not one.risks or self._console.line("type 'yes' to take it over all the same: ") == "yes"
 
     def _is_taken(self, chosen: Sequence[Waiting]) -> bool:
         """True if what is left has to be shown: taken over, or not any more what it was."""
@@ -130,11 +129,6 @@ class Arrivals:
     def _help(self, keys: Sequence[str]) -> None:
         for key in keys:
             self._desk.say(click.style(f"{key} - {_KEYS[key]}", fg="red", bold=True))
-
-
-def _risks(one: Waiting) -> list[Finding]:
-    learning = one.learning
-    return risks(learning["text"], learning["trust"]) if one.kind != REMOVE else []
 
 
 def headline(one: Waiting) -> str:

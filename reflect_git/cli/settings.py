@@ -26,7 +26,8 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 class Setting:
     """`scope` says whose git config is read: the store's own, the user's global one, or all of them.
 
-    `guarded` values widen what may happen without a person: they are switched on by a person at a terminal only.
+    `guarded` values widen what may happen without a person: they are switched on by a person at a terminal only, also
+    where the value is the default, and something else was set.
     """
 
     name: str
@@ -70,7 +71,7 @@ TABLE = (
     ),
     Setting(
         "reflect.sign", "word", "none", "decisions are signed, with the key of your git configuration",
-        words=("none", "ssh", "gpg"),
+        words=("none", "ssh", "gpg"), guarded=("none",),
     ),
     Setting(
         "reflect.sync.auto", "boolean", "false", "sync after sessions and before a review, without being asked",
@@ -79,6 +80,14 @@ TABLE = (
     Setting(
         "reflect.sync.signals", "boolean", "false", "send signals, your own words, to your other machines",
         guarded=("true",),
+    ),
+    Setting(
+        "reflect.sync.apply", "word", "ask", "write what own machines decided: ask first, or not",
+        words=("ask", "auto"), guarded=("auto",),
+    ),
+    Setting(
+        "reflect.sync.requireSigned", "boolean", "false", "write without asking only what was signed",
+        guarded=("false",),
     ),
     Setting(
         "reflect.own", "text", "", "machines that you accepted as yours", read_only="'sync' asks for each new one"

@@ -30,17 +30,20 @@ def sitting(
 ) -> Sitting:  # fmt: skip
     """What waits here, the session that runs right now included.
 
-    Who `writes` carries out first what was decided on this machine while the project was not here.
+    Who `writes` carries out first what was decided already: on this machine while the project was not here, or on other
+    own machines, where the person wants that without a question.
     """
     store = front.caught_up(front.store())
     folder = os.path.abspath(project or here())
     sat = review.sit(store, front.env, front.scan(store), folder, everything)
-    if not writes or not _settled(front, sat):
-        return sat
-    return review.sit(store, front.env, front.scan(store), folder, everything)
+    if writes:
+        for settle in (_settle_own, _settle_arrived):
+            if settle(front, sat):
+                sat = review.sit(store, front.env, front.scan(store), folder, everything)
+    return sat
 
 
-def _settled(front: Front, sat: Sitting) -> bool:
+def _settle_own(front: Front, sat: Sitting) -> bool:
     """Most of the time nothing waits to be carried out, and what it takes to do so stays away."""
     if not any(made["meta"].get("waits") for made in sat.scan.history.decisions):
         return False
@@ -49,6 +52,19 @@ def _settled(front: Front, sat: Sitting) -> bool:
     done = waiting.settle_own(sat)
     if done is not None:
         front.talk(printable(f"carried out what was decided before: '{done.target}', commit {done.commit[:10]}"))
+    return done is not None
+
+
+def _settle_arrived(front: Front, sat: Sitting) -> bool:
+    """Inside Claude Code everything waits for a person's answer."""
+    if sat.store.setting("reflect.sync.apply") != "auto" or authority.is_inside_client(sat.store.root, front.env):
+        return False
+    from reflect_git.sitting import unasked
+
+    done = unasked.settle_arrived(sat, workflow.author(sat.store, unasked.ROAD))
+    if done is not None:
+        front.talk(printable(f"took over what was decided on your other machines: '{done.target}'"))
+        front.talk(f"commit {done.commit[:10]}, take it back with: reflect-git revert {done.commit[:10]}")
     return done is not None
 
 

@@ -12,6 +12,7 @@ from reflect_git.apply.diff import diff
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
+from reflect_git.review.risks import Finding, risks
 from reflect_git.sitting import effects
 from reflect_git.sitting.approve import target_of
 from reflect_git.sitting.effects import Rule, Shift, section_of
@@ -69,6 +70,11 @@ class Waiting:
     @property
     def diff(self) -> str:
         return "".join(diff(step.plan) for step in self.steps)
+
+    @property
+    def risks(self) -> list[Finding]:
+        """Who can write to the remote can say that it was approved."""
+        return risks(self.learning["text"], self.learning["trust"]) if self.kind != REMOVE else []
 
 
 def waiting(sitting: Sitting | Look) -> list[Waiting]:

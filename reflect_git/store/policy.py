@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
 POLICIES = (
     "reflect.approval", "reflect.capture", "reflect.capture.unattended", "reflect.ignore", "reflect.sign",
-    "reflect.sync.auto", "reflect.sync.signals",
+    "reflect.sync.apply", "reflect.sync.auto", "reflect.sync.requireSigned", "reflect.sync.signals",
 )  # fmt: skip
 
 

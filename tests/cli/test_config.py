@@ -135,7 +135,7 @@ def test_what_cannot_be_is_refused(run_cli: RunCli, store: Path, args: tuple[str
     assert (store / ".git" / "config").read_bytes() == before
 
 
-GUARDED = [("reflect.approval", "unattended")]
+GUARDED = [("reflect.approval", "unattended"), ("reflect.sync.apply", "auto"), ("reflect.sync.auto", "true")]
 
 
 @pytest.mark.parametrize(("key", "value"), GUARDED)
@@ -158,6 +158,17 @@ def test_what_widens_rights_needs_a_yes(run_cli: RunCli, store: Path, key: str, 
     assert _git(store, "log", "--format=%s", "main").count("policy") == 0
     _git(store, "config", key, value)
     assert run_cli("config", "--unset", key, env={"CLAUDECODE": "1"}).code == 0  # back to the safe side at any time
+
+
+@pytest.mark.parametrize(("key", "strict"), [("reflect.sign", "ssh"), ("reflect.sync.requireSigned", "true")])
+def test_what_proves_who_decided_is_dropped_by_a_person_only(
+    run_cli: RunCli, store: Path, key: str, strict: str
+) -> None:
+    _git(store, "config", key, strict)
+    refused = run_cli("config", "--unset", key, env={"CLAUDECODE": "1"})
+    assert (refused.code, "from inside Claude Code" in refused.err) == (1, True)
+    assert run_cli("config", "--unset", key).code == 1
+    assert run_cli("config", key, "--json").json()["data"]["value"] == strict
 
 
 def test_a_value_set_by_hand_inside_claude_code_cannot_be_made_a_decision_there(run_cli: RunCli, store: Path) -> None:

@@ -46,7 +46,7 @@ def reverted_elsewhere(store: Store, learning: str) -> dict[str, Any]:
     return from_elsewhere(store, memory.decision(store, "reverted", learning, BY, utc_precise(), reopens=approval))
 
 
-def approved_elsewhere(store: Store, text: str, **facts: Any) -> str:
+def approved_elsewhere(store: Store, text: str, /, **facts: Any) -> str:
     """As a sync brings it: records, and no file."""
     approve(store, "use bun, not deno")
     reverting.undo(store)

@@ -88,12 +88,16 @@ def _change(front: Front, setting: Setting, values: tuple[str, ...], unset: bool
     old = _stored(store, setting)
     new = _wanted(setting, old, values, unset, add)
     told = _is_told(front, store, setting, new)
-    for value in set(new or ()) - (set(old or ()) if told else set()):
+    for value in _effective(setting, new) - (_effective(setting, old) if told or new is None else set()):
         _require_person(front, setting, value, dry_run)
     commit = None
     if (new != old or not told) and not dry_run and store:
         commit = _write(front, store, setting, new)
     _say(front, setting, old, new, commit, dry_run, changed=new != old or not told)
+
+
+def _effective(setting: Setting, values: list[str] | None) -> set[str]:
+    return set(values or [setting.default])
 
 
 def _require_writable(setting: Setting) -> None:

@@ -18,10 +18,14 @@ def command(front: Front, dry_run: bool) -> int:
     """Send what was learned here, take what was learned on your other machines.
 
     What arrives is looked at file by file and merged without conflicts; learnings wait in 'review' before they are
-    written anywhere.
+    written anywhere, unless 'reflect.sync.apply' is 'auto'.
     """
     store = front.store(create=False)
     report = exchange.exchange(front, store, dry_run)
+    if not dry_run and store.setting("reflect.sync.apply") == "auto":
+        from reflect_git.cli.sittings import sitting  # few have it
+
+        sitting(front, writes=True)
     waits = [] if dry_run else exchange.waiting(front, store)
     if front.json:
         front.data(exchange.as_data(report, waits))
