@@ -177,15 +177,16 @@ def sessions_by_key(
     found: dict[str, set[str]] = {}
     for line in tallied:
         found.setdefault(line[0], set()).add(line[4])
+    expired = frozenset(found)  # of the others no session needs its hash
     hashes: dict[str, str] = {}
     for key, session, identity in zip(keys, sessions, ids):
         name = session or identity
-        if name not in hashes:
-            hashes[name] = session_hash(name)
+        if key in expired:
+            name = hashes.get(name) or hashes.setdefault(name, session_hash(name))
         if key in found:
-            found[key].add(hashes[name])
+            found[key].add(name)
         else:
-            found[key] = {hashes[name]}
+            found[key] = {name}
     return found
 
 
@@ -194,7 +195,9 @@ def fold(columns: dict[str, list[Any]], history: History) -> None:
     keys = columns["key"]
     seen = sessions_by_key(keys, columns["session_id"], columns["id"], history.tallied)
     least = {key: min(HIGH, len(sessions)) for key, sessions in seen.items()}
-    columns["confidence"] = [max(min(HIGH, own), least[key]) for own, key in zip(columns["confidence"], keys)]
+    columns["confidence"] = [
+        min(HIGH, own) if own > least[key] else least[key] for own, key in zip(columns["confidence"], keys)
+    ]
     # What the file says of these is not believed: they are computed.
     columns["status"] = ["captured"] * len(keys)
     columns["related"] = [[]] * len(keys)
