@@ -227,6 +227,7 @@ def _become(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background was told to ignore it
         os.setsid()
         if asked["terminal"]:
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)

@@ -87,7 +87,8 @@ def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(ReflectError) as stop:
             clone.sync(Wishes(limits=Limits(seconds=1.0)))
-    assert stop.value.code == "unreachable" and time.monotonic() - began < 120
+    assert stop.value.code == "unreachable", stop.value
+    assert time.monotonic() - began < 120
 
 
 def test_what_a_sync_that_nobody_watches_started_ends_with_it(tmp_path: Path) -> None:
