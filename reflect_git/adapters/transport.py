@@ -32,7 +32,10 @@ _HERE = (
     "-c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false "
 )
 _OUT_OF_TIME = (-9, -24)  # killed by us; by the system, for its share of the processor
-_SLOW = ("timed out", "could not resolve", "connection refused", "network is unreachable", "no route to host")
+_SLOW = (
+    "timed out", "could not resolve", "connection refused", "connection reset", "network is unreachable",
+    "no route to host",
+)  # fmt: skip
 _RACES = (
     "fetch first",
     "non-fast-forward",

@@ -73,19 +73,24 @@ def going_said(going: list[dict[str, int]]) -> str:
     return ", ".join([f"{number} {'goes' if number == '1' else 'go'} {rest}", *parts[1:]])
 
 
-def keep(store: Store, glance: Glance, now: float) -> None:
-    """Five lines: the inbox branch, its tip, the day, what the user said, the line that hooks/statusline.py shows."""
+def seen(store: Store) -> str:
+    """The inbox branch and its tip. Taken before counting: what is captured meanwhile makes the count old."""
     from reflect_git.store import inbox
 
     ref = inbox.current(store)
-    text = f"{ref}\n{tip(store, ref)}\n{utc(now)[:10]}\n{glance.said}\n{line(glance)}\n"
+    return f"{ref}\n{_tip(store, ref)}"
+
+
+def keep(store: Store, glance: Glance, inbox_seen: str, now: float) -> None:
+    """Five lines: the inbox branch, its tip, the day, what the user said, the line that hooks/statusline.py shows."""
+    text = f"{inbox_seen}\n{utc(now)[:10]}\n{glance.said}\n{line(glance)}\n"
     try:
         files.write_whole(store.private_path("cache", "glance"), text.encode(), sync=False)
     except OSError:  # read-only or full: then it is counted each time
         pass
 
 
-def tip(store: Store, ref: str) -> str:
+def _tip(store: Store, ref: str) -> str:
     """As the loose ref says; empty while it is packed. Only whether it changed is of interest."""
     return (files.read_if_there(os.path.join(store.git_dir, *ref.split("/"))) or b"").decode("ascii", "replace").strip()
 
@@ -94,7 +99,8 @@ def refresh(store: Store, now: float) -> None:
     """Count again; for processes that nobody waits for."""
     from reflect_git.store import reading
 
-    keep(store, count(store, reading.scan(store), now), now)
+    before = seen(store)
+    keep(store, count(store, reading.scan(store), now), before, now)
 
 
 def own_words_waiting(store: Store) -> int:

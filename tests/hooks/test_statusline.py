@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,3 +74,23 @@ def test_the_setup_line_is_what_the_client_reads(run_cli: RunCli) -> None:
     assert setting["statusLine"]["type"] == "command"
     done = subprocess.run(["sh", "-c", setting["statusLine"]["command"]], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_what_is_captured_while_somebody_counts_makes_the_count_old(
+    store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reflect_git.store import glance
+
+    store = opened(store_home)
+    capture(store, "use pnpm")
+    count = glance.count
+
+    def slowly(*given: Any) -> glance.Glance:
+        found = count(*given)
+        capture(opened(store_home), "use tabs")
+        return found
+
+    monkeypatch.setattr(glance, "count", slowly)
+    glance.refresh(store, time.time())
+    assert shown() == "✎ 1\n"
+    wait_for(lambda: shown() == "✎ 2\n", "a count of both")

@@ -82,14 +82,16 @@ def command(front: Front, form: str) -> None:
         return
     now = time.time()
     if form == "statusline":
-        _statusline(front, _count(Report(root, True), store, front.scan(store), now))
+        before = glance.seen(store)
+        _statusline(front, _count(Report(root, True), store, front.scan(store), before, now))
         return
     capture = capture_here(store, front.env, _here(), now)
     report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
     state = wiring.look(front.env).state
     report.hooks = None if state == wiring.NONE else state
-    scan = front.scan(front.caught_up(store))
-    _count(report, store, scan, now)
+    before = glance.seen(front.caught_up(store))
+    scan = front.scan(store)
+    _count(report, store, scan, before, now)
     _look_at_files(report, store, front.env, scan)
     _look_at_git(report, store)
     if report.remote:
@@ -125,9 +127,9 @@ def _say_none(front: Front, root: str, form: str) -> None:
         front.talk(click.style("hint: make it now with 'reflect-git init'", fg="yellow"))
 
 
-def _count(report: Report, store: Store, scan: Scan, now: float) -> Report:
+def _count(report: Report, store: Store, scan: Scan, inbox_seen: str, now: float) -> Report:
     counted = glance.count(store, scan, now)
-    glance.keep(store, counted, now)
+    glance.keep(store, counted, inbox_seen, now)
     report.waiting, report.strong, report.going = counted.waiting, counted.strong, counted.going
     report.last_capture = counted.last_capture
     report.learnings = len(scan.history.in_force())
