@@ -82,7 +82,7 @@ def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float)
         patient = time.monotonic() < deadline - patience / 2
         if not (patient and user_is_at_work(store)):
             if old != parent:
-                commit = old if _has_all(store, old, new) else _make_commit(store, old, new, message)
+                commit = old if _has_all(store, old, new) else make_commit(store, old, new, message)
                 parent = old
             if advance(store, old, commit, lambda tip: _prepare_index(store, tip, new), message, patient):
                 return commit
@@ -100,7 +100,7 @@ def _has_all(store: Store, commit: str, new: Mapping[str, bytes]) -> bool:
     return all(blob == data for blob, data in zip(blobs, new.values()))
 
 
-def _make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) -> str:
+def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) -> str:
     """The objects only; no ref points to them yet. `reset` to nothing keeps fast-import from leaving one."""
     text = message.encode("utf-8")
     parts = [

@@ -6,15 +6,13 @@ taken out, and whoever finds it goes on: every step of `forgetting` can be repea
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.sought import PURGED, Sought
-from reflect_git.store import backups, chronicle, forgetting, journal, moves, rewriting, signing, spool
+from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool
 from reflect_git.store.care import guard
 from reflect_git.store.forgetting import Gone
 from reflect_git.store.layout import id_in, path_of
@@ -116,7 +114,7 @@ def carry_out(
     old = store.git.resolve(MAIN) or ""
     try:
         base = _rewritten(store, found, sought, old)
-        made = _with_files(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
+        made = mainline.make_commit(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
         swap(store, old, made, sought, marks, subject)
     finally:
         rewriting.discard(store)
@@ -163,21 +161,6 @@ def _message(commit: Commit, records: Collection[str]) -> list[str]:
     ]  # fmt: skip
     lines = [*kept, *(f"Purged: {identity}\n" for identity in gone)]
     return [f"{verb}: {PURGED}\n\n{''.join(lines)}" if colon else f"{PURGED}\n\n{''.join(lines)}"]
-
-
-def _with_files(store: Store, base: str, new: Mapping[str, bytes], message: str) -> str:
-    """The last commit, whose objects alone are made: no ref points to it yet."""
-    text = message.encode("utf-8")
-    parts = [
-        f"commit refs/reflect/next\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode(),
-        f"data {len(text)}\n".encode(), text, f"\nfrom {base}\n".encode(),
-    ]  # fmt: skip
-    for path, data in new.items():
-        parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
-    parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
-    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
-    made = out.decode("ascii").strip()
-    return signing.signed(store, made) if signing.is_wanted(store, new) else made
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
