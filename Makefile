@@ -87,7 +87,7 @@ deep: $(STAMP) ## the slow tests, with many more examples
 	@RELIABILITY=.reliability/deep HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
 
 release: $(STAMP) ## wheel and sdist on every Python that is here, and known weaknesses of what they need
-	@$(PY) -m pytest -n auto -m 'slow or not slow' -rs tests/test_release.py $(ARGS)
+	@$(PY) -m pytest -n auto -v -m 'slow or not slow' -rs tests/test_release.py $(ARGS)
 
 e2e: $(STAMP) ## the real client against a scripted model; ARGS=tests/e2e/test_first_capture.py is the short way
 	@RELIABILITY=.reliability/e2e $(PY) -m pytest -n auto -m e2e -rs $(or $(ARGS),tests/e2e)

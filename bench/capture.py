@@ -1,4 +1,4 @@
-"""One capture in a fresh process, synced and committed, beside what it is measured against.
+"""One capture in a fresh process, from the launcher on, synced and committed, beside what it is measured against.
 
 The floor is `python3 -I -S -c "import json, re"`. The rivals keep a prompt in a JSON file, neither synced nor
 committed: the typical one in a queue of 1,000, claude-reflect's UserPromptSubmit hook in a queue that starts empty,
@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 from bench import generate
-from bench.setting import APPEND, HOOK, REPO, Setting
+from bench.setting import APPEND, LAUNCHER, REPO, Setting
 from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
 
@@ -115,8 +115,19 @@ def _hook(setting: Setting, size: int, error: str = "") -> Batch:
 def hook_command(setting: Setting, home: Path, error: str = "") -> Command:
     """The failure hook as the client starts it, for a moment that was not yet."""
     moment = generate.event(next(_moments), setting.project, *([error] if error else []))
-    env = generate.environment(home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDECODE="1")
-    return Command((setting.python, "-I", "-S", str(HOOK)), env, json.dumps(moment).encode())
+    env = generate.environment(
+        home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDECODE="1", CLAUDE_PLUGIN_DATA=str(_data(setting, home))
+    )
+    return Command(("/bin/sh", str(LAUNCHER), "PostToolUseFailure"), env, json.dumps(moment).encode())
+
+
+def _data(setting: Setting, home: Path) -> Path:
+    """The launcher's folder, as it is after the first hook: the interpreter is found."""
+    folder = home / "data"
+    if not folder.exists():
+        folder.mkdir()
+        (folder / "python").write_text(f"{setting.python}\n", encoding="utf-8")
+    return folder
 
 
 def _append(setting: Setting, size: int) -> Batch:

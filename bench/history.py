@@ -22,7 +22,7 @@ from reflect_git.adapters.git import NOBODY
 from reflect_git.apply import block
 from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
-from reflect_git.history.trail import FORMAT
+from reflect_git.history.trail import BY_ITSELF, FORMAT, TYPES
 from reflect_git.model import schema
 from reflect_git.model.ids import digest, random_id, utc_precise
 from reflect_git.sitting import mirror
@@ -40,6 +40,8 @@ YEARS = 10 * 365 * 86400
 _BASE = "2 × that git + --version"
 _MADE_FROM = "history.json"  # which line is asked about
 IN_FORCE = 25
+# What `log` does not tell: git is asked for the same twenty commits, which are not the newest twenty.
+_UNTOLD = f"^({'|'.join(word for word, kind in TYPES.items() if kind in BY_ITSELF)}): "
 FILE = "CLAUDE.md"
 TARGET = Target("project", FILE)
 PROJECT = generate.PROJECTS[0]
@@ -182,7 +184,7 @@ def _pairs(setting: Setting, size: int) -> dict[str, tuple[Command, Command]]:
     pairs = {
         f"log -n 20 at {size:,}": (
             Command((str(PROGRAM), "log", "-n", "20", "--json"), env),
-            Command((*git, "log", "-20", f"--format={FORMAT}", MAIN), env),
+            Command((*git, "log", "-20", "-E", "--invert-grep", f"--grep={_UNTOLD}", f"--format={FORMAT}", MAIN), env),
         ),
         f"why {FILE}:{line} at {size:,}": (
             Command((str(PROGRAM), "why", f"{project / FILE}:{line}", "--json"), env),

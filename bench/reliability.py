@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +25,21 @@ def tables(setting: Setting) -> list[Table]:
 
 
 def _run(folder: Path, title: str) -> Iterator[Table]:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    whole = [one for one in found if "seconds" in one]  # of the process that the others work for
-    if len(whole) != 1:
+    """A run may have been made in parts, each in a folder of its own below."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.json"))]
+    parts = [one for one in found if "seconds" in one]  # of the processes that the others work for
+    if not parts:
         return
     counts: Counter[str] = Counter()
     for one in found:
         counts.update(one["counts"])
     rows = [Row(what, ratio=number) for what, number in sorted(counts.items())]
-    rows += [Row(f"tests {name}", ratio=whole[0][name], ceiling=0 if name == "failed" else None) for name in _OUTCOMES]
-    yield Table(title, rows, ("", ""), [_when(whole[0])])
+    for name in _OUTCOMES:
+        number = sum(part[name] for part in parts)
+        rows.append(Row(f"tests {name}", ratio=number, ceiling=0 if name == "failed" else None))
+    yield Table(title, rows, ("", ""), [_when(parts)])
 
 
-def _when(facts: dict[str, Any]) -> str:
-    return f"ended {facts['ended']}, after {facts['seconds']:,} s"
+def _when(parts: Sequence[dict[str, Any]]) -> str:
+    seconds = sum(part["seconds"] for part in parts)
+    return f"ended {max(part['ended'] for part in parts)}, after {seconds:,} s"

@@ -108,7 +108,7 @@ def kept() -> dict[str, str]:
     """What was written before, per measurement: who measures a part leaves the rest as it stands."""
     text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
     parts = re.split(_MARK.format(r"(\w+)") + "\n", text)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    return {name: f"{part.strip()}\n" for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def document(found: Mapping[str, Sequence[Table]], python: str, before: Mapping[str, str]) -> str:

@@ -12,14 +12,13 @@ import time
 from pathlib import Path
 
 from bench import conversation, generate
-from bench.setting import HOOK, REPO, Setting
+from bench.setting import HOOK, LAUNCHER, REPO, Setting
 from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure
 
 ROUNDS = 40
 MINING_ROUNDS = 8
 LONG, SHORT = 100 << 20, 10 << 20
-LAUNCHER = REPO / "hooks" / "launch.sh"
 STATUSLINE = REPO / "hooks" / "statusline.py"
 READ = "floor: read and parse what matters"
 FIRST, SECOND = "PreCompact, nothing mined yet", "PreCompact, nothing new"
@@ -119,13 +118,18 @@ def _short(setting: Setting) -> Table:
         ending.forget()
         return [ending.hook("SessionEnd", reason="other")]
 
+    def alone(_: int) -> list[Command]:
+        """The first of a round waits for what the last one of the round before left running."""
+        home.rest()
+        return [setting.bare("pass")]
+
     subjects = [
-        fixed(BARE, setting.bare("pass")),
+        Subject(BARE, alone),
         fixed(EMPTY, home.hook("PreCompact", empty)),
         fixed(SECOND, home.hook("PreCompact", LAUNCHER, trigger="manual")),
-        fixed(LEAVES, home.hook("SessionEnd", LAUNCHER, reason="other")),
         fixed(LINE, Command((setting.python, "-I", "-S", str(STATUSLINE)), home.env)),
         Subject(DETACHED, end, every=8),
+        fixed(LEAVES, home.hook("SessionEnd", LAUNCHER, reason="other")),
     ]
     times = measure(subjects, setting.rounds(ROUNDS))
     ending.require_mined()

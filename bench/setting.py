@@ -12,6 +12,7 @@ from bench.timing import Command
 
 REPO = Path(__file__).resolve().parent.parent
 HOOK = REPO / "hooks" / "hook.py"
+LAUNCHER = REPO / "hooks" / "launch.sh"
 APPEND = REPO / "hooks" / "store.py"
 
 

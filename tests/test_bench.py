@@ -89,10 +89,10 @@ def test_capture_is_measured_with_everything_beside_it(setting: Setting, monkeyp
 
 
 def test_a_hook_that_stores_nothing_is_not_measured(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = setting.work / "idle.py"
+    idle = setting.work / "idle.sh"
     idle.write_text("", encoding="utf-8")
     monkeypatch.setattr(capture, "SIZES", (5,))
-    monkeypatch.setattr(capture, "HOOK", idle)
+    monkeypatch.setattr(capture, "LAUNCHER", idle)
     monkeypatch.setattr(capture, "APPEND", setting.work / "missing.py")
     monkeypatch.setattr(capture, "_git_and_gitpython", lambda *_: [])
     with pytest.raises(BenchError, match="hook at 5: 5 committed, 10 expected"):
@@ -225,12 +225,14 @@ def test_the_figures_of_a_run_are_those_of_all_its_processes(
 ) -> None:
     monkeypatch.setenv("RELIABILITY", str(tmp_path))
     assert reliability.tables(setting) == [], "nothing is told of what did not run"
-    (tmp_path / "deep").mkdir()
-    for number, facts in enumerate([
-        {"counts": {"kills": 3}}, {"counts": {"kills": 4, "storms": 1}},
-        {"counts": {}, "passed": 12, "failed": 1, "skipped": 0, "seconds": 1234, "ended": "2026-02-11"},
-    ]):  # fmt: skip
-        (tmp_path / "deep" / f"{number}.json").write_text(json.dumps(facts))
+    (tmp_path / "deep" / "part").mkdir(parents=True)
+    for path, facts in {
+        "1.json": {"counts": {"kills": 3}},
+        "2.json": {"counts": {"kills": 4, "storms": 1}},
+        "3.json": {"counts": {}, "passed": 8, "failed": 1, "skipped": 0, "seconds": 1200, "ended": "2026-02-11"},
+        "part/4.json": {"counts": {}, "passed": 4, "failed": 0, "skipped": 0, "seconds": 34, "ended": "2026-02-10"},
+    }.items():
+        (tmp_path / "deep" / path).write_text(json.dumps(facts))
     (table,) = reliability.tables(setting)
     assert [(row.name, row.ratio, row.is_over) for row in table.rows] == [
         ("kills", 7, False), ("storms", 1, False),

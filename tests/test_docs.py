@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from reflect_git import errors
 from reflect_git.cli.app import VERBS
 from reflect_git.cli.settings import TABLE
+from reflect_git.history.trail import TYPES
 from reflect_git.model import schema
 
 REPO = Path(__file__).resolve().parent.parent
@@ -48,6 +50,16 @@ def test_every_field_of_a_record_is_documented(prefix: str) -> None:
 def test_every_word_of_a_record_is_documented(words: tuple[str, ...]) -> None:
     text = _read("docs", "store.md")
     assert [word for word in words if word not in text] == []
+
+
+def test_every_word_that_a_commit_begins_with_is_documented() -> None:
+    page = _read("docs", "store.md").partition("## Commits")[2]
+    assert {word for word in TYPES if f"`{word}: " not in page} == set()
+
+
+def test_every_road_of_an_approval_is_explained() -> None:
+    page = _read("docs", "approval.md")
+    assert {road for road in schema.ROADS if f"| `{road}` | " not in page} == set()
 
 
 def test_every_verb_is_documented() -> None:
@@ -137,3 +149,30 @@ def test_every_target_of_make_that_a_page_names_exists() -> None:
 def test_the_readme_counts_the_languages() -> None:
     count = len(list((REPO / "reflect_git" / "knowledge" / "phrases").glob("*.json")))
     assert f"phrases of {count} languages" in " ".join(_read("README.md").split())
+
+
+def test_every_module_and_function_that_the_architecture_names_exists() -> None:
+    page = _read("docs", "architecture.md")
+    rooms = {path.stem for path in (REPO / "reflect_git").iterdir() if path.suffix in ("", ".py")}
+    dotted = set(re.findall(r"(?:^ +|`)([a-z]+(?:\.\w+)+)", page, re.MULTILINE))
+    functions = {name for name in dotted if name.partition(".")[0] in rooms and not name.endswith(".py")}
+    assert len(functions) > 20
+    assert {name for name in functions if not _is_there(name)} == set()
+    files = set(re.findall(r"`([a-z]+(?:/\w+)+\.(?:py|json|sh))`", page))
+    assert {
+        name for name in files if not (REPO / "reflect_git" / name).exists() and not (REPO / name).exists()
+    } == set()
+
+
+def _is_there(name: str) -> bool:
+    """A module below the package, or something in one."""
+    parts = name.split(".")
+    for at in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(["reflect_git", *parts[:at]]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[at:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False

@@ -117,6 +117,39 @@ def test_a_list_that_was_kept_loads_nothing_that_words_it(run_cli: RunCli, tmp_p
     assert [("reflect_git.review.wording" in loaded) for loaded in found] == [True, False]
 
 
+RUN = LIST.replace('["candidates"]', "sys.argv[1:]").replace('.partition(".")[0]', "")
+
+
+def _loaded_by_verb(*words: str, cwd: Path) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", RUN, *words], cwd=cwd, capture_output=True, text=True, check=True)
+    code, _, loaded = done.stderr.strip().splitlines()[-1].partition(" ")
+    assert code == "0"
+    return set(json.loads(loaded))
+
+
+# What each verb was found to load without need, and what makes classes or patterns while it is loaded.
+NOT_FOR_THE_TRAIL = {
+    "dataclasses", "subprocess", "reflect_git.adapters.redact", "reflect_git.adapters.project",
+    "reflect_git.history.moments", "reflect_git.store.configfile", "reflect_git.store.machines",
+    "reflect_git.store.expiry", "reflect_git.store.reading", "reflect_git.cli.portrait",
+}  # fmt: skip
+NOT_FOR_A_LIST = {
+    "dataclasses", "subprocess", "reflect_git.adapters.markdown", "reflect_git.apply.block", "reflect_git.model.frames",
+    "reflect_git.store.upkeep", "reflect_git.store.skimming",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "spared"), [(("log", "-n", "20", "--json"), NOT_FOR_THE_TRAIL), (("candidates",), NOT_FOR_A_LIST)]
+)
+def test_a_look_loads_what_it_needs(run_cli: RunCli, tmp_path: Path, words: tuple[str, ...], spared: set[str]) -> None:
+    """The ceilings of the budgets are a few imports away: 100 modules take as long as 20 git processes."""
+    for said in ("use pnpm, not npm", "never squash the release branch"):
+        assert run_cli("capture", "--type", "correction", "--content", said, cwd=tmp_path).code == 0
+    _loaded_by_verb(*words, cwd=tmp_path)
+    assert _loaded_by_verb(*words, cwd=tmp_path) & spared == set()
+
+
 def test_makefile_checks_the_same_hook_path() -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
     match = re.search(r"^HOOK_PATH = (.*)$", makefile, re.MULTILINE)

@@ -39,6 +39,15 @@ class Checkout:
         """Is a merge or rebase under way that has not settled this file yet?"""
         return bool(self._ask("ls-files", "--unmerged", "-z", "--", f":(literal){os.path.relpath(path, self.top)}"))
 
+    def is_tracked(self, path: str) -> bool:
+        return bool(self._ask("ls-files", "-z", "--", f":(literal){os.path.relpath(path, self.top)}"))
+
+    def is_ignored(self, path: str, excludes: str) -> bool:
+        """By the project, or by the person's own file of patterns."""
+        config = [f"core.excludesFile={excludes}"]
+        asked = ("check-ignore", "--quiet", "--", os.path.relpath(path, self.top))
+        return self._git.run(*asked, config=config, check=False, seconds=_SECONDS).code == 0
+
     def moved(self) -> float | None:
         """When git last put other files into the work tree; commits only record what is there. None: nobody knows."""
         named = self._ask("rev-parse", "--git-path", "logs/HEAD")

@@ -13,7 +13,7 @@ from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Optional
 
 PRIVATE_DIR = 0o700
@@ -79,10 +79,19 @@ def make_private_dirs(path: str, below: str = "") -> None:
 
 
 def sync_directory(path: str) -> None:
+    _sync(path, os.O_DIRECTORY, _sync_all)
+
+
+def sync_file(path: str) -> None:
+    """One that somebody else wrote."""
+    _sync(path, os.O_NOFOLLOW, _sync_data)
+
+
+def _sync(path: str, flags: int, through: Callable[[int], None]) -> None:
     faults.point("sync", path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
-        _sync_all(descriptor)
+        through(descriptor)
     finally:
         os.close(descriptor)
 
@@ -91,11 +100,7 @@ def sync_tree(path: str) -> None:
     """Every file and folder below a path, once before it is needed."""
     for base, _, names in os.walk(path):
         for name in names:
-            descriptor = os.open(os.path.join(base, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                _sync_data(descriptor)
-            finally:
-                os.close(descriptor)
+            sync_file(os.path.join(base, name))
         sync_directory(base)
 
 

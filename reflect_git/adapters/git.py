@@ -55,10 +55,13 @@ _OVERRIDES = {
         "maintenance.auto=false", "protocol.allow=never",
     ),
 }  # fmt: skip
+# The last one: a log comes by the page, not by the line, so that who reads it is not woken up a hundred times for one.
+_LOCAL_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1", "GIT_FLUSH": "0",
+}  # fmt: skip
 _KEPT_GIT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-_KEPT_PROJECT = (
-    *_KEPT_GIT, "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"
-)  # fmt: skip
+_KEPT_PROJECT = (*_KEPT_GIT, "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 _KEPT_NETWORK = (*_KEPT_GIT, "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_COMMAND")
 
 
@@ -73,19 +76,21 @@ class Result:
         self.err = err
 
 
+_NOTHING = Result(0, b"", b"")
+
+
 class GitError(ReflectError):
     """git said no; the message is the whole report."""
 
-    def __init__(self, arguments: Sequence[str], result: Result) -> None:
+    def __init__(self, arguments: Sequence[str], result: Result, hint: str = "run 'reflect-git doctor'") -> None:
         said = result.err.decode("utf-8", "replace").strip() or f"exit code {result.code}"
-        super().__init__(f"git {arguments[0]} failed: {said}", "run 'reflect-git doctor'", code="git")
+        super().__init__(f"git {arguments[0]} failed: {said}", hint, code="git")
         self.result = result
 
 
 class GitMissing(ReflectError):
     def __init__(self, message: str) -> None:
-        hint = "install git 2.34 or later, or put it on PATH"
-        super().__init__(message, hint, code="git-missing")
+        super().__init__(message, "install git 2.34 or later, or put it on PATH", code="git-missing")
 
 
 def find_program(path: str, avoid: str = "") -> str:
@@ -135,7 +140,7 @@ class Child:
         finally:
             os.umask(umask)
             self._close(feed, out, err)
-        self._buffer = b""
+        self._buffer, self._at = b"", 0
 
     @staticmethod
     def _close(*descriptors: int) -> None:
@@ -153,12 +158,10 @@ class Child:
 
     def line(self) -> bytes:
         """The next line git prints, without its end; empty when git is gone."""
-        while b"\n" not in self._buffer:
+        while (end := self._buffer.find(b"\n", self._at)) < 0:
             chunk = os.read(self._stdout, 65536)
-            if not chunk:
-                break
-            self._buffer += chunk
-        found, _, self._buffer = self._buffer.partition(b"\n")
+            self._buffer, self._at = self._buffer[self._at :] + (chunk or b"\n"), 0
+        found, self._at = self._buffer[self._at : end], end + 1
         return found
 
     def finish(self, data: bytes = b"", seconds: Optional[float] = None, most: float = float("inf")) -> Result:
@@ -170,13 +173,18 @@ class Child:
             self.kill()
             raise
         _, status = os.waitpid(self.pid, 0)
-        return Result(os.waitstatus_to_exitcode(status), self._buffer + out, err)
+        return Result(os.waitstatus_to_exitcode(status), self._buffer[self._at :] + out, err)
 
     def kill(self) -> None:
         try:
             (os.killpg if self._apart else os.kill)(self.pid, _KILL)
         except ProcessLookupError:
             pass
+
+    def drop(self) -> None:
+        """Enough was read: kill it and go on, not for who holds the lock. It is gone 2 ms later, with this process."""
+        self.kill()
+        self._close(self._stdin, self._stdout, self._stderr)
 
     def _pump(self, view: memoryview, deadline: Optional[float], most: float) -> tuple[bytes, bytes]:
         chunks: dict[int, list[bytes]] = {self._stdout: [], self._stderr: []}
@@ -262,15 +270,8 @@ class Git:
     def _environment(self, profile: str) -> dict[str, str]:
         fixed = {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.root, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         if profile == LOCAL:
-            return {
-                **fixed,
-                "PATH": os.pathsep.join((os.path.dirname(self.program), "/usr/bin", "/bin")),
-                "GIT_CONFIG_NOSYSTEM": "1",
-                "GIT_CONFIG_GLOBAL": os.devnull,
-                "GIT_ATTR_NOSYSTEM": "1",
-                "GIT_OPTIONAL_LOCKS": "0",
-                "GIT_NO_LAZY_FETCH": "1",
-            }
+            folders = (os.path.dirname(self.program), "/usr/bin", "/bin")
+            return {**fixed, **_LOCAL_ENVIRONMENT, "PATH": os.pathsep.join(folders)}
         kept = {NETWORK: _KEPT_NETWORK, PROJECT: _KEPT_PROJECT}.get(profile, _KEPT_GIT)
         own = {name: value for name, value in self.user.items() if not name.startswith("GIT_") or name in kept}
         if profile == PROJECT:  # found by git itself, which refuses a repository that somebody else owns
@@ -295,8 +296,7 @@ class Git:
     def require_version(self) -> None:
         found = self.version()
         if found < OLDEST:
-            said = ".".join(str(part) for part in found)
-            raise GitMissing(f"git {said} is too old: '{self.program}'")
+            raise GitMissing(f"git {'.'.join(map(str, found))} is too old: '{self.program}'")
 
     def resolve(self, name: str) -> Optional[str]:
         """The object id of a name, or None."""
@@ -326,20 +326,15 @@ class Git:
 
     def changes(self, old: str, new: str, *below: str) -> tuple[dict[str, str], list[str]]:
         """From `old` to `new`: path → blob id of what was added or changed, and the paths that are gone."""
-        result = self.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new, "--", *below)
-        fields = result.out.split(b"\0")
-        added, gone = {}, []
-        for meta, path in zip(fields[0::2], fields[1::2]):
-            words = meta.split()
-            if words[4] == b"D":
-                gone.append(os.fsdecode(path))
-            else:
-                added[os.fsdecode(path)] = words[3].decode("ascii")
-        return added, gone
+        found = self.differences(old, new, *below)
+        return (
+            {path: after[1] for path, (_, after) in found.items() if after},
+            [path for path, (_, after) in found.items() if not after],
+        )
 
-    def differences(self, old: str, new: str) -> dict[str, tuple[Optional[Listed], Optional[Listed]]]:
+    def differences(self, old: str, new: str, *below: str) -> dict[str, tuple[Optional[Listed], Optional[Listed]]]:
         """Path → (mode, blob) in `old` and in `new`, of every file that is not the same; None where it is not."""
-        out = self.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new).out
+        out = self.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new, "--", *below).out
         fields = out.split(b"\0")
         found = {}
         for meta, path in zip(fields[0::2], fields[1::2]):
@@ -349,12 +344,16 @@ class Git:
             )  # fmt: skip
         return found
 
-    def blobs(self, ids: Sequence[str]) -> Iterator[bytes]:
-        """The bytes of each object, in order, from one process."""
-        if not ids:
+    def blobs(self, ids: Sequence[str], most: float = float("inf"), through: Sequence[str] = ()) -> Iterator[bytes]:
+        """The bytes of each object, in order; nothing at all if they are more than `most`, or than `through` allows."""
+        asked = "".join(f"{oid}\n" for oid in ids).encode()
+        options = ("cat-file", "--batch", "--buffer")
+        result = self.start(*options, through=through).finish(asked, most=most) if ids else _NOTHING
+        if len(result.out) > most or (result.code and through):
             return
-        out = self.run("cat-file", "--batch", "--buffer", stdin="".join(f"{oid}\n" for oid in ids).encode()).out
-        at = 0
+        if result.code:
+            raise GitError(("cat-file",), result)
+        out, at = result.out, 0
         for _ in ids:
             end = out.index(b"\n", at)
             header = out[at:end].split()

@@ -32,10 +32,12 @@ class Changed(ReflectError):
         super().__init__(f"'{path}' was changed meanwhile", "look at the change again", "changed", EXIT_DECISION)
 
 
-def locate(path: str, within: str) -> str:
-    """The file that a path means, through links that stay inside a folder; anything else is refused with its reason."""
+def locate(base: str, name: str, within: str) -> str:
+    """The file that a name below a folder means, through links that stay inside another; others are refused."""
+    path = os.path.join(base, *name.split("/"))
     real = os.path.realpath(path)
-    if os.path.islink(path) and not real.startswith(os.path.realpath(within).rstrip("/") + "/"):
+    is_linked = real != os.path.join(os.path.realpath(base), *name.split("/"))
+    if is_linked and not real.startswith(os.path.realpath(within).rstrip("/") + "/"):
         raise ReflectError(
             f"'{path}' is a link to '{real}', outside '{within}'", "replace it by a file, or choose another target",
             code="target-link",

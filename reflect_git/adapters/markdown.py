@@ -6,9 +6,8 @@ The parser only locates. It never writes a text back: what a person wrote would 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -31,8 +30,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A block at the top level of a text: lines `start` up to but not including `end`, no blank ones at its end.
 
     Kinds: front, list, paragraph, heading (with `#`), html, fence, other. `level` and `text` are a heading's, `items`
@@ -47,8 +45,7 @@ class Piece:
     items: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a line. Kinds: text (as written), code (between its backticks), tag, link (an address in `<>`)."""
 
     kind: str

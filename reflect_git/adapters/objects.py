@@ -25,8 +25,7 @@ class Objects:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._child.kill()
-        self._child.finish()
+        self._child.drop()
 
     def get(self, names: Sequence[str]) -> list[bytes | None]:
         """The bytes of each, in order; None for what is not there, and for a name that cannot be asked for."""

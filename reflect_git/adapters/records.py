@@ -116,7 +116,7 @@ def _field(line: str, seen: _Seen) -> tuple[str, Any]:
         _key(key)
     if text in seen.nested:
         return key, _decode(text)[0]
-    field = (key, _read(text))
+    field = (key, read_value(text))
     if len(line) <= _SHORT:
         _remember(line, text, field, seen)
     return field
@@ -130,7 +130,7 @@ def _remember(line: str, text: str, field: tuple[str, Any], seen: _Seen) -> None
         seen.fields[line] = field
 
 
-def _read(text: str) -> Any:
+def read_value(text: str) -> Any:
     """One JSON value and nothing after it, proved canonical by writing it again; without escapes, a text is."""
     if text.count('"') == 2 and text[0] == text[-1] == '"' and "\\" not in text and text.isprintable():
         return text[1:-1]

@@ -7,14 +7,13 @@ repository on a stick somebody else's folder.
 from __future__ import annotations
 
 import resource
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters.git import NETWORK, GitError, Result
 from reflect_git.errors import ReflectError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reflect_git.adapters.git import Child, Git
 
@@ -26,6 +25,14 @@ _FETCH = (
     "fetch.unpackLimit=1", "transfer.unpackLimit=1", "fetch.fsckObjects=true", "fetch.writeCommitGraph=false",
     "transfer.bundleURI=false", "core.alternateRefsPrefixes=refs/heads/main", "fetch.negotiationAlgorithm=default",
 )  # fmt: skip
+# What a person's own git may have been told to overlook in old repositories, ours does not.
+_FAULTS = (
+    "badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badObjectSha1", "badParentSha1", "badTimezone",
+    "badTree", "badTreeSha1", "badType", "duplicateEntries", "emptyName", "fullPathname", "hasDot", "hasDotdot",
+    "hasDotgit", "missingAuthor", "missingCommitter", "missingEmail", "missingNameBeforeEmail",
+    "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingTree", "multipleAuthors", "nullSha1", "treeNotSorted",
+    "unknownType", "zeroPaddedDate", "zeroPaddedFilemode",
+)  # fmt: skip
 # Of a repository that is a folder here the other end runs on this machine, too: its hooks and programs do not.
 _HERE = (
     "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true "
@@ -34,8 +41,10 @@ _HERE = (
 _OUT_OF_TIME = (-9, -24)  # killed by us; by the system, for its share of the processor
 _SLOW = (
     "timed out", "could not resolve", "connection refused", "connection reset", "network is unreachable",
-    "no route to host",
+    "no route to host", "couldn't connect to server",
 )  # fmt: skip
+_ABSENT = ("does not appear to be a git repository", "repository not found", "not found: did you run", "does not exist")
+_OURS = ("unable to read", "bad tree object", "pack-objects died")  # of what is sent
 _RACES = (
     "fetch first",
     "non-fast-forward",
@@ -46,8 +55,7 @@ _RACES = (
 )
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds, bytes of what git lists.
 
     `apart`: nobody is there to type a pass phrase, so ssh and helpers are a group with git, and end with it.
@@ -58,12 +66,11 @@ class Limits:
     entries: int = 500_000
     commits: int = 200_000
     seconds: float = 300.0
-    listing: int = 128 << 20
+    listing: int = 288 << 20  # as many commits as are allowed: the commit of an approval takes 1,344 bytes
     apart: bool = False
 
 
-@dataclass(frozen=True)
-class Remote:
+class Remote(NamedTuple):
     """Where it is; `protocols` are allowed for it alone; `is_here`: a folder of this machine."""
 
     url: str
@@ -76,6 +83,13 @@ class Unreachable(ReflectError):
 
     def __init__(self, said: str) -> None:
         super().__init__(f"the remote cannot be reached: {said}", "try again when you are online", code="unreachable")
+
+
+class NoBranch(ReflectError):
+    """The remote has no branch of that name."""
+
+    def __init__(self) -> None:
+        super().__init__("the remote has no such branch", code="no-branch")
 
 
 class TooMuch(ReflectError):
@@ -109,7 +123,7 @@ def fetch(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits) -> 
     _run(
         git, remote, limits, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
         "--no-auto-maintenance", *_other_end(remote, "upload-pack"), "--end-of-options", remote.url, *wanted,
-        config=_FETCH,
+        config=(*_FETCH, *(f"fetch.fsck.{name}=error" for name in _FAULTS)),
     )  # fmt: skip
 
 
@@ -127,6 +141,8 @@ def push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, leas
     if result.code == 0:
         return OK
     said = (result.out + result.err).decode("utf-8", "replace").lower()
+    if _is_ours(said):
+        raise GitError(("push",), result)
     if lease and "[remote rejected]" in said:
         raise ReflectError(
             "the remote keeps all history: what was purged stays there",
@@ -139,6 +155,13 @@ def push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, leas
             f"the remote refused: {_reason(result)}", "look at its settings, or at your rights there", code=REFUSED
         )
     raise _failure(("push",), result)
+
+
+def _is_ours(said: str) -> bool:
+    """Whether what was to be sent cannot be read here. What the other end says comes once more with its name before."""
+    lines = [line.strip() for line in said.splitlines()]
+    here = [line for line in lines if not line.startswith("remote:") and f"remote: {line}" not in lines]
+    return any(word in line for line in here for word in _OURS)
 
 
 def _reason(result: Result) -> str:
@@ -156,10 +179,8 @@ def _run(
     git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True
 ) -> Result:  # fmt: skip
     allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
-    child = git.start(
-        *arguments, config=(*config, *allowed), profile=NETWORK, through=_held(limits), apart=limits.apart
-    )
-    result = finished(child, limits, seconds=limits.seconds)
+    child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK, through=held(limits), apart=limits.apart)
+    result = finished(child, limits, limits.seconds)
     if result.code in _OUT_OF_TIME:
         raise Unreachable(f"no end after {limits.seconds:.0f} seconds")
     if check and result.code:
@@ -167,9 +188,29 @@ def _run(
     return result
 
 
-def finished(child: Child, limits: Limits, data: bytes = b"", seconds: float | None = None) -> Result:
-    """What git answers, held to its limit while it is read: a few objects can make a tree of billions of files."""
-    result = child.finish(data, seconds, limits.listing)
+def told(git: Git, limits: Limits, *arguments: str, streams: bool = False) -> Result:
+    """What git says of objects that came from outside: a few of them can make a tree of billions of files, and git
+    holds all that one commit changes in memory before it prints any of it, unless it `streams`."""
+    result = finished(git.start(*arguments, through=() if streams else held(limits)), limits)
+    if result.code:
+        raise _failure(arguments, result)
+    return result
+
+
+def require_sound(git: Git, limits: Limits, ids: Iterable[str], place: str) -> None:
+    """Refuse objects that a fetch refuses, which are here already: nobody checked them on their way."""
+    listed = "".join(f"{oid}\n" for oid in ids).encode()
+    packed = git.start("pack-objects", "-q", "--window=0", place, through=held(limits)).finish(listed)
+    if packed.code:
+        raise _failure(("pack-objects",), packed)
+    faults = ",".join(f"{name}=error" for name in _FAULTS)
+    pack = f"{place}-{packed.out.decode('ascii').strip()}.pack"
+    told(git, limits, "index-pack", f"--strict={faults}", "-o", f"{place}.idx", pack)
+
+
+def finished(child: Child, limits: Limits, seconds: float | None = None) -> Result:
+    """What git answers, held to its limit while it is read."""
+    result = child.finish(b"", seconds, limits.listing)
     if len(result.out) > limits.listing:
         raise TooMuch("a list of its files or branches is longer than allowed")
     return result
@@ -178,17 +219,24 @@ def finished(child: Child, limits: Limits, data: bytes = b"", seconds: float | N
 def _failure(arguments: Sequence[str], result: Result) -> ReflectError:
     said = result.err.decode("utf-8", "replace")
     lowered = said.lower()
+    if "couldn't find remote ref" in lowered:
+        return NoBranch()
     if "file size limit" in lowered or "file too large" in lowered or result.code == -25:
         return TooMuch("its objects are larger than allowed")
+    if "out of memory" in lowered or result.code in _OUT_OF_TIME:
+        return TooMuch("looking at it takes more memory or time than allowed")
     if any(word in lowered for word in _SLOW):
         return Unreachable(_last_line(said))
     if any(word in lowered for word in ("authentication", "permission denied", "could not read username", "403")):
         hint = "see that git can log in there: 'git ls-remote URL' in a terminal"
         return ReflectError(f"the remote does not let us in: {_last_line(said)}", hint, code="credentials")
-    if "fsck" in lowered or "bad object" in lowered:
+    if any(word in lowered for word in ("fsck", "bad object", "non-commit object")):
         hint = "somebody made them by hand; nothing was taken"
         return ReflectError(f"the remote offers objects that git refuses: {_last_line(said)}", hint, code="hostile")
-    return GitError(arguments, result)
+    if any(word in lowered for word in _ABSENT):
+        hint = "see that it is there: 'git ls-remote URL'; another one: reflect-git remote set URL"
+        return ReflectError(f"the remote is not there: {_last_line(said)}", hint, code="remote-absent")
+    return GitError(arguments, result, "try it with git alone: 'git ls-remote URL' in a terminal")
 
 
 def _last_line(text: str) -> str:
@@ -197,7 +245,7 @@ def _last_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in line.removeprefix("fatal: ").removeprefix("error: "))[:200]
 
 
-def _held(limits: Limits) -> tuple[str, ...]:
+def held(limits: Limits) -> tuple[str, ...]:
     """Limits that git and whatever it starts cannot leave. A shell takes them on and becomes git: taken on here for the
     moment of the start, they held for us, too, and who had used more of the processor than that was killed."""
     wanted = (

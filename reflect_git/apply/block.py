@@ -36,6 +36,7 @@ from reflect_git.apply.finding import (
 )
 from reflect_git.apply.inert import inert
 from reflect_git.apply.page import Page
+from reflect_git.apply.targets import AGENTS_IMPORT
 from reflect_git.apply.wording import Reworded, same
 from reflect_git.errors import EXIT_DECISION, ReflectError
 
@@ -45,7 +46,6 @@ __all__ = [
 ]  # fmt: skip
 
 _ORDER = list(TITLES)
-AGENTS_IMPORT = "@AGENTS.md\n"
 
 
 def entry_bytes(identity: str, text: str, newline: str = "\n") -> bytes:

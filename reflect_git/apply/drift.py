@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.apply import finding, improvements, rulesfile
 from reflect_git.apply.improvements import Improvement, Proposal
@@ -17,8 +17,7 @@ _FIELD = re.compile(r"\*\*([A-Za-z ]+)\*\*: ?(.*)")
 _FIELDS = {"Impact": "impact", "Details": "details", "Suggested action": "action", "Confidence": "confidence"}
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """Kinds: missing, different, foreign (an id that this store does not know), marker (broken marks, `live` in words).
 
     `approved` and `live` are the two texts; `line` counts from 1, 0 where there is none.

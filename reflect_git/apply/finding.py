@@ -7,7 +7,7 @@ that somebody wrote down.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.adapters.markdown import Piece
 from reflect_git.apply import page as pages
@@ -33,8 +33,7 @@ ID = re.compile(r"<!--\s*(LRN-[0-9]{8}-[0-9a-z]+)\s*-->")
 _BODIES = ("list", "paragraph")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A learning in a file: its comment and its bullet, lines `start` up to but not including `end`, counted from 0."""
 
     id: str
@@ -46,8 +45,7 @@ class Entry:
     inside: bool
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(NamedTuple):
     """Markers that cannot be read in one way only. Kinds: unclosed, unopened, nested, doubled, entry-doubled."""
 
     kind: str
@@ -55,8 +53,7 @@ class Trouble:
     words: str
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """What of a file is ours. `start` and `end` are the marker lines, None where there is no whole pair of them."""
 
     start: int | None

@@ -7,7 +7,7 @@ above it, so that it goes with the last entry; whatever else is in the file is t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.adapters.markdown import Piece
 from reflect_git.apply import page as pages
@@ -33,8 +33,7 @@ Proposed by `/reflect` — review and apply at your pace.
 """
 
 
-@dataclass(frozen=True)
-class Improvement:
+class Improvement(NamedTuple):
     """A proposal. `confidence` is a word and its reason: "High (the build command failed in 2 sessions)"."""
 
     id: str
@@ -47,8 +46,7 @@ class Improvement:
     confidence: str
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """An improvement as it stands in a file, lines `start` up to but not including `end`."""
 
     id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
@@ -11,8 +11,7 @@ SHOWN = 30
 INDEX = "LEARNINGS.md"
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """A learning and in how many sessions it came up."""
 
     id: str

@@ -6,16 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.adapters.markdown import split
 from reflect_git.apply import block, finding, improvements, rulesfile
-from reflect_git.apply.block import AGENTS_IMPORT
 from reflect_git.apply.diff import touched
 from reflect_git.apply.improvements import Improvement
 from reflect_git.apply.page import BOM, Unfit
 from reflect_git.apply.rulesfile import RulesFile
-from reflect_git.apply.targets import Target
+from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import EXIT_BUG, ReflectError
 from reflect_git.model.ids import fingerprint
 
@@ -25,8 +24,7 @@ _HEADING = "|".join([*finding.TITLES.values(), *improvements.SECTIONS])
 _STRUCTURE = re.compile(rf"(?: {{0,3}}(?:{_MARK}|#{{1,6}}[ \t]+(?:{_HEADING})[ \t]*#*)[ \t]*)?[\r\n]*", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A learning as a file takes it up."""
 
     id: str
@@ -38,8 +36,7 @@ class Rule:
 Item = Rule | Improvement
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What becomes of a file; None stands for no file. Kinds: add, remove, replace, move.
 
     `replaces` is the id of the entry whose place the learning takes, if it had another one.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.adapters import markdown
 from reflect_git.adapters.records import RecordError
@@ -27,8 +27,7 @@ _WORDS = 6
 _LENGTH = 40
 
 
-@dataclass(frozen=True)
-class RulesFile:
+class RulesFile(NamedTuple):
     """A learning that has a file of its own. `paths`: the files it is about; none: all of them."""
 
     id: str

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from reflect_git.apply.block import AGENTS_IMPORT
-from reflect_git.apply.rulesfile import slug
 from reflect_git.errors import EXIT_USAGE, ReflectError
 
 PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 LOCAL_FILE = "CLAUDE.local.md"
 AGENTS_FILE = "AGENTS.md"
 IMPROVEMENTS_FILE = ".claude/improvements.md"
+AGENTS_IMPORT = f"@{AGENTS_FILE}\n"
 KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "dir")
 _PLAIN = ("project", "project-local", "global", "global-rules", "improvements", "agents")
 _GLOBAL = ("global", "global-rules")
 FORMS = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What is in the project: paths relative to its root. `blocks` are the files that have our block."""
 
     existing: frozenset[str] = frozenset()
@@ -28,8 +26,7 @@ class Surroundings:
     has_project: bool = True
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A file. `path` is relative to the project's root, for global targets to the client's own folder.
 
     `opening` is what the file begins with if it does not exist yet.
@@ -49,6 +46,9 @@ class Target:
         return FORMS.get(self.kind, "block")
 
 
+GLOBAL = Target("global", "CLAUDE.md")
+
+
 def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Target:
     """The target that `--to` names; id and title give a rules file its name."""
     kind, _, rest = to.partition(":")
@@ -61,6 +61,8 @@ def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Ta
         )
     if kind not in _GLOBAL and not around.has_project:
         raise ReflectError(f"'{to}' needs a project, and this folder is in none", "use --to global", code="no-project")
+    from reflect_git.apply.rulesfile import slug  # who only looks at what waits does without
+
     path = _path(kind, rest, around, slug(rest or title, identity))
     return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
 
@@ -78,7 +80,7 @@ def _path(kind: str, rest: str, around: Surroundings, name: str) -> str:
         return posixpath.join(_inside(rest), "CLAUDE.md")
     return {
         "project-local": LOCAL_FILE,
-        "global": "CLAUDE.md",
+        GLOBAL.kind: GLOBAL.path,
         "rules": f".claude/rules/reflect/{name}.md",
         "global-rules": f"rules/reflect/{name}.md",
         "improvements": IMPROVEMENTS_FILE,

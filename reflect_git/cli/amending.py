@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import approver, preview, require_typed_yes, show_diff, used
-from reflect_git.sitting import amend, index
+from reflect_git.cli.sittings import advise, approver, preview, require_typed_yes, show_diff, used
+from reflect_git.sitting import amend, learnings_index
 from reflect_git.sitting.ask import wish_to_amend
 from reflect_git.sitting.writing import require_unrefused
 
@@ -25,13 +25,13 @@ def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> N
     require_unrefused(amendment.findings)
     new = amendment.new
     by, answer = approver(front, sat, wish_to_amend(amendment))
-    require_typed_yes(front, amendment)
+    require_typed_yes(front, amendment.findings)
     done = amend.carry_out(sat, amendment, by, used(answer, new["id"]))
-    index.write(sat.store, front.scan(sat.store))
-    _say(front, amendment, done)
+    learnings_index.write(sat.store, front.scan(sat.store))
+    _say(front, sat, amendment, done)
 
 
-def _say(front: Front, amendment: Amendment, done: Approved) -> None:
+def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved) -> None:
     if front.json:
         front.data(asdict(done))
         return
@@ -39,5 +39,5 @@ def _say(front: Front, amendment: Amendment, done: Approved) -> None:
     front.out(printable(f"amended {done.learning} in '{done.target}', commit {done.commit[:10]}"))
     for plan in amendment.plans:
         if not plan.target.is_global:
-            front.talk(printable(f"{plan.path} changed in your project; commit it with your work"))
+            advise(front, sat, plan.path)
     front.talk("to take it back: reflect-git undo")

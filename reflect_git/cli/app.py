@@ -122,7 +122,7 @@ class Verbs(click.Group):
 def unknown_verb(name: str) -> ReflectError:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, VERBS, n=1)
+    close = sorted(get_close_matches(name, VERBS), key=lambda verb: sorted(verb) != sorted(name))  # swapped ones first
     hint = f"did you mean '{close[0]}'?" if close else "see 'reflect-git --help'"
     return ReflectError(f"'{name}' is not a reflect-git command", hint, "usage", EXIT_USAGE)
 

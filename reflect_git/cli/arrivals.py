@@ -13,20 +13,23 @@ from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import ago, one_line, printable
 from reflect_git.cli.sittings import approver
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import effects, index
+from reflect_git.sitting import effects, learnings_index
 from reflect_git.sitting import waiting as arrived
+from reflect_git.sitting.approve import target_of
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.waiting import ADD, CHANGE, REMOVE, Waiting
 from reflect_git.sitting.writing import shown
 
 if TYPE_CHECKING:
+    from reflect_git.apply.targets import Target
     from reflect_git.cli.desk import Desk
     from reflect_git.model.schema import By
+    from reflect_git.sitting.places import Place
 
-TAKEN = "taken over"
+TAKEN, GONE = "taken over", "taken out"
 _DID = {ADD: "approved", CHANGE: "changed", REMOVE: "taken back"}
 _KEYS = {
-    "y": "take it over as shown: the file is changed, in one commit",
+    "y": "take it as shown: the file is changed, in one commit",
     "a": "take all of them over, after one question",
     "n": "not now: it comes again",
     "q": "quit: what is undecided waits",
@@ -58,10 +61,11 @@ class Arrivals:
     def _show(self, one: Waiting, number: str) -> None:
         self._desk.say("", click.style(f"Learning {number} — {headline(one)}", bold=True), "")
         self._desk.say(*portrait.text_lines(one.learning["text"]), "")
-        self._desk.say(*portrait.field("into" if one.kind == ADD else "in", one.learning["target"]["path"]))
+        self._desk.say(*portrait.field("into" if one.kind == ADD else "in", self._where(target_of(one.learning))))
         self._desk.say(*portrait.field("rule", one.learning["id"]))
         for found in one.risks:
             self._desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
+            self._desk.say(*(portrait.field("", f"→ {found.way_out}", "red") if found.code == "contradiction" else ()))
         if one.trouble:
             self._desk.say(*portrait.field("refused", one.trouble.message, "red"))
             self._desk.say(*(portrait.field("", f"→ {one.trouble.hint}", "red") if one.trouble.hint else ()))
@@ -69,13 +73,17 @@ class Arrivals:
             self._desk.say("")
             self._desk.show_change(one.diff)
 
+    def _where(self, target: Target) -> str:
+        return where(self._desk.sitting.place, target)
+
     def _ask(self, left: Sequence[Waiting], place: str) -> None:
         """Until there is an answer, or it has to be shown anew."""
         able = [one for one in left if one.trouble is None]
         harmless = [one for one in able if not one.risks]
         keys = [key for key in _KEYS if (key != "y" or left[0] in able) and (key != "a" or len(harmless) > 1)]
         while True:
-            typed = self._console.key(f"{place} Take it over [{','.join(keys)}]? ")
+            asked = "out" if left[0].kind == REMOVE else "over"
+            typed = self._console.key(f"{place} Take it {asked} [{','.join(keys)}]? ")
             if typed == "q":
                 raise Ended
             if typed not in keys or typed == "?":
@@ -104,20 +112,20 @@ class Arrivals:
             self._desk.say_error(error)
             return False
         else:
-            self.answers += [TAKEN] * len(chosen)
-            what = chosen[0].learning["id"] if len(chosen) == 1 else portrait.plural(len(chosen), "learning")
-            self._desk.say(*portrait.wrap(f"took over {what}, commit {done.commit[:10]}", portrait.width()))
+            self.answers += [GONE if one.kind == REMOVE else TAKEN for one in chosen]
+            self._desk.say(*portrait.wrap(f"{_told(chosen)}, commit {done.commit[:10]}", portrait.width()))
             paths = [step.plan for one in chosen for step in one.steps if not step.plan.target.is_global]
             for plan in paths:
                 self._desk.note_change(plan.path)
         self._desk.renew()
-        index.write(self._desk.sitting.store, self._desk.sitting.scan)
+        learnings_index.write(self._desk.sitting.store, self._desk.sitting.scan)
         self._found = arrived.waiting(self._desk.sitting)
         return True
 
     def _is_sure(self, chosen: Sequence[Waiting]) -> bool:
         """The total of each file, and one question."""
         for step in effects.of(self._desk.sitting.place, [one.shift for one in chosen]).steps:
+            self._desk.say("", *portrait.field("into", self._where(step.plan.target)), "")
             self._desk.show_change(shown(step.plan))
         return self._console.line(f"take over {portrait.plural(len(chosen), 'learning')} [y,n]? ") == "y"
 
@@ -131,15 +139,25 @@ class Arrivals:
             self._desk.say(click.style(f"{key} - {_KEYS[key]}", fg="red", bold=True))
 
 
+def _told(chosen: Sequence[Waiting]) -> str:
+    what = chosen[0].learning["id"] if len(chosen) == 1 else portrait.plural(len(chosen), "learning")
+    return f"took {what} out" if all(one.kind == REMOVE for one in chosen) else f"took over {what}"
+
+
 def headline(one: Waiting) -> str:
     where = "here" if one.own else f"on {one.decision['machine']}"
     return f"{_DID[one.kind]} {where}, {ago(one.decision['timestamp'])} ago"
 
 
-def listed(found: Sequence[Waiting]) -> Iterator[str]:
+def where(place: Place, target: Target) -> str:
+    """As a person names it: the file of the project and that of all projects have one name."""
+    return place.label(place.named(target))
+
+
+def listed(place: Place, found: Sequence[Waiting]) -> Iterator[str]:
     """Two lines each, for where nobody can be asked."""
     room = portrait.width()
     for number, one in enumerate(found, 1):
-        head = f"{headline(one)} → {one.learning['target']['path']}"
+        head = f"{headline(one)} → {where(place, target_of(one.learning))}"
         yield f"{number:>3}  {one_line(head, room - 5)}"
         yield f"     {one_line(printable(one.learning['text']), room - 5)}"

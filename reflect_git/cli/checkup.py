@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reflect_git import __version__, paths
-from reflect_git.adapters import claude, claudehooks
+from reflect_git.adapters import claude, claudehooks, files
 from reflect_git.adapters.git import Git
 from reflect_git.adapters.project import top_of
 from reflect_git.adapters.transcript.formats import survey
@@ -19,7 +20,7 @@ from reflect_git.cli import wiring
 from reflect_git.cli.front import age
 from reflect_git.cli.sittings import here
 from reflect_git.errors import ReflectError
-from reflect_git.store import expiry, remotes
+from reflect_git.store import expiry, memory, remotes
 from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
 from reflect_git.store.repository import MAIN
 
@@ -32,13 +33,16 @@ _LONG_FILE = 200  # lines: what Anthropic advises for a CLAUDE.md
 _BYTES_A_TOKEN = 4
 _ANSWER = 15.0  # seconds that a remote has to answer
 _TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
-# Weaknesses of git that a hostile repository or remote could use, as of 2025-07-08, with the first version of each
-# line of releases that has the remedy. Distributions bring remedies into older versions without a new number.
+# Weaknesses of git that a hostile repository or remote could use, as of 2026-11-10, with the first version of each
+# line of releases that is known to have the remedy: the release notes of git 2.45.1 and 2.50.1, and those of Git for
+# Windows 2.56.1 for the last two. Distributions bring remedies into older versions without a new number.
 _ADVISORIES = {
     "CVE-2024-32002": ((2, 39, 4), (2, 40, 2), (2, 41, 1), (2, 42, 2), (2, 43, 4), (2, 44, 1), (2, 45, 1)),
     "CVE-2025-48384": (
         (2, 43, 7), (2, 44, 4), (2, 45, 4), (2, 46, 4), (2, 47, 3), (2, 48, 2), (2, 49, 1), (2, 50, 1),
     ),
+    "CVE-2026-111760": ((2, 56, 1),),
+    "CVE-2026-113408": ((2, 56, 1),),
 }  # fmt: skip
 
 
@@ -54,47 +58,63 @@ class Line:
     details: tuple[str, ...] = ()
 
 
-def look_around(env: Mapping[str, str], store: Store) -> Iterator[Line]:
-    """Each check in a line or more."""
-    looks: tuple[Callable[[Mapping[str, str], Store], Iterator[Line]], ...] = (
-        _hooks, _client, _transcripts, _instructions, _surrounding_git, _remote, _leftovers,
-    )  # fmt: skip
-    for look in looks:
-        yield from look(env, store)
+@dataclass(frozen=True)
+class Look:
+    """One thing to look at, in a line or more; `mend` does something about those that are fixable and says what."""
+
+    run: Callable[[Mapping[str, str], Store], Iterator[Line]]
+    mend: Callable[[Mapping[str, str], Store], str] | None = None
 
 
 def _hooks(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     """Whether Claude Code calls us, by which road, at the place where we are now, and whether it did lately."""
-    add = "add them with 'reflect-git enable', or install the plugin"
     if _setting(env, "disableAllHooks") is True:
         yield Line(
             "hooks", WARNING, "Claude Code's settings.json disables all hooks", 'take "disableAllHooks" out of it'
         )
     found = wiring.look(env)
-    if found.state == wiring.NONE:
-        yield Line("hooks", NOTE, "Claude Code does not call them", add)
-        return
     try:
         planned = wiring.plan(env, store, True)
     except (ReflectError, OSError) as error:
-        yield Line("hooks", WARNING, str(error), add)
+        yield Line("hooks", WARNING, str(error), getattr(error, "hint", None) or f"look at '{found.path}'")
         return
-    if found.state == wiring.PLUGIN:
-        if claudehooks.has_ours(found.before):
-            said = f"called through the plugin, and through '{found.path}', too"
-            yield Line("hooks", NOTE, said, "nothing is captured twice; 'reflect-git enable' leaves the plugin's alone")
-        else:
-            yield Line("hooks", OK, f"called through the plugin{_last_call(store)}")
-    elif planned.changes:
-        yield Line("hooks", WARNING, f"'{found.path}' names another place", "renew it with 'reflect-git enable'")
-    else:
-        yield Line("hooks", OK, f"called through '{found.path}'{_last_call(store)}")
+    if found.state == wiring.NONE:
+        yield Line(
+            "hooks", NOTE, "Claude Code does not call them", "add them with 'reflect-git enable', or install the plugin"
+        )
+        return
+    if found.state == wiring.PROJECTS:
+        said = f"the plugin has them in {', '.join(map(repr, found.projects))} alone{_last_call(store)}"
+        yield Line("hooks", OK, said)
+        return
+    yield _road(store, found, planned.changes)
     yield from _silent(env, store)
+
+
+def _road(store: Store, found: wiring.Wiring, changes: bool) -> Line:
+    """By which road hooks come, and whether they still fit."""
+    if found.state == wiring.PLUGIN and claudehooks.has_ours(found.before):
+        said = f"they stand in the plugin and in '{found.path}', too; nothing is captured twice"
+        return Line("hooks", NOTE, said, "take the second ones out with 'reflect-git enable'", fixable=True)
+    folder = claude.marketplace_folder(found.before) if found.state == wiring.PLUGIN else ""
+    if folder and not os.path.isfile(os.path.join(folder, "hooks", "launch.sh")):
+        hint = "put it back, or say where it is now: claude plugin marketplace add DIR"
+        return Line("hooks", WARNING, f"the plugin is run from '{folder}', where it is not any more", hint)
+    if changes:
+        said = f"'{found.path}' names another place"
+        return Line("hooks", WARNING, said, "renew it with 'reflect-git enable'", fixable=True)
+    road = "the plugin" if found.state == wiring.PLUGIN else f"'{found.path}'"
+    return Line("hooks", OK, f"they stand in {road}{_last_call(store)}")
 
 
 def _last_call(store: Store) -> str:
     last = _newest(Path(store.private_path("cursors")).glob("*/*.json"))
-    return f", last {age(time.time() - last)} ago" if last else ", not yet"
+    return f" and were called {age(time.time() - last)} ago" if last else ", and no session called them yet"
+
+
+def _renew_hooks(env: Mapping[str, str], store: Store) -> str:
+    renewed = wiring.carry_out(env, store, True)
+    return f"put the hooks in '{renewed.path}' right"
 
 
 def _silent(env: Mapping[str, str], store: Store) -> Iterator[Line]:
@@ -152,7 +172,8 @@ def _transcripts(env: Mapping[str, str], store: Store) -> Iterator[Line]:
         )
     else:
         client = f", client {versions}" if versions else ""
-        yield Line("transcripts", OK, f"the newest {found.files} are readable{client}")
+        which = "the newest one is" if found.files == 1 else f"the newest {found.files} are"
+        yield Line("transcripts", OK, f"{which} readable{client}")
 
 
 def _instructions(env: Mapping[str, str], store: Store) -> Iterator[Line]:
@@ -166,10 +187,13 @@ def _instructions(env: Mapping[str, str], store: Store) -> Iterator[Line]:
             continue
         lines, tokens = data.count(b"\n"), len(data) // _BYTES_A_TOKEN
         said = f"'{path}' has {lines} lines, about {tokens} tokens in every session"
-        if lines > _LONG_FILE:
-            yield Line("instructions", NOTE, said, "move parts of it with 'reflect-git edit LRN --to rules'")
-        else:
-            yield Line("instructions", OK, said)
+        yield Line("instructions", NOTE, said, _shorter(data)) if lines > _LONG_FILE else Line("instructions", OK, said)
+
+
+def _shorter(data: bytes) -> str:
+    if b"<!-- reflect-git:begin" in data:
+        return "'reflect-git rules' lists what was learned; move some of it: reflect-git edit LRN --to rules"
+    return "move parts of it to files in '.claude/rules', those for some files only with 'paths:' at their head"
 
 
 def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
@@ -177,8 +201,12 @@ def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     top = top_of(os.path.dirname(store.root))
     if not top or os.path.realpath(top) == os.path.realpath(store.root):
         return
-    name = os.path.relpath(store.root, top)
-    asked = Git(store.git.program, top).run("check-ignore", "--quiet", "--no-index", "--", name, check=False)
+    name, outer = os.path.relpath(store.root, top), Git(store.git.program, top)
+    if outer.run("ls-files", "-z", "--", name, check=False).out:
+        hint = f"take it out: git -C {shlex.quote(top)} rm -r -f -q --cached {shlex.quote(name)}"
+        yield Line("nested", WARNING, f"'{top}' is under git, too, and tracks the store", hint)
+        return
+    asked = outer.run("check-ignore", "--quiet", "--no-index", "--", name, check=False)
     if asked.code == 0:
         yield Line("nested", OK, f"'{top}' is under git, too, and ignores the store")
     else:
@@ -213,12 +241,45 @@ def _leftovers(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     """Other versions on PATH, and what was left by runs that were killed."""
     programs = _programs(env)
     if len(programs) > 1:
-        hint = f"the first one runs; this is reflect-git {__version__}"
+        hint = f"the first one runs; uninstall those that are not needed (this is reflect-git {__version__})"
         yield Line("leftovers", NOTE, "reflect-git is on PATH more than once", hint, details=tuple(programs))
-    staged = list(Path(paths.config_dir(env)).glob(".*.reflect-git"))
-    if staged:
-        listed = tuple(str(path) for path in staged)
-        yield Line("leftovers", NOTE, "a killed run left files behind", "remove them", details=listed)
+    line = _setting(env, "statusLine")
+    lost = [path for path in _scripts(line) if not os.path.isfile(path)]
+    if lost:
+        hint = "'reflect-git status --format statusline-setup' prints the entry as it should be"
+        yield Line("leftovers", WARNING, f"the status line runs '{lost[0]}', which is not there", hint)
+    copies = claude.copies(paths.config_dir(env), left_over=True)
+    if copies:
+        said = "Claude Code kept copies of the plugin that it does not use"
+        yield Line("leftovers", NOTE, said, "remove them with 'rm -r'", details=tuple(copies))
+    if _has_staged(env):
+        yield Line("leftovers", NOTE, "a killed run left a file behind", fixable=True, details=(_staged(env),))
+
+
+def _scripts(line: object) -> list[str]:
+    """Our scripts in the entry for a status line."""
+    command = line.get("command") if isinstance(line, dict) else None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        return []
+    return [word for word in words if word.endswith("/hooks/statusline.py")]
+
+
+def _staged(env: Mapping[str, str]) -> str:
+    return claude.staging_path(claude.settings_path(paths.config_dir(env)))
+
+
+def _has_staged(env: Mapping[str, str]) -> bool:
+    return os.path.isfile(_staged(env)) and not os.path.islink(_staged(env))
+
+
+def _remove_staged(env: Mapping[str, str], store: Store) -> str:
+    """Under the lock: who writes a settings file holds it."""
+    with store.locked(memory.WAIT):
+        if _has_staged(env):
+            files.remove(_staged(env))
+    return f"removed {_staged(env)}"
 
 
 def _programs(env: Mapping[str, str]) -> list[str]:
@@ -235,3 +296,14 @@ def advisories(version: tuple[int, ...]) -> list[str]:
 def _is_mended(version: tuple[int, ...], mended: tuple[tuple[int, ...], ...]) -> bool:
     line = [first for first in mended if first[:2] == version[:2]]
     return version >= line[0] if line else version[:2] > mended[-1][:2]
+
+
+LOOKS = (
+    Look(_hooks, _renew_hooks),
+    Look(_client),
+    Look(_transcripts),
+    Look(_instructions),
+    Look(_surrounding_git),
+    Look(_remote),
+    Look(_leftovers, _remove_staged),
+)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from reflect_git.review.candidates import Candidate
+    from reflect_git.sitting.approve import Request
 
 APPROVED, NOT_NOW, NO, NEVER = "approved", "not now", "no", "never"
 ELSEWHERE = "answered elsewhere"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """`record` is the learning or the decision it made; `first_seen` the signals that "not now" marked as seen."""
+class Answer(NamedTuple):
+    """`record` is the learning or the decision it made; `first_seen` the signals that "not now" marked as seen.
+
+    `request` is what stood on the screen: another wording or target comes back with the card.
+    """
 
     at: int
     said: str
     record: str = ""
     first_seen: tuple[str, ...] = ()
+    request: Request | None = None
 
 
 class Deck:

@@ -6,7 +6,6 @@ A proposal is always held against the rules and files as they are now, those jus
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +14,7 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.sittings import approver, show_diff
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import index, places, review
+from reflect_git.sitting import learnings_index, places, review
 from reflect_git.sitting.approve import Proposal, Request, carry_out
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.together import propose_after
@@ -38,14 +37,13 @@ class Desk:
         self.sitting = sitting
         self._changed: dict[str, set[str]] = {}  # files of the project in the order they were changed, and by what
         self._filter = diff_filter
-        self._sessions = portrait.Sessions(sitting.scan)
         self._tried: dict[str, Candidate] = {}
 
     def lay_out(self, request: Request, number: str) -> Proposal | None:
         """Show a candidate with all that a person needs to answer; the change, if one can be made."""
         candidate = self._with_backtest(request.candidate)
         if request.text and request.text != candidate.text:  # in other words it has no matcher
-            candidate = replace(candidate, backtest=None)
+            candidate = candidate._replace(backtest=None)
         proposal, trouble = self._attempt(request)
         text = proposal.learning["text"] if proposal else request.text or candidate.text
         self.say("", self._headline(candidate, number), "", *portrait.text_lines(text), "")
@@ -84,7 +82,7 @@ class Desk:
         return self._tried[candidate.id]
 
     def _headline(self, candidate: Candidate, number: str) -> str:
-        parts = [candidate.type.replace("_", " "), self._sessions.ago(candidate)]
+        parts = [candidate.type.replace("_", " "), portrait.last_said(candidate)]
         parts += ["weak"] if candidate.tier == "weak" else []
         project = self._foreign_project(candidate)
         parts += [f"in {printable(project)}"] if project else []
@@ -92,10 +90,8 @@ class Desk:
 
     def _foreign_project(self, candidate: Candidate) -> str:
         """The name of the project it comes from, if that is not this one."""
-        columns = self.sitting.scan.columns
-        project = columns["project"][columns["id"].index(candidate.id)]
-        here = self.sitting.place.project
-        return "" if project is None or (here and here["key"] == project["key"]) else str(project["name"])
+        project, here = candidate.project, self.sitting.place.project
+        return "" if project is None or (here and here["key"] == project["key"]) else project["name"]
 
     def destination(self, proposal: Proposal) -> str:
         path = self.sitting.place.label(self.sitting.place.path_of(proposal.plans[0].target))
@@ -130,7 +126,7 @@ class Desk:
         if proposal.learning["scope"] == "project":
             self.note_change(done.target, done.learning)
         self.renew()
-        index.write(self.sitting.store, self.sitting.scan)
+        learnings_index.write(self.sitting.store, self.sitting.scan)
         return done.learning
 
     def note_change(self, path: str, learning: str = "") -> None:
@@ -145,7 +141,7 @@ class Desk:
     def renew(self) -> None:
         """As store and files are now."""
         place, store = self.sitting.place, self.sitting.store
-        self.sitting = replace(self.sitting, scan=self.front.scan(store), said=places.baselines(place))
+        self.sitting = self.sitting._replace(scan=self.front.scan(store), said=places.baselines(place))
 
     def settled(self, said: str, changed: str = "") -> None:
         """A change of a rule was answered: say so, and look at everything anew. `changed`: a file of the project."""
@@ -153,7 +149,7 @@ class Desk:
         if changed:
             self.note_change(changed)
         self.renew()
-        index.write(self.sitting.store, self.sitting.scan)
+        learnings_index.write(self.sitting.store, self.sitting.scan)
 
     def _still_waits(self, candidate: Candidate) -> bool:
         columns = self.sitting.scan.columns
@@ -175,7 +171,7 @@ class Desk:
         for changes in self._changed.values():
             changes.discard(learning)
         self.renew()
-        index.write(self.sitting.store, self.sitting.scan)
+        learnings_index.write(self.sitting.store, self.sitting.scan)
 
     def show_signals(self, candidate: Candidate) -> None:
         for signal in self._signals_of(candidate):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from reflect_git.adapters import process
+from reflect_git.model.ids import seconds_of
 from reflect_git.store import expiry, exposures, upkeep
 from reflect_git.store.repository import Busy, Store
 
@@ -29,7 +30,7 @@ def work_if_due(store: Store, later: Callable[[], object] | None = None) -> bool
 
 def is_due(store: Store, now: float) -> bool:
     """Once a day; a store younger than that has nothing to take out."""
-    return upkeep.is_due(store, now) and now - expiry.seconds_of(store.setting("reflect.born")) >= expiry.DAY
+    return upkeep.is_due(store, now) and now - seconds_of(store.setting("reflect.born")) >= expiry.DAY
 
 
 def _run(store: Store, now: float, upkeep_is_due: bool) -> None:

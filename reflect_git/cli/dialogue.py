@@ -7,7 +7,6 @@ it again, so that `y` always answers what stands on the screen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +17,7 @@ from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, NOT_NOW, Answer, Deck
 from reflect_git.cli.front import printable
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import dismiss, reopen
+from reflect_git.sitting import dismiss
 from reflect_git.sitting.approve import Proposal, Request
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class Dialogue:
         return self._request
 
     def _note(self, answer: Answer) -> bool:
-        self.deck.answer(answer)
+        self.deck.answer(answer._replace(request=self._request))
         self._request = None
         return True
 
@@ -159,7 +158,7 @@ class Dialogue:
 
     def _not_now(self) -> bool:
         card, store = self.deck.card, self.desk.sitting.store
-        first_seen = reopen.unseen(store, card)
+        first_seen = dismiss.unseen(store, card)
         dismiss.not_now(store, [card])
         self.desk.say("not now: it comes again")
         return self._note(Answer(self.deck.at, NOT_NOW, first_seen=first_seen))
@@ -179,18 +178,17 @@ class Dialogue:
         if answer.said == APPROVED:
             self.desk.take_back(answer.record)
         elif answer.said == NOT_NOW:
-            reopen.forget_seen(store, answer.first_seen)
+            dismiss.forget_seen(store, answer.first_seen)
         elif answer.record:
-            reopen.reopen(store, card, answer.record, self.desk.person(card))
-        self.deck.take_back()
-        self._request = None
+            dismiss.reopen(store, card, answer.record, self.desk.person(card))
+        self._request = self.deck.take_back().request
         self.desk.say(f"took '{answer.said}' back")
         return True
 
     def _choose_target(self) -> bool:
         self.desk.say(*portrait.wrap(f"targets: {TARGETS}", portrait.width()))
         typed = self.console.line("target? ")
-        return bool(typed) and self._take(replace(self._wanted(), to=typed))
+        return bool(typed) and self._take(self._wanted()._replace(to=typed))
 
     def _edit(self) -> bool:
         request = self._wanted()
@@ -201,7 +199,7 @@ class Dialogue:
         if not saved or saved == text:
             self.desk.say("nothing was changed")
             return False
-        return self._take(drafts.applied(request, saved) if fields else replace(request, text=saved))
+        return self._take(drafts.applied(request, saved) if fields else request._replace(text=saved))
 
     def _take(self, request: Request) -> bool:
         """Only if a change can be made of it: else the error is told, and what is on the screen stays."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,6 +43,6 @@ def read(text: str) -> dict[str, str]:
 def applied(request: Request, text: str) -> Request:
     """The request with the fields as they were edited."""
     found = read(text)
-    return replace(
-        request, title=found["title"], impact=found["impact"], details=found["details"], action=found["action"]
+    return request._replace(
+        title=found["title"], impact=found["impact"], details=found["details"], action=found["action"]
     )

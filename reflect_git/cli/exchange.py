@@ -13,7 +13,6 @@ import click
 
 from reflect_git.cli.front import Front, printable
 from reflect_git.store import machines
-from reflect_git.sync import epoch
 from reflect_git.workflow import automatic, syncing
 from reflect_git.workflow.syncing import Report, Wishes
 
@@ -66,6 +65,7 @@ def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
     if report.purges and not dry_run and _asks(front) and _agrees(report.purges):
         with Progress(front) as progress:
             report = syncing.sync(store, front.env, Wishes(say=progress, agrees=lambda purges: True))
+        front.talk("it is gone from this store; 'reflect-git audit' names entries of it that stand in files here")
     if not dry_run and _asks(front) and _meet(front, store):
         with Progress(front) as progress:
             report.add(syncing.sync(store, front.env, Wishes(say=progress)))
@@ -87,8 +87,7 @@ def _agrees(purges: Sequence[Purge]) -> bool:
     """--yes does not answer this: it deletes, and a remote asked for it."""
     who = sorted({purge.machine for purge in purges})
     last = max(purge.timestamp for purge in purges)[:10]
-    count = len(epoch.marks(purges))
-    said = f"{', '.join(who)} took {count} thing{'' if count == 1 else 's'} out of all history, last on {last}"
+    said = f"{', '.join(who)} took records out of all history, last on {last}"
     return click.confirm(f"{printable(said)}: take them out here, too?", err=True)
 
 

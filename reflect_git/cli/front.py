@@ -219,7 +219,7 @@ def age(seconds: float) -> str:
 
 def ago(timestamp: str) -> str:
     """How long ago a UTC time of a record was."""
-    from reflect_git.store.expiry import seconds_of
+    from reflect_git.model.ids import seconds_of
 
     return age(max(0.0, time.time() - seconds_of(timestamp)))
 

@@ -10,7 +10,20 @@ import click
 from reflect_git.cli.front import Front
 from reflect_git.errors import EXIT_USAGE, ReflectError
 
+TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH"
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Subverbs(click.Group):
+    """What a verb does, by a second word."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+            hint = f"one of: {', '.join(self.commands)}"
+            raise ReflectError(f"'{args[0]}' is not a command of '{ctx.command_path}'", hint, "usage", EXIT_USAGE)
+        return super().resolve_command(ctx, args)
 
 
 def _speak_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -45,6 +58,17 @@ def yes_option(command: F) -> F:
 def dry_run_option(command: F) -> F:
     """`--dry-run`: the parameter `dry_run` of a verb that writes."""
     return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)
+
+
+def project_option(command: F) -> F:
+    """`--project DIR`: the parameter `project` of a verb that works in a project."""
+    folder = click.Path(exists=True, file_okay=False)
+    return click.option("--project", metavar="DIR", type=folder, help="Another project.")(command)
+
+
+def reason_option(command: F) -> F:
+    """`--reason TEXT`: the parameter `reason` of a verb that decides."""
+    return click.option("--reason", metavar="TEXT", default="", help="Why.")(command)
 
 
 class Word(click.Choice[str]):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reflect_git.cli.front import ago, columns, printable, terminal_width
-from reflect_git.store.expiry import seconds_of
-from reflect_git.store.fold import session_hash
+from reflect_git.model.ids import seconds_of
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Signal
     from reflect_git.review.candidates import Candidate
     from reflect_git.review.risks import Finding
-    from reflect_git.store.reading import Scan
 
 _NAME_WIDTH = 12
 _WIDEST, _NARROWEST = 100, 40
@@ -138,22 +135,7 @@ def signal_lines(signal: Signal) -> Iterator[str]:
     yield from field("trust", TRUST[signal["trust"]])
 
 
-class Sessions:
-    """When sessions began, to tell how many ago something was said."""
-
-    def __init__(self, scan: Scan) -> None:
-        self._of = dict(zip(scan.columns["id"], scan.columns["session_id"], strict=True))
-        said: dict[str, str] = {}
-        for session, moment in zip(scan.columns["session_id"], scan.columns["timestamp"], strict=True):
-            said[session] = min(moment, said.get(session, moment))
-        first = {session_hash(session): moment for session, moment in said.items() if session}
-        for identity, record in scan.others.items():
-            if identity.startswith("EXP-"):
-                first[record["session"]] = min(record["start"], first.get(record["session"], record["start"]))
-        self._starts = sorted(first.values())
-
-    def ago(self, candidate: Candidate) -> str:
-        if not self._of.get(candidate.signals[-1]):  # typed by hand
-            return f"from {ago(candidate.last_seen)} ago"
-        later = len(self._starts) - bisect_right(self._starts, candidate.last_seen)
-        return f"from {later + 1} sessions ago" if later else "from the last session"
+def last_said(candidate: Candidate) -> str:
+    if candidate.sessions_ago is None:  # typed by hand
+        return f"from {ago(candidate.last_seen)} ago"
+    return f"from {candidate.sessions_ago + 1} sessions ago" if candidate.sessions_ago else "from the last session"

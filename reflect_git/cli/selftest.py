@@ -17,6 +17,7 @@ import reflect_git
 from reflect_git import workflow
 from reflect_git.errors import ReflectError
 from reflect_git.store import inbox, reading, spool, sweep
+from reflect_git.store.care.case import count
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import Store
 
@@ -92,7 +93,7 @@ class _Trial:
         left = spool.pending(self.store)
         if left:
             raise ReflectError(f"{len(left)} captures are still pending")
-        return f"{waiting} pending captures committed"
+        return f"{count(waiting, 'pending capture')} committed"
 
     def compare(self) -> str:
         tree = self.store.git.tree(inbox.current(self.store), "signals")

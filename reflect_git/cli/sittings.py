@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +16,10 @@ from reflect_git.sitting.review import Sitting
 from reflect_git.store import answers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reflect_git.model.schema import By
+    from reflect_git.review.risks import Finding
     from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.approve import Proposal
 
@@ -91,7 +93,7 @@ def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
     """Who approves this text for this target, and the answer it rests on; refused if nobody does."""
     decisions = sat.scan.history.decisions
     if wish.to in _OF_PROJECTS:
-        wish = replace(wish, projects=tuple(sat.place.keys))
+        wish = wish._replace(projects=tuple(sat.place.keys))
     road, answer = authority.road_for(sat.store, front.env, front.at_terminal and not front.no_input, decisions, wish)
     return workflow.author(sat.store, road), answer
 
@@ -114,15 +116,24 @@ def preview(front: Front, learning: str | None, change: Proposal | Amendment) ->
         front.talk(printable(f"{found.kind}: {found.message}"))
 
 
-def require_typed_yes(front: Front, proposal: Proposal | Amendment) -> None:
+def advise(front: Front, sat: Sitting, path: str) -> None:
+    """What is left to do about a file of the project that was changed."""
+    from reflect_git.sitting import committing  # who only looks at what waits does without
+
+    told = committing.advice(sat, path, front.env)
+    if told:
+        front.talk(printable(told))
+
+
+def require_typed_yes(front: Front, findings: Iterable[Finding]) -> None:
     """What is risky is never approved by a key, a flag or in bulk."""
-    risks = [found for found in proposal.findings if found.kind == "risk"]
+    risks = [found for found in findings if found.kind == "risk"]
     if not risks or front.env.get("CLAUDECODE"):  # there the person saw the warnings with the question
         return
     for found in risks:
         front.talk(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
     if front.no_input or not front.at_terminal:
-        raise ReflectError("a risky text needs a person's typed yes", "run it in a terminal", code="approval")
+        raise ReflectError("a risk needs a person's typed yes", "run it in a terminal", code="approval")
     if click.prompt("type 'yes' to approve it all the same", default="no", err=True) != "yes":
         raise ReflectError("nothing was changed", code="declined")
 

@@ -14,9 +14,8 @@ from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.wiring import Wiring
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import utc, utc_precise
+from reflect_git.model.ids import seconds_of, utc, utc_precise
 from reflect_git.store import policy
-from reflect_git.store.expiry import seconds_of
 
 if TYPE_CHECKING:
     from reflect_git.store.configfile import Value

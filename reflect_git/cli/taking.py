@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import show_diff
+from reflect_git.cli.sittings import require_typed_yes, show_diff
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import elsewhere, index, revert
+from reflect_git.sitting import elsewhere, learnings_index, links, revert
 from reflect_git.sitting.authority import is_inside_client
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By
+    from reflect_git.review.risks import Finding
     from reflect_git.sitting.revert import Chosen, Reversal, Wanted
     from reflect_git.sitting.review import Sitting
     from reflect_git.sitting.writing import Approved
@@ -26,9 +27,16 @@ def settle(front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: 
     if dry_run:
         _preview(front, reversal)
         return
-    done = revert.carry_out(there, reversal, person(front, there))
-    index.write(there.store, front.scan(there.store))
+    by, linked = person(front, there), links_of(there, reversal)
+    require_typed_yes(front, linked)
+    done = revert.carry_out(there, reversal, by, linked)
+    learnings_index.write(there.store, front.scan(there.store))
     _say(front, there, reversal, done)
+
+
+def links_of(sat: Sitting, reversal: Reversal) -> list[Finding]:
+    """A file may have become a link since it was written."""
+    return links.in_the_way(sat.store, sat.place, [step.plan for step in reversal.steps])
 
 
 def person(front: Front, sat: Sitting) -> By:
@@ -40,7 +48,8 @@ def person(front: Front, sat: Sitting) -> By:
         )  # fmt: skip
     decisions = sat.scan.history.decisions
     at_terminal = front.at_terminal and not front.no_input
-    return workflow.author(sat.store, workflow.require_approval(sat.store, front.env, at_terminal, decisions))
+    road = workflow.require_approval(sat.store, front.env, at_terminal, decisions, "taking something back")
+    return workflow.author(sat.store, road)
 
 
 def _preview(front: Front, reversal: Reversal) -> None:
@@ -60,7 +69,7 @@ def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved) -> None
         front.data(document(reversal, done.commit, done.backup or None, done.target or None, done.diff))
         return
     show_diff(front, done.diff)
-    front.out(printable(f"took back {reversal.title}{_where(sat, done)}, commit {done.commit[:10]}"))
+    front.out(printable(f"took back {reversal.told}{_where(sat, done)}, commit {done.commit[:10]}"))
     for note in reversal.notes:
         front.talk(printable(note))
     front.talk(UNDO)

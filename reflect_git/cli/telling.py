@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reflect_git.cli.front import age
-from reflect_git.store.expiry import seconds_of
+from reflect_git.model.ids import seconds_of
 
 ROADS = {
     "terminal": "at a terminal", "ask-user-question": "in Claude Code", "own-machine": "on another own machine",

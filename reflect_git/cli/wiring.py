@@ -20,20 +20,23 @@ from reflect_git.store import memory
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
-PLUGIN, SETTINGS, NONE = "plugin", "settings", "none"
+PLUGIN, SETTINGS, PROJECTS, NONE = "plugin", "settings", "projects", "none"
 PLUGIN_ROOT = "REFLECT_GIT_PLUGIN_ROOT"  # set by bin/reflect-git of the plugin
+BEGIN = "nothing calls it yet: 'reflect-git enable' has Claude Code call it, or install the plugin"
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """What calls us, and what has to change in the settings file for that. `path` is the file as its owner names it."""
+    """What calls us, and what has to change in the settings file for that. `path` is the file as its owner names it,
+    `projects` are the folders in which the plugin was installed, if it was not for all of them."""
 
     state: str
     path: str
     before: bytes | None = None
     after: bytes | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
+    projects: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -50,7 +53,10 @@ def look(env: Mapping[str, str]) -> Wiring:
         return Wiring(PLUGIN if _plugin_called_us(env) else NONE, path)
     if claude.has_plugin(data) or _plugin_called_us(env):
         return Wiring(PLUGIN, path, data, data)
-    return Wiring(SETTINGS if ours else NONE, path, data, data)
+    if ours:
+        return Wiring(SETTINGS, path, data, data)
+    some = tuple(folder for folder, _ in claude.projects_with_plugin(paths.config_dir(env)))
+    return Wiring(PROJECTS if some else NONE, path, data, data, projects=some)
 
 
 def plan(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiring:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git.model.ids import utc
 
@@ -38,8 +37,7 @@ BY_ITSELF = frozenset({"captured", "recorded", "expired", "begun"})
 _PERSON = "reflect-git"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A commit. `made` are its decisions, `version` that of its target, `place` a project's name as folders have it.
 
     `quote` is what a signal says that was decided about, where this machine still has it.
@@ -57,12 +55,20 @@ class Entry:
 
     @property
     def type(self) -> str:
-        return OTHER if self.by_hand else TYPES[self.subject.partition(": ")[0]]
+        return _type(self.committer, self.subject)
 
     @property
     def by_hand(self) -> bool:
-        """Made with the person's own git: not by us, or not in our words."""
-        return self.committer != _PERSON or self.subject.partition(": ")[0] not in TYPES
+        return self.type == OTHER
+
+    @property
+    def removes(self) -> bool:
+        """It carried out that something was taken back elsewhere."""
+        return (
+            self.type == "applied"
+            and bool(self.made)
+            and all(one["meta"].get("change") == "remove" for one in self.made)
+        )
 
     @property
     def what(self) -> str:
@@ -118,6 +124,17 @@ def _signals(made: Decision) -> Iterable[str]:
     return [made["subject"], *listed] if made["subject"].startswith("SIG-") else listed
 
 
+def _type(committer: str, subject: str) -> str:
+    """What happened; what was made with the person's own git is not by us, or not in our words."""
+    return TYPES.get(subject.partition(": ")[0], OTHER) if committer == _PERSON else OTHER
+
+
+def type_of(line: str) -> str:
+    """Of a line in FORMAT: most are looked at no further."""
+    _, _, committer, subject, *_ = (*line.split("\0", 4), "", "", "")
+    return _type(committer, subject)
+
+
 def entry_of(line: str) -> Entry:
     """An entry from a line in FORMAT."""
     commit, seconds, committer, subject, trailers = [*line.split("\0", 4), "", "", "", ""][:5]
@@ -134,11 +151,10 @@ def trailers_of(lines: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Which entries; what is empty does not count. `types` are words of TYPES, times are UTC."""
 
-    types: frozenset[str] = field(default_factory=frozenset)
+    types: frozenset[str] = frozenset()
     target: str = ""
     project: str = ""
     learning: str = ""
@@ -147,11 +163,9 @@ class Wanted:
     until: str = ""
     captures: bool = False
 
-    def may_be(self, entry: Entry) -> bool:
+    def may_be(self, type: str) -> bool:
         """By its message alone."""
-        if self.types:
-            return entry.type in self.types
-        return self.captures or entry.type not in BY_ITSELF
+        return type in self.types if self.types else self.captures or type not in BY_ITSELF
 
     def is_met_by(self, entry: Entry) -> bool:
         """With all that is known of it."""

@@ -16,6 +16,7 @@ _ENTRY = re.compile(r"\s*<!--\s*(LRN-[0-9a-z-]+)\s*-->\s*$", re.IGNORECASE)
 _INDEXED = re.compile(r"^\[(LRN-[0-9a-z-]+)\]\s*", re.IGNORECASE)
 _ENDS = re.compile(r"(?<=[.!?…])\s+(?=[\w`\"'(*])|(?<=[。！？])")
 _SHORTENED = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "z.b.", "bzw.", "ca.")
+_MEMORY = re.compile(r"/projects/[^/]+/memory/")
 _LONGEST = 1 << 20
 
 
@@ -45,6 +46,11 @@ class _Block:
     line: int
     parts: list[str]
     learning: str | None = None
+
+
+def is_note(said: Statement) -> bool:
+    """Whether the client wrote it down for itself, in the memory of a project."""
+    return "/memory/" in said.file and _MEMORY.search(said.file) is not None
 
 
 def statements(file: str, text: str) -> list[Statement]:
@@ -122,17 +128,20 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
 def _prose(lines: list[str]) -> Iterator[tuple[int, str]]:
     """The lines outside code and front matter, with their numbers; code ends what stands before it."""
     fence = ""
-    matter = bool(lines) and lines[0].strip() == "---" and any(line.strip() == "---" for line in lines[1:200])
-    for number, line in enumerate(lines, 1):
-        if matter:
-            matter = number == 1 or line.strip() != "---"
-            continue
+    start = len(head_of(lines)) + 1
+    for number, line in enumerate(lines[start - 1 :], start):
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
             yield number, ""
         elif not fence and not line.lstrip().startswith(("|", ">")):
             yield number, line
+
+
+def head_of(lines: list[str]) -> list[str]:
+    """The front matter, with the lines around it; a rule at the beginning that nothing closes is none."""
+    marks = [number for number, line in enumerate(lines[:200]) if line.strip() == "---"]
+    return lines[: marks[1] + 1] if len(marks) > 1 and marks[0] == 0 else []
 
 
 def _says(text: str) -> bool:

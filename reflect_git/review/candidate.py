@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 Entries = tuple[dict[str, Any], ...]
 NAMES = ("strong", "more", "weak", "held", "recurrences")
@@ -24,9 +23,14 @@ class Near:
             self.found = self._look()
         return self.found
 
+    def __eq__(self, other: object) -> bool:
+        """A candidate is the same whether somebody asked what is near it or not."""
+        return isinstance(other, Near)
 
-@dataclass(frozen=True)
-class Candidate:
+    __hash__ = object.__hash__
+
+
+class Candidate(NamedTuple):
     id: str
     text: str
     type: str
@@ -41,7 +45,7 @@ class Candidate:
     signals: tuple[str, ...]
     first_seen: str
     last_seen: str
-    near: Near = field(repr=False, compare=False)
+    near: Near
     backtest: dict[str, Any] | None
     warnings: tuple[str, ...]
     sha256: str
@@ -51,6 +55,8 @@ class Candidate:
     paths: tuple[str, ...]
     key: str
     matcher: dict[str, str] | None
+    project: dict[str, str] | None  # where it was said first
+    sessions_ago: int | None  # how many began since it was last said; None if it was in no session
     recurrence_of: str | None = None
     dismissed_before: str | None = None
 
@@ -63,16 +69,16 @@ class Candidate:
         return self.near()[1]
 
     def as_json(self) -> dict[str, Any]:
-        return self._fields(_NEAR)
+        return self._told(_NEAR)
 
     def as_kept(self) -> dict[str, Any]:
         """What is known of it by now."""
-        return self._fields(_NEAR if self.near.found else ())
+        return self._told(_NEAR if self.near.found else ())
 
     def tells_more_than(self, kept: Mapping[str, Any] | None) -> bool:
         return kept is None or (self.near.found is not None and _NEAR[0] not in kept)
 
-    def _fields(self, near: tuple[str, ...]) -> dict[str, Any]:
+    def _told(self, near: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _names(near)}
 
     @classmethod
@@ -88,7 +94,7 @@ class Candidate:
 
 @cache
 def _names(near: tuple[str, ...]) -> list[str]:
-    return [name for one in fields(Candidate) for name in (near if one.name == "near" else (one.name,))]
+    return [name for field in Candidate._fields for name in (near if field == "near" else (field,))]
 
 
 class Lazily(Sequence[Candidate]):
@@ -115,8 +121,7 @@ class Lazily(Sequence[Candidate]):
         return self.made[places]
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(NamedTuple):
     """`strong` is what a sitting shows, `more` how many strong ones wait behind it, `held` what a flood brought beyond
     its share, `recurrences` what a rule in force already says, `known` how many signals files say already."""
 
@@ -127,7 +132,7 @@ class Gathered:
     recurrences: Lazily
     gathered: int
     known: int
-    place_of: Callable[[str], tuple[str, int] | None] = field(repr=False)
+    place_of: Callable[[str], tuple[str, int] | None]
 
     @property
     def message(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.model.frames import Frame, agrees
 from reflect_git.model.ids import fingerprint
 from reflect_git.review import classify, wording
-from reflect_git.review.baseline import Statement
+from reflect_git.review.baseline import Statement, is_note
 from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, Lazily, Near
 from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
@@ -46,17 +47,20 @@ def gather(
     project: Collection[str] = (),
     now: str = "",
     shown: Collection[str] = (),
+    begun: Sequence[str] = (),
     limit: int = LIMIT,
 ) -> Gathered:
     """`project`: the keys of the project that is reviewed, none for all. `shown`: ids that were shown before; they come
-    after those that never were, so that ten "not now" do not block the line. `now` bounds what a wrong clock dates."""
+    after those that never were, so that ten "not now" do not block the line. `now` bounds what a wrong clock dates.
+    `begun`: when sessions began, in order."""
     live = signals.among(_live(signals, project, now))
     rules = _Rules(history, baselines, project)
+    trusts = live.columns["trust"]
     fresh: list[Group] = []
     again: list[Group] = []
     known = 0
     for group in undecided(grouped(live, history), live, history):
-        rule = rules.saying(group)
+        rule = rules.saying(group, taken_over=all(trusts[row] == "imported" for row in group.rows))
         if rule is None:
             fresh.append(group)
         elif rule and live.columns["timestamp"][group.rows[-1]] > rules.since(rule):
@@ -71,7 +75,7 @@ def gather(
     )
     weak = [group for group in kept if group.tier != STRONG]
     listed = dict(zip(NAMES, (strong[:limit], strong[limit:], weak, held, again), strict=True))
-    return _gathered(listed, _Maker(kept, live, rules).make, ids, len(live.rows), known)
+    return _gathered(listed, _Maker(kept, live, rules, begun).make, ids, len(live.rows), known)
 
 
 def _gathered(
@@ -117,33 +121,48 @@ class _Rules:
         self._learnings = {one["id"]: one for one in history.in_force() if _holds_in(one, project)}
         own = [Statement(one["target"]["path"], 0, one["text"], identity) for identity, one in self._learnings.items()]
         self.statements = [*own, *baselines]
-        self._by_key: dict[str, str] = {}
-        for said in self.statements:
-            self._by_key.setdefault(said.key, self._rule(said))
+        notes = [said for said in self.statements if is_note(said)]
+        self._noted = _Sayings(notes, self._rule)
+        self._said = _Sayings([said for said in self.statements if not is_note(said)], self._rule)
         for decision in history.decisions:
             if decision["key"] and decision["subject"] in self._learnings:
-                self._by_key[decision["key"]] = decision["subject"]
-        self._by_part: dict[tuple[str, str, str], list[tuple[Frame, str]]] = {}
-        for said in self.statements:
-            for part in parts_of(said.frame):
-                self._by_part.setdefault(part, []).append((said.frame, self._rule(said)))  # type: ignore[arg-type]
+                self._said.by_key[decision["key"]] = decision["subject"]
 
     def _rule(self, said: Statement) -> str:
         """The id of the learning in force; empty for what somebody else wrote."""
         return said.learning if said.learning in self._learnings and said.learning else ""
 
+    def saying(self, group: Group, taken_over: bool = False) -> str | None:
+        """The rule that says what the group says; empty if only a file does; None if nothing does.
+
+        What was `taken_over` from the client's own notes is asked about although those notes say it.
+        """
+        rule = self._said.saying(group)
+        return self._noted.saying(group) if rule is None and not taken_over else rule
+
+    def since(self, rule: str) -> str:
+        return self._learnings[rule]["timestamp"]
+
+
+class _Sayings:
+    """Statements by what they say, each with its rule."""
+
+    def __init__(self, statements: Sequence[Statement], rule: Callable[[Statement], str]) -> None:
+        self.by_key: dict[str, str] = {}
+        self._by_part: dict[tuple[str, str, str], list[tuple[Frame, str]]] = {}
+        for said in statements:
+            self.by_key.setdefault(said.key, rule(said))
+            for part in parts_of(said.frame):
+                self._by_part.setdefault(part, []).append((said.frame, rule(said)))  # type: ignore[arg-type]
+
     def saying(self, group: Group) -> str | None:
-        """The rule that says what the group says; empty if only a file does; None if nothing does."""
         for key in group.keys:
-            if key in self._by_key:
-                return self._by_key[key]
+            if key in self.by_key:
+                return self.by_key[key]
         if group.frame is None:
             return None
         near = [said for part in parts_of(group.frame) for said in self._by_part.get(part, ())]
         return max((rule for frame, rule in near if _covers(frame, group.frame)), default=None)
-
-    def since(self, rule: str) -> str:
-        return self._learnings[rule]["timestamp"]
 
 
 def _covers(said: Frame, frame: Frame) -> bool:
@@ -165,8 +184,9 @@ def _holds_in(learning: Learning, project: Collection[str]) -> bool:
 class _Maker:
     """Words a candidate and looks for what is near it."""
 
-    def __init__(self, groups: Sequence[Group], signals: Signals, rules: _Rules) -> None:
+    def __init__(self, groups: Sequence[Group], signals: Signals, rules: _Rules, begun: Sequence[str]) -> None:
         self._rules = rules
+        self._begun = begun
         self._signals = signals
         self._groups = groups
 
@@ -189,18 +209,24 @@ class _Maker:
         projects = {signal["project"]["key"] for signal in signals if signal["project"]}
         place = classify.place(text, first["type"], first["category"], len(projects), str(first["context"])[:400])
         ids = tuple(signal["id"] for signal in signals)
+        last_seen = max(signal["timestamp"] for signal in signals)
         return Candidate(
             id=ids[0], text=text, type=first["type"], category=place.category, scope=place.scope,
             target=place.target, tier=group.tier, confidence=group.confidence, occurrences=len(signals),
             sessions=group.sessions, trust=trust, signals=ids,
-            first_seen=signals[0]["timestamp"], last_seen=max(signal["timestamp"] for signal in signals),
+            first_seen=signals[0]["timestamp"], last_seen=last_seen,
             near=Near(partial(self._near, str(signals[0]["content"]), ids)), backtest=None,
             warnings=tuple(finding.message for finding in risks(text, trust)),
             sha256=fingerprint(text.encode("utf-8", "surrogatepass")), quote=_quote(first),
             title=place.title, side=place.side, paths=place.paths, key=first["key"],
             matcher=matcher_of(group.frame, [str(signal["content"]) for signal in signals]),
+            project=signals[0]["project"],
+            sessions_ago=self._begun_since(last_seen) if signals[-1]["session_id"] else None,
             recurrence_of=self._rules.saying(group) or None, dismissed_before=group.dismissed_before,
         )  # fmt: skip
+
+    def _begun_since(self, moment: str) -> int:
+        return len(self._begun) - bisect_right(self._begun, moment)
 
     def _near(self, content: str, own: Collection[str]) -> tuple[Entries, Entries]:
         """Rules and files first: what is in force weighs more than what only waits."""

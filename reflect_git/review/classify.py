@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60
@@ -55,8 +55,7 @@ _OPEN = ("convention", "gotcha")
 _PATHS = re.compile(r"(?<![\w/])`?((?:[\w.@-]+/)*\*{1,2}(?:/[\w.*{},-]+)*(?:\.\w+)?)`?(?![\w*])")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     scope: str
     side: str
     category: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.model.frames import frame_of, key_of, opposes
 from reflect_git.review.baseline import Statement, sentences_of
@@ -16,8 +16,7 @@ MANY_LINES = 200
 LONG, SENTENCES = 400, 3
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """A text on its way into a target."""
 
     text: str

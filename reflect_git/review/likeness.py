@@ -8,37 +8,12 @@ from functools import lru_cache
 from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, turned
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
+from reflect_git.review.clashes import clash, exclude_each_other
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
 _GLUE = frozenset(
     "is be to of and or with by from it that as i you we do then so in for when if on at per while put liv".split()
-)
-# What excludes each other where all else is the same.
-_OPPOSITES = frozenset(
-    frozenset(pair.split("/"))
-    for pair in """before/after first/after first/last tab/spac singl/doubl merg/rebas squash/merg rebas/squash on/off
-        enabl/disabl allow/forbid short/long async/sync absolut/relativ light/dark named/default
-        required/optional class/function local/remot manual/automatic manually/automatically top/bottom ascend/descend
-        mutabl/immutabl one/several inlin/separat keep/remov keep/delet add/remov creat/delet includ/exclud start/stop
-        open/clos main/develop main/master lf/crlf rest/graphql
-        synchronous/asynchronous present/past upper/lower uppercas/lowercas verbos/quiet verbos/concis brief/detail
-        concis/detail short/detail async/synchronous esm/commonjs""".split()
-)
-# Of each of these a project has one.
-_KINDS = tuple(
-    frozenset(kind.split())
-    for kind in (
-        "english german french spanish chines japanes korean russian portugues italian polish dutch turkish",
-        "deutsch englisch französisch spanisch inglés español alemán francés anglais français allemand espagnol",
-        "camelcas pascalcas snak_cas snake_case kebab-cas kebab-case",
-        "npm pnpm yarn bun",
-        "jest vitest mocha jasmin",
-        "pytest unittest nos",
-        "pip poetry uv pipenv conda",
-        "mysql postgr postgresql sqlit mariadb",
-        "maven gradl",
-    )
 )
 _EXCLUSIVE = frozenset("is us USE USED liv go belong nam start end target land stay sit".split())
 _PUT = frozenset("put plac stor keep sav".split())
@@ -79,7 +54,9 @@ def contradicts(a: str, b: str) -> bool:
         and (_excludes(first, second, a, b) or _asks_first(first, second) or _asks_first(second, first))
     ):
         return True
-    return _differs_in_value(a, b) or _is_turned(a, b) or (not (first and second) and _is_denied(a, b))
+    if _differs_in_value(a, b) or _is_turned(a, b) or (not (first and second) and _is_denied(a, b)):
+        return True
+    return not (first and second and agrees(first, second)) and clash(a, b)
 
 
 def _forbids(ban: Frame, wish: Frame) -> bool:
@@ -100,7 +77,7 @@ def _excludes(first: Frame, second: Frame, a: str, b: str) -> bool:
     if first.condition or second.condition:
         return first.condition == second.condition and first.condition.startswith("for ")
     one, other = first.wanted.split(), second.wanted.split()
-    if any(_exclude_each_other(x, y) and _one_thing(one, x, other, y) for x in one for y in other):
+    if any(exclude_each_other(x, y) and _one_thing(one, x, other, y) for x in one for y in other):
         return True
     if len(one) != len(other) or not 2 <= len(one) <= 3:
         return False
@@ -170,7 +147,7 @@ def _is_turned(a: str, b: str) -> bool:
     if _number_of(one) and _number_of(other) and _number_of(one) != _number_of(other):
         near = _beside(a, _number_of(one)) & _beside(b, _number_of(other))
         return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b)
-    turned = {word for x in one for y in other if _exclude_each_other(x, y) for word in (x, y)}
+    turned = {word for x in one for y in other if exclude_each_other(x, y) for word in (x, y)}
     return bool(turned) and min(len(one), len(other)) == 1 and _polarity(a, turned) == _polarity(b, turned)
 
 
@@ -179,10 +156,6 @@ def _is_denied(a: str, b: str) -> bool:
     first, second = _bag(a), _bag(b)
     smaller, larger = sorted((first, second), key=len)
     return len(smaller) >= 2 and smaller <= larger and _polarity(a) != _polarity(b)
-
-
-def _exclude_each_other(x: str, y: str) -> bool:
-    return x != y and (frozenset((x, y)) in _OPPOSITES or any(x in kind and y in kind for kind in _KINDS))
 
 
 def _polarity(text: str, without: Set[str] = frozenset()) -> bool:

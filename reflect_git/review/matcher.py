@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reflect_git.model.frames import Frame
-from reflect_git.model.plainwords import opened, plain_words
+if TYPE_CHECKING:
+    from reflect_git.model.frames import Frame
 
 Matcher = dict[str, str]
 Call = tuple[str, str, Mapping[str, Any]]
@@ -77,6 +77,8 @@ def _command(part: str, said: str) -> list[str] | None:
 
 def _in_code(words: list[str], said: str) -> list[str] | None:
     """`docker build` is a command where it stood in backticks; "docker images in CI" is prose."""
+    from reflect_git.model.plainwords import plain_words  # a matcher that was made is tried without
+
     for code in said.split("`")[1::2]:
         if plain_words(code) == words or code.split() == words:
             return code.split()
@@ -85,6 +87,8 @@ def _in_code(words: list[str], said: str) -> list[str] | None:
 
 def _as_typed(words: list[str], said: str) -> list[str] | None:
     """The user's own form of what a frame keeps as plain words."""
+    from reflect_git.model.plainwords import opened, plain_words
+
     typed = said.replace("`", " ").split()
     runs = (typed[at : at + len(words)] for at in range(len(typed))) if words else iter(())
     found = next((run for run in runs if opened(plain_words(" ".join(run))) == words), None)

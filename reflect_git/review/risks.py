@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reflect_git.model.schema import TRUSTS
 from reflect_git.review.baseline import sentences_of
@@ -14,8 +14,7 @@ _FLAGS = re.IGNORECASE | re.DOTALL
 _OWN = ("user_typed", "user_feedback")
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """`kind` is one of refused, mended, risk and note; `way_out` is what to run or to change, empty for a note."""
 
     kind: str

@@ -6,7 +6,7 @@ The learning's record stays as it was; what it says now is computed from the dec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from reflect_git.adapters import live
@@ -19,7 +19,7 @@ from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import Finding
-from reflect_git.sitting import places
+from reflect_git.sitting import links, places
 from reflect_git.sitting.approve import findings_on, in_force_here, item_of, secret_fields, target_of
 from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, steps, write
 from reflect_git.store import memory
@@ -91,12 +91,13 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
     made = _plans(sitting, old, new, place, target, before)
     others = sitting if place.form != "improvements" else _without(sitting, place.path)
     found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
-    return Amendment(old, new, wanted.to or place.kind, made, (*secret_fields(new), *found), wanted.reason)
+    linked = links.in_the_way(sitting.store, sitting.place, made)
+    return Amendment(old, new, wanted.to or place.kind, made, (*secret_fields(new), *linked, *found), wanted.reason)
 
 
 def _without(sitting: Sitting, path: str) -> Sitting:
     """The fields of an improvement say its text again, and only its heading stands right below its id."""
-    return replace(sitting, said=[one for one in sitting.said if one.file != path])
+    return sitting._replace(said=[one for one in sitting.said if one.file != path])
 
 
 def move(sitting: Sitting, old: Learning, section: str) -> Amendment:

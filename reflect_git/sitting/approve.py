@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git.adapters import live, redact
 from reflect_git.apply import finding, targets
@@ -21,7 +20,7 @@ from reflect_git.model.ids import random_id, utc_precise
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
-from reflect_git.sitting import places
+from reflect_git.sitting import links, places
 from reflect_git.sitting.writing import Approved, message_of, require_unrefused, steps, write
 from reflect_git.store import memory
 
@@ -39,8 +38,7 @@ _ACTIONS = {
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What a person wants made of a candidate; what is empty is as proposed."""
 
     candidate: Candidate
@@ -56,8 +54,7 @@ class Request:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """One change, whole: the preview is the write."""
 
     request: Request
@@ -96,7 +93,8 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     before = live.read(sitting.place.path_of(target))
     made = _plans(sitting, learning, target, before, item_of(learning), replaced)
     found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes)
-    return Proposal(request, learning, to, made, (*secret_fields(learning), *found), replaced)
+    linked = links.in_the_way(sitting.store, sitting.place, made)
+    return Proposal(request, learning, to, made, (*secret_fields(learning), *linked, *found), replaced)
 
 
 def secret_fields(learning: Learning, way: str = "") -> list[Finding]:
@@ -240,7 +238,9 @@ def _merged(made: Sequence[Plan]) -> list[Plan]:
 
 def in_force_here(sitting: Sitting, prefix: str) -> Learning:
     rules = {learning["id"]: learning for learning in sitting.scan.history.in_force()}
-    return rules[memory.find(rules, prefix)]
+    known = [*sitting.scan.columns["id"], *sitting.scan.others]
+    hint = "see what is in force with 'reflect-git rules --all'"
+    return rules[memory.find_as("a rule in force", rules, prefix, known, hint)]
 
 
 def _subject(text: str, trust: str, target: Target, before: bytes | None) -> Subject:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.apply.inert import inert
+from reflect_git.apply.targets import GLOBAL
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.review.risks import lowest, risks
+from reflect_git.review.risks import RISK, lowest, risks
+from reflect_git.sitting import links
 from reflect_git.sitting.authority import LABELS, MEANS, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from reflect_git.model.schema import Learning
     from reflect_git.review.candidates import Candidate
+    from reflect_git.review.risks import Finding
     from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.approve import Proposal
+    from reflect_git.sitting.review import Sitting
 
 BAR = "---"
 _SOURCES = {
@@ -29,7 +33,7 @@ _SOURCES = {
 
 
 def question(
-    candidate: Candidate, number: int, count: int, text: str = "", joined: Sequence[Candidate] = (),
+    sitting: Sitting, candidate: Candidate, number: int, count: int, text: str = "", joined: Sequence[Candidate] = (),
     replaced: Sequence[Learning] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """As AskUserQuestion takes it. The text between the two bars is what is approved, and nothing else."""
@@ -40,6 +44,7 @@ def question(
     lines += [source_of(each) for each in (candidate, *joined)]
     lines += [_replaces(old) for old in replaced]
     lines += warnings_of(words, (candidate, *joined))
+    lines += _risks(_linked(sitting))
     options = [{"label": label, "description": MEANS[to]} for label, to in LABELS.items()]
     return {"question": "\n".join(lines), "header": "Learning", "options": _suggested_first(candidate, options),
             "multiSelect": False}  # fmt: skip
@@ -50,6 +55,7 @@ def wish_of(proposal: Proposal) -> Wish:
     request, text = proposal.request, proposal.learning["text"]
     everyone = (request.candidate, *request.joined)
     risky = [line for line in warnings_of(text, everyone) if line.startswith("Risk: ")]
+    risky += _risks(found for found in proposal.findings if found.code == links.CODE)
     # No question shows these: inside Claude Code they are a person's to give at a terminal.
     words = {name: getattr(request, name) for name in ("title", "impact", "details", "action", "reason")}
     words["paths"] = ", ".join(request.paths)
@@ -62,9 +68,21 @@ def wish_to_amend(amendment: Amendment) -> Wish:
     """The same of a rule in force: the person sees which words go, and every risk of the new ones."""
     old, new = amendment.old, amendment.new
     shown = [_replaces(old)] if old["text"] != new["text"] else []
-    shown += [f"Risk: {found.message}" for found in amendment.findings if found.kind == "risk"]
+    shown += _risks(amendment.findings)
     shown += [f"Reason: {amendment.reason}"] if amendment.reason else []
     return Wish(new["id"], new["text"], amendment.to, tuple(shown))
+
+
+def _linked(sitting: Sitting) -> list[Finding]:
+    """One of the answers goes into the global file; if nothing can, that is told when it is tried."""
+    try:
+        return links.unfollowed(sitting.store, sitting.place, GLOBAL)
+    except ReflectError:
+        return []
+
+
+def _risks(findings: Iterable[Finding]) -> list[str]:
+    return [f"Risk: {found.message}" for found in findings if found.kind == RISK]
 
 
 def _replaces(old: Learning) -> str:
@@ -79,8 +97,7 @@ def source_of(candidate: Candidate) -> str:
 
 def warnings_of(text: str, candidates: Sequence[Candidate]) -> list[str]:
     """What a person has to see before this text may be approved."""
-    found = risks(text, lowest([each.trust for each in candidates]))
-    lines = [f"Risk: {finding.message}" for finding in found]
+    lines = _risks(risks(text, lowest([each.trust for each in candidates])))
     for each in candidates:
         lines += [f"Conflicts with: {inert(other['text'])[0]}" for other in each.conflicts_with]
     return list(dict.fromkeys(" ".join(line.split()) for line in lines))
@@ -90,5 +107,5 @@ def _suggested_first(candidate: Candidate, options: list[dict[str, str]]) -> lis
     return sorted(options, key=lambda option: LABELS[option["label"]] != candidate.target)
 
 
-def questions(shown: Sequence[Candidate]) -> list[dict[str, Any]]:
-    return [question(candidate, number, len(shown)) for number, candidate in enumerate(shown, 1)]
+def questions(sitting: Sitting, shown: Sequence[Candidate]) -> list[dict[str, Any]]:
+    return [question(sitting, candidate, number, len(shown)) for number, candidate in enumerate(shown, 1)]

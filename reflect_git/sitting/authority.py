@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git import paths
 from reflect_git.adapters import ancestry
-from reflect_git.adapters.transcript import Reader
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
 from reflect_git.sitting import places
@@ -55,8 +53,7 @@ _FOLLOW = {
 _LONGEST = 60
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """What a person is said to want: `to` is a target or, of a dismissal, `no` or `never`. Without a text the answer
     may be to any wording. `shown` are lines that the question must have had after the text, such as a risk; `projects`
     are the keys of the project whose file it goes into, which must be the one that the person was asked in."""
@@ -141,6 +138,8 @@ def _asked(env: Mapping[str, str], session: str, transcript: str, wish: Wish) ->
     """Each call in the client's own record of this session that asked for this text, the question and the answer."""
     if os.path.basename(transcript) != f"{session}.jsonl":
         return
+    from reflect_git.adapters.transcript import Reader  # only inside Claude Code
+
     try:
         for turn in Reader(transcript, projects=paths.projects_dir(env)):
             if turn.kind == "tool" and turn.tool == "AskUserQuestion" and not turn.is_error:

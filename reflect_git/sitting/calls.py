@@ -6,16 +6,15 @@ import json
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git import paths
 from reflect_git.adapters import files, jsontext
 from reflect_git.adapters.transcript import Reader
 from reflect_git.adapters.transcript.mentions import edits_in
 from reflect_git.errors import ReflectError
+from reflect_git.model.ids import seconds_of
 from reflect_git.sitting import places
-from reflect_git.store.expiry import seconds_of
 
 if TYPE_CHECKING:
     from reflect_git.adapters.transcript import Turn
@@ -28,8 +27,7 @@ _KEPT = 2000
 _EDITORS = ("Edit", "Write", "MultiEdit")
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A call by which Claude changed a file: `pieces` are what it put in the place of what.
 
     `before` and `after` are the whole file, as far as the client kept it; `is_new`: there was no file. `prompt` is what

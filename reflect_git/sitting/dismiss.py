@@ -1,4 +1,4 @@
-"""No, never, and not now."""
+"""No, never, and not now; and each of them taken back."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from reflect_git.adapters import files
 from reflect_git.model.ids import utc_precise
-from reflect_git.store import memory
+from reflect_git.store import expiry, memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from reflect_git.model.schema import By
     from reflect_git.review.candidates import Candidate
@@ -33,8 +33,40 @@ def dismiss(store: Store, candidate: Candidate, by: By, never: bool = False, rea
 
 def not_now(store: Store, shown: Iterable[Candidate]) -> None:
     """It comes again; that it was seen is kept on this machine only."""
-    path = store.private_path("shown")
-    known = (files.read_if_there(path, 1 << 24) or b"").decode("ascii", "replace").split()
+    known = _seen(store)
     seen = list(dict.fromkeys([*known, *(identity for each in shown for identity in each.signals)]))
     if seen != known:
-        files.write_whole(path, ("\n".join(seen[-_KEPT:]) + "\n").encode("ascii"))
+        _keep(store, seen[-_KEPT:])
+
+
+def reopen(store: Store, candidate: Candidate, decision: str, by: By) -> str:
+    """It waits again: one decision that takes the other back, one commit. Returns the commit."""
+    first, *others = candidate.signals
+    made = memory.decision(
+        store, "reverted", first, by, utc_precise(), key=candidate.key, reopens=decision, meta={"signals": others}
+    )
+    return memory.record(
+        store, [made], f"revert: {first}", {"Signal-Id": list(candidate.signals)[:20], "Reverts": [decision]}
+    )
+
+
+def unseen(store: Store, candidate: Candidate) -> tuple[str, ...]:
+    """Which of its signals nobody saw yet."""
+    seen = expiry.shown(store)
+    return tuple(identity for identity in candidate.signals if identity not in seen)
+
+
+def forget_seen(store: Store, identities: Collection[str]) -> None:
+    """As if a person had never seen them."""
+    known = _seen(store)
+    kept = [identity for identity in known if identity not in identities]
+    if kept != known:
+        _keep(store, kept)
+
+
+def _seen(store: Store) -> list[str]:
+    return (files.read_if_there(store.private_path("shown"), 1 << 24) or b"").decode("ascii", "replace").split()
+
+
+def _keep(store: Store, seen: list[str]) -> None:
+    files.write_whole(store.private_path("shown"), "".join(f"{identity}\n" for identity in seen).encode("ascii"))

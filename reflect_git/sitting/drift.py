@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import files, live
 from reflect_git.apply import drift, targets
 from reflect_git.apply.drift import Finding
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import digest
+from reflect_git.model.ids import digest, seconds_of
 from reflect_git.sitting.approve import item_of, target_of
 from reflect_git.sitting.authors import BRANCH, CLAUDE, YOU, Heads, explains
 from reflect_git.sitting.calls import Call, calls
-from reflect_git.sitting.mirror import FOLDER
-from reflect_git.store.expiry import seconds_of
+from reflect_git.sitting.mirror import EVERYWHERE, FOLDER, mark_of
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ _KEPT = 5000
 _RULES = 500
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """An instruction file as it was looked at, and the rules that belong into it."""
 
     target: Target
@@ -44,8 +42,7 @@ class Page:
     rules: tuple[Learning, ...] = ()
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A rule that is not in its file as it was approved. `author` is branch, claude (by `call`) or you."""
 
     learning: Learning
@@ -60,8 +57,7 @@ class Difference:
         return digest(self.page.path, self.learning["id"], self.found.kind, self.found.live)
 
 
-@dataclass(frozen=True)
-class Drift:
+class Drift(NamedTuple):
     """`asked` waits for a person, what Claude did first; `elsewhere` is not on this branch; `foreign` are the entries
     whose ids this store does not know; `troubles` are files that cannot be read as ours."""
 
@@ -69,12 +65,14 @@ class Drift:
     elsewhere: tuple[Difference, ...] = ()
     foreign: int = 0
     troubles: tuple[str, ...] = ()
-    pages: tuple[Page, ...] = field(default=(), repr=False)
+    pages: tuple[Page, ...] = ()
 
 
 def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
     """Every rule that was written here on this machine, against its file. Nothing is written."""
-    pages = tuple(pages_here(place, _written_here(store, place, history)))
+    written = _Written(store)
+    ours = [one for one in history.in_force() if one["scope"] == "global" or _is_of(one, place)]
+    pages = tuple(page for one in pages_here(place, ours) for page in _here(one, written))
     found: list[Difference] = []
     troubles: list[str] = []
     foreign = 0
@@ -86,14 +84,25 @@ def look(store: Store, env: Mapping[str, str], place: Place, history: History, s
                 troubles.append(f"{where}: {one.live}")
             elif learning is None:
                 foreign += 1
-            else:
-                kind = RETURNED if one.kind == "foreign" else one.kind
-                found.append(Difference(learning, page, replace(one, kind=kind)))
+            elif one.kind != "foreign":
+                found.append(Difference(learning, page, one))
+            # Else it was taken back elsewhere, and waits to go from here.
+            elif not written.has_in(one.id, page.target, place):
+                found.append(Difference(learning, page, one._replace(kind=RETURNED)))
     told = left(store)
     judged = _judged(store, env, place, history, [one for one in found if one.mark not in told], seconds)
     asked = sorted((one for one in judged if one.author != BRANCH), key=lambda one: one.author != CLAUDE)
     elsewhere = tuple(one for one in judged if one.author == BRANCH)
     return Drift(tuple(asked), elsewhere, foreign, tuple(troubles), pages)
+
+
+def _here(page: Page, written: _Written) -> Iterator[Page]:
+    """With the rules that are to be there: those that we wrote, and those that came with the file, in a copy of it or
+    through the project's own git."""
+    data = page.data or b""
+    rules = tuple(one for one in page.rules if one["id"].encode() in data or written.has(one["id"]))
+    if rules or page.data is not None:
+        yield page._replace(rules=rules)
 
 
 def _findings(page: Page) -> list[Finding]:
@@ -105,15 +114,29 @@ def _findings(page: Page) -> list[Finding]:
         return [Finding("marker", "", live=error.message)]
 
 
-def _written_here(store: Store, place: Place, history: History) -> list[Learning]:
-    """The rules for here that this machine wrote: what was approved elsewhere, or only recorded, was in no file."""
-    ours = [one for one in history.in_force() if one["scope"] == "global" or _is_of(one, place)]
-    if not ours:
-        return []
-    mirrors = store.git.tree(MAIN, f"{FOLDER}/{store.machine}")
-    bodies = [data.partition(b"\n\n")[2] for data in store.git.blobs(list(mirrors.values()))]
-    written = {identity.decode() for body in bodies for identity in _ID.findall(body)}
-    return [one for one in ours if one["id"] in written]
+class _Written:
+    """The rules that this machine wrote: what was approved elsewhere, or only recorded, was in no file here."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @cached_property
+    def _mirrors(self) -> dict[tuple[str, str], set[str]]:
+        """The end of the folder of mirrors and the path of the file → the ids that we last wrote into it."""
+        found: dict[tuple[str, str], set[str]] = {}
+        tree = self._store.git.tree(MAIN, f"{FOLDER}/{self._store.machine}")
+        for path, data in zip(tree, self._store.git.blobs(list(tree.values())), strict=True):
+            _, _, folder, name = path.split("/", 3)
+            ids = {identity.decode() for identity in _ID.findall(data.partition(b"\n\n")[2])}
+            found.setdefault((folder.rpartition("-")[2], name), set()).update(ids)
+        return found
+
+    def has(self, identity: str) -> bool:
+        return any(identity in ids for ids in self._mirrors.values())
+
+    def has_in(self, identity: str, target: Target, place: Place) -> bool:
+        folders = [EVERYWHERE] if target.is_global else map(mark_of, place.keys)
+        return any(identity in self._mirrors.get((folder, target.path), ()) for folder in folders)
 
 
 def _is_of(learning: Learning, place: Place) -> bool:
@@ -126,7 +149,7 @@ def pages_here(place: Place, rules: Iterable[Learning]) -> Iterator[Page]:
     for rule in rules:
         for page in _page(place, target_of(rule)):
             before = listed.setdefault(page.path, page)
-            listed[page.path] = replace(before, rules=(*before.rules, rule))
+            listed[page.path] = before._replace(rules=(*before.rules, rule))
     for target in _usual(place):
         for page in _page(place, target):
             if page.data is not None:
@@ -181,8 +204,8 @@ def _with_author(one: Difference, heads: Heads, made: list[Call], since: str) ->
     if heads.has(page.path, page.data, found, state, page.target.is_global):
         moved = heads.moved(page.path)
         if call is None or moved is None or seconds_of(call.timestamp) < moved:
-            return replace(one, author=BRANCH)
-    return replace(one, author=CLAUDE, call=call) if call else one
+            return one._replace(author=BRANCH)
+    return one._replace(author=CLAUDE, call=call) if call else one
 
 
 def state_in(page: Page, learning: Learning, data: bytes | None) -> Finding | None:
@@ -194,7 +217,7 @@ def state_in(page: Page, learning: Learning, data: bytes | None) -> Finding | No
         return None
     for one in listed:
         if one.id == learning["id"]:
-            return one if belongs else replace(one, kind=RETURNED)
+            return one if belongs else one._replace(kind=RETURNED)
     return None
 
 

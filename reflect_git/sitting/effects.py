@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import live
 from reflect_git.apply import improvements, rulesfile, targets
 from reflect_git.apply import plan as plans
-from reflect_git.apply.block import AGENTS_IMPORT
-from reflect_git.apply.targets import Target
+from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import ReflectError
 from reflect_git.sitting.approve import item_of, target_of
 from reflect_git.sitting.writing import Step, reworded
@@ -169,7 +168,7 @@ class _Desk:
             plan = plans.add(_opened(self._place, rule.target, data), data, item_of(rule.learning))
             if rule.section not in ("", _PENDING):
                 moved = plans.move(rule.target, plan.after or b"", rule.learning["id"], rule.section)
-                plan = replace(plan, after=moved.after)
+                plan = plan._replace(after=moved.after)
             return Step(plan, (rule.learning["id"],))
 
         self._take(rule, added)
@@ -212,7 +211,7 @@ def _require_room(rule: Rule, data: bytes | None) -> None:
 def _joined(first: Step | None, then: Step) -> Step:
     if first is None:
         return then
-    plan = replace(then.plan, before=first.plan.before)
+    plan = then.plan._replace(before=first.plan.before)
     return Step(plan, (*first.present, *then.present), (*first.absent, *then.absent))
 
 
@@ -221,4 +220,4 @@ def _opened(place: Place, target: Target, data: bytes | None) -> Target:
     if data is not None or target.kind not in ("project", "dir"):
         return target
     beside = os.path.join(place.root, os.path.dirname(target.path), targets.AGENTS_FILE)
-    return replace(target, opening=AGENTS_IMPORT) if os.path.lexists(beside) else target
+    return target._replace(opening=AGENTS_IMPORT) if os.path.lexists(beside) else target

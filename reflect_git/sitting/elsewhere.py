@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import live
@@ -28,16 +26,13 @@ def moved_to(sitting: Sitting, decisions: Sequence[Decision]) -> Sitting:
         return sitting
     found = [place for place in _places(sitting, absent[0]) if effects.is_here(place, absent[0])]
     having = [place for place in found if _has_entry(place, absent[0])]
-    return replace(sitting, place=(having or found)[0]) if found else sitting
+    return sitting._replace(place=(having or found)[0]) if found else sitting
 
 
 def _places(sitting: Sitting, learning: Learning) -> Iterator[Place]:
-    kind, _, path = (learning["project"] or {"key": ""})["key"].partition(":")
-    home = sitting.place.home
-    named = [os.path.join(home, path[2:]) if path.startswith("~/") else path] if kind == "path" else []
-    for root in [*named, *reversed(projects.tops(sitting.store))]:
-        if os.path.isdir(root):
-            yield places.place(sitting.store, sitting.env, root)
+    named = places.named_by_path([learning], sitting.place.home)
+    for root in (*named, *reversed(projects.tops(sitting.store))):
+        yield places.place(sitting.store, sitting.env, root)
 
 
 def _has_entry(place: Place, learning: Learning) -> bool:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,7 +19,7 @@ from reflect_git import paths
 from reflect_git.capture.draft import draft
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import utc, utc_precise
-from reflect_git.review.baseline import statements
+from reflect_git.review.baseline import head_of, statements
 from reflect_git.store import append
 from reflect_git.workflow import project_of
 
@@ -30,12 +30,19 @@ if TYPE_CHECKING:
 
 CLAUDE_REFLECT, AUTO_MEMORY, LEARNINGS_MD = "claude-reflect", "auto-memory", "learnings-md"
 KINDS = (CLAUDE_REFLECT, AUTO_MEMORY, LEARNINGS_MD)
+_PATH = {AUTO_MEMORY: "reflect-git import auto-memory FILE", LEARNINGS_MD: "reflect-git import learnings-md FILE"}
+_QUEUE, _INDEX = "learnings-queue.json", "MEMORY.md"
+_MEMORIES = ("*/memory/*.md", "memory/*.md", "*.md")
 _LIMIT = 16 << 20
 _FEWEST_WORDS = 3
+_NAMED, _LONG = 3, 40  # of what is too short: how many are named, with how many characters
 _WAIT = 10.0
 _KEPT_TAIL = re.compile(r"\s*\((?:confirmed|unconfirmed|verified)[^)]*\)\s*$", re.IGNORECASE)
 _POINTER = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_REASON = re.compile(r"[*_]*(?:why|how(?: to apply)?|reasons?|rationale)[*_]*:", re.IGNORECASE)
+_NOTE_KIND = re.compile(r"^\s*type:\s*[\"']?(\w+)", re.MULTILINE)
+_NOTED = {"feedback": "convention"}
 _TYPES = {"correction": "correction", "guardrail": "correction", "positive": "pattern", "explicit": "convention"}
 
 
@@ -48,68 +55,142 @@ class Kept:
     timestamp: str
     file: str
     folder: str = ""
+    context: str = ""
 
 
-def found(kind: str, env: Mapping[str, str], path: str = "") -> list[Kept]:
+@dataclass(frozen=True)
+class Found:
+    """What a source gives, and why some of its files or entries give nothing."""
+
+    kept: list[Kept]
+    left_out: list[str]
+
+
+def found(kind: str, env: Mapping[str, str], path: str = "") -> Found:
     """What a tool kept, from where it usually keeps it or from `path`."""
-    read: Callable[[str], Iterator[Kept]] = {
-        CLAUDE_REFLECT: _queue, AUTO_MEMORY: _memories, LEARNINGS_MD: _learnings,
-    }[kind]  # fmt: skip
     place = os.path.abspath(path or _usual(kind, env))
     if not os.path.exists(place):
         raise ReflectError(f"there is no '{place}'", f"give the path: reflect-git import {kind} PATH", "no-source")
-    return [kept for kept in read(place) if len(kept.text.split()) >= _FEWEST_WORDS]
+    got = _queue(place) if kind == CLAUDE_REFLECT else _pages(kind, place)
+    short = [kept for kept in got.kept if _is_short(kept)]
+    return Found([kept for kept in got.kept if not _is_short(kept)], [*got.left_out, *_told(short)])
+
+
+def _is_short(kept: Kept) -> bool:
+    return len(kept.text.split()) < _FEWEST_WORDS
+
+
+def _told(short: list[Kept]) -> Iterator[str]:
+    """One line for each file."""
+    for file in dict.fromkeys(kept.file for kept in short):
+        texts = [f"'{_shortened(kept.text)}'" for kept in short if kept.file == file]
+        more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+        yield f"too short, in '{file}': {', '.join(texts[:_NAMED])}{more}"
+
+
+def _shortened(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONG else f"{flat[:_LONG]}…"
 
 
 def _usual(kind: str, env: Mapping[str, str]) -> str:
-    config = paths.config_dir(env)
     if kind == LEARNINGS_MD:
         raise ReflectError("which file is to be imported?", f"reflect-git import {kind} PATH", "usage", EXIT_USAGE)
-    return os.path.join(config, "learnings-queue.json") if kind == CLAUDE_REFLECT else paths.projects_dir(env)
+    if kind == AUTO_MEMORY:
+        return paths.projects_dir(env)
+    # claude-reflect does not know CLAUDE_CONFIG_DIR.
+    usual = [os.path.join(folder, _QUEUE) for folder in (paths.config_dir(env), f"{paths.home_dir(env)}/.claude")]
+    return next(filter(os.path.exists, usual), usual[0])
 
 
-def _queue(path: str) -> Iterator[Kept]:
+def _queue(path: str) -> Found:
     """A JSON list of messages that were matched, each with its kind, time and project."""
     try:
         items = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise ReflectError(f"'{path}' is no queue of claude-reflect: {error}", code="bad-source") from None
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict) and isinstance(item.get("message"), str):
-            kind = _TYPES.get(str(item.get("type"))) or _TYPES.get(str(item.get("sentiment")), "correction")
-            yield Kept(item["message"].strip(), kind, _utc(item.get("timestamp")), path, str(item.get("project") or ""))
+        raise _no_queue(path, str(error)) from None
+    if not isinstance(items, list):
+        raise _no_queue(path, "it is not a list")
+    said = [item for item in items if isinstance(item, dict) and isinstance(item.get("message"), str)]
+    odd = len(items) - len(said)
+    left_out = [f"{odd} of {len(items)} entries of '{path}' have no message"] if odd else []
+    return Found([_queued(item, path) for item in said], left_out)
 
 
-def _memories(path: str) -> Iterator[Kept]:
-    """The client's own notes: of every project, of one, or one file. The index says again what its files say."""
-    for file in _markdown(path, "*/memory/*.md", "memory/*.md", "*.md"):
-        folder = _folder_of(file.parent.parent)
-        for text in _texts(file):
-            if not (file.name == "MEMORY.md" and _POINTER.search(text)):
-                yield Kept(text, "discovery", _changed(file), str(file), folder)
+def _queued(item: Mapping[str, Any], path: str) -> Kept:
+    kind = _TYPES.get(str(item.get("type"))) or _TYPES.get(str(item.get("sentiment")), "correction")
+    return Kept(item["message"].strip(), kind, _utc(item.get("timestamp")), path, str(item.get("project") or ""))
 
 
-def _learnings(path: str) -> Iterator[Kept]:
-    for file in _markdown(path, "**/*.md"):
-        for text in _texts(file):
-            yield Kept(_KEPT_TAIL.sub("", text), "convention", _changed(file), str(file), str(file.parent))
+def _no_queue(path: str, why: str) -> ReflectError:
+    hint = f"claude-reflect keeps it in '~/.claude/{_QUEUE}'"
+    return ReflectError(f"'{path}' is no queue of claude-reflect: {why}", hint, code="bad-source")
 
 
-def _markdown(path: str, *patterns: str) -> list[Path]:
+def _pages(kind: str, path: str) -> Found:
+    """What Markdown says: one file, or all that a folder has. One of many that cannot be read is left out."""
     place = Path(path)
+    read, patterns = (_memory, _MEMORIES) if kind == AUTO_MEMORY else (_learnings, ("**/*.md",))
     if place.is_file():
-        return [place]
+        return Found(list(read(place)), [])
     listed = {file for pattern in patterns for file in place.glob(pattern) if file.is_file() and not file.is_symlink()}
-    return sorted(listed)
+    if not listed:
+        raise ReflectError(
+            f"there is nothing to import in '{path}'", f"give a file of Markdown: {_PATH[kind]}", "empty"
+        )
+    got = Found([], [])
+    for file in sorted(listed):
+        try:
+            got.kept.extend(read(file))
+        except (ReflectError, OSError) as error:
+            got.left_out.append(str(error))
+    return got
 
 
-def _texts(file: Path) -> Iterator[str]:
+def _memory(file: Path) -> Iterator[Kept]:
+    """A note of the client's says facts with their reasons; the index says again what the notes say."""
+    text, folder, when = _text_of(file), _folder_of(file.parent.parent), _changed(file)
+    kind = _NOTED.get(_kind_of(text), "discovery")
+    for said in _with_reasons(_texts(file, text)):
+        if file.name != _INDEX or not _POINTER.search(said[0]):
+            yield Kept(said[0], kind, when, str(file), folder, "\n".join(said))
+
+
+def _with_reasons(texts: Iterator[str]) -> list[list[str]]:
+    """Each fact with the paragraphs after it that say why it is so, or how it is to be applied."""
+    found: list[list[str]] = []
+    for text in texts:
+        if found and _REASON.match(text):
+            found[-1].append(text)
+        else:
+            found.append([text])
+    return found
+
+
+def _kind_of(text: str) -> str:
+    match = _NOTE_KIND.search("\n".join(head_of(text.splitlines())))
+    return match[1] if match else ""
+
+
+def _learnings(file: Path) -> Iterator[Kept]:
+    for text in _texts(file, _text_of(file)):
+        yield Kept(_KEPT_TAIL.sub("", text), "convention", _changed(file), str(file), str(file.parent))
+
+
+def _texts(file: Path, text: str) -> Iterator[str]:
     """Each bullet and paragraph, whole: the sentences of one belong together."""
     seen = set()
-    for said in statements(str(file), _read(str(file)).decode("utf-8", "replace")):
+    for said in statements(str(file), text):
         if said.line not in seen:
             seen.add(said.line)
             yield said.text
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return _read(str(file)).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ReflectError(f"'{file}' is not UTF-8 text", "give a file of Markdown", code="bad-source") from None
 
 
 def _folder_of(project: Path) -> str:
@@ -126,6 +207,8 @@ def _folder_of(project: Path) -> str:
 
 
 def _read(path: str) -> bytes:
+    if not os.path.isfile(path):
+        raise ReflectError(f"'{path}' is not a file", "give one", code="bad-source")
     with open(path, "rb") as file:
         data = file.read(_LIMIT + 1)
     if len(data) > _LIMIT:
@@ -166,9 +249,9 @@ def _known(scan: Scan, kind: str) -> set[str]:
 
 def _signal(kind: str, kept: Kept, store: Store | None, env: Mapping[str, str]) -> Signal:
     facts = {
-        "type": kept.type, "content": kept.text, "context": kept.text, "timestamp": kept.timestamp, "trust": "imported",
-        "confidence": 1, "source": {"hook": "import", "file": kept.file}, "project": _project(store, kept.folder),
-        "meta": {"imported": kind, "durable": True}, "tags": [kind],
+        "type": kept.type, "content": kept.text, "context": kept.context or kept.text, "timestamp": kept.timestamp,
+        "trust": "imported", "confidence": 1, "source": {"hook": "import", "file": kept.file},
+        "project": _project(store, kept.folder), "meta": {"imported": kind, "durable": True}, "tags": [kind],
     }  # fmt: skip
     return draft(facts, store.machine if store else "", utc_precise(), paths.home_dir(env))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,22 +55,13 @@ def _pages(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> Ite
     seen: set[str] = set()
     everyone = list(scan.history.learnings.values())
     home = paths.home_dir(env)
-    for top in dict.fromkeys((folder, *projects.tops(store), *_named_by_path(everyone, home), home)):
+    for top in dict.fromkeys((folder, *projects.tops(store), *places.named_by_path(everyone, home), home)):
         place = places.place(store, env, top)
         here = [one for one in everyone if one["scope"] == "global" or _is_of(one, place.keys)]
         for page in drift.pages_here(place, here):
             if page.path not in seen:
                 seen.add(page.path)
                 yield page
-
-
-def _named_by_path(everyone: Iterable[Learning], home: str) -> Iterator[str]:
-    """Projects without git are called by their path, and the store remembers no other place of them."""
-    for learning in everyone:
-        kind, _, path = learning["project"]["key"].partition(":") if learning["project"] else ("", "", "")
-        folder = home + path[1:] if path.startswith("~/") else path
-        if kind == "path" and os.path.isdir(folder):
-            yield folder
 
 
 def _is_of(learning: Learning, keys: list[str]) -> bool:

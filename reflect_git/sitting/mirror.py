@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import Project
     from reflect_git.store.repository import Store
 
-FOLDER = "targets"
+FOLDER, EVERYWHERE = "targets", "global"
+_MOST = 10**9  # of a version
+_DEEPEST = 32
 
 
 def path_of(store: Store, plan: Plan, project: Project | None) -> str:
@@ -28,9 +30,14 @@ def path_of(store: Store, plan: Plan, project: Project | None) -> str:
 def _folder(plan: Plan, project: Project | None) -> str:
     """A project's key may be any URL or path: its name, made plain, and a hash of the key."""
     if plan.target.is_global or project is None:
-        return "global"
+        return EVERYWHERE
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in project["name"])[:40].strip("-")
-    return f"{name or 'project'}-{digest('project', project['key'])[:8]}"
+    return f"{name or 'project'}-{mark_of(project['key'])}"
+
+
+def mark_of(key: str) -> str:
+    """How the folder of a project's mirrors ends, whatever the project is called."""
+    return digest("project", key)[:8]
 
 
 def read(store: Store, path: str) -> bytes:
@@ -41,8 +48,13 @@ def read(store: Store, path: str) -> bytes:
 
 def version_in(data: bytes) -> int:
     """The number that a mirror carries; 0 for what is no mirror."""
-    number = head_of(data).get("version")
-    return number if isinstance(number, int) else 0
+    return _number_in(data, "version", _MOST)
+
+
+def _number_in(data: bytes, name: str, most: int) -> int:
+    """0 for what is no number, or none that we would write: a mirror is a file that a person or a remote may change."""
+    number = head_of(data).get(name)
+    return number if type(number) is int and 0 < number < most else 0
 
 
 def head_of(data: bytes) -> dict[str, Any]:
@@ -52,7 +64,7 @@ def head_of(data: bytes) -> dict[str, Any]:
         name, _, value = line.partition(": ")
         try:
             found[name] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return found
 
@@ -71,7 +83,7 @@ def content(plan: Plan, version: int, folders: int = 0) -> bytes:
 
 def folders_made(known: bytes, plan: Plan, path: str) -> int:
     """How many folders were ever made for a file of ours."""
-    before = int(head_of(known).get("folders", 0))
+    before = _number_in(known, "folders", _DEEPEST)
     return max(before, live.missing_folders(path)) if plan.before is None else before
 
 
@@ -86,7 +98,7 @@ def folders_with(store: Store, where: str, plan: Plan, path: str) -> int:
     made = set()
     for name, data in zip(mirrors, store.git.blobs(list(mirrors.values())), strict=True):
         folder = name.removeprefix(around)
-        for _ in range(int(head_of(data).get("folders", 0))):
+        for _ in range(_number_in(data, "folders", _DEEPEST)):
             folder = _above(folder)
             made.add(folder)
     count, folder = 0, _above(plan.path)

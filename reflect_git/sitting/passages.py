@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters.markdown import is_blank
 from reflect_git.apply import finding
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """Lines of Claude's that are still in a file; `plan` takes them out, where what it wrote is still there once."""
 
     page: Page

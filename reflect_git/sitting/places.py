@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from reflect_git import paths
 from reflect_git.adapters import live
@@ -18,15 +17,14 @@ from reflect_git.errors import ReflectError
 from reflect_git.workflow import project_of
 
 if TYPE_CHECKING:
-    from reflect_git.model.schema import Project
+    from reflect_git.model.schema import Learning, Project
     from reflect_git.review.baseline import Statement
     from reflect_git.store.repository import Store
 
 _RULES = 500
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A project's folder and the client's own; `root` is empty outside a project."""
 
     root: str
@@ -43,7 +41,11 @@ class Place:
     def path_of(self, target: Target) -> str:
         """The file a target means, through links that stay where they may lead."""
         base, within = (self.config, self.home) if target.is_global else (self.root, self.root)
-        return live.locate(os.path.join(base, *target.path.split("/")), within)
+        return live.locate(base, target.path, within)
+
+    def named(self, target: Target) -> str:
+        """The path that a target has, wherever it leads."""
+        return os.path.join(self.config if target.is_global else self.root, *target.path.split("/"))
 
     def label(self, path: str) -> str:
         """As a person names it: relative to the project, or from the home folder on."""
@@ -117,6 +119,15 @@ def _instruction_files(here: Place) -> Iterator[str]:
         yield from (os.path.join(here.root, *name.split("/")) for name in names)
         yield from _below(os.path.join(here.root, ".claude", "rules"))
         yield from _below(memory_dir(here))
+
+
+def named_by_path(learnings: Iterable[Learning], home: str) -> Iterator[str]:
+    """The folders of projects that are known by their path alone: the store remembers no other place of them."""
+    for learning in learnings:
+        kind, _, path = learning["project"]["key"].partition(":") if learning["project"] else ("", "", "")
+        folder = os.path.join(home, path[2:]) if path.startswith("~/") else path
+        if kind == "path" and os.path.isdir(folder):
+            yield folder
 
 
 def memory_dir(here: Place) -> str:

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import redact
 from reflect_git.adapters.branch import Branch
 from reflect_git.apply import improvements, targets
 from reflect_git.apply import plan as plans
-from reflect_git.apply.block import AGENTS_IMPORT
 from reflect_git.apply.diff import diff
 from reflect_git.apply.plan import Plan
-from reflect_git.apply.targets import Target
+from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import effects
 from reflect_git.sitting.approve import item_of, target_of
-from reflect_git.sitting.toward import says
+from reflect_git.sitting.to_version import says
 from reflect_git.sitting.versions import entries_in
 from reflect_git.store import memory
 
@@ -161,7 +160,7 @@ def _opened(branch: Branch, target: Target, before: bytes | None) -> Target:
     if before is not None or target.kind not in ("project", "dir"):
         return target
     beside = posixpath.join(posixpath.dirname(target.path), targets.AGENTS_FILE)
-    return replace(target, opening=AGENTS_IMPORT) if branch.read(beside) is not None else target
+    return target._replace(opening=AGENTS_IMPORT) if branch.read(beside) is not None else target
 
 
 def _message(sitting: Sitting, learning: Learning, quotes: bool) -> str:

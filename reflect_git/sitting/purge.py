@@ -12,7 +12,7 @@ from reflect_git import paths
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
 from reflect_git.model.sought import Sought, literal
-from reflect_git.sitting import effects, elsewhere, index, revert, review
+from reflect_git.sitting import effects, elsewhere, learnings_index, revert, review
 from reflect_git.store import inbox, memory, purging, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
@@ -45,6 +45,7 @@ class Wish:
 class Proposal:
     """`reverted` are in force and go first, `back` are rules they had replaced and that come back by it.
 
+    `stays` are learnings made of signals that go, in words that are not sought: they have to be named to go, too.
     `unreached` is what stays where we cannot go, in words.
     """
 
@@ -53,6 +54,7 @@ class Proposal:
     reverted: tuple[Learning, ...]
     back: tuple[Learning, ...]
     unreached: tuple[str, ...]
+    stays: tuple[Learning, ...] = ()
 
     @property
     def phrase(self) -> str:
@@ -112,7 +114,16 @@ def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder
     sitting = review.sit(store, env, snapshot, folder, everything=True)
     away = [one for one in reverted if not effects.is_here(_there(sitting, one).place, one)]
     back = tuple(_back(sitting, snapshot, wish))
-    return Proposal(wish, found, reverted, back, (*(_away(one) for one in away), *_unreached(store, env)))
+    unreached = (*(_away(one) for one in away), *_unreached(store, env))
+    return Proposal(wish, found, reverted, back, unreached, tuple(_stays(snapshot.history, found)))
+
+
+def _stays(history: History, found: Found) -> Iterator[Learning]:
+    """A learning says in other words what its signals said."""
+    gone = set(found.records)
+    for learning in history.learnings.values():
+        if learning["id"] not in gone and not gone.isdisjoint(learning["signals"]):
+            yield learning
 
 
 def _in_force(history: History, snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
@@ -168,7 +179,7 @@ def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Propos
         number, new, marks = _announced(store, found)
         subject = f"purge: {len(found.records)} record{'' if len(found.records) == 1 else 's'}"
         commit = purging.carry_out(store, found, wish.sought, marks, new, subject)
-    index.write(store, read(store))
+    learnings_index.write(store, read(store))
     return Done(commit, number, found.records, tuple(purging.left(store, wish.sought)))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.store.care import guard
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(NamedTuple):
     """One commit of theirs, and what stands again of all that it took out."""
 
     commit: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import effects, revert, toward
+from reflect_git.sitting import effects, revert, to_version
 from reflect_git.sitting.approve import target_of
 from reflect_git.sitting.revert import Reversal
 from reflect_git.sitting.versions import entries_in
@@ -22,6 +22,7 @@ from reflect_git.store import backups, memory
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
+    from reflect_git.review.risks import Finding
     from reflect_git.sitting.review import Sitting
     from reflect_git.store.backups import Kept
     from reflect_git.store.repository import Store
@@ -115,7 +116,7 @@ def _named(path: str, is_global: bool) -> Target:
 def _decisions(sitting: Sitting, plan: Plan) -> list[Decision]:
     """What has to be taken back for the store to say what the file will say."""
     present, wanted = _entries(plan, plan.before), _entries(plan, plan.after)
-    return toward.take_back(sitting, plan.target, wanted, present)
+    return to_version.take_back(sitting, plan.target, wanted, present)
 
 
 def _entries(plan: Plan, data: bytes | None) -> dict[str, str]:
@@ -142,9 +143,9 @@ def _step(sitting: Sitting, plan: Plan, followed: Sequence[Decision]) -> Step:
     return Step(plan, come, go)
 
 
-def carry_out(sitting: Sitting, restoring: Restoring, by: By) -> Approved:
+def carry_out(sitting: Sitting, restoring: Restoring, by: By, asked: Iterable[Finding] = ()) -> Approved:
     """Another backup, the bytes, one commit; then the files are read again."""
-    done = revert.carry_out(sitting, restoring.reversal, by)
+    done = revert.carry_out(sitting, restoring.reversal, by, asked)
     for step in restoring.reversal.steps:
         path = sitting.place.path_of(step.plan.target)
         if live.read(path) != step.plan.after:

@@ -7,19 +7,20 @@ difference between what was in force and what is in force then.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import before, effects
+from reflect_git.sitting import bytes_before, effects
 from reflect_git.sitting.writing import Approved, Step, message, shown, write
 from reflect_git.store import memory
 from reflect_git.store.fold import History
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
+    from reflect_git.review.risks import Finding
     from reflect_git.sitting.review import Sitting
 
 LAST = "last"
@@ -49,12 +50,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Reversal:
-    """One change, whole: the preview is the write."""
+    """One change, whole: the preview is the write. `title` is for the commit, `told` for a sentence."""
 
     title: str
     made: tuple[Decision, ...]
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
+    told: str = ""
 
     @property
     def diff(self) -> str:
@@ -103,7 +105,7 @@ def _commit(sitting: Sitting, name: str) -> str | None:
 
 
 def _decided_in(sitting: Sitting, commit: str) -> tuple[Decision, ...]:
-    named = before.trailers_of(sitting.store, commit).get("Decision", [])
+    named = bytes_before.trailers_of(sitting.store, commit).get("Decision", [])
     found = tuple(made for made in sitting.scan.history.decisions if made["id"] in named)
     if not found:
         raise ReflectError(f"nothing was decided in '{commit[:10]}'", "see 'git log main' in the store", "unknown-id")
@@ -150,12 +152,13 @@ def propose(sitting: Sitting, chosen: Chosen, wanted: Wanted | None = None) -> R
     after = with_decisions(sitting, made)
     shifted = effects.shifts(history, after)
     found = effects.of(sitting.place, shifted, wanted.force)
-    commit = (chosen.commit if whole else "") or before.commit_if_needed(sitting, taken)
-    steps = before.exact(sitting, commit, taken, found.steps)
+    commit = (chosen.commit if whole else "") or bytes_before.commit_if_needed(sitting, taken)
+    steps = bytes_before.exact(sitting, commit, taken, found.steps)
     notes = [*found.notes, *_standing(history, after, taken), *(_elsewhere(one) for one in found.waits)]
     waiting = {one["id"] for one in found.waits}
     made = tuple(_waiting(one) if one["subject"] in waiting else one for one in made)
-    return Reversal(chosen.title or title_of(history, taken), made, tuple(steps), tuple(notes))
+    title, told = (chosen.title or title_of(history, taken, mark) for mark in ("", "'"))
+    return Reversal(title, made, tuple(steps), tuple(notes), told)
 
 
 def _open(history: History, decisions: Sequence[Decision]) -> list[Decision]:
@@ -182,7 +185,7 @@ def _said_already(identity: str, by: Decision) -> ReflectError:
 
 
 def _require_revertible(history: History, made: Decision) -> None:
-    if made["kind"] == "policy" and not accepts(made):
+    if switches(made):
         raise ReflectError(f"'{made['id']}' switched a policy, '{made['subject']}'", _switch_back(made), code="policy")
     against = history.against(made["subject"]) if made["kind"] == "approved" and _is_known(history, made) else []
     for one in against:
@@ -199,19 +202,18 @@ def accepts(made: Decision) -> bool:
     return made["kind"] == "policy" and "accepted" in made["meta"]
 
 
+def switches(made: Decision) -> bool:
+    return made["kind"] == "policy" and not accepts(made)
+
+
 def _is_known(history: History, made: Decision) -> bool:
     return made["subject"] in history.learnings
 
 
 def _switch_back(made: Decision) -> str:
-    """The command that switches a policy as it was."""
-    key, was = made["subject"], made["meta"].get("from")
-    value = was.get(key) if isinstance(was, dict) else None
-    if key == "reflect.capture":
-        return f"switch it with 'reflect-git {'disable' if value == 'false' else 'enable'}'"
-    return f"switch it with 'reflect-git config {key} {value}'" if isinstance(value, str) else (
-        f"switch it with 'reflect-git config --unset {key}'"
-    )  # fmt: skip
+    """Without the value of before: no hint tells people to switch a safety off."""
+    verb = "enable' or 'reflect-git disable" if made["subject"] == "reflect.capture" else f"config {made['subject']}"
+    return f"policies are switched by their own command: see 'reflect-git {verb}'"
 
 
 def reverted(
@@ -274,25 +276,25 @@ def _elsewhere(learning: Mapping[str, Any]) -> str:
     )
 
 
-def title_of(history: History, taken: Sequence[Decision]) -> str:
-    """What is undone by it, for people, without words that nobody approved."""
+def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str:
+    """What is undone by it, for people, without words that nobody approved; `mark` stands round approved ones."""
     by_id = {made["id"]: made for made in history.decisions}
     first, times = taken[0], 0
     while first["kind"] == "reverted" and first["reopens"] in by_id:
         first, times = by_id[first["reopens"]], times + 1
     learning = history.learnings.get(first["subject"])
-    name = learning["title"] or learning["text"] if learning else first["subject"]
+    name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
     return f"the revert of {name}" if times % 2 else name
 
 
-def carry_out(sitting: Sitting, reversal: Reversal, by: By) -> Approved:
-    """Write what was proposed: files and records in one commit."""
+def carry_out(sitting: Sitting, reversal: Reversal, by: By, asked: Iterable[Finding] = ()) -> Approved:
+    """Write what was proposed: files and records in one commit. `asked`: the links that a person said yes to."""
     made = [{**one, "by": by} for one in reversal.made]
     text = message(sitting, f"revert: {memory.title(reversal.title)}", _trailers(sitting, reversal), by)
     first = (*reversal.learnings, reversal.made[0]["id"])[0]
-    done = write(sitting, first, reversal.steps, made, text)
+    done = write(sitting, first, reversal.steps, made, text, asked)
     return replace(done, warnings=list(reversal.notes))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
@@ -14,6 +13,7 @@ from reflect_git.model.ids import digest, utc
 from reflect_git.sitting import places
 from reflect_git.sitting.kept import Kept
 from reflect_git.store import expiry, memory
+from reflect_git.store.fold import session_hash
 
 if TYPE_CHECKING:
     from reflect_git.review.baseline import Statement
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     Call = tuple[str, str, Mapping[str, Any]]
 
 # The first screen must not wait for the past; who goes on has more patience.
-_FIRST_LOOK, _LOOK = 0.03, 0.5
-_AT_LEAST = 500  # turns, however slow the machine is
+_FIRST_LOOK, _LOOK = 0.015, 0.5
+_AT_LEAST = 250  # calls, however slow the machine is
 _BACKTEST_DAYS = 60
 
 
-@dataclass(frozen=True)
-class Sitting:
+class Sitting(NamedTuple):
     """The store, the place and what waits there."""
 
     store: Store
@@ -41,7 +40,7 @@ class Sitting:
     said: Sequence[Statement]
     gathered: Gathered
     kept: Kept
-    past: Past = field(repr=False)
+    past: Past
 
     def keep(self) -> None:
         """For the next one who looks, with all that was looked at by now."""
@@ -50,7 +49,8 @@ class Sitting:
     def find(self, prefix: str) -> Candidate:
         """The candidate that an id, or the beginning of one, belongs to; any signal of its group names it."""
         listed = self.scan.columns["id"]
-        identity = memory.find(listed, prefix)
+        hint = "list them with 'reflect-git candidates'"
+        identity = memory.find_as("a signal that waits", listed, prefix, self.scan.others, hint)
         found = self.gathered.of(identity)
         if found is None:
             status = self.scan.columns["status"][listed.index(identity)]
@@ -73,10 +73,22 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
         from reflect_git.review.groups import Signals
 
         signals = Signals(scan.columns, scan.rows, scan.whole)
-        return gather(signals, scan.history, said, project=keys, now=now, shown=shown)
+        return gather(signals, scan.history, said, project=keys, now=now, shown=shown, begun=begun(scan))
 
     kept = Kept(store, keys, scan.moment, _told(said), now[:10], *sorted(shown))
     return Sitting(store, env, here, scan, said, kept.recall(anew), kept, Past(here, env))
+
+
+def begun(scan: Scan) -> list[str]:
+    """When sessions began, in order: as their figures say, else when something was first said in them."""
+    said: dict[str, str] = {}
+    for session, moment in zip(scan.columns["session_id"], scan.columns["timestamp"], strict=True):
+        said[session] = min(moment, said.get(session, moment))
+    first = {session_hash(session): moment for session, moment in said.items() if session}
+    for identity, record in scan.others.items():
+        if identity.startswith("EXP-"):
+            first[record["session"]] = min(record["start"], first.get(record["session"], record["start"]))
+    return sorted(first.values())
 
 
 def _told(said: Said) -> str:
@@ -97,7 +109,7 @@ def all_tried(sitting: Sitting, candidates: Sequence[Candidate]) -> list[Candida
     calls = sitting.past.calls()
     if not calls and not sitting.past.is_read:
         return list(candidates)
-    return [replace(each, backtest=backtest(each.matcher, calls)) if each.matcher else each for each in candidates]
+    return [each._replace(backtest=backtest(each.matcher, calls)) if each.matcher else each for each in candidates]
 
 
 class Past:
@@ -113,34 +125,31 @@ class Past:
         self._rest: Iterator[bool] | None = None
 
     def calls(self) -> list[Call]:
-        seconds, turns = _LOOK if self._rest else _FIRST_LOOK, 0
+        seconds, seen = _LOOK if self._rest else _FIRST_LOOK, 0
         self._rest = self._rest or self._read()
         deadline = time.monotonic() + seconds
-        while not self.is_read and (turns < _AT_LEAST or time.monotonic() < deadline):
+        while not self.is_read and (seen < _AT_LEAST or time.monotonic() < deadline):
             self.is_read = next(self._rest, True)
-            turns += 1
+            seen += 1
         return self._found
 
     def _read(self) -> Iterator[bool]:
-        """One turn at a time, as long as there are more."""
+        """One call at a time, as long as there are more. Of what a call was given, what matchers look at is kept: a
+        file that was written may be megabytes."""
+        from reflect_git.adapters.transcript.calls import calls_in
+        from reflect_git.review.matcher import FIELD
+
         for path in self._transcripts():
             calls: list[Call] = []
             try:
-                for call in self._turns(path):
-                    calls += [call] if call else []
+                for call in calls_in(path, self._projects):
+                    if call:
+                        timestamp, tool, given = call
+                        calls.append((timestamp, tool, {FIELD: given[FIELD]} if FIELD in given else {}))
                     yield False
             except (ReflectError, OSError):
                 continue
             self._found += calls
-
-    def _turns(self, path: str) -> Iterator[Call | None]:
-        """Of what a call was given, what matchers look at: a file that was written may be megabytes."""
-        from reflect_git.adapters.transcript import Reader
-        from reflect_git.review.matcher import FIELD
-
-        for turn in Reader(path, projects=self._projects):
-            given = {FIELD: turn.input[FIELD]} if turn.kind == "tool" and FIELD in turn.input else {}
-            yield (turn.timestamp, turn.tool, given) if turn.kind == "tool" and turn.tool else None
 
     def _transcripts(self) -> list[str]:
         oldest = time.time() - _BACKTEST_DAYS * 86400

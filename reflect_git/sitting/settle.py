@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from reflect_git.adapters import live
 from reflect_git.apply import drift as findings
 from reflect_git.apply import finding, improvements, rulesfile, targets
 from reflect_git.apply import plan as plans
-from reflect_git.apply.block import AGENTS_IMPORT
 from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Plan
-from reflect_git.apply.targets import Target
+from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import amend
+from reflect_git.sitting import amend, links
 from reflect_git.sitting.amend import Amendment
 from reflect_git.sitting.approve import findings_on, item_of, secret_fields, target_of
 from reflect_git.sitting.authors import CLAUDE
@@ -44,7 +42,7 @@ def put_back(sitting: Sitting, one: Difference) -> Plan:
     if times == 1:
         return plans.replace(page.target, page.data, item, item, force=True)
     without = plans.remove(page.target, page.data, item, force=True)
-    whole = replace(plans.add(page.target, without.after, item), before=page.data, kind="replace")
+    whole = plans.add(page.target, without.after, item)._replace(before=page.data, kind="replace")
     plans.check(whole)
     return whole
 
@@ -64,7 +62,7 @@ def _opened(page: Page) -> Target:
     """A CLAUDE.md that is made anew begins with the AGENTS.md beside it, which Claude Code would not read any more."""
     beside = os.path.join(os.path.dirname(page.path), targets.AGENTS_FILE)
     hides = page.data is None and page.target.kind in ("project", "dir") and os.path.lexists(beside)
-    return replace(page.target, opening=AGENTS_IMPORT) if hides else page.target
+    return page.target._replace(opening=AGENTS_IMPORT) if hides else page.target
 
 
 def _in_its_section(sitting: Sitting, learning: Learning, added: Plan) -> Plan:
@@ -75,7 +73,7 @@ def _in_its_section(sitting: Sitting, learning: Learning, added: Plan) -> Plan:
     section = next((one for one in reversed(sections) if one in improvements.SECTIONS), "")
     if added.target.form != "improvements" or not section or added.after is None:
         return added
-    return replace(plans.move(added.target, added.after, learning["id"], section), before=added.before, kind="add")
+    return plans.move(added.target, added.after, learning["id"], section)._replace(before=added.before, kind="add")
 
 
 def carry_back(sitting: Sitting, one: Difference, plan: Plan, by: By) -> Approved:
@@ -103,10 +101,10 @@ def for_good(sitting: Sitting, one: Difference) -> Amendment:
     own = "" if page.target.form == "block" else sitting.place.label(page.path)
     said = [statement for statement in sitting.said if statement.file != own]
     trust = "assistant" if one.author == CLAUDE else new["trust"]
-    found = findings_on(replace(sitting, said=said), new["text"], trust, page.target, data, mended, (old["id"],))
-    return Amendment(
-        old, new, page.target.kind, (plan,), (*secret_fields(new, "take it out of the file"), *found), meta=_facts(one)
-    )
+    found = findings_on(sitting._replace(said=said), new["text"], trust, page.target, data, mended, (old["id"],))
+    linked = links.in_the_way(sitting.store, sitting.place, [plan])
+    against = (*secret_fields(new, "take it out of the file"), *linked, *found)
+    return Amendment(old, new, page.target.kind, (plan,), against, meta=_facts(one))
 
 
 def may_be_for_good(one: Difference) -> bool:

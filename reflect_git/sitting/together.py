@@ -4,7 +4,6 @@ what is written."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reflect_git.apply import plan as plans
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 def propose_after(sitting: Sitting, request: Request, earlier: Sequence[Proposal]) -> Proposal:
     """As if the earlier ones were in force and in their files already."""
     said = [Statement(one.plans[0].path, 0, one.learning["text"], one.learning["id"]) for one in earlier]
-    made = propose(replace(sitting, said=[*said, *sitting.said]), request)
-    return replace(made, plans=(_upon(made, earlier),)) if len(made.plans) == 1 else made
+    made = propose(sitting._replace(said=[*said, *sitting.said]), request)
+    return made._replace(plans=(_upon(made, earlier),)) if len(made.plans) == 1 else made
 
 
 def _upon(made: Proposal, earlier: Sequence[Proposal]) -> Plan:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import files, records
 from reflect_git.adapters.objects import Objects, names_in
 from reflect_git.errors import ReflectError
-from reflect_git.history.trail import FORMAT, Entry, Wanted, entry_of
-from reflect_git.model.ids import digest
+from reflect_git.history.trail import FORMAT, Entry, Wanted, entry_of, type_of
+from reflect_git.model.ids import digest, seconds_of
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import INBOX, MAIN
 
 if TYPE_CHECKING:
+    from reflect_git.adapters.git import Child
     from reflect_git.store.repository import Store
 
 MIRRORS = "targets"
@@ -23,10 +23,16 @@ _FIRST_BLOCK, _BLOCK = 25, 1000
 
 def entries(store: Store, wanted: Wanted, limit: int | None = None) -> Iterator[Entry]:
     """Newest first, as soon as they are known: nobody waits for 100,000 commits to see the first page."""
-    with Objects(store.git) as objects:
+    child = _started(store, wanted)  # before the other process: it has more to do
+    try:
+        opened = Objects(store.git)
+    except BaseException:
+        child.drop()
+        raise
+    with opened as objects:
         tell = _Teller(store, objects)
         left = limit
-        for block in _blocks(_listed(store, wanted)):
+        for block in _blocks(_listed(child, wanted), min(limit or _FIRST_BLOCK, _FIRST_BLOCK)):
             for entry in filter(wanted.is_met_by, tell(block)):
                 yield entry
                 if left is not None:
@@ -35,22 +41,25 @@ def entries(store: Store, wanted: Wanted, limit: int | None = None) -> Iterator[
                         return
 
 
-def _listed(store: Store, wanted: Wanted) -> Iterator[Entry]:
-    """What `git log` says, line by line; it is stopped when nobody wants more."""
-    span = [f"--{name}={_seconds(moment)}" for name, moment in _ages(wanted) if moment]
+def _started(store: Store, wanted: Wanted) -> Child:
+    span = [f"--{name}={int(seconds_of(moment))}" for name, moment in _ages(wanted) if moment]
     inboxes = [f"--glob={INBOX}*"] if wanted.captures or wanted.types & {"captured"} else []
-    child = store.git.start("log", f"--format={FORMAT}", "--encoding=UTF-8", *span, *inboxes, MAIN, "--")
+    return store.git.start("log", f"--format={FORMAT}", "--encoding=UTF-8", *span, *inboxes, MAIN, "--")
+
+
+def _listed(child: Child, wanted: Wanted) -> Iterator[Entry]:
+    """What `git log` says, line by line; it is stopped when nobody wants more."""
     is_over = False
     try:
         while line := child.line():
-            entry = entry_of(line.decode("utf-8", "replace"))
-            if wanted.may_be(entry):
-                yield entry
+            text = line.decode("utf-8", "replace")
+            if wanted.may_be(type_of(text)):
+                yield entry_of(text)
         is_over = True
     finally:
         if not is_over:
-            child.kill()
-        result = child.finish()
+            child.drop()
+    result = child.finish()
     if result.code:
         from reflect_git.adapters.git import GitError
 
@@ -62,16 +71,9 @@ def _ages(wanted: Wanted) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("max-age", wanted.since), ("min-age", wanted.until)
 
 
-def _seconds(moment: str) -> int:
-    from reflect_git.store.expiry import seconds_of  # 5 ms that most questions do without
-
-    return int(seconds_of(moment))
-
-
-def _blocks(listed: Iterator[Entry]) -> Iterator[list[Entry]]:
+def _blocks(listed: Iterator[Entry], size: int) -> Iterator[list[Entry]]:
     """A page first, then by the thousand."""
     block: list[Entry] = []
-    size = _FIRST_BLOCK
     for entry in listed:
         block.append(entry)
         if len(block) == size:
@@ -91,7 +93,7 @@ class _Teller:
     def __call__(self, block: Sequence[Entry]) -> list[Entry]:
         decided = self._decided(block)
         self._learn_folders({entry.named("Machine") or "" for entry in block if entry.named("Target")})
-        told = [self._placed(replace(entry, made=made)) for entry, made in zip(block, decided, strict=True)]
+        told = [self._placed(entry._replace(made=made)) for entry, made in zip(block, decided, strict=True)]
         return self._versioned(told)
 
     def _decided(self, block: Sequence[Entry]) -> list[tuple[Any, ...]]:
@@ -113,7 +115,7 @@ class _Teller:
         suffix = f"-{digest('project', project)[:8]}" if project else ""
         listed = self._folders.get(entry.named("Machine") or "", [])
         folder = next((name for name in listed if name.endswith(suffix)), "") if suffix else "global"
-        return replace(entry, place=folder, quote=self._quote(entry))
+        return entry._replace(place=folder, quote=self._quote(entry))
 
     def _quote(self, entry: Entry) -> str:
         """What was said, of a decision whose message has only the id of a signal; from the copy for people."""
@@ -130,7 +132,7 @@ class _Teller:
         data = iter(self._objects.get(list(filter(None, names))))
         found = [_version(next(data)) if name else 0 for name in names]
         return [
-            replace(entry, version=version, place=entry.place[:-9] if entry.place != "global" else "")
+            entry._replace(version=version, place=entry.place[:-9] if entry.place != "global" else "")
             for entry, version in zip(told, found, strict=True)
         ]
 

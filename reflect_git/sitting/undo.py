@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
-from reflect_git.sitting.revert import Chosen
+from reflect_git.sitting.revert import Chosen, switches
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import MAIN
 
@@ -22,20 +22,25 @@ _PERSONS = ("terminal", "ask-user-question")
 def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
     """What was decided in the newest commit of this machine, or in the newest by which a person decided something.
 
-    In the order of commits: a clock that was wrong once does not make a decision the last one for ever.
+    A switched policy is passed over: it is switched by its own command. In the order of commits: a clock that was wrong
+    once does not make a decision the last one for ever.
     """
     known = {made["id"]: made for made in sitting.scan.history.decisions}
     for commit, named in _commits(sitting.store):
         decisions = tuple(known[one] for one in named if one in known)
-        mine = [made for made in decisions if made["machine"] == sitting.store.machine and not _is_follow_up(made)]
+        mine = [made for made in decisions if made["machine"] == sitting.store.machine and not _is_passed_over(made)]
         if mine and (not only_persons or any(made["by"]["road"] in _PERSONS for made in mine)):
             return Chosen(decisions, commit)
-    raise ReflectError("nothing was decided on this machine yet", "see 'reflect-git review'", code="nothing")
+    raise ReflectError(
+        "nothing was decided about a learning or a signal on this machine yet",
+        "take back any learning with 'reflect-git revert LRN-…'; policies are switched with 'reflect-git config'",
+        code="nothing",
+    )  # fmt: skip
 
 
-def _is_follow_up(made: Decision) -> bool:
-    """It only carried out what was decided before."""
-    return made["kind"] == "applied" and bool(made["meta"].get("settled"))
+def _is_passed_over(made: Decision) -> bool:
+    """It only carried out what was decided before, or switched a policy."""
+    return (made["kind"] == "applied" and bool(made["meta"].get("settled"))) or switches(made)
 
 
 def _commits(store: Store) -> Iterator[tuple[str, list[str]]]:

@@ -62,9 +62,13 @@ def version(listed: Sequence[Version], name: str) -> Version:
     number = name.removeprefix("v")
     found = [one for one in listed if number.isdigit() and one.number == int(number)]
     if not found:
-        known = f"there are v1 to v{listed[0].number}" if listed else "it has no versions yet"
+        known = _span(listed[0].number) if listed else "it has no versions yet"
         raise ReflectError(f"there is no version '{name}' of it", known, code="unknown-version")
     return found[0]
+
+
+def _span(last: int) -> str:
+    return "there is v1 alone" if last == 1 else f"there are v1 to v{last}"
 
 
 def entries_at(store: Store, at: Version, kind: str) -> dict[str, str]:

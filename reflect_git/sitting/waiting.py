@@ -11,12 +11,13 @@ from reflect_git.apply import improvements
 from reflect_git.apply.diff import diff
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
+from reflect_git.model.frames import frame_of, opposes
 from reflect_git.model.ids import utc_precise
-from reflect_git.review.risks import Finding, risks
-from reflect_git.sitting import effects
+from reflect_git.review.risks import RISK, Finding, risks
+from reflect_git.sitting import effects, links
 from reflect_git.sitting.approve import target_of
 from reflect_git.sitting.effects import Rule, Shift, section_of
-from reflect_git.sitting.toward import says
+from reflect_git.sitting.to_version import says
 from reflect_git.sitting.versions import entries_in
 from reflect_git.sitting.writing import Approved, Step, message, write
 from reflect_git.store import memory
@@ -56,6 +57,8 @@ class Waiting:
     own: bool
     steps: tuple[Step, ...] = ()
     trouble: ReflectError | None = None
+    links: tuple[Finding, ...] = ()
+    against: tuple[Finding, ...] = ()
 
     @property
     def learning(self) -> Learning:
@@ -74,7 +77,9 @@ class Waiting:
     @property
     def risks(self) -> list[Finding]:
         """Who can write to the remote can say that it was approved."""
-        return risks(self.learning["text"], self.learning["trust"]) if self.kind != REMOVE else []
+        if self.kind == REMOVE:
+            return list(self.links)
+        return [*self.links, *self.against, *risks(self.learning["text"], self.learning["trust"])]
 
 
 def waiting(sitting: Sitting | Look) -> list[Waiting]:
@@ -122,7 +127,22 @@ def _waiting(
         found = effects.of(sitting.place, [shift])
     except ReflectError as error:
         return Waiting(shift, made, own, trouble=error)
-    return Waiting(shift, made, own, tuple(found.steps)) if found.steps else None
+    if not found.steps:
+        return None
+    linked = links.in_the_way(sitting.store, sitting.place, [step.plan for step in found.steps])
+    against = tuple(_against(sitting, wanted)) if wanted else ()
+    return Waiting(shift, made, own, tuple(found.steps), links=tuple(linked), against=against)
+
+
+def _against(sitting: Sitting | Look, wanted: Learning) -> Iterator[Finding]:
+    """Rules for here that say the opposite: two machines decided, and neither knew of the other. Both are kept, and
+    every machine asks the same."""
+    frame = frame_of(wanted["text"])
+    for rule in sitting.scan.history.in_force():
+        other = frame_of(rule["text"])
+        if frame and other and opposes(frame, other) and effects.is_here(sitting.place, rule):
+            message = f"it contradicts '{rule['id']}', which is in force: {rule['text']}"
+            yield Finding(RISK, "contradiction", message, f"take one of them back: reflect-git revert {rule['id']}")
 
 
 def is_left_here(sitting: Sitting | Look, identity: str) -> bool:
@@ -219,7 +239,7 @@ def take(sitting: Sitting, chosen: Sequence[Waiting], by: By, settled: bool = Fa
     text = message(
         sitting, f"apply: {memory.title(first['title'] or first['text'])}{more}", _trailers(chosen, made), by
     )
-    done = write(sitting, first["id"], found.steps, made, text)
+    done = write(sitting, first["id"], found.steps, made, text, [asked for one in chosen for asked in one.links])
     return replace(done, warnings=found.notes)
 
 
@@ -249,5 +269,5 @@ def settle_own(sitting: Sitting) -> Approved | None:
     decisions = sitting.scan.history.decisions
     if not any(made["meta"].get("waits") and made["machine"] == sitting.store.machine for made in decisions):
         return None
-    own = [one for one in waiting(sitting) if one.own and one.trouble is None]
+    own = [one for one in waiting(sitting) if one.own and one.trouble is None and not one.links]
     return take(sitting, own, own[-1].decision["by"], settled=True) if own else None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git.adapters import live, records
 from reflect_git.apply.diff import diff
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.review import gate
-from reflect_git.sitting import mirror
+from reflect_git.sitting import links, mirror
 from reflect_git.store import memory
 from reflect_git.store.layout import path_of
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from reflect_git.sitting.review import Sitting
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One file. `present` and `absent` are texts by which one sees in it later that the step was taken."""
 
     plan: Plan
@@ -57,7 +56,7 @@ def steps(plans: Iterable[Plan]) -> list[Step]:
         place = plan.target.is_global, plan.path
         before = found.get(place, Step(plan))
         found[place] = Step(
-            replace(plan, before=before.plan.before), (*before.present, *present), (*before.absent, *absent)
+            plan._replace(before=before.plan.before), (*before.present, *present), (*before.absent, *absent)
         )
     return list(found.values())
 
@@ -78,6 +77,7 @@ def write(
     from reflect_git.store import approval  # who only proposes does without
 
     store, place = sitting.store, sitting.place
+    links.require_asked(store, place, [step.plan for step in taken], findings)
     for record in made:
         records.check(record)
     new = {path_of(record["id"]): records.emit(record) for record in made}
@@ -95,6 +95,7 @@ def write(
     if not changes:
         message = message.replace("Backup: {backup}\n", "")
     done = approval.carry_out(store, learning, changes, new, message, time.time())
+    links.follow(store, place, [step.plan for step in taken])
     label = place.label(changes[0].path) if changes else ""
     changed = "".join(shown(step.plan) for step in taken)
     return Approved(learning, done.commit, done.backup, label, changed, [found.message for found in findings])

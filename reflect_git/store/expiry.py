@@ -11,7 +11,7 @@ import time
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import random_id, utc
+from reflect_git.model.ids import random_id, seconds_of, utc
 from reflect_git.model.schema import VERSION
 from reflect_git.store import copies, inbox, journal, mainline
 from reflect_git.store.fold import session_hash
@@ -33,24 +33,6 @@ UNSEEN_TTL = 90
 GATHERED = "candidates-"  # how caches begin that hold what signals say
 _LINES = 400  # of a tally: stays below the size of a record
 _PRECIOUS_TRUST = ("user_typed", "user_feedback")
-
-
-def seconds_of(timestamp: str) -> float:
-    """UTC text → seconds; a text that is no time counts as now, so that nothing goes because of it."""
-    try:
-        year, month, day = int(timestamp[:4]), int(timestamp[5:7]), int(timestamp[8:10])
-        hour, minute, second = int(timestamp[11:13]), int(timestamp[14:16]), int(timestamp[17:19])
-    except ValueError:
-        return time.time()
-    return float(_days(year, month, day) * DAY + hour * 3600 + minute * 60 + second)
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the Gregorian calendar (`calendar` imports `datetime` and `locale`: 8 ms)."""
-    year -= month <= 2
-    era, of_era = divmod(year, 400)
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
 
 
 def lifetime(store: Store) -> int:

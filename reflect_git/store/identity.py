@@ -10,9 +10,6 @@ import os
 
 from reflect_git.adapters import host
 from reflect_git.model.ids import ALPHABET, digest
-from reflect_git.store import configfile, journal
-from reflect_git.store.configfile import ConfigLocked
-from reflect_git.store.machines import OWN
 from reflect_git.store.repository import INBOX
 
 TYPE_CHECKING = False
@@ -38,6 +35,8 @@ def is_copied(store: Store) -> bool:
 
 def rename(store: Store) -> None:
     """Take a new name, and our inbox with it: what is in this copy lives and goes here. The caller holds the lock."""
+    from reflect_git.store import configfile, journal  # a store is copied once in its life, if ever
+
     for path, begun in journal.standing(store):
         if begun.get("kind") == "rename":
             journal.bury_locks(store, path, begun)
@@ -47,13 +46,16 @@ def rename(store: Store) -> None:
     path = journal.begin(store, "rename", ("packed-refs.lock",), facts)
     try:
         finish(store, path, facts)
-    except ConfigLocked:  # nothing has happened yet
+    except configfile.ConfigLocked:  # nothing has happened yet
         journal.end(path)
         raise
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Every step can be done again."""
+    from reflect_git.store import configfile, journal
+    from reflect_git.store.machines import OWN
+
     configfile.release(store)
     changes: dict[str, Value] = {"reflect.machine": facts["new"], "reflect.binding": binding(store.root)}
     if store.setting(OWN):  # what was decided under the old name stays ours

@@ -35,9 +35,9 @@ _LIMIT = records.MAX_BYTES + 1
 # The synced copy outlives a power cut, so the objects need no sync of their own (7.8 → 4.0 ms).
 _UNSYNCED = ("core.fsync=none",)
 # A capture stays in the pack that fast-import made of it: a second process that makes loose objects of it takes more
-# time than the first (12.7 → 5.5 ms of CPU). Every look-up asks every pack, so from so many on they are loose again,
-# until the end of a session or the next one's begin gathers the packs.
-MANY_PACKS = 32
+# time than the first (12.7 → 5.5 ms of CPU). Every look-up asks every pack, and a hundred of them cost as much as that
+# process; so from this many on objects are loose again, until a session's end or begin gathers the packs.
+MANY_PACKS = 64
 _KEEP_PACK, _UNPACK = "fastimport.unpackLimit=1", "fastimport.unpackLimit=100"
 
 

@@ -9,25 +9,78 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files, transport
-from reflect_git.adapters.git import NOBODY, Git, GitError
+from reflect_git.adapters.git import NOBODY, Git
 from reflect_git.adapters.transport import TooMuch
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
     from typing import Any, Callable, Optional, TypeVar
 
     from reflect_git.adapters.transport import Limits, Remote
     from reflect_git.store.repository import Store
 
     Answer = TypeVar("Answer")
+    Counted = TypeVar("Counted", bound=Sized)
     # (mode, path, blob), as git lists a tree
     Listed = tuple[str, str, str]
 
 FOLDER = "incoming"
-_OFFERED = "refs/offered/"
+_OFFERED = "refs/heads/offered/"  # below heads/, so that git itself takes nothing but commits for them
 _CONFIG = "[core]\n\trepositoryformatversion = 0"
+_GONE, _FOLDER, _SUBMODULE = "000000", "040000", "160000"
+_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the tree without files
+_INDEX = b"\xfftOc\0\0\0\2"  # how the index of a pack begins
+_COUNT, _IDS, _ID = 8 + 255 * 4, 8 + 256 * 4, 20
+
+
+class History:
+    """Commits: what the product brought along with them and what others did, and every object they are made of.
+
+    Of a merge only what none of its parents has: all else is in their histories, or known.
+    """
+
+    def __init__(self, out: bytes) -> None:
+        self.commits = 0
+        self.made: dict[Listed, None] = {}
+        self.others: dict[Listed, None] = {}
+        self.objects: set[str] = set()
+        fields = iter(out.split(b"\0"))
+        for field in fields:
+            if field[:1] == b"\n":
+                field = field[1:]
+            if field[:1] == b":":
+                self._changed(field, next(fields))
+            elif field:
+                self._begin(field)
+
+    def _begin(self, head: bytes) -> None:
+        """`<commit> <tree> <committer>`"""
+        self.commits += 1
+        self.objects.update((head[:40].decode("ascii"), head[41:81].decode("ascii")))
+        self._files = self.made if head[82:] == NOBODY.encode() else self.others
+
+    def _changed(self, meta: bytes, path: bytes) -> None:
+        """A colon, a mode and an object for each parent, then the mode and the object that it is now."""
+        words = meta.decode("ascii").split()
+        parents = words[0].count(":")
+        mode, oid = words[parents], words[2 * parents + 1]
+        if mode == _GONE:
+            return
+        if mode != _SUBMODULE:
+            self.objects.add(oid)
+        if mode != _FOLDER or oid == _EMPTY:  # a folder is the files in it, and one without any is only a name
+            self._files[mode, os.fsdecode(path), oid] = None
+
+    @property
+    def files(self) -> list[Listed]:
+        return list({**self.made, **self.others})
+
+    @property
+    def by_hand(self) -> list[Listed]:
+        """Every file that only commits of others than the product brought along."""
+        return [one for one in self.others if one not in self.made]
 
 
 class Incoming:
@@ -38,7 +91,9 @@ class Incoming:
         self.remote = remote
         self.limits = limits
         self._fetched = 0
+        self._ours = ""
         self._known: dict[tuple[str, ...], Any] = {}
+        self._histories: dict[tuple[str, ...], History] = {}
         discard(store)
         for folder in ("objects/info", "objects/pack", "refs"):
             files.make_private_dirs(os.path.join(self._root, folder))
@@ -47,6 +102,11 @@ class Incoming:
             files.write_whole(os.path.join(self._root, name), os.fsencode(f"{text}\n"), sync=False)
         self._store = store
         self.git = Git(store.git.program, self._root, self._root, store.env if user is None else user)
+
+    def main_here(self) -> str:
+        """main of the store. What is asked about it is held to no limits, and what fails there is no remote's doing."""
+        self._ours = str(self._store.git.resolve(MAIN))
+        return self._ours
 
     def heads(self) -> dict[str, str]:
         return transport.heads(self.git, self.remote, self.limits)
@@ -59,49 +119,58 @@ class Incoming:
             wanted[name] = f"{_OFFERED}{self._fetched}"
         if wanted:
             transport.fetch(self.git, self.remote, wanted, self.limits)
-        return {name: str(self.git.resolve(ref)) for name, ref in wanted.items()}
+        return {name: self._tip(ref) for name, ref in wanted.items()}
+
+    def fetch_main(self) -> Optional[str]:
+        """What main is there; None if there is none. One conversation, where `heads` and `fetch` are two."""
+        try:
+            return self.fetch([MAIN])[MAIN]
+        except transport.NoBranch:
+            return None
+
+    def _tip(self, ref: str) -> str:
+        """In a repository that was made a moment ago a ref is a file."""
+        data = files.read_if_there(os.path.join(self._root, ref))
+        return data.decode("ascii", "replace").strip() if data else str(self.git.resolve(ref))
 
     def push(self, refs: Mapping[str, str], lease: str = "") -> str:
         return transport.push(self.git, self.remote, refs, self.limits, lease)
 
     def contains(self, commit: str, other: str) -> bool:
         """Whether `commit` is `other` or comes after it; not if `other` is unknown here."""
+        beside = self._histories.get((other, commit))
+        if commit == other or beside is not None:
+            return beside is None or not beside.commits
         asked = ("merge-base", "--is-ancestor", other, commit)
-        return commit == other or self._once(asked, lambda: self.git.run(*asked, check=False).code == 0)
+        return self._once(asked, lambda: self.git.run(*asked, check=False).code == 0)
 
     def tree(self, commit: str) -> list[Listed]:
         """Every file of a commit."""
         asked = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
-        return self._once(asked, lambda: self._listed(_entries(self._told(*asked))))
+        return self._once(asked, lambda: self._counted(commit, list(_entries(self._told(commit, asked, streams=True)))))
 
-    def history(self, commit: str, known: Sequence[str]) -> dict[str, bool]:
-        """The commits of a history beside that of commits we know; each with whether the product made it."""
+    def history(self, commit: str, known: Sequence[str]) -> History:
+        """A history beside that of commits we know."""
         if commit in known:
-            return {}
-        without = [f"^{one}" for one in known]
-        asked = ("rev-list", "--format=%H %cn <%ce>", "--no-commit-header", "--end-of-options", commit, *without)
-        out = self._once(asked, lambda: self._told(*asked).decode("utf-8", "replace"))
-        # Not `splitlines`: a name may hold what Python takes for the end of a line.
-        found = {line[:40]: line[41:] == NOBODY for line in out.split("\n")[:-1]}
-        if len(found) > self.limits.commits:
+            return History(b"")
+        asked = (commit, *known)
+        if asked not in self._histories:
+            self._histories[asked] = self._walked(commit, [f"^{one}" for one in known])
+        return self._histories[asked]
+
+    def _walked(self, commit: str, without: Sequence[str]) -> History:
+        asked = ("log", "--format=%H %T %cn <%ce>", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
+                 "--no-renames", "--end-of-options", commit, *without)  # fmt: skip
+        found = History(self._told(commit, asked))
+        if found.commits > self.limits.commits and commit != self._ours:
             raise TooMuch("its history is longer than allowed")
+        self._counted(commit, found.files)
         return found
 
-    def introduced(self, commits: Iterable[str]) -> list[Listed]:
-        """Every file that these commits brought along."""
-        asked = ("diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--no-renames", "--no-commit-id")
-        listed = "".join(f"{commit}\n" for commit in commits)
-        if not listed:
-            return []
-        return self._once(
-            (*asked, listed), lambda: self._listed(_differences(self._told(*asked, stdin=listed.encode())))
-        )
-
-    def _told(self, *asked: str, stdin: bytes = b"") -> bytes:
-        result = transport.finished(self.git.start(*asked), self.limits, stdin)
-        if result.code:
-            raise GitError(asked, result)
-        return result.out
+    def _told(self, commit: str, asked: Sequence[str], streams: bool = False) -> bytes:
+        if commit == self._ours:
+            return self.git.run(*asked).out
+        return transport.told(self.git, self.limits, *asked, streams=streams).out
 
     def _once(self, asked: tuple[str, ...], answer: Callable[[], Answer]) -> Answer:
         """What is asked about commits by their ids has one answer: git is started once for it."""
@@ -110,11 +179,10 @@ class Incoming:
         known: Answer = self._known[asked]
         return known
 
-    def _listed(self, found: Iterator[Listed]) -> list[Listed]:
-        unique = dict.fromkeys(found)
-        if len(unique) > self.limits.entries:
-            raise TooMuch(f"{len(unique)} files")
-        return list(unique)
+    def _counted(self, commit: str, found: Counted) -> Counted:
+        if len(found) > self.limits.entries and commit != self._ours:
+            raise TooMuch(f"{len(found)} files")
+        return found
 
     def sizes(self, blobs: Iterable[str]) -> dict[str, int]:
         """Of each object that is a file; without reading it."""
@@ -128,20 +196,81 @@ class Incoming:
         """Those that main here has or had, at the same place. That their bytes are among the store's objects would
         tell nothing: they may have come as another file, or with a fetch of the user's own."""
         wanted = list(listed)
+        tips = [*(commit for commit, *_ in self._reflog()), MAIN] if wanted else []
+        return self._once_in(tips, wanted)
+
+    def once_theirs(self, listed: Iterable[Listed]) -> set[Listed]:
+        """Those that came from a remote, this one or an earlier one: main went forward to a commit that has or had
+        them, or a merge of the product took it in."""
+        wanted = list(listed)
         if not wanted:
             return set()
-        git = self._store.git
-        tips = git.run("reflog", "show", "--format=%H", MAIN, check=False).out + MAIN.encode()
+        entries = self._reflog()
+        tips = [
+            commit for (commit, parents, who, said), before in zip(entries, entries[1:])
+            if said.startswith("sync: ") and (who != NOBODY or parents.split()[:1] != before[:1])
+        ]  # fmt: skip
+        merges = ("log", "--merges", "--format=%P", "--fixed-strings", f"--committer={NOBODY}", MAIN)
+        lines = self._store.git.run(*merges).out.decode("ascii").splitlines()
+        return self._once_in([*tips, *(parent for line in lines for parent in line.split()[1:])], wanted)
+
+    def _reflog(self) -> list[list[str]]:
+        """What main was, the latest first: commit, parents, committer, and why it moved there."""
+        asked = ("reflog", "show", "--format=%H%x00%P%x00%cn <%ce>%x00%gs", MAIN)
+        out = self._store.git.run(*asked, check=False).out.decode("utf-8", "replace")
+        return [line.split("\0") for line in out.split("\n")[:-1]]
+
+    def _once_in(self, tips: Iterable[str], wanted: Sequence[Listed]) -> set[Listed]:
+        """Those that the history of one of these commits has, at the same place."""
+        starts = "".join(f"{tip}\n" for tip in tips)
+        if not starts:
+            return set()
+        paths = "".join(f"{path}\n" for _, path, _ in wanted)
         asked = ("log", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--root", "--full-history",
                  "-z", "--stdin")  # fmt: skip
-        paths = "".join(f"{path}\n" for _, path, _ in wanted)
-        found = set(_differences(git.run(*asked, stdin=tips + b"\n--\n" + os.fsencode(paths)).out))
+        found = set(_differences(self._store.git.run(*asked, stdin=os.fsencode(f"{starts}--\n{paths}")).out))
         return {one for one in wanted if one in found}
 
-    def blobs(self, ids: Sequence[str]) -> list[bytes]:
-        return list(self.git.blobs(ids))
+    def blobs(self, ids: Sequence[str], most: float = float("inf")) -> list[bytes]:
+        """The bytes of each; nothing at all if they are more than `most` together."""
+        return list(self.git.blobs(ids, most, transport.held(self.limits) if most < float("inf") else ()))
 
-    def packed(self, commit: str, known: Sequence[str]) -> bytes:
+    def hand_over(self, commit: str, known: Sequence[str]) -> None:
+        """All objects of a history that was accepted become the store's, and no other. The caller holds its lock.
+
+        The pack they came in is taken whole if it holds just these and what the store has anyhow: whoever sends it can
+        put anything into it. Writing them anew takes as long as fetching them.
+        """
+        wanted = self.history(commit, known).objects
+        for pack in self._packs_here():
+            if self._store_has(self._held_in(pack) ^ wanted):
+                _adopt(self._store, pack)
+                return
+        take(self._store, self._packed(commit, known))
+
+    def require_sound(self, commit: str, known: Sequence[str]) -> None:
+        """What was fetched was checked; what the store had before, through a fetch of the user's own, was not."""
+        checked = (oid for pack in self._packs_here() for oid in self._held_in(pack))
+        unknown = self.history(commit, known).objects.difference(checked, [_EMPTY])
+        if unknown:
+            transport.require_sound(self.git, self.limits, unknown, os.path.join(self._root, "unchecked"))
+
+    def _held_in(self, pack: str) -> set[str]:
+        return self._once(("ids", pack), lambda: _ids_in(f"{pack}.idx"))
+
+    def _packs_here(self) -> list[str]:
+        """Without the ends of their names."""
+        folder = os.path.join(self._root, "objects", "pack")
+        return [os.path.join(folder, name[:-4]) for name in files.names_in(folder) if name.endswith(".idx")]
+
+    def _store_has(self, ids: Iterable[str]) -> bool:
+        asked = "".join(f"{oid}\n" for oid in ids).encode()
+        if not asked:
+            return True
+        told = self._store.git.run("cat-file", "--batch-check=%(objecttype)", "--buffer", stdin=asked).out
+        return b" missing\n" not in told
+
+    def _packed(self, commit: str, known: Sequence[str]) -> bytes:
         """The objects of a history beside those of commits we know, and no other."""
         wanted = "".join(f"{line}\n" for line in (commit, *(f"^{one}" for one in known)))
         # As they came: looking for better deltas takes as long as all the rest.
@@ -176,6 +305,25 @@ def take(store: Store, pack: bytes) -> None:
         store.git.run("index-pack", "--stdin", "--fix-thin", stdin=pack, config=("core.fsync=all",))
 
 
+def _ids_in(index: str) -> set[str]:
+    """What a pack holds, as its index tells it, which our own git made."""
+    data = files.read_regular(index, 1 << 32)
+    if not data.startswith(_INDEX):
+        return set()
+    end = _IDS + _ID * int.from_bytes(data[_COUNT:_IDS], "big")
+    return {data[at : at + _ID].hex() for at in range(_IDS, end, _ID)}
+
+
+def _adopt(store: Store, pack: str) -> None:
+    """On disk first, and its index last: git knows a pack by that."""
+    place = os.path.join(store.git_dir, "objects", "pack")
+    for end in (".pack", ".rev", ".idx"):
+        if os.path.exists(pack + end):
+            files.sync_file(pack + end)
+            files.rename(pack + end, os.path.join(place, os.path.basename(pack) + end))
+    files.sync_directory(place)
+
+
 def _entries(out: bytes) -> Iterator[Listed]:
     for entry in out.split(b"\0"):
         if entry:
@@ -187,6 +335,5 @@ def _entries(out: bytes) -> Iterator[Listed]:
 def _differences(out: bytes) -> Iterator[Listed]:
     fields = out.split(b"\0")
     for meta, path in zip(fields[0::2], fields[1::2]):
-        _, mode, _, blob, kind = meta[1:].split()
-        if kind != b"D":
-            yield mode.decode("ascii"), os.fsdecode(path), blob.decode("ascii")
+        _, mode, _, blob, _ = meta[1:].decode("ascii").split()
+        yield mode, os.fsdecode(path), blob

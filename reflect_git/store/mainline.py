@@ -84,7 +84,8 @@ def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float)
             if old != parent:
                 commit = old if _has_all(store, old, new) else make_commit(store, old, new, message)
                 parent = old
-            if advance(store, old, commit, lambda tip: _prepare_index(store, tip, new), message, patient):
+            here = store.git.checked_out() == MAIN
+            if advance(store, old, commit, lambda tip: _prepare_index(store, tip, new), message, patient, here):
                 return commit
         if time.monotonic() > deadline:
             raise IndexLocked()
@@ -115,14 +116,21 @@ def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) 
     return signing.signed(store, made) if signing.is_wanted(store, new) else made
 
 
+def standing(store: Store) -> tuple[str, bool]:
+    """The commit that main is at, and whether it is checked out."""
+    told = store.git.run("for-each-ref", "--format=%(HEAD)%(objectname)", MAIN).out.decode("ascii")
+    return told[1:].strip(), told[:1] == "*"
+
+
 def advance(
-    store: Store, old: str, commit: str, prepare: Callable[[str], Stamp], message: str, patient: bool
+    store: Store, old: str, commit: str, prepare: Callable[[str], Stamp], message: str, patient: bool,
+    is_checked_out: bool,
 ) -> bool:  # fmt: skip
     """Move main from `old` to `commit` with index and work tree; False when somebody else was at it.
 
     `prepare` makes the private index for `old` and writes the files; it returns which index of the user's it is from.
     """
-    if store.git.checked_out() != MAIN:
+    if not is_checked_out:
         return _move_ref_only(store, old, commit, message)
     seen = prepare(old)
     files.write_whole(store.private_path(_MOVING), commit.encode("ascii"), sync=False)
@@ -198,21 +206,33 @@ def index_stamp(store: Store) -> Stamp:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def copy_index(store: Store, old: str) -> Stamp:
-    """The user's index, as a private one; returns what was copied."""
+def copy_index(store: Store, old: str, is_trusted: bool = False) -> Stamp:
+    """The user's index, as a private one; returns what was copied. One that is trusted is not read for a trial."""
     private = private_index(store)
     files.discard(f"{private}.lock")
     files.discard(private)
     seen = index_stamp(store)
     if seen is None:
-        store.git.run("read-tree", old, index=private, config=SYNCED)
-    else:
-        data = files.read_regular(os.path.join(store.git_dir, "index"), 1 << 32)
-        files.write_whole(private, data, sync=False)
-        if store.git.run("ls-files", "--cached", "-z", index=private, check=False).code:
-            files.discard(private)  # a power cut took it: what main has is all that is known
-            store.git.run("read-tree", old, index=private, config=SYNCED)
+        index_anew(store, old)
+        return seen
+    data = files.read_regular(os.path.join(store.git_dir, "index"), 1 << 32)
+    files.write_whole(private, data, sync=False)
+    if not is_trusted and is_index_broken(store):
+        index_anew(store, old)
     return seen
+
+
+def is_index_broken(store: Store) -> bool:
+    """Whether git reads the private index and says no; one that was killed over it says nothing."""
+    return store.git.run("ls-files", "--cached", "-z", index=private_index(store), check=False).code > 0
+
+
+def index_anew(store: Store, old: str) -> None:
+    """There is none, or a power cut took it: what main has is all that is known."""
+    private = private_index(store)
+    files.discard(f"{private}.lock")
+    files.discard(private)
+    store.git.run("read-tree", old, index=private, config=SYNCED)
 
 
 def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:

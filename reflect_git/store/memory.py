@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["append", "archive", "find", "get", "promote", "query", "stats", "update"]
 
 WAIT = 10.0
+_LISTED = {"lrn": "rules --all", "dec": "log"}
+_WHAT = {"SIG": "a signal", "LRN": "a learning", "DEC": "a decision"}
 _KIND_OF_STATUS = {"dismissed": "dismissed", "analyzed": "joined", "archived": "archived", "captured": "reverted"}
 _VERB_OF_KIND = {"dismissed": "dismiss", "joined": "join", "archived": "archive", "reverted": "revert"}
 _OF_SIGNALS = ("dismissed", "never", "joined", "archived")
@@ -73,9 +75,23 @@ def find(identities: Iterable[str], prefix: str) -> str:
     if wanted and len(exact or matches) == 1:
         return (exact or matches)[0]
     if not wanted or not matches:
-        raise ReflectError(f"no record '{prefix}'", "list them with 'reflect-git signals'", code="unknown-id")
+        listed = _LISTED.get(wanted[:3], "signals")
+        raise ReflectError(f"no record '{prefix}'", f"list them with 'reflect-git {listed}'", code="unknown-id")
     some = ", ".join(sorted(matches)[:5]) + (", …" if len(matches) > 5 else "")
     raise ReflectError(f"'{prefix}' is the beginning of {len(matches)} ids", f"one of: {some}", code="ambiguous-id")
+
+
+def find_as(wanted: str, identities: Iterable[str], prefix: str, known: Iterable[str], hint: str) -> str:
+    """As `find`; what is in `known` alone is there, and not what is wanted."""
+    try:
+        return find(identities, prefix)
+    except ReflectError as error:
+        try:
+            other = find(known, prefix)
+        except ReflectError:
+            raise error from None
+    what = _WHAT.get(other[:3], "a record of figures")
+    raise ReflectError(f"'{other}' is {what}, not {wanted}", hint, code="unknown-id")
 
 
 def stats(scan: Scan) -> dict[str, Any]:

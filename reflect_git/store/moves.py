@@ -10,7 +10,7 @@ import os
 import time
 
 from reflect_git.adapters import faults, files
-from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.adapters.git import NOBODY, SYNCED, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.store import journal, mainline
 from reflect_git.store.repository import MAIN
@@ -43,6 +43,11 @@ def changes(old: Mapping[str, Listed], new: Mapping[str, Listed]) -> dict[str, O
     """What makes one tree of another."""
     gone: dict[str, Optional[Listed]] = {path: None for path in old if path not in new}
     return {**gone, **{path: one for path, one in new.items() if old.get(path) != one}}
+
+
+def differences(old: Mapping[str, Listed], new: Mapping[str, Listed]) -> Changed:
+    """The same with both sides, as `git diff-tree` tells it of two commits with these trees."""
+    return {path: (old.get(path), new.get(path)) for path in changes(old, new)}
 
 
 def make(
@@ -84,11 +89,14 @@ def _quoted(path: str) -> bytes:
     return b'"' + name + b'"'
 
 
-def move(store: Store, old: str, new: str, subject: str) -> None:
-    """main goes from one commit to another, index and work tree included. The caller holds the lock."""
+def move(store: Store, old: str, new: str, subject: str, changed: Optional[Changed] = None) -> None:
+    """main goes from one commit to another, index and work tree included. The caller holds the lock.
+
+    `changed` is what differs between them, for who knows it; git is asked otherwise.
+    """
     standing = journal.begin(store, "move", (), {"old": old, "new": new, "subject": subject})
     try:
-        _land(store, old, new, subject, mainline.PATIENCE)
+        _land(store, old, new, subject, mainline.PATIENCE, changed)
     except BaseException:
         if _is_taken_back(store, old, new):
             journal.end(standing)
@@ -126,15 +134,17 @@ def _is_taken_back(store: Store, old: str, new: str) -> bool:
         return False
 
 
-def _land(store: Store, old: str, new: str, subject: str, patience: float) -> None:
+def _land(
+    store: Store, old: str, new: str, subject: str, patience: float, changed: Optional[Changed] = None
+) -> None:  # fmt: skip
     deadline = time.monotonic() + patience
     while True:
-        main = store.git.resolve(MAIN)
-        if main is None or main not in (old, new):
+        main, is_checked_out = mainline.standing(store)
+        if main not in (old, new):
             raise Moved()
         patient = time.monotonic() < deadline - patience / 2
         if not (patient and mainline.user_is_at_work(store)) and mainline.advance(
-            store, main, new, lambda _: _prepare(store, old, new), subject, patient
+            store, main, new, lambda _: _prepare(store, old, new, changed), subject, patient, is_checked_out
         ):
             return
         if time.monotonic() > deadline:
@@ -142,20 +152,30 @@ def _land(store: Store, old: str, new: str, subject: str, patience: float) -> No
         time.sleep(0.01)
 
 
-def _prepare(store: Store, old: str, new: str) -> Stamp:
+def _prepare(store: Store, old: str, new: str, known: Optional[Changed]) -> Stamp:
     """A private index in which the files that differ are the new ones; and those files."""
-    seen = mainline.copy_index(store, old)
-    changed = store.git.differences(old, new)
+    seen = mainline.copy_index(store, old, is_trusted=True)
+    changed = store.git.differences(old, new) if known is None else known
     lines = [
         (f"{after[0]} {after[1]}\t" if after else f"0 {'0' * 40}\t").encode() + os.fsencode(path) + b"\0"
         for path, (_, after) in changed.items()
     ]
-    index = mainline.private_index(store)
-    store.git.run("update-index", "-z", "--index-info", stdin=b"".join(lines), index=index, config=SYNCED)
+    try:
+        _update_index(store, lines)
+    except GitError:  # killed, or no room: only one that cannot be read is made anew, for it has what the user staged
+        if not mainline.is_index_broken(store):
+            raise
+        mainline.index_anew(store, old)
+        _update_index(store, lines)
     ours = _untouched(store, changed)
     _remove(store, [path for path in ours if changed[path][1] is None])
     _check_out(store, [path for path in ours if changed[path][1] is not None])
     return seen
+
+
+def _update_index(store: Store, lines: Iterable[bytes]) -> None:
+    index = mainline.private_index(store)
+    store.git.run("update-index", "-z", "--index-info", stdin=b"".join(lines), index=index, config=SYNCED)
 
 
 def _untouched(store: Store, changed: Changed) -> list[str]:

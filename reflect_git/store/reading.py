@@ -20,18 +20,21 @@ from reflect_git.store.repository import INBOX, MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Optional, Union
 
     from reflect_git.model.schema import Signal
     from reflect_git.store.repository import Store
 
     Reader = Callable[[bytes], dict[str, Any]]
+    Shelves = Callable[[], list[rows.Shelf]]
 
 _FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure")}
 # Below this many changed files, reading them again each time is cheaper than writing the cache anew.
 _WORTH_WRITING = 64
-# From this many new files on, two processes are faster than one.
+# From this many new files on, the pattern that skims signals is worth its compiling.
+_SOME = 200
+# And from this many on, two processes are faster than one.
 _MANY = 2000
 _CACHE_LIMIT = 1 << 30
 
@@ -39,28 +42,36 @@ _CACHE_LIMIT = 1 << 30
 class Scan:
     """The store at one moment, as lists and counts need it: signals in columns, named by row numbers.
 
-    The moment is fixed when it is made; what the store held then is read when somebody first asks for it.
+    The moment is fixed when it is made; what the store held then is read when somebody first asks for it, and who asks
+    what was decided waits for no signals. What is pruned by then is read as it is then.
     """
 
-    def __init__(
-        self, moment: str, shelves: Callable[[], list[rows.Shelf]], own: Optional[frozenset[str]] = None
-    ) -> None:  # fmt: skip
+    def __init__(self, moment: str, captured: Shelves, decided: Shelves, own: Optional[frozenset[str]] = None) -> None:
         self.moment = moment
-        self._open = shelves
+        self._open_captured = captured
+        self._open_decided = decided
         self._own = own
 
     @cached_property
-    def _shelves(self) -> list[rows.Shelf]:
-        return self._open()
+    def _captured(self) -> list[rows.Shelf]:
+        return self._open_captured()
+
+    @cached_property
+    def _decided(self) -> list[rows.Shelf]:
+        return self._open_decided()
 
     @cached_property
     def unreadable(self) -> dict[str, str]:
-        return {path: why for shelf in self._shelves for path, why in shelf.unreadable.items()}
+        return {path: why for shelf in (*self._captured, *self._decided) for path, why in shelf.unreadable.items()}
+
+    @cached_property
+    def _decisive(self) -> list[Any]:
+        """The records of main: a learning, a decision or a tally is nowhere else."""
+        return _others_of(self._decided)
 
     @cached_property
     def _found(self) -> list[Any]:
-        texts = [text for shelf in self._shelves for text in shelf.others.values()]
-        return list(json.loads(b"[%b]" % b",".join(texts)))
+        return [*_others_of(self._captured), *self._decisive]
 
     @cached_property
     def newer(self) -> list[str]:
@@ -76,7 +87,7 @@ class Scan:
 
     @cached_property
     def _union(self) -> tuple[dict[str, list[Any]], list[list[bytes]]]:
-        columns, pieces = rows.union(self._shelves)
+        columns, pieces = rows.union([*self._captured, *self._decided])
         fold(columns, self.history)
         return columns, pieces
 
@@ -89,7 +100,7 @@ class Scan:
         return in_order(self.columns)
 
     def _of(self, prefix: str) -> list[Any]:
-        return [record for identity, record in self.others.items() if identity.startswith(prefix)]
+        return [one for one in self._decisive if one["version"] <= VERSION and one["id"].startswith(prefix)]
 
     def select(
         self, *, status: str = "", kind: str = "", since: str = "", tags: Sequence[str] = (), session: str = "",
@@ -129,10 +140,8 @@ class Scan:
 class Snapshot(Scan):
     """The store at one moment, every record whole."""
 
-    def __init__(
-        self, moment: str, shelves: Callable[[], list[rows.Shelf]], own: Optional[frozenset[str]] = None
-    ) -> None:  # fmt: skip
-        super().__init__(moment, shelves, own)
+    def __init__(self, moment: str, captured: Shelves, decided: Shelves, own: Optional[frozenset[str]] = None) -> None:
+        super().__init__(moment, captured, decided, own)
         self.signals = self.whole(self.rows)
         self.by_id: dict[str, Any] = {**self.others, **{signal["id"]: signal for signal in self.signals}}
 
@@ -147,26 +156,33 @@ def scan(store: Store, by_hand: Optional[Reader] = None) -> Scan:
     return Scan(*_now(store, by_hand))
 
 
-def _now(
-    store: Store, by_hand: Optional[Reader]
-) -> tuple[str, Callable[[], list[rows.Shelf]], Optional[frozenset[str]]]:
-    """The moment, a way to what the store holds at it, and whose word counts."""
+def _others_of(shelves: Iterable[rows.Shelf]) -> list[Any]:
+    texts = [text for shelf in shelves for text in shelf.others.values()]
+    return list(json.loads(b"[%b]" % b",".join(texts)))
+
+
+def _now(store: Store, by_hand: Optional[Reader]) -> tuple[str, Shelves, Shelves, Optional[frozenset[str]]]:
+    """The moment, ways to what was captured and to what was decided by then, and whose word counts."""
     pending = _pending(store)  # before the branches: what is committed meanwhile is then in both, not in none
     refs = store.git.refs(INBOX, MAIN)
     own = machines.own(store)
     moment = " ".join(
         [*(f"{ref}:{oid}" for ref, oid in sorted(refs.items())), *pending.all_paths(), *sorted(own or ())]
     )
-    return moment, lambda: _shelves(store, by_hand, pending, refs), own
 
+    def at(tips: Mapping[str, str], name: str, prefix: str) -> list[rows.Shelf]:
+        made = _Part(store, name, _FOLDERS[prefix], by_hand)
+        made.refresh({ref: oid for ref, oid in tips.items() if ref.startswith(prefix)})
+        return list(made.shelves.values())
 
-def _shelves(store: Store, by_hand: Optional[Reader], pending: rows.Shelf, refs: Mapping[str, str]) -> list[rows.Shelf]:
-    shelves = [pending]  # first: a branch that has the same record, too, comes later and wins
-    for name, prefix in (("inbox", INBOX), ("main", MAIN)):
-        part = _Part(store, name, _FOLDERS[prefix], by_hand)
-        part.refresh({ref: oid for ref, oid in refs.items() if ref.startswith(prefix)})
-        shelves += part.shelves.values()
-    return shelves
+    def part(name: str, prefix: str) -> list[rows.Shelf]:
+        try:
+            return at(refs, name, prefix)
+        except GitError:  # another process took a text out since, and the commit with it: what is there now
+            return at(store.git.refs(prefix), name, prefix)
+
+    # What is pending first: a branch that has the same record, too, comes later and wins.
+    return moment, lambda: [pending, *part("inbox", INBOX)], lambda: part("main", MAIN), own
 
 
 def _pending(store: Store) -> rows.Shelf:
@@ -235,7 +251,12 @@ class _Part:
             shelf.extend(rows.load_shelf(made))
 
     def _fill(self, shelf: rows.Shelf, added: Mapping[str, str]) -> rows.Shelf:
-        for path, (record, lines) in zip(added, self._parsed(added)):
+        items = list(zip(added, self._store.git.blobs(list(added.values()))))
+        if len(items) >= _SOME:
+            from reflect_git.store.skimming import Skimmer
+
+            items = Skimmer().skim(shelf, items)
+        for path, record, lines in self._parsed(items):
             self._take(shelf, path, record, lines)
         return shelf
 
@@ -247,14 +268,17 @@ class _Part:
                 pass
         return self._store.git.tree(tip, *self._folders), shelf.all_paths()
 
-    def _parsed(self, added: Mapping[str, str]) -> list[tuple[Union[dict[str, Any], ReflectError], bytes]]:
+    def _parsed(
+        self, items: Iterable[tuple[str, bytes]]
+    ) -> Iterator[tuple[str, Union[dict[str, Any], ReflectError], bytes]]:
         """Each blob as a record, with its bytes if they are canonical, or as the reason why it is none; one that a
         power cut took is read from its copy."""
-        data = [blob or self._copy(path) for path, blob in zip(added, self._store.git.blobs(list(added.values())))]
-        return [
-            self._read_by_hand(lines, record) if isinstance(record, ReflectError) else (record, lines)
-            for record, lines in zip(records.parse_many(data), data)
-        ]
+        whole = [(path, data or self._copy(path)) for path, data in items]
+        for (path, data), record in zip(whole, records.parse_many([data for _, data in whole])):
+            if isinstance(record, ReflectError):
+                yield (path, *self._read_by_hand(data, record))
+            else:
+                yield path, record, data
 
     def _read_by_hand(self, data: bytes, error: ReflectError) -> tuple[Union[dict[str, Any], ReflectError], bytes]:
         if self._by_hand is None:

@@ -6,6 +6,7 @@ import json
 import time
 
 from reflect_git.adapters import files
+from reflect_git.adapters.git import GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
 from reflect_git.store.repository import MAIN
@@ -65,8 +66,11 @@ def forget(store: Store) -> None:
 
 def track(store: Store, commit: str) -> None:
     """Remember what main is there, for `git status`; a commit that was not taken over has no ref here."""
-    if store.git.resolve(f"{commit}^{{commit}}"):
+    try:
         store.git.update_refs(f"update {TRACKED} {commit}\n")
+    except GitError:
+        if store.git.resolve(f"{commit}^{{commit}}"):
+            raise
 
 
 def lost(store: Store, there: Mapping[str, Any]) -> list[str]:

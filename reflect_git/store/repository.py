@@ -7,7 +7,6 @@ import time
 
 from reflect_git.adapters import files, jsontext
 from reflect_git.adapters.git import Git, find_program
-from reflect_git.adapters.redact import redact
 from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
@@ -83,6 +82,8 @@ class Store:
 
     def log(self, line: str) -> None:
         """One line for `doctor`; losing it is better than failing for it."""
+        from reflect_git.adapters.redact import redact  # who has nothing to log does without
+
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         flat = " ".join(redact(line).split())[:500]
         try:

@@ -144,6 +144,13 @@ def _parts(names: tuple[str, ...]) -> tuple[list[int], list[int], list[int]]:
     return plain[: cuts[0]], plain[cuts[0] : cuts[1]], plain[cuts[1] :]
 
 
+def forms(names: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """The pieces of records with these fields, as forms in which the JSON of some of them is put."""
+    found = [[names[at] for at in part] for part in _parts(names)]
+    first, second, third = (",".join(f'"{name}":%s' for name in part) for part in found)
+    return list(zip(("{" + first + ',"status":', f',{second},"related":', f",{third}}}"), found))
+
+
 def _after(part: bytes) -> bytes:
     """An object's fields as they follow others: a comma, unless there are none."""
     return b"," + part[1:] if len(part) > 2 else part[1:]

@@ -6,8 +6,8 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, expiry, identity, inbox, journal, mainline, spool, upkeep
-from reflect_git.store.care import guard, salvage
+from reflect_git.store import copies, inbox, journal, spool
+from reflect_git.store.care import guard
 from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
@@ -41,6 +41,8 @@ def sweep(store: Store) -> None:
                 _try(store, guard.guard)
             rolling = any(facts.get("kind") == "roll" for _, facts in journal.standing(store))
             if not rolling and not _try(store, mend_inbox):
+                from reflect_git.store.care import salvage
+
                 _try(store, salvage.rebuild_if_damaged)
     except Busy:
         return  # the holder commits, or the next command does
@@ -73,7 +75,8 @@ def finish_interrupted(store: Store) -> None:
     standing = journal.standing(store)
     if not standing:
         return
-    from reflect_git.store import approval, moves, policy, purging  # which sweep before they decide
+    # What a killed process may have been doing; some of it sweeps before it decides.
+    from reflect_git.store import approval, expiry, identity, mainline, moves, policy, purging, upkeep
 
     steps = {
         "main": mainline.finish, "roll": expiry.finish, "upkeep": upkeep.finish, "rename": identity.finish,

@@ -12,6 +12,7 @@ import time
 
 from reflect_git.adapters import files
 from reflect_git.adapters.git import GitError
+from reflect_git.model.ids import seconds_of
 from reflect_git.store import backups, copies, creation, expiry, inbox, journal, mainline
 from reflect_git.store.care import salvage
 from reflect_git.store.repository import Busy
@@ -55,7 +56,7 @@ def clock_is_believable(snapshot: Snapshot, last: float, now: float) -> bool:
     What was seen are the times at which signals were stored and upkeep ran; 45 days without any are a jump, or a long
     absence, after which everything stays for a week more.
     """
-    seen = sorted({last, *(expiry.seconds_of(signal["stored"]) for signal in snapshot.signals)}, reverse=True)
+    seen = sorted({last, *(seconds_of(signal["stored"]) for signal in snapshot.signals)}, reverse=True)
     since = now
     for moment in seen:
         if moment <= now:
@@ -101,6 +102,7 @@ def free(store: Store) -> None:
     standing = journal.begin(store, "upkeep", _LOCKS, {})
     try:
         _unkeep_packs(store)
+        remove_halves(store)
         store.git.run("repack", "-a", "-d", "-q")
         if mainline.hold_index(store):
             try:
@@ -137,6 +139,18 @@ def _unkeep_packs(store: Store) -> None:
             files.remove(path)
 
 
+def remove_halves(store: Store) -> None:
+    """A sync that was killed while its pack moved in leaves one without an index: no git reads it, and none of the
+    newer ones removes it. A young one may be the user's own git, which is just writing the index."""
+    folder = os.path.join(store.git_dir, "objects", "pack")
+    names = set(os.listdir(folder))
+    for name in names:
+        base, end = os.path.splitext(name)
+        is_half = name.startswith("pack-") and end in (".pack", ".rev") and not {f"{base}.idx", f"{base}.keep"} & names
+        if is_half and _is_old(os.path.join(folder, name)):
+            files.remove(os.path.join(folder, name))
+
+
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Interrupted upkeep needs no repair, only its locks removed; it is done again tomorrow or by `doctor --fix`."""
     mainline.release_index(store)
@@ -157,9 +171,12 @@ def _remove_old(folder: str, everything: bool) -> None:
     """The store's lock is held, so only a capture being acknowledged right now has a young temporary file."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
-        try:
-            old = time.time() - os.lstat(path).st_mtime > 600
-        except FileNotFoundError:  # a capture that was just acknowledged
-            continue
-        if old and (everything or name.startswith(".tmp-")):
+        if (everything or name.startswith(".tmp-")) and _is_old(path):
             files.remove_tree(path) if os.path.isdir(path) else files.discard(path)
+
+
+def _is_old(path: str) -> bool:
+    try:
+        return time.time() - os.lstat(path).st_mtime > 600
+    except FileNotFoundError:  # a capture that was just acknowledged
+        return False

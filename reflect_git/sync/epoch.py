@@ -6,8 +6,7 @@ hashes: of the blobs that held it, and of the records that are gone for good.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import records
 from reflect_git.adapters.records import RecordError
@@ -26,8 +25,7 @@ _HEX = frozenset("0123456789abcdef")
 _MARK = 32
 
 
-@dataclass(frozen=True)
-class Purge:
+class Purge(NamedTuple):
     """One file. `purged` are marks; the epoch counts purges, for people."""
 
     epoch: int

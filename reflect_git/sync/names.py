@@ -90,6 +90,8 @@ def _fault_in_part(part: str) -> str:
 
 def folded(path: str) -> str:
     """Equal for two paths that are one file where case or accents do not count."""
+    if path.isascii():  # nearly all are, and this is a tenth of the time
+        return path.lower()
     return normalize("NFC", normalize("NFC", path).casefold())
 
 

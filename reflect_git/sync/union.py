@@ -7,10 +7,10 @@ themselves decide, never the side they are on, so that any order of syncs among 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reflect_git.sync import names
+from reflect_git.errors import ReflectError
+from reflect_git.sync import epoch, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 Tree = Mapping[str, str]
 _TITLE = b"# reflections\n"
+_DIGITS = 9  # of a mirror's version: far more than a person answers, and the next one still is a number
 
 
-@dataclass(frozen=True)
 class Union:
-    """The merged tree, and the (path, blob) that lost their place: kept beside it, or nowhere if not canonical."""
+    """The merged tree, and the (path, blob) that lost their place: kept beside it, or dropped."""
 
-    tree: dict[str, str]
-    beside: list[tuple[str, str]] = field(default_factory=list)
-    dropped: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self, tree: dict[str, str]) -> None:
+        self.tree = tree
+        self.beside: list[tuple[str, str]] = []
+        self.dropped: list[tuple[str, str]] = []
 
 
 def contested(ours: Tree, theirs: Tree) -> list[tuple[str, str]]:
@@ -51,27 +52,38 @@ def merge(ours: Tree, theirs: Tree, rank_of: Callable[[str, str], Rank]) -> Unio
 
 
 def _set_aside(union: Union, path: str, blob: str, rank_of: Callable[[str, str], Rank]) -> None:
-    """A record that is well made and lost its place is still something that was written: it stays readable."""
-    is_canonical = rank_of(path, blob)[0] == 0
-    if names.kind_on_main(path) == names.RECORD and is_canonical:
+    """A record that is well made and lost its place is still something that was written: it stays readable. The older
+    version of a mirror is no loss: it is in the history, and the next one follows with every approval."""
+    is_ill_made, number, _ = rank_of(path, blob)
+    kind = names.kind_on_main(path)
+    if kind == names.RECORD and not is_ill_made:
         union.tree[names.aside(path, blob)] = blob
         union.beside.append((path, blob))
-    else:
+    elif is_ill_made or kind != names.MIRROR or number == rank_of(path, union.tree[path])[1]:
         union.dropped.append((path, blob))
 
 
-def rank(path: str, blob: str, data: bytes, is_canonical: bool) -> Rank:
-    """Well-made before ill-made; of a mirror, which alone changes, the higher version; else the smaller blob id.
+def rank(path: str, blob: str, data: bytes, is_canonical: bool, is_approved: bool = False) -> Rank:
+    """Well-made before ill-made; of a mirror, which alone changes, the higher version; a learning in the words that
+    its decision approved; of a purge that somebody edited, the one that names more; else the smaller blob id.
 
     A README that a host made gives way to the one that says what the folder is.
     """
     kind = names.kind_on_main(path)
-    version = version_in(data) if kind == names.MIRROR else 0
+    counted = {names.MIRROR: version_in, names.PURGE: _marks_in}
+    number = counted[kind](data) if kind in counted else int(is_approved)
     is_right = is_canonical and (kind != names.README or data.startswith(_TITLE))
-    return (0 if is_right else 1, -version, blob)
+    return (0 if is_right else 1, -number, blob)
+
+
+def _marks_in(data: bytes) -> int:
+    try:
+        return len(set(epoch.parse(data).purged))
+    except ReflectError:
+        return 0
 
 
 def version_in(data: bytes) -> int:
     """The number in the first line of a mirror; 0 for what is none."""
     name, _, number = data.split(b"\n", 1)[0].partition(b": ")
-    return int(number) if name == b"version" and number.isdigit() and len(number) <= 18 else 0
+    return int(number) if name == b"version" and number.isdigit() and len(number) <= _DIGITS else 0

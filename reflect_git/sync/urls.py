@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import redact
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -21,8 +20,7 @@ _LONGEST = 1000
 HELPER = "leave it out and let git ask a credential helper: git config --global credential.helper cache"
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(NamedTuple):
     """`scheme` is ssh for the scp form and file for a path."""
 
     text: str

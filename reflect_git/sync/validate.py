@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import records
@@ -16,46 +15,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-FILE, SUBMODULE = "100644", "160000"
-LARGEST = {names.MIRROR: 1 << 20}
+FILE = "100644"
+TOO_LARGE = "it is too large"
+_LARGEST = {names.MIRROR: 1 << 20}
 IN_OUR_NAME = "it speaks in this machine's name, and this machine does not have it"
-_IN_ANOTHERS = "it speaks in the name of another machine, and was made by hand here"
+IN_ANOTHERS = "it speaks in the name of another machine, and was made by hand here"
 _MODES = {
-    "100755": "it is executable", "120000": "it is a symbolic link", SUBMODULE: "it is a submodule",
-    "040000": "it is a folder",
+    "100755": "it is executable", "120000": "it is a symbolic link", "160000": "it is a submodule",
+    "040000": "it is an empty folder",
 }  # fmt: skip
 
 
-class Entry(NamedTuple):
-    """One file of an offered tree, as git lists it."""
-
-    mode: str
-    path: str
-    blob: str
-    size: int
-
-
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     path: str
     reason: str
 
 
-def fault_of(entry: Entry, kind_of: Callable[[str], str]) -> str:
+def fault_of(mode: str, path: str, blob: str, kind_of: Callable[[str], str]) -> str:
     """Why a file may not come in, whatever is in it; empty if that is to be seen."""
-    kind = kind_of(entry.path)
-    fault = names.fault_in(entry.path) if kind not in (names.RECORD, names.BESIDE) else ""
+    kind = kind_of(path)
+    fault = names.fault_in(path) if kind not in (names.RECORD, names.BESIDE) else ""
     if fault:
         return fault
-    if entry.mode != FILE:
-        return _MODES.get(entry.mode, "its mode is none of ours")
+    if mode != FILE:
+        return _MODES.get(mode, "its mode is none of ours")
     if not kind:
         return "the store has no such file"
-    if entry.size > LARGEST.get(kind, records.MAX_BYTES):
-        return "it is too large"
-    if kind == names.ASIDE and names.set_aside(entry.path)[1] != entry.blob:
+    if kind == names.ASIDE and names.set_aside(path)[1] != blob:
         return "its name is not that of its bytes"
     return ""
+
+
+def is_too_large(size: int, kind: str) -> bool:
+    return size > _LARGEST.get(kind, records.MAX_BYTES)
 
 
 def twins(offered: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
@@ -87,6 +79,8 @@ def by_content(
 
 
 def _reason(path: str, data: bytes, kind: str, record: Any, us: str, by_hand_of: str) -> str:
+    if is_too_large(len(data), kind):
+        return TOO_LARGE
     try:
         if kind in (names.RECORD, names.ASIDE):
             _require_record(record, id_in(path) or names.set_aside(path)[0])
@@ -95,8 +89,8 @@ def _reason(path: str, data: bytes, kind: str, record: Any, us: str, by_hand_of:
             _require_machine(path, data)
         elif kind == names.PURGE:
             epoch.parse(data)
-        elif kind == names.MIRROR and not (union.version_in(data) and _is_text(data)):
-            return "it is no mirror"
+        elif kind == names.MIRROR:
+            _require_mirror(path, data, us)
         elif kind in (names.README, names.MARK, names.BESIDE) and not _is_text(data):
             return "it is no text"
     except ReflectError as error:
@@ -119,7 +113,14 @@ def _require_name(record: Any, us: str, by_hand_of: str) -> None:
     if machine == us:
         raise ReflectError(IN_OUR_NAME)
     if by_hand_of and machine != by_hand_of:
-        raise ReflectError(_IN_ANOTHERS)
+        raise ReflectError(IN_ANOTHERS)
+
+
+def _require_mirror(path: str, data: bytes, us: str) -> None:
+    if not (union.version_in(data) and _is_text(data)):
+        raise ReflectError("it is no mirror")
+    if us and names.machine_of(path) == us:
+        raise ReflectError(IN_OUR_NAME)
 
 
 def _require_machine(path: str, data: bytes) -> None:

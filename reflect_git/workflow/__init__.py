@@ -8,10 +8,8 @@ import time
 from reflect_git import paths
 from reflect_git.adapters import faults
 from reflect_git.adapters.git import Git, find_program
-from reflect_git.adapters.project import top_of
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc, utc_precise
-from reflect_git.store import projects
 from reflect_git.store.opening import open_or_create
 from reflect_git.store.repository import Store, no_store
 
@@ -73,6 +71,8 @@ def is_ignored(store: Store, folder: str) -> bool:
     """`reflect.ignore` (globs of folders and repositories) and a `.reflectignore` in the project: no capture there."""
     if not folder:
         return False
+    from reflect_git.adapters.project import top_of
+
     try:
         names = {folder, os.path.realpath(folder), top_of(folder) or folder}
     except ValueError:  # a name that no folder can have
@@ -133,6 +133,8 @@ def learn_phrases(store: Store) -> None:
 
 
 def project_of(store: Store, folder: str) -> Optional[Project]:
+    from reflect_git.store import projects  # who looks at the past asks for no project
+
     try:
         return projects.project_of(store, folder) if folder and os.path.isdir(folder) else None
     except ValueError:  # a name that no file can have
@@ -154,8 +156,10 @@ def road_of(store: Store, env: Mapping[str, str], at_terminal: bool) -> str:
     return "terminal" if at_terminal and not env.get("CLAUDECODE") else "unattended"
 
 
-def require_approval(store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision]) -> str:
-    """The road of an approval that may be recorded without a dialogue, or a refusal.
+def require_approval(
+    store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], what: str = "an approval"
+) -> str:
+    """The road of an approval that may be recorded without a dialogue, or a refusal of `what`.
 
     A policy counts only with the decision of the person who switched it: the config alone can be written by anybody.
     """
@@ -163,15 +167,15 @@ def require_approval(store: Store, env: Mapping[str, str], at_terminal: bool, de
 
     if env.get("CLAUDECODE"):
         raise ReflectError(
-            "an approval needs a person's answer", "ask with /reflect, or run 'reflect-git review' in a terminal",
+            f"{what} needs a person's answer", "ask with /reflect, or run 'reflect-git review' in a terminal",
             code="approval",
         )  # fmt: skip
     road = road_of(store, env, at_terminal)
     switched = store.setting("reflect.approval") == "unattended"
     if road == "unattended" and (not switched or "reflect.approval" in policy.undecided(store, decisions)):
         raise ReflectError(
-            "an approval needs a person at a terminal",
-            "scripts may approve after 'reflect-git config reflect.approval unattended'", code="approval",
+            f"{what} needs a person at a terminal",
+            "scripts may do it after 'reflect-git config reflect.approval unattended'", code="approval",
         )  # fmt: skip
     return road
 

@@ -56,13 +56,13 @@ def _look(store: Store, incoming: Incoming, wishes: Wishes) -> Contact:
     heads = incoming.heads()
     if heads and MAIN not in heads:
         raise _foreign("it has other branches, and no 'main'")
-    ours = str(store.git.resolve(MAIN))
+    ours = incoming.main_here()
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
     theirs = incoming.fetch([MAIN])[MAIN] if heads else None
     offer = offers.look(incoming, theirs, ours, before, store.machine)
     kind = kind_of(offer, before)
     planned = landings.plan(incoming, ours, before, offer, store.machine)
-    bad = offers.own(incoming, ours, [theirs] if theirs else [], planned.tree, offer.tree, store.machine)
+    bad = offers.own(incoming, ours, planned.tree, offer, store.machine)
     new = {path: blob for path, (_, blob) in syncing.shared(planned, offer.tree, bad).items()}
     sizes = incoming.sizes(new.values())
     return Contact(

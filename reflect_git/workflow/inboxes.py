@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from reflect_git.adapters import records, transport
 from reflect_git.errors import ReflectError
 from reflect_git.store import expiry, inbox, machines, mainline, sweep
-from reflect_git.store import incoming as arrivals
 from reflect_git.store.layout import id_in, path_of
 from reflect_git.store.repository import INBOX
 from reflect_git.sync import names
@@ -57,8 +56,9 @@ def _receive(store: Store, incoming: Incoming, offered: Mapping[str, str], now: 
 
 
 def _judged(incoming: Incoming, tip: str, known: str | None) -> dict[str, str]:
-    listed = incoming.introduced(incoming.history(tip, [known] if known else []))
-    found = offers.judge(incoming, dict.fromkeys([*incoming.tree(tip), *listed]), names.kind_on_inbox)
+    incoming.require_sound(tip, [known] if known else [])
+    brought = incoming.history(tip, [known] if known else []).files
+    found = offers.judge(incoming, dict.fromkeys([*incoming.tree(tip), *brought]), names.kind_on_inbox)
     return {path: reason for (_, path, _), reason in found.items()}
 
 
@@ -69,7 +69,7 @@ def _take(store: Store, incoming: Incoming, ref: str, tip: str, known: str | Non
         if written.strip().isdigit() and now - int(written) > SILENT:
             _fold(store, incoming, ref, tip, known, now)
             return
-        arrivals.take(store, incoming.packed(tip, [known] if known else []))
+        incoming.hand_over(tip, [known] if known else [])
         store.git.update_refs(f"update {ref} {tip}{f' {known}' if known else ''}\n")
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import files
 from reflect_git.model.sought import Sought
-from reflect_git.store import incoming as arrivals
 from reflect_git.store import moves
-from reflect_git.sync import epoch, union
+from reflect_git.sync import epoch, names, union
 from reflect_git.sync.validate import FILE
 from reflect_git.workflow import offer as offers
 
@@ -22,9 +20,11 @@ if TYPE_CHECKING:
     Tree = dict[str, tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Landing:
-    """main before and after (`target` is empty until it was made), its tree, and what changed by it."""
+class Landing(NamedTuple):
+    """What main is to become: its tree `before` and then, the parents of the commit, and what changes by it.
+
+    `forgets`: others purged something, and our history goes; `replaces`: we did, and theirs goes.
+    """
 
     ours: str
     before: Tree
@@ -50,11 +50,14 @@ def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> 
     theirs = epoch.without(offer.accepted, marks)
     mended = offers.mended(incoming, ours, before, offer, us)
     kept = epoch.without({**blobs, **mended}, marks)
-    merged = union.merge(kept, theirs, offers.ranks(incoming, union.contested(kept, theirs)))
+    contested = union.contested(kept, theirs)
+    torn = dict(contested)
+    agreed = {path: blob for path, blob in {**theirs, **kept}.items() if path not in torn} if torn else {}
+    merged = union.merge(kept, theirs, offers.ranks(incoming, contested, agreed))
     dropped = [*merged.dropped, *((path, blobs[path]) for path in mended)]
     tree = {path: (FILE if path in theirs else _mode(before, path), blob) for path, blob in merged.tree.items()}
     # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
-    forgets, replaces = bool(offer.marks - here), offer.commit is not None and bool(here - offer.marks)
+    forgets, replaces = bool(offer.marks - here), offer.has_records and bool(here - offer.marks)
     return Landing(
         ours, before, tree, _parents(incoming, ours, offer, forgets, replaces),
         tuple(path for path, blob in merged.tree.items() if mended.get(path, blobs.get(path)) != blob),
@@ -91,7 +94,7 @@ def land(store: Store, incoming: Incoming, offer: Offer, landing: Landing, messa
         purging.swap(store, landing.ours, target, Sought([]), landing.marks, subject)
         return target
     _quarantine(store, landing)
-    moves.move(store, landing.ours, target, subject)
+    moves.move(store, landing.ours, target, subject, moves.differences(landing.before, landing.tree))
     return target
 
 
@@ -100,7 +103,7 @@ def _target(store: Store, incoming: Incoming, offer: Offer, landing: Landing, me
     if parents == (landing.ours,) and not landing.is_new:
         return landing.ours
     if offer.commit in parents:
-        arrivals.take(store, incoming.packed(str(offer.commit), [landing.ours]))
+        incoming.hand_over(str(offer.commit), [landing.ours])
     trees = [landing.before if parent == landing.ours else offer.tree for parent in parents]
     if len(parents) == 1 and trees[0] == landing.tree:
         return parents[0]
@@ -121,9 +124,11 @@ def _lacking(landing: Landing, offer: Offer, parents: tuple[str, ...]) -> list[s
 
 
 def _quarantine(store: Store, landing: Landing) -> None:
-    """A record of ours that was edited into no record gives way to the one that others have; its bytes stay here."""
+    """What of ours gives way to what others have, and is not in main beside it: its bytes stay here."""
     mine = [(path, blob) for path, blob in landing.dropped if landing.before.get(path, ("", ""))[1] == blob]
     for (path, blob), data in zip(mine, store.git.blobs([blob for _, blob in mine])):
         name = f"{path.replace('/', '_')}-{blob[:8]}"
         files.write_whole(store.private_path("quarantine", name), data)
-        store.log(f"'{path}' was edited into something that is no record: set aside as '{name}'")
+        is_record = names.kind_on_main(path) == names.RECORD
+        why = "was edited into something that is no record" if is_record else "gave way to what another machine has"
+        store.log(f"quarantined '{name}': '{path}' {why}")

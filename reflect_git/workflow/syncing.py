@@ -6,11 +6,9 @@ without the store's lock, so hooks and other commands never wait for it.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import transport
 from reflect_git.adapters.transport import Limits, Remote
@@ -47,33 +45,32 @@ def _silence(step: str) -> None:
     pass
 
 
-@dataclass(frozen=True)
-class Wishes:
+class Wishes(NamedTuple):
     """How to sync. `agrees` is asked whether a purge of another machine may take records out here, too."""
 
     dry_run: bool = False
     unattended: bool = False
     agrees: Callable[[Sequence[Purge]], bool] = _nobody
     say: Callable[[str], None] = _silence
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     pause: Callable[[float], None] = time.sleep
 
 
-@dataclass
 class Report:
     """Paths that came and went; the commit on main that joined two histories, if there is one.
 
     `lost` is what the remote had and has no more: it was put back.
     """
 
-    pulled: list[str] = field(default_factory=list)
-    pushed: list[str] = field(default_factory=list)
-    merged: str | None = None
-    refused: list[dict[str, str]] = field(default_factory=list)
-    beside: list[str] = field(default_factory=list)
-    purges: list[Purge] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
-    tries: int = 0
+    def __init__(self) -> None:
+        self.pulled: list[str] = []
+        self.pushed: list[str] = []
+        self.merged: str | None = None
+        self.refused: list[dict[str, str]] = []
+        self.beside: list[str] = []
+        self.purges: list[Purge] = []
+        self.lost: list[str] = []
+        self.tries = 0
 
     def add(self, later: Report) -> None:
         """What a second sync did is part of the same story."""
@@ -112,7 +109,7 @@ def sync(store: Store, env: Mapping[str, str], wishes: Wishes) -> Report:
 
 def converse(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes) -> Incoming:
     user = transport.quiet(env) if wishes.unattended else dict(env)
-    return Incoming(store, remote, replace(wishes.limits, apart=wishes.unattended), user)
+    return Incoming(store, remote, wishes.limits._replace(apart=wishes.unattended), user)
 
 
 def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes, report: Report) -> None:
@@ -134,6 +131,8 @@ def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: 
 def _pause(wishes: Wishes, took: float, tries: int) -> None:
     """Two clones that met once would meet again after the same pause; and of many, one succeeds in the time that a
     round takes, so they spread over as many times as that."""
+    import random  # seldom needed
+
     wishes.say("waiting: another machine was faster")
     wishes.pause(random.uniform(0, min(_LONGEST_PAUSE, took * 3**tries)))
 
@@ -141,25 +140,28 @@ def _pause(wishes: Wishes, took: float, tries: int) -> None:
 def _round(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
     """Fetch, merge, push once; False when another clone pushed meanwhile."""
     wishes.say("asking the remote")
-    heads = incoming.heads()
     if inboxes.are_shared(store) and not wishes.dry_run:
-        _tell(report, "remote", inboxes.exchange(store, incoming, heads, time.time()))
-    return _exchange_main(store, incoming, heads.get(MAIN), wishes, report)
+        try:
+            _tell(report, "remote", inboxes.exchange(store, incoming, incoming.heads(), time.time()))
+        except transport.NoBranch:  # another machine began its next generation a moment ago
+            return False
+    return _exchange_main(store, incoming, wishes, report)
 
 
-def _exchange_main(store: Store, incoming: Incoming, theirs: str | None, wishes: Wishes, report: Report) -> bool:
-    known = remotes.state(store)
-    ours = str(store.git.resolve(MAIN))
+def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
+    known, ours = remotes.state(store), incoming.main_here()
+    theirs = _main_there(store, incoming, known, ours)
     if theirs is not None and theirs == known.get("tip") and ours == known.get("main"):
         report.refused += [one for one in known.get("refused", []) if one not in report.refused]
         _remember(store, wishes, theirs, ours, report)
         return True
+    wishes.say("looking at what came")
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
-    offer = offers.look(incoming, _fetched(incoming, theirs, ours, wishes), ours, before, store.machine)
+    offer = offers.look(incoming, theirs, ours, before, store.machine)
     _tell(report, "remote", offer.refused)
-    if offer.commit not in (None, known.get("tip")):
-        report.lost += remotes.lost(store, offer.tree)
     planned = landings.plan(incoming, ours, before, offer, store.machine)
+    if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
+        report.lost += [path for path in remotes.lost(store, offer.tree) if path in planned.tree]
     _require_history(store, incoming, offer, planned, known)
     if planned.forgets and not wishes.agrees(offer.purges):
         report.purges = list(offer.purges)
@@ -173,14 +175,14 @@ def _exchange_main(store: Store, incoming: Incoming, theirs: str | None, wishes:
     return _publish(store, incoming, offer, planned, target, wishes, report)
 
 
-def _fetched(incoming: Incoming, theirs: str | None, ours: str, wishes: Wishes) -> str | None:
-    """What came: it may have moved since we asked. What is part of main here need not come."""
-    if theirs is None or incoming.contains(ours, theirs):
-        return theirs
-    wishes.say("fetching")
-    commit = incoming.fetch([MAIN])[MAIN]
-    wishes.say("looking at what came")
-    return commit
+def _main_there(store: Store, incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
+    """What was refused is not in the store: a fetch would bring all of it again, so the remote is asked first."""
+    tip = known.get("tip")
+    is_unmoved = (
+        isinstance(tip, str) and known.get("main") == ours
+        and store.git.resolve(remotes.TRACKED) != tip and incoming.heads().get(MAIN) == tip
+    )  # fmt: skip
+    return str(tip) if is_unmoved else incoming.fetch_main()
 
 
 def _tell(report: Report, side: str, refused: Sequence[Refusal]) -> None:
@@ -212,8 +214,7 @@ def _require_history(
 
 
 def _foretell(store: Store, incoming: Incoming, offer: Offer, planned: Landing, report: Report) -> None:
-    known = [offer.commit] if offer.commit and not planned.replaces else []
-    bad = offers.own(incoming, planned.ours, known, planned.tree, offer.tree, store.machine)
+    bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
     report.pulled = list(planned.arrived)
     report.pushed = list(shared(planned, offer.tree, bad))
     _tell_unshared(report, planned, bad)
@@ -280,10 +281,11 @@ def _publication(
     """
     there: Tree = {} if planned.replaces else offer.tree
     known = [offer.commit] if offer.commit and not planned.replaces else []
-    bad = offers.own(incoming, target, known, planned.tree, there, store.machine)
+    # A commit of ours upon it brings only what was looked at.
+    bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
     _tell_unshared(report, planned, bad)
     new = shared(planned, there, bad)
-    if not bad and (not known or incoming.contains(target, known[0])):
+    if not bad and (not known or known[0] in (target, *planned.parents) or incoming.contains(target, known[0])):
         return target, list(new)
     if known and not new:
         return known[0], []
@@ -295,8 +297,10 @@ def _remember(store: Store, wishes: Wishes, tip: str, main: str, report: Report)
     if wishes.dry_run:
         return
     with store.locked(_WAIT):
-        remotes.track(store, tip)
+        if tip != remotes.state(store).get("tip") or not store.git.resolve(remotes.TRACKED):
+            remotes.track(store, tip)
+        sent = {"inbox": store.git.resolve(inbox.current(store))} if inboxes.are_shared(store) else {}
         remotes.remember(
-            store, tip=tip, main=main, inbox=store.git.resolve(inbox.current(store)), time=utc(), error=None, hint=None,
-            failed=None, refused=report.refused[:_SAID],
+            store, tip=tip, main=main, time=utc(), error=None, hint=None, failed=None, refused=report.refused[:_SAID],
+            **sent,
         )  # fmt: skip

@@ -36,6 +36,13 @@ def test_passed_effects_are_listed(tmp_path: Path) -> None:
     assert trace.read_text().splitlines() == ["write file", "sync file", "rename file", f"sync {tmp_path.name}"]
 
 
+def test_syncing_what_somebody_else_wrote_is_an_effect(tmp_path: Path) -> None:
+    (tmp_path / "pack").write_bytes(b"x")
+    faults.arm("fail:1", str(tmp_path / "store"), str(tmp_path))
+    with pytest.raises(OSError, match="fault injected at sync"):
+        files.sync_file(str(tmp_path / "pack"))
+
+
 @pytest.mark.parametrize("spec", ["", "fail", "fail:", "fail:x", "fail:-1", "maim:1", "kill:1e3", ":1"])
 def test_a_spec_that_is_none_arms_nothing(tmp_path: Path, spec: str) -> None:
     faults.arm(spec, str(tmp_path / "store"), str(tmp_path))

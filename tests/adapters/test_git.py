@@ -151,16 +151,35 @@ def test_a_git_that_does_not_read_is_no_trouble(tmp_path: Path) -> None:
 
 def test_no_descriptor_and_no_child_is_left(repository: Git) -> None:
     repository.run("version")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(os.listdir("/proc/self/fd")), _children()
     for _ in range(20):
         repository.run("version")
         repository.run("hash-object", "--stdin", stdin=b"x" * 100_000)
         repository.run("nonsense", check=False)
         with pytest.raises(GitMissing):
             Git("/nonexistent", repository.root).run("version")
+    assert (len(os.listdir("/proc/self/fd")), _children()) == before
+
+
+def test_a_child_that_is_dropped_is_killed_and_leaves_no_descriptor(repository: Git) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    child = repository.start("cat-file", "--batch")
+    child.drop()
+    assert os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]) == -9
     assert len(os.listdir("/proc/self/fd")) == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_git_that_is_gone_says_nothing_more(repository: Git) -> None:
+    child = repository.start("cat-file", "--batch-check=%(objecttype)")
+    child.send(b"HEAD\n")
+    assert child.line() == b"commit"
+    child.kill()
+    assert (child.line(), child.line(), child.finish().out) == (b"", b"", b"")
+
+
+def _children() -> str:
+    """Of this process; other tests may have started one that lives on."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
 
 
 def test_settings_are_the_repositorys_own(repository: Git, home: Path) -> None:

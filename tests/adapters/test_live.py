@@ -78,11 +78,11 @@ def test_links_are_followed_inside_a_folder_only(target: Path, tmp_path: Path) -
     inside.write_bytes(b"x")
     outside.write_bytes(b"y")
     target.symlink_to(inside)
-    assert live.locate(str(target), str(target.parent)) == str(inside.resolve())
+    assert live.locate(str(target.parent), target.name, str(target.parent)) == str(inside.resolve())
     target.unlink()
     target.symlink_to(outside)
     with pytest.raises(ReflectError, match="outside"):
-        live.locate(str(target), str(target.parent))
+        live.locate(str(target.parent), target.name, str(target.parent))
 
 
 def test_what_is_no_file_is_refused(target: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
@@ -52,7 +51,7 @@ FORM = WRITTEN[WRITTEN.index(b"# Project") : WRITTEN.index(b"<!-- LRN")] + b"## 
 
 
 def item(number: int) -> Improvement:
-    return replace(ITEM, id=f"LRN-202602{number:02d}-aaaaaaaa", title=f"Title {number}")
+    return ITEM._replace(id=f"LRN-202602{number:02d}-aaaaaaaa", title=f"Title {number}")
 
 
 def test_a_new_file_has_the_whole_form() -> None:
@@ -116,7 +115,7 @@ def test_what_was_moved_can_be_removed() -> None:
 
 
 def test_other_words_and_back_give_the_same_bytes() -> None:
-    other = replace(ITEM, title="Other title", impact="Low")
+    other = ITEM._replace(title="Other title", impact="Low")
     for base in (FORM, b"no end"):
         data = improvements.add(base, ITEM)
         changed = improvements.replace(data, ITEM, other)
@@ -166,8 +165,8 @@ def test_absent_and_double_entries_are_named() -> None:
 
 
 def test_hostile_fields_stay_in_their_lines() -> None:
-    hostile = replace(
-        ITEM, title="# x\n## Applied ##", details="a\n## Deferred\n<!-- LRN-20260101-bbbbbbbb -->", action="@~/.ssh"
+    hostile = ITEM._replace(
+        title="# x\n## Applied ##", details="a\n## Deferred\n<!-- LRN-20260101-bbbbbbbb -->", action="@~/.ssh"
     )
     data = improvements.add(FORM, hostile)
     assert [found.id for found in improvements.find(data)] == [ITEM.id]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -100,7 +99,7 @@ def test_hashes_and_nothing_to_do() -> None:
     made = plan.add(CLAUDE, None, RULE)
     assert made.before_sha256 is None
     assert made.after_sha256 == sha256(made.after or b"").hexdigest()
-    still = replace(made, before=made.after)
+    still = made._replace(before=made.after)
     assert diff(still) == ""
     assert touched(still) == ([], [])
 
@@ -116,11 +115,11 @@ def test_an_empty_file_comes_and_goes() -> None:
 def test_every_plan_passes_its_check(base: bytes, text: str, category: str) -> None:
     found = block.find(base)
     assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
-    rule = replace(RULE, text=text, category=category)
+    rule = RULE._replace(text=text, category=category)
     first = plan.add(CLAUDE, base, rule)
     both = plan.add(CLAUDE, first.after, OTHER)
     assert both.after is not None
-    changed = plan.replace(CLAUDE, both.after, OTHER, replace(OTHER, text="Other words", category="naming"))
+    changed = plan.replace(CLAUDE, both.after, OTHER, OTHER._replace(text="Other words", category="naming"))
     assert changed.after != both.after
     alone = plan.remove(CLAUDE, both.after, rule)
     assert plan.remove(CLAUDE, alone.after, OTHER).after == base
@@ -132,7 +131,7 @@ def test_every_plan_passes_its_check(base: bytes, text: str, category: str) -> N
 def test_approve_and_revert_give_back_the_bytes_deep(base: bytes | None, text: str, category: str) -> None:
     found = block.find(base)
     assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
-    rule = replace(RULE, text=text, category=category)
+    rule = RULE._replace(text=text, category=category)
     assert plan.remove(CLAUDE, plan.add(CLAUDE, base, rule).after, rule).after == base
 
 
@@ -157,7 +156,7 @@ def test_a_plan_that_touches_more_is_stopped(tamper: object) -> None:
     plan.check(made)
     assert callable(tamper)
     with pytest.raises(ReflectError) as caught:
-        plan.check(replace(made, after=tamper(made.after)))
+        plan.check(made._replace(after=tamper(made.after)))
     assert caught.value.code == "bug"
 
 
@@ -171,11 +170,11 @@ def test_a_rule_takes_the_place_of_another() -> None:
 
 
 def test_rules_files_come_change_and_go(tmp_path: Path) -> None:
-    rule = replace(RULE, paths=("src/**",))
+    rule = RULE._replace(paths=("src/**",))
     made = plan.add(RULES, None, rule)
     assert made.after
     assert git_applies(made, tmp_path / "w") == made.after
-    changed = plan.replace(RULES, made.after, rule, replace(rule, text="Other words"))
+    changed = plan.replace(RULES, made.after, rule, rule._replace(text="Other words"))
     assert changed.after != made.after
     gone = plan.remove(RULES, made.after, rule)
     assert gone.after is None
@@ -197,7 +196,7 @@ def test_improvements_come_move_and_go(base: bytes | None, tmp_path: Path) -> No
     moved = plan.move(IMPROVEMENTS, made.after, ITEM.id, "Applied")
     assert git_applies(moved, tmp_path / "w") == moved.after
     assert moved.after
-    other = replace(ITEM, details="Other words")
+    other = ITEM._replace(details="Other words")
     changed = plan.replace(IMPROVEMENTS, made.after, ITEM, other)
     assert changed.after
     assert plan.replace(IMPROVEMENTS, changed.after, other, ITEM).after == made.after
@@ -248,7 +247,7 @@ def test_an_improvement_gives_back_the_bytes(base: bytes | None, text: str) -> N
 
 def _give_back_an_improvement(base: bytes | None, text: str) -> None:
     assume(inert(text)[0])
-    item = replace(ITEM, title=text, details=text, action=text)
+    item = ITEM._replace(title=text, details=text, action=text)
     try:
         added = plan.add(IMPROVEMENTS, base, item)
     except ReflectError as error:  # an open fence that swallows everything: nothing is written there
@@ -261,7 +260,7 @@ def _give_back_an_improvement(base: bytes | None, text: str) -> None:
 def test_what_was_replaced_comes_back_in_its_place(base: bytes, old: str, new: str, was: str, becomes: str) -> None:
     found = block.find(base)
     assume(inert(old)[0] and inert(new)[0] and not (found and (found.pair or found.troubles)))
-    first, second = replace(RULE, text=old, category=was), replace(OTHER, text=new, category=becomes)
+    first, second = RULE._replace(text=old, category=was), OTHER._replace(text=new, category=becomes)
     before = plan.add(CLAUDE, base, first).after
     assert before
     after = plan.replace(CLAUDE, before, first, second).after

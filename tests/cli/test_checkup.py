@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from reflect_git import workflow
 from reflect_git.cli.checkup import advisories
 from reflect_git.store.repository import Store
-from tests.conftest import RunCli
+from tests.conftest import REPO, RunCli
 from tests.sessions import Session
 
 
@@ -23,8 +24,8 @@ def store(store_home: Path) -> Store:
     return workflow.open_store(os.environ)
 
 
-def told(run_cli: RunCli, check: str) -> list[dict[str, Any]]:
-    findings = run_cli("doctor", "--json").json()["data"]["findings"]
+def told(run_cli: RunCli, check: str, *options: str) -> list[dict[str, Any]]:
+    findings = run_cli("doctor", *options, "--json").json()["data"]["findings"]
     return [finding for finding in findings if finding["check"] == check]
 
 
@@ -36,11 +37,11 @@ def settings(home: Path, **given: Any) -> None:
 
 def test_hooks_that_were_called_say_when(run_cli: RunCli, store: Store, home: Path) -> None:
     run_cli("enable")
-    assert told(run_cli, "hooks")[0]["message"].endswith("settings.json', not yet")
+    assert told(run_cli, "hooks")[0]["message"].endswith("settings.json', and no session called them yet")
     cursor = Path(store.private_path("cursors", "open", "x.json"))
     cursor.parent.mkdir(parents=True)
     cursor.write_text("{}")
-    assert told(run_cli, "hooks")[0]["message"].endswith(", last a moment ago")
+    assert told(run_cli, "hooks")[0]["message"].endswith(" and were called a moment ago")
 
 
 def test_sessions_without_a_call_are_noticed(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -58,11 +59,100 @@ def test_hooks_that_the_client_disables_are_noticed(run_cli: RunCli, store: Stor
     assert told(run_cli, "hooks")[0]["message"] == "Claude Code's settings.json disables all hooks"
 
 
-def test_plugin_and_settings_at_once_are_told(run_cli: RunCli, store: Store, home: Path) -> None:
+def test_plugin_and_settings_at_once_are_told_and_mended(run_cli: RunCli, store: Store, home: Path) -> None:
     run_cli("enable")
     settings(home, enabledPlugins={"reflect-git@reflect-git": True})
     (found,) = told(run_cli, "hooks")
-    assert (found["level"], "through the plugin, and through" in found["message"]) == ("note", True)
+    assert (found["level"], "in the plugin and in '" in found["message"]) == ("note", True)
+    assert [finding["level"] for finding in told(run_cli, "hooks", "--fix")] == ["fixed"]
+    assert "hooks" not in json.loads((home / ".claude" / "settings.json").read_text())
+    assert told(run_cli, "hooks")[0]["message"] == "they stand in the plugin, and no session called them yet"
+
+
+@pytest.mark.parametrize(("scope", "file"), [("project", "settings.json"), ("local", "settings.local.json")])
+def test_a_plugin_of_some_projects_is_told(
+    run_cli: RunCli, store: Store, home: Path, tmp_path: Path, scope: str, file: str
+) -> None:
+    project = tmp_path / "ada's shop"
+    own = project / ".claude" / file
+    own.parent.mkdir(parents=True)
+    listed = home / ".claude" / "plugins" / "installed_plugins.json"
+    listed.parent.mkdir()
+    installed = [{"scope": scope, "projectPath": str(project)}, "odd", {"scope": "user"}]
+    listed.write_text(json.dumps({"version": 2, "plugins": {"reflect-git@reflect-git": installed}}))
+    assert told(run_cli, "hooks")[0]["level"] == "note"
+    own.write_text(json.dumps({"enabledPlugins": {"reflect-git@reflect-git": True}}))
+    (found,) = told(run_cli, "hooks")
+    assert (found["level"], found["message"].startswith(f"the plugin has them in {str(project)!r} alone")) == (
+        "ok",
+        True,
+    )
+    assert "in some projects only" in run_cli("status").out
+    left = run_cli("uninstall", "--dry-run", "--json").json()["data"]["left"]
+    words = ["cd", str(project), "&&", "claude", "plugin", "uninstall", "--scope", scope, "reflect-git@reflect-git"]
+    assert shlex.split(left[0]) == words
+
+
+@pytest.mark.parametrize("project", [{}, {"projectPath": None}, {"projectPath": "shop"}])
+def test_a_plugin_of_no_project_in_particular_is_none(
+    run_cli: RunCli, store: Store, home: Path, tmp_path: Path, project: dict[str, Any]
+) -> None:
+    for folder in (tmp_path, tmp_path / "shop"):
+        (folder / ".claude").mkdir(parents=True)
+        (folder / ".claude" / "settings.json").write_text('{"enabledPlugins": {"reflect-git@reflect-git": true}}')
+    listed = home / ".claude" / "plugins" / "installed_plugins.json"
+    listed.parent.mkdir()
+    listed.write_text(json.dumps({"plugins": {"reflect-git@reflect-git": [{"scope": "project", **project}]}}))
+    left = run_cli("uninstall", "--dry-run", "--json", cwd=tmp_path).json()["data"]["left"]
+    assert not [line for line in left if "--scope" in line]
+
+
+def test_a_plugin_whose_folder_is_gone_is_told(run_cli: RunCli, store: Store, home: Path, tmp_path: Path) -> None:
+    market = {"reflect-git": {"source": {"source": "directory", "path": str(tmp_path / "clone")}}}
+    settings(home, enabledPlugins={"reflect-git@reflect-git": True}, extraKnownMarketplaces=market)
+    (found,) = told(run_cli, "hooks")
+    assert (found["level"], "where it is not any more" in found["message"]) == ("warning", True)
+    (tmp_path / "clone").symlink_to(REPO)
+    assert told(run_cli, "hooks")[0]["level"] == "ok"
+
+
+def test_hooks_of_another_place_are_told_and_mended(run_cli: RunCli, store: Store, home: Path) -> None:
+    run_cli("enable")
+    path = home / ".claude" / "settings.json"
+    right = path.read_text()
+    path.write_text(right.replace("/hooks/launch.sh", "/gone/hooks/launch.sh"))
+    (found,) = told(run_cli, "hooks")
+    assert (found["level"], found["hint"]) == ("warning", "renew it with 'reflect-git enable'")
+    assert [finding["level"] for finding in told(run_cli, "hooks", "--fix")] == ["fixed"]
+    assert path.read_text() == right
+
+
+def test_settings_that_cannot_be_read_are_named(run_cli: RunCli, store: Store, home: Path) -> None:
+    (home / ".claude" / "settings.json").write_text('{"hooks": {')
+    (found,) = told(run_cli, "hooks")
+    assert (found["level"], "settings.json' cannot be read" in found["message"], bool(found["hint"])) == (
+        "warning",
+        True,
+        True,
+    )
+
+
+def test_a_folder_of_the_client_that_is_not_there(
+    run_cli: RunCli, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFLECT_GIT_HOME", store.root)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "other"))
+    assert told(run_cli, "client")[0]["hint"] == "start Claude Code once"
+    (tmp_path / "other").mkdir()
+    assert told(run_cli, "client")[0]["message"].startswith(f"'{tmp_path}/other' (CLAUDE_CONFIG_DIR)")
+
+
+def test_a_store_at_the_usual_place_is_pointed_out_where_another_is_looked_for(
+    run_cli: RunCli, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "other"))
+    (found,) = told(run_cli, "store")
+    assert (found["level"], f"but one at '{store.root}'" in found["message"]) == ("note", True)
 
 
 def test_transcripts_that_go_before_the_signals_do(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -91,6 +181,9 @@ def test_a_long_instruction_file_is_noticed(run_cli: RunCli, store: Store, home:
     path.write_text("- be brief\n" * 300)
     (found,) = told(run_cli, "instructions")
     assert (found["level"], "300 lines, about 825 tokens" in found["message"]) == ("note", True)
+    assert ".claude/rules" in found["hint"]
+    path.write_text("<!-- reflect-git:begin -->\n" + "- be brief\n" * 300)
+    assert "reflect-git edit LRN --to rules" in told(run_cli, "instructions")[0]["hint"]
 
 
 def test_a_store_inside_a_repository_of_dotfiles(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -99,6 +192,12 @@ def test_a_store_inside_a_repository_of_dotfiles(run_cli: RunCli, store: Store, 
     (found,) = told(run_cli, "nested")
     assert (found["level"], "add '/reflections/'" in found["hint"]) == ("warning", True)
     (home / ".claude" / ".gitignore").write_text("/reflections/\n")
+    assert told(run_cli, "nested")[0]["level"] == "ok"
+    git = ["git", "-C", str(home / ".claude")]
+    subprocess.run([*git, "-c", "advice.addEmbeddedRepo=false", "add", "--force", "reflections"], check=True)
+    (found,) = told(run_cli, "nested")
+    assert (found["level"], "tracks the store" in found["message"]) == ("warning", True)
+    subprocess.run(shlex.split(found["hint"].removeprefix("take it out: ")), check=True)
     assert told(run_cli, "nested")[0]["level"] == "ok"
 
 
@@ -114,15 +213,66 @@ def test_two_programs_on_the_path(
     assert found["details"] == [f"{tmp_path}/one/reflect-git", f"{tmp_path}/two/reflect-git"]
 
 
+def test_what_a_killed_run_left_is_removed(run_cli: RunCli, store: Store, home: Path) -> None:
+    left = home / ".claude" / ".settings.json.reflect-git"
+    left.write_text("{}")
+    (found,) = told(run_cli, "leftovers")
+    assert (found["level"], found["details"], found["fixable"]) == ("note", [str(left)], True)
+    assert [finding["level"] for finding in told(run_cli, "leftovers", "--fix")] == ["fixed"]
+    assert not left.exists()
+
+
+def test_what_a_killed_run_left_is_known_by_its_name_and_place(run_cli: RunCli, store: Store, home: Path) -> None:
+    (home / "dotfiles").mkdir()
+    (home / "dotfiles" / "claude.json").write_text("{}")
+    (home / ".claude" / "settings.json").symlink_to("../dotfiles/claude.json")
+    foreign = [home / ".claude" / name for name in (".notes.reflect-git", ".settings.json.reflect-git")]
+    for path in foreign:
+        path.write_text("mine")
+    assert told(run_cli, "leftovers") == []
+    left = home / "dotfiles" / ".claude.json.reflect-git"
+    left.symlink_to(foreign[0])
+    assert told(run_cli, "leftovers") == []
+    left.unlink()
+    left.write_text("{}")
+    assert [finding["details"] for finding in told(run_cli, "leftovers")] == [[str(left)]]
+    run_cli("doctor", "--fix")
+    assert not left.exists() and all(path.read_text() == "mine" for path in foreign)
+
+
+def test_copies_that_the_client_left_are_named(run_cli: RunCli, store: Store, home: Path) -> None:
+    for version in ("0.0.8", "0.0.9"):
+        (home / ".claude" / "plugins" / "cache" / "reflect-git" / "reflect-git" / version).mkdir(parents=True)
+    assert told(run_cli, "leftovers") == []
+    old = home / ".claude" / "plugins" / "cache" / "reflect-git" / "reflect-git" / "0.0.8"
+    (old / ".orphaned_at").write_text("1794878383864")
+    (found,) = told(run_cli, "leftovers")
+    assert (found["level"], found["details"], "rm -r" in found["hint"]) == ("note", [str(old)], True)
+
+
+def test_a_status_line_of_an_older_place_is_told(run_cli: RunCli, store: Store, home: Path) -> None:
+    settings(home, **json.loads("{" + run_cli("status", "--format", "statusline-setup").out + "}"))
+    assert told(run_cli, "leftovers") == []
+    settings(home, statusLine={"type": "command", "command": "python3 -I -S '/gone by/hooks/statusline.py'"})
+    (found,) = told(run_cli, "leftovers")
+    assert (found["level"], "'/gone by/hooks/statusline.py'" in found["message"]) == ("warning", True)
+
+
+_NEW = ["CVE-2026-111760", "CVE-2026-113408"]
+
+
 @pytest.mark.parametrize(
     ("version", "weak"),
     [
-        ((2, 34, 1), ["CVE-2024-32002", "CVE-2025-48384"]),
-        ((2, 39, 5), ["CVE-2025-48384"]),
-        ((2, 45, 1), ["CVE-2025-48384"]),
-        ((2, 45, 4), []),
-        ((2, 50, 0), ["CVE-2025-48384"]),
-        ((2, 51, 0), []),
+        ((2, 34, 1), ["CVE-2024-32002", "CVE-2025-48384", *_NEW]),
+        ((2, 39, 5), ["CVE-2025-48384", *_NEW]),
+        ((2, 45, 1), ["CVE-2025-48384", *_NEW]),
+        ((2, 45, 4), _NEW),
+        ((2, 50, 0), ["CVE-2025-48384", *_NEW]),
+        ((2, 51, 0), _NEW),
+        ((2, 56, 0), _NEW),
+        ((2, 56, 1), []),
+        ((2, 57, 0), []),
         ((3, 0), []),
     ],
 )
@@ -149,4 +299,5 @@ def test_a_remote_answers_or_not_and_lacks_what_was_not_sent(run_cli: RunCli, st
     assert (unsent["level"], unsent["message"]) == ("note", "it answers; a decision was not sent yet")
     far.rename(tmp_path / "gone.git")
     (lost,) = told(run_cli, "remote")
-    assert lost["level"] == "warning" and lost["hint"]
+    assert (lost["level"], lost["message"].startswith("the remote is not there: ")) == ("warning", True)
+    assert ("\n" in lost["message"], "reflect-git remote set URL" in lost["hint"]) == (False, True)

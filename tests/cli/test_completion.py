@@ -76,13 +76,16 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 def test_fish_completes(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
     fish = _shell("fish")
     _programs(tmp_path)
-    asked = 'complete -C "reflect-git si"\ncomplete -C "git-reflect signals --status prom"\n'
+    lines = ("reflect-git log", "git-reflect signals --status prom", "git reflect si", "git -C / reflect signals --sta")
+    asked = "".join(f'complete -C "{line}"\n' for line in lines)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(home)}
     done = subprocess.run(
         [fish, "--no-config", "-c", run_cli("completion", "fish").out + asked],
         env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["signals", "promoted"]
+    found = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [words[0] for words in found] == ["log", "promoted", "signals", "--status"]
+    assert found[0][1] == "what was decided, by whom and when"
 
 
 def test_zsh_takes_the_script(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
@@ -95,3 +98,61 @@ def test_zsh_takes_the_script(run_cli: RunCli, home: Path, tmp_path: Path) -> No
     )  # fmt: skip
     assert done.stdout.split() == ["_reflect_git_completion", "_git_reflect_completion"]
     assert done.stderr == ""
+
+
+_OF_GIT = Path("/usr/share/bash-completion/completions/git")
+
+
+@pytest.mark.skipif(not _OF_GIT.exists(), reason="git's own completion for bash is not here")
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["git", "refle"], ["reflect"]),
+        (["git", "reflect", "si"], ["signals"]),
+        (["git", "-C", "/", "reflect", "signals", "--status", "prom"], ["promoted"]),
+    ],
+)
+def test_bash_completes_git_reflect(
+    run_cli: RunCli, home: Path, tmp_path: Path, words: list[str], found: list[str]
+) -> None:
+    bash = _shell("bash")
+    _programs(tmp_path)
+    ask = f"""
+. {_OF_GIT}
+COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}
+COMP_LINE="{" ".join(words)}"; COMP_POINT=${{#COMP_LINE}}
+__git_wrap__git_main
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(
+        [bash, "-c", run_cli("completion", "bash").out + ask],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(home)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == found
+
+
+def test_zsh_completes_git_reflect(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
+    """Keys are typed into a shell of its own: zsh completes at no other place."""
+    zsh = _shell("zsh")
+    _programs(tmp_path)
+    (tmp_path / "script").write_text(run_cli("completion", "zsh").out)
+    type_keys = f"""
+zmodload zsh/zpty zsh/zselect
+zpty inner {zsh} -f -i
+zpty -w inner 'PS1=; autoload -Uz compinit && compinit -u -D; source {tmp_path}/script; print READY-NOW'
+wait_for() {{
+    for (( tries = 0; tries < 600; tries++ )); do
+        while zpty -r -t inner chunk; do seen+=$chunk; done
+        [[ $seen == *$1* ]] && return
+        zselect -t 5
+    done
+    print -r -- "not seen: $1 in ${{(V)seen}}"; exit 1
+}}
+wait_for $'\nREADY-NOW'
+zpty -w -n inner $'git refle\t'; wait_for 'reflect '
+zpty -w -n inner $'si\t'; wait_for signals
+zpty -w -n inner $'--status prom\t'; wait_for promoted
+"""
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(home), "TERM": "dumb"}
+    done = subprocess.run([zsh, "-f", "-c", type_keys], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -11,6 +11,9 @@ import pytest
 from reflect_git import workflow
 from reflect_git.adapters import git, host
 from reflect_git.cli import selftest
+from reflect_git.cli.checkup import Line
+from reflect_git.cli.front import Front
+from reflect_git.cli.verbs import doctor
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 
@@ -56,7 +59,7 @@ def test_doctor_mends_what_is_ours_and_says_what_it_did(run_cli: RunCli, store: 
     assert (mended.code, [line for line in mended.out.splitlines() if line.startswith("fixed")]) == (
         0,
         [
-            "fixed    rights        made 1 files and folders private",
+            "fixed    rights        made 1 file or folder private",
             "fixed    files         wrote info/exclude",
         ],
     )
@@ -101,9 +104,6 @@ def test_a_config_that_git_cannot_read_is_named(run_cli: RunCli, store: Store) -
 
 
 def test_without_git_it_says_what_to_install(run_cli: RunCli, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reflect_git.cli.front import Front
-    from reflect_git.cli.verbs import doctor
-
     monkeypatch.setattr(git, "_USUAL", ())
     assert doctor._git(Front({"PATH": "/nonexistent"}), "").message == "git was not found"
     monkeypatch.setattr(git.Git, "version", lambda self: (2, 30, 1))
@@ -170,3 +170,25 @@ def test_a_selftest_that_loses_a_capture_fails(
 
 def test_selftest_and_fix_do_not_go_together(run_cli: RunCli) -> None:
     assert run_cli("doctor", "--selftest", "--fix").code == 2
+
+
+def test_a_message_of_many_lines_keeps_its_column(capsys: pytest.CaptureFixture[str]) -> None:
+    doctor._print(Front({}), Line("remote", "warning", "git said no\n\nfatal: twice", "try again"))
+    assert capsys.readouterr().out.splitlines() == [
+        "warning  remote        git said no",
+        f"{' ' * 23}fatal: twice",
+        f"{' ' * 23}hint: try again",
+    ]
+
+
+def test_an_old_git_is_told_by_its_weaknesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git.Git, "version", lambda self: (2, 50, 0))
+    told = doctor._git(Front(os.environ), "")
+    assert (told.level, "CVE-2025-48384" in told.message, "update git" in told.hint) == ("note", True, True)
+    monkeypatch.setattr(git.Git, "version", lambda self: (2, 57, 0))
+    assert doctor._git(Front(os.environ), "").level == "ok"
+
+
+def test_an_old_python_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_OLDEST_PYTHON", (99, 0))
+    assert (doctor._python().level, doctor._python().hint) == ("error", "install Python 3.10 or later")

@@ -96,6 +96,8 @@ def test_the_help_of_all_fits_one_screen_of_80_by_42(run_cli: RunCli) -> None:
     ("args", "message", "hint"),
     [
         (("singals",), "'singals' is not a reflect-git command", "did you mean 'signals'?"),
+        (("stauts",), "'stauts' is not a reflect-git command", "did you mean 'status'?"),
+        (("remote", "sett"), "'sett' is not a command of 'reflect-git remote'", "one of: set, remove"),
         (("xyzzy",), "'xyzzy' is not a reflect-git command", "see 'reflect-git --help'"),
         (("signals", "--jsno"), "there is no option '--jsno'", "did you mean '--json'?"),
         (("stats", "--zebra"), "there is no option '--zebra'", "see 'reflect-git stats --help'"),

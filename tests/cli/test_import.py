@@ -59,6 +59,8 @@ def test_a_folder_a_file_and_a_time(run_cli: RunCli, home: Path, store_home: Pat
     assert run_cli("import", "transcripts", folder, "--since", "30d", "--json").json()["data"]["transcripts"] == 1
     assert [signal["session_id"] for signal in captured(store_home)] == [young.name]
     assert run_cli("import", "transcripts", str(old.path), "--json").json()["data"]["signals"] == 1
+    none = run_cli("import", "transcripts", folder, "--since", "2030-01-01")
+    assert (none.code, "that changed since 2030-01-01\nhint: take an earlier --since" in none.err) == (1, True)
 
 
 def test_what_lies_elsewhere_is_told_of_and_left_out(run_cli: RunCli, home: Path, tmp_path: Path) -> None:

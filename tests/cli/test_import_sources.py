@@ -42,9 +42,11 @@ def test_a_queue_becomes_signals_of_imported_trust_in_one_commit(run_cli: RunCli
         home, item("use uv here, not pip", project=str(project)), item("keep the answers short", type="positive"),
         item("ok"), "no item",
     )  # fmt: skip
-    before = source.read_bytes()
+    os.utime(source, (1_700_000_000, 1_700_000_000))
+    before = source.read_bytes(), source.stat().st_mtime, source.stat().st_ino
     done = run_cli("import", "claude-reflect", "--json").json()["data"]
     assert (done["found"], done["new"], len(done["signals"])) == (2, 2, 2)
+    assert done["left_out"] == [f"1 of 4 entries of '{source}' have no message", f"too short, in '{source}': 'ok'"]
     first, second = sorted(captured(store_home), key=lambda signal: signal["type"])
     assert (first["content"], first["type"], first["trust"]) == ("use uv here, not pip", "correction", "imported")
     assert first["timestamp"] == "2026-01-05T08:00:00Z"
@@ -54,7 +56,7 @@ def test_a_queue_becomes_signals_of_imported_trust_in_one_commit(run_cli: RunCli
         ["git", "-C", store_home, "log", "--all", "--format=%s"], capture_output=True, text=True, check=True
     ).stdout
     assert log.count("capture: ") == 1
-    assert source.read_bytes() == before
+    assert (source.read_bytes(), source.stat().st_mtime, source.stat().st_ino) == before
     require_promises(store_home)
 
 
@@ -84,11 +86,24 @@ def test_it_asks_and_without_a_terminal_it_names_the_flag(run_cli: RunCli, home:
     assert captured(store_home) == []
 
 
-def test_what_is_no_queue_is_told(run_cli: RunCli, home: Path, store_home: Path) -> None:
-    queue(home).write_text("{")
+@pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}', "\x00"])
+def test_what_is_no_queue_is_told(run_cli: RunCli, home: Path, store_home: Path, text: str) -> None:
+    queue(home).write_text(text)
     done = run_cli("import", "claude-reflect", "--yes")
     assert done.code == 1
     assert "is no queue of claude-reflect" in done.err
+    assert "hint: claude-reflect keeps it in '~/.claude/learnings-queue.json'" in done.err
+
+
+def test_a_folder_is_no_queue(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
+    done = run_cli("import", "claude-reflect", str(tmp_path))
+    assert (done.code, f"error: '{tmp_path}' is not a file" in done.err) == (1, True)
+
+
+def test_a_queue_is_found_although_the_client_keeps_its_files_elsewhere(run_cli: RunCli, home: Path) -> None:
+    queue(home, item("use uv here, not pip"))
+    out = run_cli("import", "claude-reflect", "--dry-run", env={"CLAUDE_CONFIG_DIR": str(home / "other")}).out
+    assert out.endswith("would import 1 signal\n")
 
 
 def test_memories_come_without_the_index_that_points_to_them(run_cli: RunCli, home: Path, store_home: Path) -> None:
@@ -98,6 +113,85 @@ def test_memories_come_without_the_index_that_points_to_them(run_cli: RunCli, ho
     assert {signal["content"] for signal in captured(store_home)} == {
         "Ada prefers small commits. They are reviewed faster.", "Never push on a Friday",
     }  # fmt: skip
+
+
+def test_a_note_is_one_fact_with_its_reasons(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    head = "---\nname: pnpm\nmetadata:\n  type: feedback\n---\n\n"
+    memory(home, "pnpm.md", f"{head}Use pnpm for every install.\n\n**Why:** CI reads its lock file.\n")
+    run_cli("import", "auto-memory", "--yes")
+    (signal,) = captured(store_home)
+    assert (signal["content"], signal["type"]) == ("Use pnpm for every install.", "convention")
+    assert signal["context"] == "Use pnpm for every install.\n**Why:** CI reads its lock file."
+
+
+def test_notes_that_were_taken_over_are_asked_about_although_the_notes_say_them(run_cli: RunCli, home: Path) -> None:
+    project = home / "shop"
+    project.mkdir()
+    slug = "".join(c if c.isalnum() else "-" for c in str(project))
+    folder = home / ".claude" / "projects" / slug / "memory"
+    folder.mkdir(parents=True)
+    (folder / "commits.md").write_text("---\nname: commits\n---\nNever push to main on a Friday.\n")
+    (folder.parent / "one.jsonl").write_text(json.dumps({"type": "user", "cwd": str(project)}) + "\n")
+    run_cli("import", "auto-memory", "--yes")
+    (asked,) = run_cli("candidates", "--json", cwd=project).json()["data"]
+    assert asked["text"] == "Never push to main on a Friday"
+    run_cli("capture", "--type", "convention", "--content", "Keep every commit small", cwd=project)
+    (folder / "small.md").write_text("---\nname: small\n---\nKeep every commit small.\n")
+    assert len(run_cli("candidates", "--json", cwd=project).json()["data"]) == 1
+
+
+def test_each_bullet_of_a_note_is_a_fact_and_what_is_too_short_is_told(
+    run_cli: RunCli, home: Path, store_home: Path
+) -> None:
+    head = "---\nname: habits\nmetadata:\n  type: feedback\n---\n\n"
+    bullets = "- Use pnpm for every install.\n  - **Why:** CI reads its lock file.\n- Never push on a Friday.\n"
+    memory(home, "habits.md", f"{head}{bullets}- Squash before a merge.\n\n**How to apply:** locally.\n")
+    short = memory(home, "short.md", f"{head}Use pnpm\n\n**Why:** CI reads its lock file.\n")
+    done = run_cli("import", "auto-memory", "--json").json()["data"]
+    assert {signal["content"]: signal["context"].partition("\n")[2] for signal in captured(store_home)} == {
+        "Use pnpm for every install.": "**Why:** CI reads its lock file.",
+        "Never push on a Friday.": "",
+        "Squash before a merge.": "**How to apply:** locally.",
+    }
+    assert done["left_out"] == [f"too short, in '{short}': 'Use pnpm'"]
+
+
+@pytest.mark.parametrize("rule", ["---", "----------", "--- draft"])
+def test_a_rule_at_the_beginning_is_no_head(run_cli: RunCli, home: Path, store_home: Path, rule: str) -> None:
+    note = memory(home, "ruled.md", f"{rule}\n\ntype: feedback is what we ask for\n\nNever push on a Friday.\n")
+    done = run_cli("import", "auto-memory", str(note), "--json").json()["data"]
+    kept = {(signal["content"], signal["type"]) for signal in captured(store_home)}
+    assert kept == {("type: feedback is what we ask for", "discovery"), ("Never push on a Friday.", "discovery")}
+    assert [text for text in done["left_out"] if "draft" not in text] == []
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_told(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    memory(home, "style.md", "Ada prefers small commits.\n")
+    binary = memory(home, "binary.md", "")
+    binary.write_bytes(b"\xff\xfe\x00")
+    done = run_cli("import", "auto-memory", "--json").json()["data"]
+    assert done["left_out"] == [f"'{binary}' is not UTF-8 text"]
+    assert [signal["content"] for signal in captured(store_home)] == ["Ada prefers small commits."]
+    alone = run_cli("import", "auto-memory", str(binary))
+    assert (alone.code, "is not UTF-8 text\nhint: " in alone.err) == (1, True)
+
+
+def test_no_name_of_a_file_acts_on_the_terminal(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
+    memory(home, "\x1b[2Jbinary.md", "").write_bytes(b"\xff\xfe\x00")
+    memory(home, "short.md", "Use \x1b[31mpnpm\n")
+    notes = run_cli("import", "auto-memory", "--dry-run")
+    assert "<U+001B>[2Jbinary.md' is not UTF-8 text" in notes.err and "'Use <U+001B>[31mpnpm'" in notes.err
+    (tmp_path / "\x1b[2J.jsonl").write_text("{}\n")
+    elsewhere = run_cli("import", "transcripts", str(tmp_path), "--dry-run")
+    assert "<U+001B>[2J.jsonl" in elsewhere.err
+    assert "\x1b" not in notes.out + notes.err + elsewhere.out + elsewhere.err
+
+
+@pytest.mark.parametrize("kind", ["auto-memory", "learnings-md"])
+def test_a_folder_without_notes_is_told(run_cli: RunCli, tmp_path: Path, kind: str) -> None:
+    done = run_cli("import", kind, str(tmp_path))
+    assert (done.code, "there is nothing to import in" in done.err) == (1, True)
+    assert f"reflect-git import {kind} FILE" in done.err
 
 
 def test_memories_know_the_project_of_their_sessions(run_cli: RunCli, home: Path, store_home: Path) -> None:

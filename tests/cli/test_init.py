@@ -15,7 +15,7 @@ def test_init_makes_the_store_and_tells_where(run_cli: RunCli, store_home: Path)
     assert result.code == 0
     assert f"made a store at '{store_home}'" in result.out
     assert "this machine is called '" in result.out
-    assert "reflect-git capture" in result.err
+    assert "hint: nothing calls it yet: 'reflect-git enable' has Claude Code call it" in result.err
     assert stat.S_IMODE(store_home.stat().st_mode) == 0o700
 
 
@@ -24,6 +24,12 @@ def test_init_again_changes_nothing(run_cli: RunCli, store_home: Path) -> None:
     assert first == {"store": str(store_home), "machine": first["machine"], "created": True}
     assert second == {**first, "created": False}
     assert f"the store is at '{store_home}'" in run_cli("init").out
+
+
+def test_with_hooks_it_names_another_next_step(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    run_cli("enable")
+    assert run_cli("init").err == ""
+    assert "reflect-git capture" in run_cli("--store", str(home / "other"), "init").err
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])

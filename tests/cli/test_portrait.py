@@ -10,45 +10,21 @@ import pytest
 
 from reflect_git.cli import portrait
 from reflect_git.cli.front import columns
-from reflect_git.cli.portrait import Sessions, wrap
+from reflect_git.cli.portrait import wrap
 from reflect_git.model.ids import utc
-from reflect_git.store.fold import session_hash
 
 
-def _candidate(signal: str, last_seen: str) -> Any:
-    return SimpleNamespace(signals=(signal,), last_seen=last_seen)
-
-
-def _scan(rows: list[tuple[str, str, str]], *exposures: tuple[str, str]) -> Any:
-    ids, sessions, times = map(list, zip(*rows, strict=True))
-    others = {
-        f"EXP-{number}": {"session": session_hash(name), "start": start}
-        for number, (name, start) in enumerate(exposures)
-    }
-    return SimpleNamespace(columns={"id": ids, "session_id": sessions, "timestamp": times}, others=others)
+def _candidate(sessions_ago: int | None, last_seen: str = "2026-02-01T10:00:00Z") -> Any:
+    return SimpleNamespace(sessions_ago=sessions_ago, last_seen=last_seen)
 
 
 def test_sessions_are_counted_back_from_the_last() -> None:
-    scan = _scan(
-        [
-            ("SIG-1", "a", "2026-02-01T10:00:00Z"), ("SIG-2", "a", "2026-02-01T11:00:00Z"),
-            ("SIG-3", "b", "2026-02-02T10:00:00Z"),
-        ],
-        ("c", "2026-02-03T10:00:00Z"), ("b", "2026-02-02T09:00:00Z"),
-    )  # fmt: skip
-    sessions = Sessions(scan)
-    assert sessions.ago(_candidate("SIG-2", "2026-02-01T11:00:00Z")) == "from 3 sessions ago"
-    assert sessions.ago(_candidate("SIG-3", "2026-02-02T10:00:00Z")) == "from 2 sessions ago"
-
-
-def test_the_newest_is_of_the_last_session() -> None:
-    scan = _scan([("SIG-1", "a", "2026-02-01T10:00:00Z"), ("SIG-2", "b", "2026-02-02T10:00:00Z")])
-    assert Sessions(scan).ago(_candidate("SIG-2", "2026-02-02T10:00:00Z")) == "from the last session"
+    assert portrait.last_said(_candidate(0)) == "from the last session"
+    assert portrait.last_said(_candidate(1)) == "from 2 sessions ago"
 
 
 def test_what_was_typed_by_hand_has_an_age() -> None:
-    moment = utc(time.time() - 3 * 86400)
-    assert Sessions(_scan([("SIG-1", "", moment)])).ago(_candidate("SIG-1", moment)) == "from 3 days ago"
+    assert portrait.last_said(_candidate(None, utc(time.time() - 3 * 86400))) == "from 3 days ago"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Result, RunCli, store_faults
 from tests.faults import git
 from tests.sync.clones import Clone, bare
+from tests.sync.hostile import FILE, offer
 from tests.sync.offers import files_of, learning
 
 Run = Callable[..., Result]
@@ -54,6 +55,19 @@ def commit_to(remote: Path, tmp_path: Path, branch: str = "main", **files: str) 
     git(work, "add", "-f", ".")
     git(work, "-c", "user.name=H", "-c", "user.email=h@example.com", "commit", "-qm", "Initial commit")
     git(work, "push", "-q", str(remote), branch)
+
+
+@pytest.mark.parametrize("given", ["../remote.git", "remote.git"])
+def test_a_relative_path_is_answered_with_the_whole_one(
+    run_cli: RunCli, laptop: Clone, remote: Path, given: str
+) -> None:
+    refused = run_cli("remote", "set", given, cwd=remote.parent)
+    whole = os.path.abspath(remote.parent / given)
+    assert refused.code == 2
+    assert refused.err == (
+        f"error: '{given}' is no address of a remote: a relative path is not taken\n"
+        f"hint: run 'reflect-git remote set {whole}'\n"
+    )
 
 
 def test_without_a_remote_it_says_so(run_cli: RunCli, laptop: Clone) -> None:
@@ -185,13 +199,10 @@ def test_refusals_are_named_and_the_rest_goes_on(
     assert data(run_cli("sync", "--json"))["refused"] == named == data(run_cli("remote", "--json"))["refused"]
 
 
-def test_another_wording_is_told(run_cli: RunCli, laptop: Clone, desk: tuple[Clone, Run], remote: Path) -> None:
+def test_another_wording_is_told(run_cli: RunCli, laptop: Clone, remote: Path) -> None:
     run_cli("--yes", "remote", "set", str(remote))
-    clone, _ = desk
-    clone.connect(str(remote))
-    clone.add(learning(1, "Something else."))
-    clone.sync()
-    [path] = files_of(learning(1))
+    [(path, data)] = files_of(learning(1, "Something else.")).items()
+    offer(remote, {path: (FILE, data)})
     assert f"'{path}' came in another wording" in run_cli("sync").err
 
 

@@ -63,7 +63,7 @@ def test_a_learning_is_taken_back_and_told(run_cli: RunCli, approve: Approve, ty
     assert "-- Use pnpm, not npm\n" in tried and (shop / "CLAUDE.md").read_bytes() == approved
     said = types("revert", rule, "--reason", "we moved to bun")
     assert "-- Use pnpm, not npm\n" in said
-    assert "took back Use pnpm, not npm in 'CLAUDE.md' of shop, commit " in said
+    assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop, commit " in said
     assert said.endswith("to take it back: reflect-git undo\n")
     assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
     (decision,) = [made for made in _decisions(run_cli, rule) if made["kind"] == "reverted"]
@@ -77,14 +77,26 @@ def _decisions(run_cli: RunCli, identity: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_an_id_of_another_kind_is_told(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
+    rule = approve("use pnpm, not npm")
+    signal = types("capture", "--type", "correction", "--content", "use ruff, not black").split()[1]
+    said = f"error: '{rule}' is a learning, not a signal that waits\nhint: list them with 'reflect-git candidates'\n"
+    assert run_cli("dismiss", rule, cwd=shop).err == said
+    said = run_cli("edit", signal, "--text", "x", cwd=shop).err
+    assert said.startswith(f"error: '{signal}' is a signal, not a rule in force\nhint: see what is in force with ")
+    types("revert", rule)
+    assert f"'{rule}' is a learning, not a rule in force" in run_cli("edit", rule, "--text", "x", cwd=shop).err
+    assert "no record 'LRN-1'" in run_cli("edit", "LRN-1", "--text", "x", cwd=shop).err
+
+
 def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:
     rule = approve("use pnpm, not npm")
     approved = (shop / "CLAUDE.md").read_bytes()
     said = types("undo", cwd=home)
-    assert "took back Use pnpm, not npm in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
+    assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
     assert run_cli("signals", "--json", cwd=shop).json()["data"][0]["status"] == "captured"
     said = types("undo")
-    assert "took back the revert of Use pnpm, not npm" in said
+    assert "took back the revert of 'Use pnpm, not npm'" in said
     assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
 
 
@@ -114,7 +126,10 @@ def test_who_may_not(run_cli: RunCli, approve: Approve, shop: Path) -> None:
     approved = (shop / "CLAUDE.md").read_bytes()
     for words in (["revert", rule], ["undo"], ["restore", rule]):
         alone = run_cli(*words, cwd=shop)
-        assert (alone.code, alone.err.splitlines()[-2]) == (1, "error: an approval needs a person at a terminal")
+        assert (alone.code, alone.err.splitlines()[-2]) == (
+            1,
+            "error: taking something back needs a person at a terminal",
+        )
         inside = run_cli(*words, cwd=shop, env={"CLAUDECODE": "1"})
         assert inside.code == 1
         assert inside.err.splitlines()[-2:] == [

@@ -96,6 +96,14 @@ def test_an_unknown_name_is_told(run_cli: RunCli, store_home: Path, name: str) -
     assert "\x1b" not in result.err
 
 
+@pytest.mark.parametrize("name, verb", [("LRN-1", "rules --all"), ("dec-1", "log"), ("SIG-1", "signals")])
+def test_an_unknown_id_is_told_with_what_lists_its_kind(
+    run_cli: RunCli, store_home: Path, name: str, verb: str
+) -> None:
+    run_cli("init")
+    assert run_cli("show", name).err == f"error: no record '{name}'\nhint: list them with 'reflect-git {verb}'\n"
+
+
 def test_an_ambiguous_name_lists_what_it_could_be(run_cli: RunCli, store_home: Path) -> None:
     for word in ("one", "two"):
         run_cli("capture", "--type", "gotcha", "--content", word)

@@ -46,10 +46,15 @@ def _rows(out: str) -> dict[str, str]:
 def test_without_a_store_it_says_so_and_makes_none(run_cli: RunCli, store_home: Path) -> None:
     result = run_cli("status")
     assert (result.code, len(result.out.splitlines())) == (0, 1)
-    assert "reflect-git init" in result.err
+    assert "hint: nothing calls it yet: 'reflect-git enable' has Claude Code call it" in result.err
     assert run_cli("status", "--json").json()["data"]["exists"] is False
     assert run_cli("status", "--format", "statusline").out == ""
     assert not store_home.exists()
+
+
+def test_without_a_store_and_with_hooks_it_can_be_made(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    run_cli("enable")
+    assert "'reflect-git init'" in run_cli("--store", str(home / "other"), "status").err
 
 
 def test_a_store_that_is_none_is_an_error(run_cli: RunCli, store_home: Path) -> None:
@@ -64,8 +69,8 @@ def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: St
     result = run_cli("status")
     assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "learnings"]
     assert _rows(result.out) == {
-        "capture": "on", "store": store.root, "machine": store.machine, "waiting": "0", "last capture": "none yet",
-        "learnings": "0",
+        "capture": "on", "store": store.root, "machine": store.machine, "waiting": "0 signals",
+        "last capture": "none yet", "learnings": "0",
     }  # fmt: skip
     assert {line[13] for line in result.out.splitlines()} == {" "}
     assert run_cli().out == result.out
@@ -75,7 +80,7 @@ def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
     _signal(store, "one", 2)
     _signal(store, "two", 3, confidence=3)
     rows = _rows(run_cli("status").out)
-    assert (rows["waiting"], rows["last capture"]) == ("2, 1 of them strong", "2 days ago")
+    assert (rows["waiting"], rows["last capture"]) == ("2 signals, 1 of them strong", "2 days ago")
     assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
 
 
@@ -130,7 +135,7 @@ def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> N
     spool.acknowledge(store, draft({"content": "waits"}, store.machine, utc()))
     with store.locked(1.0):
         rows = _rows(run_cli("status").out)
-    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "1")
+    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "1 signal")
     assert "pending" not in _rows(run_cli("status").out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -116,10 +117,20 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
     refused = run_cli("uninstall", "--erase")
     assert (refused.code, "answer with --yes" in refused.err) == (1, True)
     assert Path(store.root).is_dir()
-    settings = {"enabledPlugins": {"reflect-git@reflect-git": True}, "statusLine": {"command": "x/hooks/statusline.py"}}
+    settings = {
+        "enabledPlugins": {"reflect-git@reflect-git": True},
+        "extraKnownMarketplaces": {"reflect-git": {}},
+        "statusLine": {"command": "x/hooks/statusline.py"},
+    }
     (home / ".claude" / "settings.json").write_text(json.dumps(settings))
+    copy = home / ".claude" / "plugins" / "cache" / "ada's own" / "reflect-git" / "0.0.8"
+    copy.mkdir(parents=True)
     left = run_cli("uninstall", "--dry-run", "--json").json()["data"]["left"]
-    assert left[0] == "claude plugin uninstall reflect-git@reflect-git"
+    assert left[:2] == [
+        "claude plugin uninstall reflect-git@reflect-git",
+        "claude plugin marketplace remove reflect-git",
+    ]
+    assert shlex.split(left[2], comments=True) == ["rm", "-r", str(copy)]
     assert "statusLine" in left[-1]
 
 

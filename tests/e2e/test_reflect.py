@@ -20,7 +20,7 @@ from tests.e2e.test_around_a_session import INSTALLED
 from tests.faults import git
 
 CORRECTION = "no, don't use pip here. We always use uv in this repo."
-TEXT = "Don't use pip here. We always use uv in this repo."
+TEXT = "Don't use pip here. We always use uv in this repo"
 GLOBAL, PROJECT = "Add to global CLAUDE.md", "Add to project CLAUDE.md"
 IDENTITY = re.compile(r"\[(SIG-[\w-]+)\]")
 HAND_WRITTEN = """

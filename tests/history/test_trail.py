@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.history.trail import Entry, Wanted, entry_of
+from reflect_git.history.trail import Wanted, entry_of
 from reflect_git.model import schema
 
 LRN, OLD, SIG, DEC = "LRN-20260211-4c8d2a1f", "LRN-20260101-00000000", "SIG-20260211-7k3v9q2m", "DEC-20260211-1a2b3c4d"
@@ -56,9 +56,7 @@ def test_a_line_that_git_would_not_print_is_no_crash() -> None:
 
 def test_decisions_add_who_and_about_what() -> None:
     entry = entry_of(line("approve: Use uv", f"Learning-Id: {LRN}", f"Decision: {DEC}"))
-    told = Entry(
-        **{**vars(entry), "made": (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))}
-    )
+    told = entry._replace(made=(decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD)))
     assert (told.by, told.learnings, told.signals) == ("Ada", {LRN, OLD}, [SIG])
 
 
@@ -82,7 +80,7 @@ def test_filters(wanted: Wanted, is_met: bool) -> None:
         line("approve: x", f"Learning-Id: {LRN}", "Target: CLAUDE.md", "Project: git.example.org/team/shop")
     )
     made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
-    assert wanted.is_met_by(Entry(**{**vars(entry), "made": made})) is is_met
+    assert wanted.is_met_by(entry._replace(made=made)) is is_met
 
 
 @pytest.mark.parametrize(
@@ -96,4 +94,4 @@ def test_filters(wanted: Wanted, is_met: bool) -> None:
 def test_what_happens_by_itself_is_told_on_request(subject: str, plain: bool, captures: bool, typed: bool) -> None:
     entry = entry_of(line(subject))
     asked = (Wanted(), Wanted(captures=True), Wanted(frozenset({"captured"})))
-    assert [wanted.may_be(entry) for wanted in asked] == [plain, captures, typed]
+    assert [wanted.may_be(entry.type) for wanted in asked] == [plain, captures, typed]

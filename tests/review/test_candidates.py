@@ -52,6 +52,14 @@ def test_a_candidate_has_all_that_the_contract_names() -> None:
     assert shown["matcher"]["instead"] == "pnpm"
 
 
+def test_a_candidate_knows_how_many_sessions_began_since() -> None:
+    begun = [f"2026-03-{day:02d}T08:00:00Z" for day in range(1, 8)]
+    said = [signal("use bun not deno", day=1), signal("use bun not deno", day=5), signal("always sort", session_id="")]
+    found, by_hand = gather(said, begun=begun).strong
+    assert (found.sessions_ago, by_hand.sessions_ago) == (2, None)
+    assert found.project == said[0]["project"]
+
+
 def test_trust_is_that_of_the_least_trusted_signal_however_often_it_is_said() -> None:
     said = [signal("use bun not deno", day=day, trust="remote") for day in range(1, 21)]
     (found,) = gather([*said, signal("use bun not deno", day=22)]).strong

@@ -29,6 +29,13 @@ OPPOSED = [
     ("Use poetry", "Use uv"),
     ("Drop tables without asking", "Ask first before dropping tables"),
     ("Schreibe Notizen auf Deutsch", "Schreibe Notizen auf Englisch"),
+    (
+        "We keep screenshots in the repository",
+        "Screenshots are gitignored on purpose, never keep them in the repository",
+    ),
+    ("Charts have four colours", "Charts need 6 colours"),
+    ("Feature flags are kept after the launch", "Delete feature flags after the launch"),
+    ("Pages are cached daily", "The cache of pages is rebuilt hourly, not more often"),
 ]
 APART = [
     ("Never edit generated files", "Never commit generated files"),
@@ -41,6 +48,10 @@ APART = [
     ("Use short names", "Use long timeouts"),
     ("Release from main", "Never release on Sundays"),
     ("Images are built in CI", "Images are pushed to the registry"),
+    ("Start the server before the tests", "Stop the server after the tests"),
+    ("`npm install left-pad` fails here (no network)", "Use pnpm here, not npm"),
+    ("Publish reports weekly on staging", "Publish reports daily in production"),
+    ("Don't restart the queue until the deploy is through", "Restart the queue after the deploy"),
 ]
 ALIKE = [
     ("Class names are PascalCase", "Use PascalCase for class names"),

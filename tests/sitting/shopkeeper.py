@@ -18,6 +18,7 @@ from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.sessions import Session
 from tests.sitting.desk import BY, say
+from tests.store.probe import opened
 
 PNPM = "Use pnpm, not npm"
 
@@ -48,6 +49,14 @@ def approve(store: Store, folder: Path, words: str = "use pnpm, not npm", to: st
     say(store, words, **more)
     sitting = sit(store, folder)
     return carry_out(sitting, propose(sitting, Request(sitting.gathered.strong[-1], to=to)), BY).learning
+
+
+def with_a_rule(store_home: Path, folder: Path) -> Store:
+    """A store with a rule in force, committed in the project, and nothing else."""
+    store = opened(store_home)
+    approve(store, folder)
+    commit(folder)
+    return store
 
 
 def look(store: Store, folder: Path) -> Drift:

@@ -10,7 +10,7 @@ import pytest
 from reflect_git import workflow
 from reflect_git.adapters import live
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import index
+from reflect_git.sitting import learnings_index
 from reflect_git.sitting.approve import Proposal, Request, carry_out, propose
 from reflect_git.sitting.dismiss import dismiss, not_now
 from reflect_git.sitting.review import Sitting
@@ -232,12 +232,12 @@ def test_no_is_a_commit_and_not_now_is_none(sitting: Sitting, store: Store) -> N
 def test_the_index_lists_what_is_in_force(sitting: Sitting, store: Store) -> None:
     done = approved(sitting)
     say(store, "use pnpm, not npm", session_id="s-2")
-    index.write(store, reading.scan(store))
+    learnings_index.write(store, reading.scan(store))
     listed = (Path(store.root) / "learnings/LEARNINGS.md").read_text()
     assert f"- [{done.learning}] " in listed and "(confirmed, 2 sessions)" in listed
     assert git(Path(store.root), "status", "--porcelain") == ""
     first = listed
-    index.write(store, reading.scan(store))
+    learnings_index.write(store, reading.scan(store))
     assert (Path(store.root) / "learnings/LEARNINGS.md").read_text() == first
 
 

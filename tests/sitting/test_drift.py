@@ -51,6 +51,17 @@ def test_as_approved_there_is_nothing_to_say(store: Store, shop: Path) -> None:
     assert (told(found), found.foreign, found.troubles) == ([], 0, ())
 
 
+def test_in_a_copied_store_the_rules_are_where_they_were(store: Store, shop: Path, home: Path) -> None:
+    """It has another name, in which nothing was written yet."""
+    other = home / "copy"
+    subprocess.run(["cp", "-a", store.root, str(other)], check=True)
+    copied = opened(other)
+    assert copied.machine != store.machine
+    assert told(look(copied, shop)) == []
+    _reword(shop / "CLAUDE.md")
+    assert told(look(copied, shop)) == [("different", "you")]
+
+
 def test_by_hand(store: Store, shop: Path) -> None:
     commit(shop)
     _reword(shop / "CLAUDE.md")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from reflect_git.sitting import places, review
 from reflect_git.sitting.places import Place
-from reflect_git.sitting.review import Past
+from reflect_git.sitting.review import Past, begun
+from reflect_git.store.fold import session_hash
 from tests.sessions import Session
 
 
@@ -37,7 +40,7 @@ def test_a_glance_reads_the_newest_session_and_the_next_look_goes_on(
     worked(home, place, "old", "npm test", age=3600)
     worked(home, place, "new", "npm install", "ls")
     monkeypatch.setattr(review, "_FIRST_LOOK", 0.0)
-    monkeypatch.setattr(review, "_AT_LEAST", 3)  # the two of the newest, and one of the other
+    monkeypatch.setattr(review, "_AT_LEAST", 4)  # the two of the newest, its end, and one of the other
     past = Past(place, os.environ)
     assert (commands_of(past), past.is_read) == (["npm install", "ls"], False)
     assert (commands_of(past), past.is_read) == (["npm install", "ls", "npm test"], True)
@@ -61,3 +64,14 @@ def test_what_is_older_than_sixty_days_is_past_caring(home: Path, place: Place) 
     worked(home, place, "old", "npm test", age=61 * 86400)
     past = Past(place, os.environ)
     assert (past.calls(), past.is_read) == ([], True)
+
+
+def test_a_session_began_when_its_figures_say_or_when_something_was_first_said_in_it() -> None:
+    columns = {
+        "session_id": ["a", "a", "b", ""],
+        "timestamp": ["2026-02-01T11:00:00Z", "2026-02-01T10:00:00Z", "2026-02-02T10:00:00Z", "2026-02-09T10:00:00Z"],
+    }
+    figures = {"b": "2026-02-02T09:00:00Z", "c": "2026-02-03T10:00:00Z"}
+    others = {f"EXP-{name}": {"session": session_hash(name), "start": start} for name, start in figures.items()}
+    scan: Any = SimpleNamespace(columns=columns, others={"DEC-1": {}, **others})
+    assert begun(scan) == ["2026-02-01T10:00:00Z", "2026-02-02T09:00:00Z", "2026-02-03T10:00:00Z"]

@@ -18,8 +18,7 @@ from reflect_git.store import reading
 from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.sitting.desk import BY
-from tests.sitting.shopkeeper import PNPM, Claude, approve, commit, look, make_project, sit, told, written
-from tests.store.probe import opened
+from tests.sitting.shopkeeper import PNPM, Claude, approve, commit, look, make_project, sit, told, with_a_rule, written
 
 YARN = "Use yarn, not npm"
 
@@ -31,10 +30,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def store(store_home: Path, shop: Path) -> Store:
-    store = opened(store_home)
-    approve(store, shop)
-    commit(shop)
-    return store
+    return with_a_rule(store_home, shop)
 
 
 @pytest.fixture
@@ -250,6 +246,15 @@ def test_what_comes_back_from_another_branch_is_not_a_colleague_s(store: Store, 
     _put_back(store, shop)
     assert (told(look(store, shop)), "pnpm" in file.read_text(encoding="utf-8")) == ([], False)
     assert reading.scan(store).history.in_force() == []
+
+
+def test_what_was_written_into_the_file_of_another_project_was_not_written_here(
+    store: Store, shop: Path, home: Path
+) -> None:
+    mill = make_project(home / "mill")
+    git(mill, "remote", "add", "origin", "https://git.example.org/mill")  # else the same first commit makes it the shop
+    (mill / "CLAUDE.md").write_bytes((shop / "CLAUDE.md").read_bytes())
+    assert told(look(store, mill)) == [(RETURNED, "you")]
 
 
 def test_what_was_moved_away_and_is_back_is_taken_out_and_stays_in_force(store: Store, shop: Path, home: Path) -> None:

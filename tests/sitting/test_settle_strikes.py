@@ -11,7 +11,7 @@ from reflect_git.store import reading
 from reflect_git.store.repository import Store
 from tests.faults import FAIL, KILL, Operation, Prepared, Strike, strike_everywhere
 from tests.sitting import settling
-from tests.sitting.shopkeeper import PNPM, approve, commit, look, make_project, told
+from tests.sitting.shopkeeper import PNPM, look, make_project, told, with_a_rule
 from tests.store.probe import opened, require_promises
 
 YARN = "Use yarn, not npm"
@@ -25,10 +25,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def store(store_home: Path, shop: Path) -> Store:
-    store = opened(store_home)
-    approve(store, shop)
-    commit(shop)
-    return store
+    return with_a_rule(store_home, shop)
 
 
 class Files(Prepared):

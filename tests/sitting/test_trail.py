@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.git import GitError
+from reflect_git.adapters.git import GitError, GitMissing
 from reflect_git.history.trail import Wanted
 from reflect_git.sitting import trail
 from reflect_git.store.repository import Store
@@ -32,6 +33,17 @@ def test_blocks_change_nothing(store: Store, monkeypatch: pytest.MonkeyPatch, fi
     assert list(trail.entries(store, Wanted(captures=True))) == whole
     assert list(trail.entries(store, Wanted(captures=True), 3)) == whole[:3]
     assert [entry.by for entry in trail.entries(store, Wanted())] == ["Ada"] * 4
+
+
+def test_a_log_that_nobody_reads_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise GitMissing("git was not found")
+
+    monkeypatch.setattr(trail, "Objects", refuse)
+    before = os.listdir("/dev/fd")
+    with pytest.raises(GitMissing):
+        next(trail.entries(store, Wanted()))
+    assert os.listdir("/dev/fd") == before
 
 
 @pytest.mark.dirty_store

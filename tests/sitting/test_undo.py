@@ -102,16 +102,33 @@ def test_a_clock_that_was_wrong_once_does_not_matter(shelf: Store) -> None:
     assert [made["subject"] for made in undo.last(sit(shelf)).decisions] == [rule]
 
 
-def test_a_policy_is_switched_by_its_own_command(shelf: Store) -> None:
-    policy.switch(shelf, {"reflect.approval": "unattended"}, BY, utc_precise())
+def test_a_switched_policy_is_passed_over(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    for value in ("unattended", "ask"):
+        policy.switch(shelf, {"reflect.approval": value}, BY, utc_precise())
+    reverting.undo(shelf)
+    assert in_force(shelf) == []
+    policy.switch(shelf, {"reflect.approval": None}, BY, utc_precise())
+    reverting.undo(shelf)
+    assert in_force(shelf) == [rule]
+
+
+def test_no_hint_switches_a_safety_off(shelf: Store) -> None:
+    for value in ("unattended", "ask"):
+        policy.switch(shelf, {"reflect.approval": value}, BY, utc_precise())
+    switched = sit(shelf).scan.history.decisions[-1]["id"]
     with pytest.raises(ReflectError, match=r"switched a policy, 'reflect\.approval'") as caught:
-        reverting.undo(shelf)
-    assert caught.value.hint == "switch it with 'reflect-git config --unset reflect.approval'"
+        reverting.revert(shelf, switched)
+    assert caught.value.hint == "policies are switched by their own command: see 'reflect-git config reflect.approval'"
 
 
 def test_nothing_to_undo(shelf: Store) -> None:
-    with pytest.raises(ReflectError, match="nothing was decided on this machine yet"):
+    policy.switch(shelf, {"reflect.approval": "ask"}, BY, utc_precise())
+    with pytest.raises(
+        ReflectError, match="nothing was decided about a learning or a signal on this machine yet"
+    ) as no:
         reverting.undo(shelf)
+    assert (no.value.hint or "").startswith("take back any learning with 'reflect-git revert LRN-…'")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import revert, toward, versions
+from reflect_git.sitting import revert, to_version, versions
 from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.sitting import reverting
@@ -24,7 +24,7 @@ def listed(store: Store, target: Target = CLAUDE) -> list[versions.Version]:
 
 def back_to(store: Store, name: str, to: str = "") -> revert.Reversal:
     sitting = sit(store)
-    reversal = revert.propose(sitting, toward.version(sitting, to, name))
+    reversal = revert.propose(sitting, to_version.version(sitting, to, name))
     revert.carry_out(sitting, reversal, BY)
     return reversal
 

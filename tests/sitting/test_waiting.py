@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ def away(store: Store, home: Path) -> Sitting:
     if not other.exists():
         other.mkdir()
         git(other, "init", "-q")
-    return replace(sit(store), place=places.place(store, os.environ, str(other)))
+    return sit(store)._replace(place=places.place(store, os.environ, str(other)))
 
 
 def from_elsewhere(store: Store, made: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,12 +116,13 @@ def test_a_foreign_index_lock_is_waited_for_and_named(
 
 def test_a_foreign_index_lock_that_goes_is_waited_for(store: Store, store_home: Path) -> None:
     lock = plant_lock(store, "index.lock", 0)
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         time.sleep(0.5)
         lock.unlink()
         os._exit(0)
     record(store)
-    os.wait()
+    os.waitpid(child, 0)
     assert "machines/m.yaml" in main_paths(store_home)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reflect_git.model.ids import utc
-from reflect_git.store import copies, expiry, inbox, memory, reading, spool, sweep, upkeep
+from reflect_git.store import copies, inbox, memory, reading, spool, sweep, upkeep
 from reflect_git.store.repository import Store
 from tests import scan
 from tests.faults import KILL, Prepared, Strike, git, strike_everywhere
@@ -55,6 +55,15 @@ def test_what_is_expired_is_not_in_the_cache_either(store: Store, store_home: Pa
     assert any("cache" in place for place in scan.places_of(store_home, SECRET))
     assert days_later(store, 15) == 70
     assert scan.places_of(store_home, SECRET) == []
+
+
+def test_who_looked_before_an_expiry_reads_what_is_left(store: Store, store_home: Path) -> None:
+    """A review stays open for long, and asks for signals when it first needs them."""
+    weak(store, SECRET)
+    young = capture(store, "the lion prefers spaces", confidence=2)["id"]
+    looked = reading.scan(store)
+    assert days_later(opened(store_home), 15) == 1
+    assert [signal["id"] for signal in looked.whole(looked.rows)] == [young]
 
 
 def _signal(store: Store) -> dict[str, Any]:
@@ -223,11 +232,6 @@ def test_a_damaged_note_of_the_last_upkeep_takes_nothing(store: Store, text: str
     Path(store.private_path("upkeep.json")).write_text(text)
     assert upkeep.is_due(store, time.time())
     assert keep_up(store, 4_300_000_000.0) == 0
-
-
-def test_seconds_of_what_is_no_time_is_now() -> None:
-    assert abs(expiry.seconds_of("last Tuesday") - time.time()) < 5
-    assert expiry.seconds_of("1970-01-01T00:00:09Z") == 9.0
 
 
 @pytest.mark.parametrize("first, step", [(2, 4), pytest.param(1, 1, marks=pytest.mark.slow)])

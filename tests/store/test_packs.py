@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,19 @@ def test_with_many_packs_a_capture_makes_none(busy: Store, store_home: Path, mon
     identity = capture(busy, "one more")["id"]
     assert inbox.count_packs(busy) == before
     assert identity in inbox_ids(store_home)
+
+
+def test_a_pack_without_an_index_goes_when_nobody_writes_it_any_more(busy: Store, store_home: Path) -> None:
+    """As a kill leaves it between two renames. Some versions of git would drop it in a repack, others never."""
+    known, folder = inbox_ids(store_home), store_home / ".git" / "objects" / "pack"
+    old, young, kept = (folder / f"pack-{digit * 40}" for digit in "123")
+    for name in (f"{old}.pack", f"{old}.rev", f"{kept}.pack", f"{kept}.keep"):
+        Path(name).write_bytes(b"half\n")
+        os.utime(name, (1, 1))
+    Path(f"{young}.pack").write_bytes(b"half\n")
+    with busy.locked(5):
+        upkeep.remove_halves(busy)
+    left = {path.name for path in folder.glob("*") if path.name[:9] in ("pack-1111", "pack-2222", "pack-3333")}
+    assert left == {f"{young.name}.pack", f"{kept.name}.pack", f"{kept.name}.keep"} and inbox_ids(store_home) == known
+    for name in left:
+        (folder / name).unlink()

@@ -334,3 +334,15 @@ def test_histories_that_a_cache_could_get_wrong(home: Path, steps: list[str]) ->
 @given(steps=STEPS)
 def test_cold_warm_and_incremental_are_the_same_in_depth(home: Path, steps: list[str]) -> None:
     check_history(home, steps)
+
+
+def test_who_asks_what_was_decided_waits_for_no_signals(store: Store) -> None:
+    capture(store, "use pnpm")
+    plant(Path(store.root), "refs/heads/main", {DECISION: records.emit(decision())})
+    _, _, decided, own = reading._now(store, None)
+
+    def captured() -> Any:
+        raise AssertionError("the signals were read")
+
+    history = reading.Scan("now", captured, decided, own).history
+    assert [made["id"] for made in history.decisions] == ["DEC-20260211-4c8d2a1f"]

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import mainline, memory, reading
+from reflect_git.adapters.git import GitError
+from reflect_git.store import mainline, memory, moves, reading
 from reflect_git.store.repository import Store
 from tests.faults import REPO, git
 from tests.store.operations import BY
@@ -280,6 +281,42 @@ def test_any_kind_of_index_that_the_users_git_writes(store: Store, store_home: P
 def test_an_index_that_is_not_there_is_made(store: Store, store_home: Path) -> None:
     os.unlink(store_home / ".git/index")
     record(store)
+    assert git(store_home, "status", "--porcelain") == ""
+
+
+def move_to_new(store: Store) -> None:
+    with store.locked(5):
+        old, _ = mainline.standing(store)
+        moves.move(store, old, mainline.make_commit(store, old, NEW, "sync: a machine\n"), "sync: a machine")
+
+
+def test_git_killed_over_the_index_leaves_what_the_user_staged(store: Store, store_home: Path, home: Path) -> None:
+    (store_home / "staged.md").write_text("staged\n")
+    git(store_home, "add", "staged.md")
+    real, killed = store.git.program, home / "killed"
+    (home / "git").write_text(
+        f"#!/bin/sh\ncase \" $* \" in *' update-index '*) [ -e {killed} ] || {{ : >{killed}; kill -9 $$; }};; esac\n"
+        f'exec {real} "$@"\n'
+    )
+    (home / "git").chmod(0o755)
+    store.git.program = str(home / "git")
+    with pytest.raises(GitError):
+        move_to_new(store)
+    assert git(store_home, "status", "--porcelain") == "A  staged.md\n"
+    move_to_new(store)
+    assert killed.exists() and "machines/m.yaml" in main_paths(store_home)
+    assert git(store_home, "status", "--porcelain") == "A  staged.md\n"
+    git(store_home, "rm", "-qf", "staged.md")
+
+
+def test_an_index_that_a_power_cut_took_is_made_anew(store: Store, store_home: Path) -> None:
+    with store.locked(5):
+        old, _ = mainline.standing(store)
+        new = mainline.make_commit(store, old, NEW, "sync: a machine\n")
+        changed = store.git.differences(old, new)
+        (store_home / ".git/index").write_bytes(b"\0" * 100)
+        moves.move(store, old, new, "sync: a machine", changed)
+    assert "machines/m.yaml" in main_paths(store_home)
     assert git(store_home, "status", "--porcelain") == ""
 
 

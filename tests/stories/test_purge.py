@@ -55,3 +55,21 @@ def test_no_flag_answers_for_a_person(approved: Path, store_home: Path, run_cli:
     with Terminal("--yes", "purge", "--match", "xanadu", cwd=approved, env={"CLAUDECODE": "1"}) as terminal:
         terminal._child.wait(60)
     assert git(store_home, "for-each-ref") == before
+
+
+def test_a_learning_in_other_words_than_its_signal_is_named(
+    says: Says, run_cli: RunCli, shop: Path, store_home: Path
+) -> None:
+    signal = says("use pnpm, not npm")
+    with Terminal("approve", signal, "--to", "project", "--text", "Install with pnpm.", cwd=shop) as terminal:
+        terminal.ends()
+    (rule,) = [one["id"] for one in run_cli("rules", "--json", cwd=shop).json()["data"]]
+    shown = run_cli("purge", signal, "--dry-run", cwd=shop).out
+    assert f"stays: {rule}, which was made of it: Install with pnpm.\n" in shown
+    assert f"to purge them, too: reflect-git purge {rule}\n" in shown
+    assert run_cli("purge", signal, "--dry-run", "--json", cwd=shop).json()["data"]["stays"] == [rule]
+    assert "stays: " not in run_cli("purge", rule, "--dry-run", cwd=shop).out
+    with Terminal("purge", signal, cwd=shop) as terminal:
+        terminal.passes("type 'purge 1 record' to go on:")
+        terminal.types("purge 1 record")
+        assert "purged 1 record, commit " in terminal.ends()

@@ -131,17 +131,61 @@ def test_not_now_comes_again_and_help_names_the_keys(reviews: Reviews, store: St
     again.types("q")
 
 
-def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, store: Store, shop: Path) -> None:
+def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, run_cli: RunCli, store: Store, shop: Path) -> None:
     (rule,) = reading.scan(store).history.in_force()
     made = memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
     _record(store, made)
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    seen = terminal.passes("(1/1) Take it out [y,n,q,?]?")
     assert "Learning 1 of 1 — taken back on sofa, a moment ago" in seen
     assert "-- Use pnpm, not npm" in seen
     terminal.types("y")
-    terminal.ends()
+    left = terminal.ends()
+    assert f"took {rule['id']} out, commit " in left and "1 taken out" in left
+    assert run_cli("log", "-n", "1", cwd=shop).out.split()[1] == "removed"
+    assert run_cli("log", "-n", "1", "--json", cwd=shop).json()["data"][0]["type"] == "applied"
     assert "pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+
+
+def test_a_rule_for_all_projects_taken_back_elsewhere_is_no_hand_of_yours(
+    reviews: Reviews, store: Store, home: Path, shop: Path
+) -> None:
+    """It is in the file because nobody took it out here."""
+    approve(store, shop, "always run the linter before a push", to="global")
+    (rule,) = (one for one in reading.scan(store).history.in_force() if one["scope"] == "global")
+    _record(store, memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"]))
+    terminal = reviews(cwd=shop)
+    seen = terminal.passes("(1/1) Take it out [y,n,q,?]?")
+    assert "Learning 1 of 1 — taken back on sofa, a moment ago" in seen
+    assert "in            ~/.claude/CLAUDE.md" in seen, "which of the two files of that name"
+    terminal.types("y")
+    terminal.ends()
+    assert not (home / ".claude" / "CLAUDE.md").exists(), "nothing else was in it"
+    reviews(cwd=shop).is_left("Nothing to reflect on.")
+
+
+def test_two_machines_that_contradict_each_other_are_one_question(reviews: Reviews, store: Store, shop: Path) -> None:
+    """Row 60: both are kept; whoever takes one back does it for all."""
+    (here,) = reading.scan(store).history.in_force()
+    approved_on_sofa(store, "a", "Use npm, not pnpm")
+    approved_on_sofa(store, "b", "Use tabs")
+    approved_on_sofa(store, "c", "Prices are in cents")
+    terminal = reviews(cwd=shop)
+    seen = terminal.passes("(1/3) Take it over [y,a,n,q,?]?")
+    assert "risk: it contradicts 'LRN-2', which is in force: Use pnpm, not npm" in seen
+    assert "→ take one of them back: reflect-git revert" in seen
+    terminal.types("a")
+    assert "npm, not pnpm" not in terminal.passes("take over 2 learnings [y,n]?"), "never among all"
+    terminal.types("y")
+    terminal.passes("(3/3) Take it over [y,n,q,?]?")
+    terminal.types("y")
+    terminal.passes("type 'yes' to take it over all the same:")
+    terminal.types("no")
+    assert "nothing was changed" in terminal.passes("(3/3) Take it over [y,n,q,?]?")
+    terminal.types("n")
+    terminal.ends()
+    assert "npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert {one["text"] for one in reading.scan(store).history.in_force()} >= {"Use npm, not pnpm", here["text"]}
 
 
 def test_without_a_terminal_they_are_listed(run_cli: RunCli, store: Store, store_home: Path, shop: Path) -> None:

@@ -11,8 +11,7 @@ from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.sitting.desk import say
-from tests.sitting.shopkeeper import Claude, approve, commit, make_project
-from tests.store.probe import opened
+from tests.sitting.shopkeeper import Claude, approve, make_project, with_a_rule
 from tests.stories.conftest import Reviews, commits
 
 Reword = Callable[[str, str], None]
@@ -25,11 +24,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def store(store_home: Path, shop: Path) -> Store:
-    """A rule in force and committed, nothing else."""
-    store = opened(store_home)
-    approve(store, shop)
-    commit(shop)
-    return store
+    return with_a_rule(store_home, shop)
 
 
 @pytest.fixture

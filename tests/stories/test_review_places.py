@@ -20,7 +20,7 @@ def test_there_may_be_nothing(reviews: Reviews) -> None:
     reviews().is_left("Nothing to reflect on.")
 
 
-def test_without_a_terminal_it_lists_and_names_the_plumbing(
+def test_without_a_terminal_it_lists_and_says_where_to_answer(
     says: Says, claude_says: Says, run_cli: RunCli, shop: Path, store_home: Path
 ) -> None:
     signal = says("use pnpm, not npm")
@@ -30,13 +30,24 @@ def test_without_a_terminal_it_lists_and_names_the_plumbing(
         assert result.code == 0
         assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 weak one\n"
         assert result.err == (
-            "there is no terminal to ask at; look with 'reflect-git candidates', answer with\n"
-            "'reflect-git approve ID --to TARGET' or 'reflect-git dismiss ID'\n"
+            "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code\n"
         )
 
 
 def test_without_a_terminal_and_without_learnings(run_cli: RunCli, shop: Path, store_home: Path) -> None:
     assert run_cli("review", cwd=shop).out == "Nothing to reflect on.\n"
+
+
+def test_what_waits_in_other_projects_is_told_where_nothing_waits(
+    says: Says, run_cli: RunCli, reviews: Reviews, tmp_path: Path, shop: Path
+) -> None:
+    says("use pnpm, not npm")
+    said = "Nothing to reflect on.\n1 waits in other projects: reflect-git review --all\n"
+    assert run_cli("review", cwd=tmp_path).out == said
+    reviews(cwd=tmp_path).is_left(said)
+    says("run `make check` before a commit")
+    assert "2 wait in other projects" in run_cli("review", cwd=tmp_path).out
+    assert "other projects" not in run_cli("review", cwd=shop).out
 
 
 def test_in_json_it_is_what_candidates_says(says: Says, run_cli: RunCli, shop: Path, store_home: Path) -> None:
@@ -125,7 +136,7 @@ def test_an_answer_given_elsewhere_stands(
 def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: Path, shop: Path) -> None:
     garden = make_project(tmp_path / "garden")
     says("use pnpm, not npm", cwd=garden)
-    reviews().is_left("Nothing to reflect on.")
+    reviews().is_left("Nothing to reflect on.\n1 waits in other projects: reflect-git review --all")
     reviews("--project", str(garden)).passes(ASKED)
     terminal = reviews("--all")
     terminal.sees("""

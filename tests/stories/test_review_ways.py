@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import RunCli
@@ -260,6 +261,32 @@ def test_an_approval_is_undone_with_the_change_of_its_file(
     assert commits(store_home)[:2] == ["revert: Use pnpm, not npm", "approve: Use pnpm, not npm"]
     terminal.types("q")  # and no file is named to be committed
     terminal.is_left("2 learnings wait: run 'reflect-git review' when you like")
+
+
+def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answered_in(
+    says: Says, reviews: Reviews, home: Path, editor: Callable[[str], Path]
+) -> None:
+    says(PNPM)
+    says(CHECK)
+    editor("Use pnpm for everything.\n")
+    terminal = reviews()
+    terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("global")
+    terminal.passes("(1/2) Approve to global [y,t,e,n,d,D,s,j,/,q,?]?")
+    terminal.types("e")
+    edited = terminal.passes("(1/2) Approve to global [y,t,e,n,d,D,s,j,/,q,?]?")
+    for answer, said in (("y", "approved"), ("n", "not now"), ("d", "no")):
+        terminal.types(answer)
+        terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+        terminal.types("u")
+        again = terminal.passes("(1/2) Approve to global [y,t,e,n,d,D,s,j,/,q,?]?")
+        assert f"took '{said}' back" in again
+        assert "    Use pnpm for everything." in again and "    Use pnpm for everything." in edited
+    terminal.types("y")
+    terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    assert "- Use pnpm for everything.\n" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
 
 
 def _group(is_above: bool) -> str:

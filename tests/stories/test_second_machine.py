@@ -46,7 +46,8 @@ def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Type
     assert "0 files came, 3 went" in first.ends()
 
     second = types(desk, "remote", "set", str(remote))
-    second.passes("now and with every sync? [y/N]:")
+    told = second.passes("now and with every sync? [y/N]:")
+    assert "send this" not in told, "there is nothing to send yet"
     second.types("y")
     name = laptop.store.machine
     second.passes(f"new machine '{name}', first seen 2026-02-11: yours? [y/N]:")

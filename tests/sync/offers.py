@@ -9,7 +9,6 @@ from typing import Any
 from reflect_git.adapters import records
 from reflect_git.model.ids import digest
 from reflect_git.store.layout import path_of
-from reflect_git.sync.validate import Entry
 
 WHEN = "2026-02-11T10:00:00.000Z"
 
@@ -56,7 +55,3 @@ def files_of(*made: dict[str, Any]) -> dict[str, bytes]:
 def mirror(version: int, text: str = "- a rule\n") -> bytes:
     head = {"version": version, "sha256": "0" * 64, "learning": "LRN-20260211-00000001", "change": "add"}
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items()).encode() + b"\n" + text.encode()
-
-
-def entry(path: str, data: bytes, mode: str = "100644") -> Entry:
-    return Entry(mode, path, blob_id(data), len(data))

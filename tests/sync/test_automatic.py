@@ -17,14 +17,9 @@ from tests.faults import git
 from tests.sessions import Session
 from tests.store.operations import BY
 from tests.store.probe import capture
-from tests.sync.clones import Clone, bare
+from tests.sync.clones import Clone
 
 NOW = time.time()
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
 
 
 @pytest.fixture
@@ -88,6 +83,7 @@ def test_what_fails_is_told_by_status_and_doctor_alone(
 
 
 def test_nobody_is_asked() -> None:
+    """Row 63."""
     user = {"PATH": os.environ["PATH"], "GIT_ASKPASS": "/bin/ask", "SSH_ASKPASS": "/bin/ask", "DISPLAY": ":0"}
     quiet = transport.quiet(user)
     assert quiet["GIT_SSH_COMMAND"] == "ssh -oBatchMode=yes" and quiet["SSH_ASKPASS_REQUIRE"] == "never"

@@ -9,17 +9,13 @@ import pytest
 
 from reflect_git.model.ids import utc_precise
 from reflect_git.store import machines, policy, reading
+from reflect_git.store.incoming import Incoming
 from reflect_git.workflow import inboxes
 from tests.faults import git
 from tests.store.operations import BY, DAY
 from tests.store.probe import capture, days_later, inbox_ids
-from tests.sync.clones import Clone, bare, settle
+from tests.sync.clones import Clone, settle
 from tests.sync.hostile import FILE, blob, raw, tree
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
 
 
 @pytest.fixture
@@ -55,6 +51,28 @@ def test_a_signal_of_an_own_machine_is_there_with_its_trust(pair: tuple[Clone, C
     assert said["id"] not in {path.stem for path in (desk.root / "signals").rglob("*.yaml")}, "its copies are its own"
     for clone in pair:
         clone.require_sound()
+
+
+def test_a_generation_that_begins_meanwhile_is_asked_for_again(
+    pair: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desk = pair
+    capture(laptop.store, "use pnpm and not npm")
+    laptop.sync()
+    real = Incoming.heads
+
+    def late(self: Incoming) -> dict[str, str]:
+        found = real(self)
+        monkeypatch.setattr(Incoming, "heads", real)
+        days_later(laptop.open(), 20)
+        laptop.sync()
+        return found
+
+    monkeypatch.setattr(Incoming, "heads", late)
+    made = laptop.approve(1)
+    report = desk.sync()
+    assert report.tries == 2 and set(made) <= desk.paths()
+    assert f"inbox/{laptop.store.machine}/0002" in inboxes_at(desk.root) & inboxes_at(laptop.root)
 
 
 def test_what_expired_there_goes_here_and_at_the_remote(pair: tuple[Clone, Clone], remote: Path) -> None:

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
+from reflect_git.model.sought import Sought
+from reflect_git.store import purging, remotes
+from reflect_git.sync import epoch
+from reflect_git.sync.epoch import Purge
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
 from tests.scan import places_of
 from tests.sync.clones import Clone, bare, settle, take_out
-from tests.sync.offers import files_of, learning
+from tests.sync.hostile import FILE, offer
+from tests.sync.offers import files_of, learning, mirror
 
 SECRET = "the password is swordfish"
 BAD = learning(1, f"Remember: {SECRET}.")
 [PATH] = files_of(BAD)
 AGREED = Wishes(agrees=lambda purges: True, pause=lambda seconds: None)
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
 
 
 @pytest.fixture
@@ -36,6 +36,16 @@ def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
 
 def purge(clone: Clone) -> None:
     take_out(clone, [PATH])
+
+
+def purge_really(clone: Clone, patterns: list[str]) -> None:
+    """The same with all of the history that stays."""
+    sought = Sought(patterns)
+    with clone.store.locked(5):
+        found = purging.look(clone.store, sought, [BAD["id"]])
+        marks = [*map(epoch.id_mark, found.records), *map(epoch.blob_mark, found.blobs)]
+        said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
+        purging.carry_out(clone.store, found, sought, marks, {epoch.path_for(1, "00000000"): said}, "purge: it")
 
 
 def test_the_remote_is_replaced_by_what_has_no_secret(pair: tuple[Clone, Clone], remote: Path) -> None:
@@ -59,6 +69,7 @@ def test_an_old_clone_asks_before_it_takes_anything_out(pair: tuple[Clone, Clone
 
 
 def test_its_unpushed_records_survive_and_the_secret_does_not_return(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """Row 68."""
     laptop, desk = pair
     mine = desk.approve(3)
     desk.add(learning(9, "Another rule."))
@@ -88,6 +99,32 @@ def test_what_others_pushed_meanwhile_is_taken_in_first(pair: tuple[Clone, Clone
     assert desk.tree == laptop.tree and places_of(desk.root, SECRET) == []
 
 
+def test_what_another_machines_person_made_by_hand_is_still_there_afterwards(
+    pair: tuple[Clone, Clone], remote: Path
+) -> None:
+    laptop, desk = pair
+    theirs = desk.approve(3)
+    git(desk.root, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--amend", "--no-edit")
+    settle(desk, laptop, rounds=1)
+    purge_really(laptop, [])
+    assert not laptop.sync().refused
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip and set(theirs) <= laptop.paths()
+
+
+def test_a_purge_changes_the_mirrors_of_other_machines_too(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    path = f"targets/{desk.store.machine}/global/CLAUDE.md"
+    for version in (1, 2):
+        desk.add(**{path: mirror(version, f"- {SECRET}\n")})
+        settle(desk, laptop, rounds=1)
+    purge_really(laptop, [SECRET])
+    laptop.sync()
+    assert not desk.sync(AGREED).refused
+    assert (desk.root / path).read_bytes() == mirror(2, "- [purged]\n")
+    settle(laptop, desk, rounds=1)
+    assert laptop.tip == desk.tip and places_of(desk.root, SECRET) == []
+
+
 def test_a_host_that_keeps_all_history_is_told_of(tmp_path: Path) -> None:
     remote = bare(tmp_path / "shared.git", "--shared")
     laptop = Clone(tmp_path / "laptop", str(remote))
@@ -109,3 +146,49 @@ def test_purged_bytes_are_refused_whatever_offers_them(pair: tuple[Clone, Clone]
     laptop.connect(str(old))
     laptop.sync()
     assert PATH not in laptop.paths() and places_of(laptop.root, SECRET) == []
+
+
+def test_neither_side_takes_a_purge_for_a_loss_or_a_lie(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """The one who purged said it in its own name; the other one has what the remote lacks."""
+    laptop, desk = pair
+    mine = laptop.dismiss(5)
+    settle(laptop, desk, rounds=1)
+    take_out(laptop, mine)
+    first = laptop.sync()
+    assert not first.refused and not first.lost
+    second = desk.sync(AGREED)
+    assert not second.refused and not second.lost
+
+
+def test_what_was_purged_does_not_come_back_with_a_history_that_knows_of_it(
+    pair: tuple[Clone, Clone], remote: Path, tmp_path: Path
+) -> None:
+    """An old clone, merged and pushed with git itself: the tree names the purge, and has what was purged."""
+    laptop, _ = pair
+    old = tmp_path / "old"
+    git(tmp_path, "clone", "-q", str(remote), str(old))
+    purge(laptop)
+    laptop.sync()
+    who = ("-c", "user.name=A", "-c", "user.email=a@b")
+    git(old, "fetch", "-q", "origin")
+    git(old, *who, "merge", "-q", "--allow-unrelated-histories", "-s", "ours", "-m", "both", "origin/main")
+    git(old, "checkout", "-q", "origin/main", "--", "purges")
+    git(old, *who, "commit", "-qm", "and its purges")
+    git(old, "push", "-q", "origin", "HEAD:main")
+    report = laptop.sync()
+    assert [(one["path"], one["reason"]) for one in report.refused] == [(PATH, "it was purged")]
+    assert PATH not in laptop.paths() and places_of(laptop.root, SECRET) == []
+    laptop.require_sound()
+
+
+def test_a_new_repository_of_a_host_keeps_its_history_after_a_purge(pair: tuple[Clone, Clone], tmp_path: Path) -> None:
+    """It has nothing that was purged, and nothing is replaced."""
+    laptop, _ = pair
+    purge(laptop)
+    other = bare(tmp_path / "other.git")
+    first = offer(other, {"README.md": (FILE, b"# learnings\n")})
+    laptop.connect(str(other))
+    remotes.forget(laptop.store)
+    laptop.sync()
+    assert first in git(other, "rev-list", "main").split()
+    assert git(other, "rev-parse", "main^{tree}").strip() == laptop.tree

@@ -124,13 +124,20 @@ def test_the_limits_are_those_of_git_and_not_ours(tmp_path: Path, monkeypatch: p
     assert (size, memory, seconds) == ("2048", "1048576", "8") and refused
 
 
-def test_nobody_there_is_said_plainly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["git", "http"])
+def test_nobody_there_is_said_plainly(tmp_path: Path, scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
-    clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{port}/remote.git")
+    clone = Clone(tmp_path / "laptop", f"{scheme}://127.0.0.1:{port}/remote.git")
     with pytest.raises(ReflectError) as stop:
         clone.sync()
     assert stop.value.code == "unreachable" and stop.value.hint == "try again when you are online"
+
+
+def test_a_repository_that_is_gone_is_said_plainly(tmp_path: Path) -> None:
+    with pytest.raises(ReflectError) as stop:
+        Clone(tmp_path / "laptop", str(tmp_path / "gone.git")).sync()
+    assert stop.value.code == "remote-absent" and "reflect-git remote set URL" in str(stop.value.hint)
 
 
 def test_five_clones_at_once_against_a_shared_repository(tmp_path: Path) -> None:
@@ -155,6 +162,7 @@ def test_five_clones_at_once_against_a_shared_repository(tmp_path: Path) -> None
 
 
 def test_who_never_gets_through_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row 64."""
     from reflect_git.adapters import transport
 
     clone = Clone(tmp_path / "laptop", str(bare(tmp_path / "remote.git")))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
 from reflect_git.store import remotes
 from reflect_git.store.incoming import Incoming
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle
-from tests.sync.offers import blob_id, files_of, learning, mirror
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
+from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 
 @pytest.fixture
@@ -37,6 +34,43 @@ def test_an_empty_remote_gets_what_we_have(pair: tuple[Clone, Clone], remote: Pa
     assert remote_tree(remote) == laptop.paths()
     assert git(remote, "rev-parse", "main").strip() == laptop.tip
     laptop.require_sound()
+
+
+def test_a_large_store_of_ones_own_is_never_too_much(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """Limits are for what a remote offers."""
+    laptop, _ = pair
+    for number in range(3):
+        laptop.approve(number)
+    laptop.sync(Wishes(limits=Limits(entries=1, commits=1, listing=100)))
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip
+
+
+@pytest.mark.parametrize("kind", ["tree", "blob"])
+def test_damage_of_ones_own_store_is_not_told_as_the_remotes(pair: tuple[Clone, Clone], kind: str) -> None:
+    laptop, _ = pair
+    laptop.approve(1)
+    laptop.sync()
+    path = laptop.approve(2)[0]
+    lost = _loose(laptop.root, f"main:{path}" if kind == "blob" else "main:learnings")
+    data = lost.read_bytes()
+    lost.unlink()
+    with pytest.raises(ReflectError) as stop:
+        laptop.sync()
+    assert stop.value.code == "git" and not stop.value.message.startswith("the remote")
+    assert "reflect-git doctor" in str(stop.value.hint)
+    lost.write_bytes(data)
+    laptop.sync()
+
+
+def _loose(root: Path, name: str) -> Path:
+    """The file of an object, after every object became one."""
+    for pack in (root / ".git" / "objects" / "pack").glob("*.pack"):
+        moved = pack.rename(root.parent / pack.name)
+        pack.with_suffix(".idx").unlink()
+        with moved.open("rb") as packed:
+            subprocess.run(["git", "-C", str(root), "unpack-objects", "-q"], stdin=packed, check=True)
+    oid = git(root, "rev-parse", name).strip()
+    return root / ".git" / "objects" / oid[:2] / oid[2:]
 
 
 def test_what_one_has_the_other_gets(pair: tuple[Clone, Clone]) -> None:
@@ -76,6 +110,15 @@ def test_nothing_to_do_does_nothing(pair: tuple[Clone, Clone]) -> None:
     assert laptop.tip == desk.tip == before
 
 
+def test_a_tracking_branch_that_was_deleted_is_there_again(pair: tuple[Clone, Clone]) -> None:
+    laptop, _ = pair
+    laptop.approve(1)
+    laptop.sync()
+    git(laptop.root, "update-ref", "-d", remotes.TRACKED)
+    laptop.sync()
+    assert git(laptop.root, "rev-parse", remotes.TRACKED).strip() == laptop.tip
+
+
 def test_stores_without_a_common_ancestor_join(tmp_path: Path, remote: Path) -> None:
     laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
     who = ("-c", "user.name=A", "-c", "user.email=a@example.com")
@@ -112,8 +155,31 @@ def test_the_higher_version_of_a_mirror_wins_whoever_syncs_first(pair: tuple[Clo
     assert laptop.tip == desk.tip and (desk.root / path).read_bytes() == mirror(2)
 
 
+def test_the_next_version_of_a_mirror_is_no_loss(pair: tuple[Clone, Clone]) -> None:
+    """Every approval on one machine makes one: nothing is set aside for a person on the other."""
+    laptop, desk = pair
+    path = f"targets/{laptop.store.machine}/shop-1/CLAUDE.md"
+    for version in (1, 2, 3):
+        laptop.add(**{path: mirror(version)})
+        settle(laptop, desk, rounds=1)
+    assert (desk.root / path).read_bytes() == mirror(3)
+    assert not list((desk.root / ".git" / "reflect" / "quarantine").iterdir())
+
+
+def test_what_gives_way_to_another_file_is_kept_here_and_told(pair: tuple[Clone, Clone]) -> None:
+    texts = [b"# reflections\nof the laptop\n", b"# reflections\nof the desk\n"]
+    for clone, text in zip(pair, texts):
+        clone.commit("README.md", text)
+    settle(*pair)
+    goes = max(texts, key=blob_id)
+    loser = pair[texts.index(goes)]
+    [kept] = (loser.root / ".git" / "reflect" / "quarantine").iterdir()
+    assert kept.read_bytes() == goes
+    assert "'README.md' gave way" in (loser.root / ".git" / "reflect" / "log").read_text(encoding="utf-8")
+
+
 def test_what_they_lack_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
-    """A remote that lost records loses nobody else's."""
+    """Row 57. A remote that lost records loses nobody else's."""
     laptop, desk = pair
     made = laptop.approve(1)
     settle(laptop, desk)
@@ -207,6 +273,48 @@ def test_a_file_of_the_users_own_stays_here_and_is_named(pair: tuple[Clone, Clon
     laptop.require_sound()
 
 
+def _by_own_hand(clone: Clone) -> None:
+    """A person's commit in the store, of what the product made there."""
+    git(clone.root, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "--amend", "--no-edit")
+
+
+@pytest.mark.parametrize("has_work", [False, True], ids=["forward", "merge"])
+def test_a_new_remote_gets_what_another_machines_person_made_there_by_hand(
+    pair: tuple[Clone, Clone], tmp_path: Path, has_work: bool
+) -> None:
+    laptop, desk = pair
+    settle(laptop, desk, rounds=1)
+    theirs = desk.approve(1)
+    _by_own_hand(desk)
+    desk.sync()
+    mine = laptop.approve(2) if has_work else []
+    laptop.sync()
+    mine += laptop.approve(3)
+    other = bare(tmp_path / "other.git")
+    remotes.forget(laptop.store)
+    laptop.connect(str(other))
+    report = laptop.sync()
+    assert not report.refused and {*mine, *theirs} <= remote_tree(other)
+    assert git(other, "rev-parse", "main").strip() == laptop.tip
+
+
+def test_what_a_hand_wrote_here_in_anothers_name_stays_here(pair: tuple[Clone, Clone], tmp_path: Path) -> None:
+    """Whatever came from a remote before and since."""
+    laptop, desk = pair
+    desk.approve(1)
+    settle(desk, laptop, rounds=1)
+    [forged] = files_of(decision(6, desk.store.machine))
+    laptop.add(decision(6, desk.store.machine))
+    _by_own_hand(laptop)
+    desk.approve(2)
+    settle(desk, laptop, rounds=1)
+    other = bare(tmp_path / "other.git")
+    remotes.forget(laptop.store)
+    laptop.connect(str(other))
+    assert [one["path"] for one in laptop.sync().refused] == [forged]
+    assert forged not in remote_tree(other)
+
+
 def test_uncommitted_work_of_the_user_is_not_touched(pair: tuple[Clone, Clone], remote: Path) -> None:
     laptop, desk = pair
     laptop.commit("README.md", b"# mine\n")
@@ -236,6 +344,7 @@ def test_a_copy_on_another_branch_is_left_alone(pair: tuple[Clone, Clone]) -> No
 
 
 def test_a_rewritten_main_stops_the_sync_and_keeps_what_was(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """Row 56."""
     laptop, _ = pair
     laptop.approve(1)
     laptop.sync()
@@ -257,6 +366,7 @@ def test_a_rewritten_main_stops_the_sync_and_keeps_what_was(pair: tuple[Clone, C
 
 
 def test_a_remote_whose_main_is_gone_gets_it_again(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """Row 56, deleted."""
     laptop, _ = pair
     laptop.approve(1)
     laptop.sync()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_git.sync import names, union
+from reflect_git.sync import epoch, names, union
+from reflect_git.sync.epoch import Purge
 from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 ID = "LRN-20260211-00000001"
@@ -91,6 +92,33 @@ def test_the_higher_version_of_a_mirror_stays() -> None:
     for ours, theirs in ((old, new), (new, old)):
         found = union.merge({MIRROR: blob_id(ours)}, {MIRROR: blob_id(theirs)}, lambda _, blob: ranks[blob])
         assert found.tree == {MIRROR: blob_id(new)} and not found.beside
+
+
+def dropped(path: str, one: bytes, two: bytes) -> tuple[bytes, list[bytes]]:
+    """What stays of two at one path, whichever comes first, and what has to be told."""
+    by_id = {blob_id(data): data for data in (one, two)}
+    ranks = {blob: union.rank(path, blob, data, True) for blob, data in by_id.items()}
+    found = [union.merge({path: ours}, {path: theirs}, lambda _, blob: ranks[blob])
+             for ours, theirs in (list(by_id), list(by_id)[::-1])]  # fmt: skip
+    assert found[0].tree == found[1].tree and not found[0].beside and found[0].dropped == found[1].dropped
+    return by_id[found[0].tree[path]], [by_id[blob] for _, blob in found[0].dropped]
+
+
+def test_only_the_older_version_of_a_mirror_goes_without_a_trace() -> None:
+    assert dropped(MIRROR, mirror(1), mirror(2)) == (mirror(2), [])
+    small, large = sorted((mirror(1, "- a\n"), mirror(1, "- b\n")), key=blob_id)
+    assert dropped(MIRROR, small, large) == (small, [large])
+    small, large = sorted((b"# reflections\none\n", b"# reflections\ntwo\n"), key=blob_id)
+    assert dropped("README.md", small, large) == (small, [large])
+
+
+@pytest.mark.parametrize("more", range(2, 6))
+def test_of_two_purges_at_one_path_the_one_that_names_more_stays(more: int) -> None:
+    few, many = (
+        epoch.emit(Purge(1, "2026-02-12T10:00:00Z", "desk-k3f9", tuple(f"{n:032x}" for n in range(count))))
+        for count in (1, more)
+    )
+    assert dropped(epoch.path_for(1, "00000000"), few, many) == (many, [few])
 
 
 def test_a_version_is_a_number_in_the_first_line() -> None:

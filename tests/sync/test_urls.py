@@ -46,6 +46,7 @@ def test_an_address_is_taken(text: str, scheme: str, host: str) -> None:
     ],
 )  # fmt: skip
 def test_an_address_is_refused_with_what_is_allowed(text: str) -> None:
+    """Row 52."""
     with pytest.raises(ReflectError) as refusal:
         urls.parse(text)
     assert refusal.value.exit_code == 2

@@ -12,7 +12,7 @@ from reflect_git.adapters import records
 from reflect_git.store import machines
 from reflect_git.sync import epoch, names, validate
 from reflect_git.sync.epoch import Purge
-from tests.sync.offers import blob_id, decision, entry, files_of, learning, mirror
+from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 LEARNING = files_of(learning(1))
 [(PATH, DATA)] = LEARNING.items()
@@ -23,7 +23,7 @@ TALLY = {"id": "TLY-20260211-00000001", "version": 1, "machine": "desk-k3f9", "d
 
 def shape(path: str, data: bytes = DATA, mode: str = "100644") -> str:
     """Why a file is refused that nobody has looked into; empty if it is not."""
-    return validate.fault_of(entry(path, data, mode), names.kind_on_main)
+    return validate.fault_of(mode, path, blob_id(data), names.kind_on_main)
 
 
 def content(path: str, data: bytes) -> str:
@@ -81,9 +81,9 @@ def test_other_paths_do_not(path: str) -> None:
 
 
 def test_a_large_file_does_not_come_in() -> None:
-    assert shape(PATH, b"x" * (records.MAX_BYTES + 1)) == "it is too large"
-    assert shape(MIRROR, b"x" * (records.MAX_BYTES + 1)) == ""
-    assert shape(MIRROR, b"x" * ((1 << 20) + 1)) == "it is too large"
+    assert content(PATH, b"x" * (records.MAX_BYTES + 1)) == "it is too large"
+    assert content(MIRROR, mirror(1, "x" * records.MAX_BYTES)) == ""
+    assert content(MIRROR, mirror(1, "x" * (1 << 20))) == "it is too large"
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,14 @@ def test_twins_do_not_come_in_whichever_is_ours(one: str, other: str) -> None:
     ],
 )  # fmt: skip
 def test_bytes_that_are_no_record_of_that_id_do_not(data: bytes) -> None:
+    """Row 61."""
     began = time.process_time()
     assert content(PATH, data)
     assert time.process_time() - began < 1
 
 
 def test_a_record_of_a_newer_version_comes_in_as_it_is() -> None:
+    """Row 62."""
     newer = records.emit({"id": "LRN-20260211-00000001", "version": 99, "anything": "else"})
     assert content(PATH, newer) == ""
     assert content("learnings/LRN-20260211-00000002.yaml", newer) == "its name is not its id"

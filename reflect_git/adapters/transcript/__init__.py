@@ -7,6 +7,7 @@ results   what became of a tool call
 queue     words typed while the model worked, each once
 turn      what detectors see
 reader    from lines to turns, and where to go on next time
+calls     the calls of tools alone, in a fifth of the time
 """
 
 from reflect_git.adapters.transcript.opening import check_path, open_transcript

@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.sittings import approver, preview, require_typed_yes, show_diff, sitting_with, used
-from reflect_git.sitting import index
+from reflect_git.cli.options import TARGETS, dry_run_option, json_option, project_option, reason_option
+from reflect_git.cli.sittings import advise, approver, preview, require_typed_yes, show_diff, sitting_with, used
+from reflect_git.sitting import learnings_index
 from reflect_git.sitting.approve import Request, carry_out, propose
 from reflect_git.sitting.ask import wish_of
 from reflect_git.sitting.writing import require_unrefused
 
 if TYPE_CHECKING:
     from reflect_git.sitting.approve import Proposal
+    from reflect_git.sitting.review import Sitting
     from reflect_git.sitting.writing import Approved
-
-_TO = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH."
 
 
 @click.command()
 @click.argument("identity", metavar="ID")
-@click.option("--to", metavar="TARGET", default="", help=f"Where it belongs: {_TO}")
+@click.option("--to", metavar="TARGET", default="", help=f"Where it belongs: {TARGETS}.")
 @click.option("--text", metavar="TEXT", default="", help="Another wording.")
 @click.option("--with", "joined", metavar="ID,ID", default="", help="Candidates that say the same.")
 @click.option("--supersedes", metavar="LRN", multiple=True, help="A rule in force that this one replaces.")
@@ -33,8 +32,8 @@ _TO = "project, project-local, global, rules[:topic], global-rules, improvements
 @click.option("--details", metavar="TEXT", default="", help="For improvements: what is wrong.")
 @click.option("--action", metavar="TEXT", default="", help="For improvements: what to do.")
 @click.option("--paths", metavar="GLOB", multiple=True, help="For rules: only when such files are read.")
-@click.option("--reason", metavar="TEXT", default="", help="Why.")
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@reason_option
+@project_option
 @dry_run_option
 @json_option
 @click.pass_obj
@@ -52,18 +51,18 @@ def command(
         return
     require_unrefused(proposal.findings)
     by, answer = approver(front, sat, wish_of(proposal))
-    require_typed_yes(front, proposal)
+    require_typed_yes(front, proposal.findings)
     done = carry_out(sat, proposal, by, used(answer, request.candidate.id))
-    index.write(sat.store, front.scan(sat.store))
-    _say(front, proposal, done)
+    learnings_index.write(sat.store, front.scan(sat.store))
+    _say(front, sat, proposal, done)
 
 
-def _say(front: Front, proposal: Proposal, done: Approved) -> None:
+def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved) -> None:
     if front.json:
         front.data(asdict(done))
         return
     show_diff(front, done.diff)
     front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
-        front.talk(printable(f"{done.target} changed in your project; commit it with your work"))
+        advise(front, sat, done.target)
     front.talk("to take it back: reflect-git undo")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.cli.front import Front, printable, terminal_width
-from reflect_git.cli.options import json_option
+from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.portrait import tested
 from reflect_git.cli.sittings import sitting, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@project_option
 @click.option("--all", "everything", is_flag=True, help="Of all projects.")
 @click.option("--ask", is_flag=True, help="The questions to pass on with AskUserQuestion, as JSON.")
 @click.option("--id", "identity", metavar="ID", default="", help="With --ask: this one alone.")
@@ -56,7 +56,7 @@ def command(
         from reflect_git.sitting.ask import questions  # a list does without what questions need, which takes 30 ms
 
         alone = [_question(sat, identity, text, joined, supersedes)] if identity else []
-        front.data({"questions": alone or questions(gathered.strong)})
+        front.data({"questions": alone or questions(sat, gathered.strong)})
     elif front.json:
         shown = all_tried(sat, gathered.strong)
         front.data([each.as_json() for each in chain(shown, gathered.more, gathered.weak)])
@@ -74,7 +74,7 @@ def _question(sat: Sitting, identity: str, text: str, joined: str, supersedes: S
     others = [sat.find(one.strip()) for one in joined.split(",") if one.strip()]
     strong = [each.id for each in sat.gathered.strong]
     place = (strong.index(candidate.id) + 1, len(strong)) if candidate.id in strong else (1, 1)
-    return question(candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes])
+    return question(sat, candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes])
 
 
 def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> None:

@@ -1,4 +1,4 @@
-"""The completion script of a shell, for both names of the program."""
+"""The completion script of a shell, for `reflect-git`, `git-reflect` and `git reflect`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
+from reflect_git import paths
 from reflect_git.cli.app import COMPLETE_VAR, PROGRAM
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import json_option
@@ -25,7 +26,8 @@ _INSTALL = {
 @click.pass_obj
 def command(front: Front, shell: str) -> None:
     """Print the completion script of a shell: bash, zsh or fish."""
-    script = "\n".join(_script(shell, name) for name in _PROGRAMS)
+    with open(paths.resource("templates", "completion", shell), encoding="utf-8") as file:
+        script = "\n".join([*(_script(shell, name) for name in _PROGRAMS), file.read()])
     if front.json:
         front.data({"shell": shell, "script": script})
         return
@@ -38,4 +40,5 @@ def _script(shell: str, name: str) -> str:
     kind = get_completion_class(shell)
     assert kind is not None
     # Not kind.source: that of bash starts a bash to ask for its version.
-    return ShellComplete.source(kind(click.Command(name), {}, name, COMPLETE_VAR))
+    script = ShellComplete.source(kind(click.Command(name), {}, name, COMPLETE_VAR))
+    return script.replace('string split ","', 'string split --max 1 ","')  # fish would cut a description at its comma

@@ -8,7 +8,7 @@ import click
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front
-from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.options import dry_run_option, json_option, reason_option
 from reflect_git.cli.sittings import sitting_with, used
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import authority, dismiss
@@ -36,7 +36,7 @@ def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tupl
 @click.argument("identity", metavar="ID")
 @click.option("--later", is_flag=True, help="Not now: it comes again.")
 @click.option("--never", is_flag=True, help="Never ask again.")
-@click.option("--reason", metavar="TEXT", default="", help="Why.")
+@reason_option
 @dry_run_option
 @json_option
 @click.pass_obj

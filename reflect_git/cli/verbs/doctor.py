@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git import workflow
+from reflect_git import paths, workflow
 from reflect_git.adapters.git import OLDEST, Git, GitError, find_program
-from reflect_git.cli.checkup import Line, advisories, look_around
+from reflect_git.cli.checkup import LOOKS, Line, Look, advisories
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ReflectError
@@ -60,7 +60,7 @@ def _examine(front: Front, fix: bool) -> Iterator[Line]:
     root = workflow.locate_store(front.env, front.store_option)
     if not os.path.lexists(root):
         yield _git(front, "")
-        yield Line("store", NOTE, f"there is none at '{root}' yet", "make it with 'reflect-git init'")
+        yield _no_store(front, root)
         return
     try:
         store = Store(root, front.env)
@@ -73,9 +73,32 @@ def _examine(front: Front, fix: bool) -> Iterator[Line]:
         yield Line("store", ERROR, str(error), getattr(error, "hint", None) or "")
         return
     yield _git(front, store.git.program)
-    yield from look_around(front.env, store)
+    for look in LOOKS:
+        yield from _look(front, store, look, fix)
     for check in CHECKS:
         yield from _run(front, store, check, fix)
+
+
+def _no_store(front: Front, root: str) -> Line:
+    """Who sets CLAUDE_CONFIG_DIR in some terminals only has two stores, and looks for signals in the wrong one."""
+    usual = os.path.join(paths.home_dir(front.env), ".claude", "reflections")
+    if front.env.get("CLAUDE_CONFIG_DIR") and usual != root and os.path.isdir(os.path.join(usual, ".git")):
+        said = f"there is none at '{root}' (CLAUDE_CONFIG_DIR) yet, but one at '{usual}'"
+        return Line("store", NOTE, said, "unset CLAUDE_CONFIG_DIR to use that one, or 'reflect-git init' another")
+    return Line("store", NOTE, f"there is none at '{root}' yet", "make it with 'reflect-git init'")
+
+
+def _look(front: Front, store: Store, look: Look, fix: bool) -> Iterator[Line]:
+    """As `_run`, for what is around the store."""
+    lines = list(look.run(front.env, store))
+    if fix and look.mend is not None and any(line.fixable for line in lines):
+        name = lines[0].check
+        try:
+            yield Line(name, FIXED, look.mend(front.env, store))
+        except (ReflectError, OSError) as error:
+            yield Line(name, ERROR, f"could not be mended: {error}", getattr(error, "hint", None) or "")
+        lines = [line for line in look.run(front.env, store) if line.level != OK]
+    yield from lines
 
 
 def _run(front: Front, store: Store, check: Check, fix: bool) -> Iterator[Line]:
@@ -123,8 +146,11 @@ def _git(front: Front, known: str) -> Line:
 
 def _print(front: Front, line: Line) -> None:
     level = click.style(line.level.ljust(_WIDTH), fg=_COLOURS[line.level], bold=line.level == ERROR)
-    front.out(f"{level}  {line.check.ljust(_NAMES)}  {printable(line.message)}")
+    first, *further = line.message.splitlines() or [""]
+    front.out(f"{level}  {line.check.ljust(_NAMES)}  {printable(first)}")
     margin = " " * (_WIDTH + _NAMES + 4)
+    for said in filter(str.strip, further):
+        front.out(f"{margin}{printable(said)}")
     for detail in line.details[:_DETAILS]:
         front.out(f"{margin}  {printable(detail)}")
     if len(line.details) > _DETAILS:

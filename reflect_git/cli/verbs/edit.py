@@ -10,7 +10,7 @@ from reflect_git.cli import drafts
 from reflect_git.cli.amending import settle
 from reflect_git.cli.console import Console
 from reflect_git.cli.front import Front
-from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.options import TARGETS, dry_run_option, json_option, project_option, reason_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import amend
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import Learning
     from reflect_git.sitting.review import Sitting
 
-_TO = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH."
-
 
 @click.command()
 @click.argument("identity", metavar="LRN")
 @click.option("--text", metavar="TEXT", default="", help="The new wording.")
-@click.option("--to", metavar="TARGET", default="", help=f"Where it belongs now: {_TO}")
-@click.option("--reason", metavar="TEXT", default="", help="Why.")
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@click.option("--to", metavar="TARGET", default="", help=f"Where it belongs now: {TARGETS}.")
+@reason_option
+@project_option
 @dry_run_option
 @json_option
 @click.pass_obj

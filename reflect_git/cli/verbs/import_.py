@@ -14,11 +14,11 @@ import click
 
 from reflect_git import paths, workflow
 from reflect_git.cli import portrait
-from reflect_git.cli.front import Front, one_line
-from reflect_git.cli.options import dry_run_option, json_option, yes_option
+from reflect_git.cli.front import Front, one_line, printable
+from reflect_git.cli.options import Subverbs, dry_run_option, json_option, yes_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.ids import seconds_of
 from reflect_git.sitting import importing
-from reflect_git.store.expiry import seconds_of
 from reflect_git.workflow import sessions
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PATIENCE = 1.0
 _EXAMPLES = 10
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Subverbs, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Bootstrap from what is already there."""
@@ -53,14 +53,15 @@ def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool
     root = paths.projects_dir(front.env)
     found = _transcripts(path or root, workflow.parse_since(since) if since else "")
     if not found:
-        raise ReflectError(f"there is no transcript in '{path or root}'", f"they are below '{root}'", "no-transcript")
+        when, hint = (f" that changed since {since}", "take an earlier --since") if since else ("", f"see '{root}'")
+        raise ReflectError(f"there is no transcript in '{path or root}'{when}", hint, "no-transcript")
     done = _Done()
     store = front.store_if_any() if dry_run else front.store()
     for transcript in _shown(found):
         try:
             _mine(front, store, os.path.abspath(transcript), done, dry_run)
         except (ReflectError, OSError) as error:  # one that cannot be read is told of and left out
-            front.talk(click.style(f"warning: {error}", fg="yellow"))
+            front.talk(click.style(printable(f"warning: {error}"), fg="yellow"))
     if front.json:
         front.data({"transcripts": len(found), **asdict(done)})
         return
@@ -69,15 +70,17 @@ def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool
 
 def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None:
     store = front.store_if_any() if dry_run else front.store()
-    kept = importing.found(kind, front.env, path or "")
-    made = importing.signals(kind, kept, store, front.scan(store) if store else None, front.env)
+    got = importing.found(kind, front.env, path or "")
+    for why in got.left_out:
+        front.talk(click.style(printable(f"warning: {why}"), fg="yellow"))
+    made = importing.signals(kind, got.kept, store, front.scan(store) if store else None, front.env)
     if not dry_run and made and not front.json:
         _list(front, made)
         if not front.confirm(f"import {_some(len(made), 'signal')}? nothing is approved by it"):
             raise ReflectError("nothing was imported", code="declined")
     taken = importing.take(store, made) if store and not dry_run else []
     if front.json:
-        front.data({"found": len(kept), "new": len(made), "signals": taken})
+        front.data({"found": len(got.kept), "new": len(made), "signals": taken, "left_out": got.left_out})
     elif dry_run and made:
         _list(front, made)
         front.out(f"would import {_some(len(made), 'signal')}")
@@ -164,7 +167,8 @@ def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
     else:
         front.out(f"nothing new in {files}")
     if done.left_out:
-        front.talk(f"{done.left_out} of sessions without a person left out; 'config capture.unattended all' takes them")
+        left = f"{_some(done.left_out, 'signal')} of sessions without a person left out"
+        front.talk(f"{left}; after 'reflect-git config capture.unattended all' they are taken")
 
 
 def _some(number: int, noun: str) -> str:

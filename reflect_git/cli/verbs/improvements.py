@@ -12,7 +12,7 @@ from reflect_git.apply.targets import IMPROVEMENTS_FILE, Target
 from reflect_git.cli import portrait
 from reflect_git.cli.amending import settle
 from reflect_git.cli.front import Front, one_line
-from reflect_git.cli.options import Word, dry_run_option, json_option
+from reflect_git.cli.options import Word, dry_run_option, json_option, project_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import amend
@@ -26,7 +26,7 @@ SECTIONS = {"apply": "Applied", "defer": "Deferred"}
 @click.command()
 @click.argument("action", metavar="[apply|defer]", required=False, type=Word("step", tuple(SECTIONS)))
 @click.argument("identity", metavar="[ID]", required=False)
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@project_option
 @dry_run_option
 @json_option
 @click.pass_obj

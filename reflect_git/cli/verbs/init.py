@@ -7,6 +7,7 @@ import os
 import click
 
 from reflect_git import workflow
+from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 
@@ -25,9 +26,9 @@ def command(front: Front, dry_run: bool) -> None:
     store = workflow.open_store(front.env, front.store_option, create=False) if dry_run else front.store()
     if is_new:
         _say(front, root, store.machine, created=True, line=f"made a store at '{root}'")
-        _next_steps(front)
     else:
         _say(front, root, store.machine, created=False, line=f"the store is at '{root}'")
+    _next_steps(front, is_new)
 
 
 def _say(front: Front, root: str, machine: str | None, created: bool, line: str) -> None:
@@ -39,5 +40,8 @@ def _say(front: Front, root: str, machine: str | None, created: bool, line: str)
         front.out(f"this machine is called '{machine}'")
 
 
-def _next_steps(front: Front) -> None:
-    front.hint("init", "'reflect-git capture --type convention --content TEXT' stores a first signal")
+def _next_steps(front: Front, is_new: bool) -> None:
+    if wiring.look(front.env).state == wiring.NONE:
+        front.hint("init", wiring.BEGIN)
+    elif is_new:
+        front.hint("init", "'reflect-git capture --type convention --content TEXT' stores a first signal")

@@ -50,13 +50,10 @@ def command(
     store = _open(front)
     if store is None:
         return
-    from reflect_git.history.moments import shortened, to_its_end
     from reflect_git.sitting import trail
-    from reflect_git.workflow import parse_since
 
-    span = [parse_since(moment) if moment else "" for moment in (shortened(since), to_its_end(until))]
-    place = _project(front, store, project)
-    wanted = Wanted(_types(types), target, place, learning, signal, span[0], span[1], captures)
+    place, span = _project(front, store, project), _span(since, until) if since or until else ("", "")
+    wanted = Wanted(_types(types), target, place, learning, signal, *span, captures)
     found = trail.entries(store, wanted, limit)
     if front.json:
         front.data([entry.as_json() for entry in found])
@@ -80,6 +77,14 @@ def _open(front: Front) -> Store | None:
     from reflect_git.store import journal, spool
 
     return front.store(create=False) if journal.is_standing(store) or spool.pending(store) else store
+
+
+def _span(since: str, until: str) -> tuple[str, str]:
+    from reflect_git.history.moments import shortened, to_its_end
+    from reflect_git.workflow import parse_since
+
+    first, last = (parse_since(moment) if moment else "" for moment in (shortened(since), to_its_end(until)))
+    return first, last
 
 
 def _types(words: Iterable[str]) -> frozenset[str]:
@@ -122,10 +127,10 @@ def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool) -> bo
 
 def _lines(entry: Entry, room: int) -> Iterator[str]:
     kind = "said never" if any(made["kind"] == "never" for made in entry.made) else entry.type
-    kind = "your commit" if kind == OTHER else kind
+    kind = "your commit" if kind == OTHER else "removed" if entry.removes else kind
     text = f'"{entry.quote}"' if entry.quote else entry.what
     shown = one_line(text, room - _INDENT - len(kind) - 2)
-    colour = "yellow" if entry.type in _TAKEN else _COLOURS.get(entry.type)
+    colour = "yellow" if entry.type in _TAKEN or entry.removes else _COLOURS.get(entry.type)
     yield f"{click.style(entry.commit[:10], fg='yellow')}  {click.style(kind, fg=colour)}  {shown}".rstrip()
     for facts in (*_where(entry, room - _INDENT), *_why(entry), _who(entry)):
         for line in _wrapped(facts, room - _INDENT):

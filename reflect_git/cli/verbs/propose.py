@@ -8,7 +8,7 @@ import click
 
 from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, one_line, printable
-from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.options import dry_run_option, json_option, project_option
 from reflect_git.cli.sittings import show_diff, sitting
 from reflect_git.sitting import proposing
 from reflect_git.sitting.proposing import BRANCH
@@ -25,7 +25,7 @@ _HASH = 10
     "--branch", metavar="NAME", default=BRANCH, show_default=True, help="Which branch to make, or go on with."
 )
 @click.option("--quotes", is_flag=True, help="Also what was said, in the commit messages.")
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@project_option
 @dry_run_option
 @json_option
 @click.pass_obj

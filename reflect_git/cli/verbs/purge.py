@@ -10,7 +10,7 @@ from reflect_git import workflow
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.portrait import width
+from reflect_git.cli.portrait import plural, width
 from reflect_git.cli.sittings import here
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import purge
@@ -63,7 +63,11 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
         front.out(f"backup dropped: {backup}")
     for file in proposal.found.others:
         front.out(printable(f"in the file: {file}"))
-    front.out(f"{len(proposal.found.objects)} git objects hold it")
+    count = len(proposal.found.objects)
+    front.out("1 git object holds it" if count == 1 else f"{count} git objects hold it")
+    for learning in proposal.stays:
+        front.out(printable(f"stays: {learning['id']}, which was made of it: {learning['text']}"))
+        front.out(f"       with its decisions; to purge them, too: reflect-git purge {learning['id']}")
     for place in proposal.unreached:
         front.out(printable(f"out of reach: {place}"))
 
@@ -86,12 +90,13 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
         "records": list(found.records), "reverted": [one["id"] for one in proposal.reverted],
         "back": [one["id"] for one in proposal.back],
         "backups": list(found.backups), "files": list(found.others), "objects": len(found.objects),
+        "stays": [one["id"] for one in proposal.stays],
         "unreached": list(proposal.unreached), "commit": None, "epoch": None,
     }  # fmt: skip
 
 
 def _say(front: Front, proposal: Proposal, done: Done) -> None:
-    front.out(f"purged {len(done.records)} records, commit {done.commit[:10]}")
+    front.out(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
     for path in done.left:
         front.talk(printable(f"'{path}' in the store still says it: it is yours, so it was left"))
     for place in proposal.unreached:

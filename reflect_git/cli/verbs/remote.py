@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +12,12 @@ import click
 from reflect_git.cli import exchange
 from reflect_git.cli.exchange import Progress
 from reflect_git.cli.front import Front, ago, one_line, printable
-from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.errors import ReflectError
+from reflect_git.cli.options import Subverbs, dry_run_option, json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import authority
 from reflect_git.store import machines, policy, remotes
 from reflect_git.sync import urls
-from reflect_git.workflow import contact
+from reflect_git.workflow import contact, inboxes
 from reflect_git.workflow.syncing import Wishes
 
 if TYPE_CHECKING:
@@ -28,9 +30,11 @@ _KINDS = {
     "tally/": "counts of signals that went, without any text", "": "other files of the store",
 }  # fmt: skip
 _WIDTH = 100
+_TYPED_STAYS = "What you typed in sessions stays on this machine, and so do your instruction files."
+_TYPED_GOES = "What you typed in sessions goes there, too: 'reflect.sync.signals' is on. Instruction files stay here."
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Subverbs, invoke_without_command=True)
 @json_option
 @click.pass_context
 def command(ctx: click.Context) -> None:
@@ -72,6 +76,7 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
 
     URL is https://, ssh://, user@host:path, file:// or an absolute path.
     """
+    _require_absolute(url)
     urls.parse(url)
     store = front.store()
     if authority.is_inside_client(store.root, front.env):
@@ -82,14 +87,30 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     with Progress(front) as progress:
         met = contact.look(store, front.env, url, Wishes(say=progress))
     if not front.json:
-        _foretell(front, url, met)
+        _foretell(front, url, met, inboxes.are_shared(store))
     if dry_run:
         if front.json:
             front.data({"remote": met.kind, "sends": dict(met.sends), "brings": met.brings})
         return
-    if not front.confirm(f"send this to '{url}', now and with every sync?"):
+    asked = (
+        f"send this to '{url}', now and with every sync?"
+        if met.sends
+        else f"share through '{url}', now and with every sync?"
+    )
+    if not front.confirm(asked):
         raise ReflectError("nothing was sent", code="declined")
     _connect(front, store, url)
+
+
+def _require_absolute(url: str) -> None:
+    """Relative to what, the next sync could not tell."""
+    if url.startswith(("/", "-")) or ":" in url or not ("/" in url or os.path.isdir(url)):
+        return
+    whole = shlex.quote(os.path.abspath(os.path.expanduser(url)))
+    raise ReflectError(
+        f"'{url}' is no address of a remote: a relative path is not taken", f"run 'reflect-git remote set {whole}'",
+        "usage", EXIT_USAGE,
+    )  # fmt: skip
 
 
 def _connect(front: Front, store: Store, url: str) -> None:
@@ -106,9 +127,11 @@ def _connect(front: Front, store: Store, url: str) -> None:
     front.talk("undo with: reflect-git remote remove")
 
 
-def _foretell(front: Front, url: str, met: Contact) -> None:
+def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
     front.out(printable(_said_of(met)))
-    if met.sends:
+    if not met.sends:
+        front.out("it has all that would be sent; later on, what you approve and decide goes there")
+    else:
         count = len(met.sends)
         front.out(printable(f"{count} file{'' if count == 1 else 's'} would be sent to '{url}':"))
         for line in _listed(met.sends):
@@ -121,7 +144,7 @@ def _foretell(front: Front, url: str, met: Contact) -> None:
         front.talk(printable(f"would be refused: '{one.path}': {one.reason}"))
     front.out(
         "The repository must be private and yours alone: whoever reads it reads your rules, whoever writes to it can\n"
-        "offer you texts. What you typed in sessions stays on this machine, and so do your instruction files."
+        "offer you texts. " + (_TYPED_GOES if with_signals else _TYPED_STAYS)
     )
 
 
@@ -129,7 +152,8 @@ def _said_of(met: Contact) -> str:
     if met.kind == contact.EMPTY:
         return "the repository is empty"
     if met.kind == contact.PLAIN:
-        return f"the repository has only {', '.join(met.hosted) or 'an empty commit'}, which stay in its history"
+        stays = "stay" if len(met.hosted) > 1 else "stays"
+        return f"the repository has only {', '.join(met.hosted) or 'an empty commit'}, which {stays} in its history"
     return (
         f"the repository is a reflections store; {met.brings} file{'' if met.brings == 1 else 's'} would come from it"
     )

@@ -10,11 +10,11 @@ import click
 from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, ago, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.sittings import here, show_diff, sitting
-from reflect_git.cli.taking import UNDO, document, person
+from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting
+from reflect_git.cli.taking import UNDO, document, links_of, person
 from reflect_git.errors import ReflectError
 from reflect_git.paths import home_dir
-from reflect_git.sitting import index, restore
+from reflect_git.sitting import learnings_index, restore
 from reflect_git.store import backups
 
 if TYPE_CHECKING:
@@ -49,8 +49,10 @@ def command(front: Front, name: str, dry_run: bool) -> None:
     by = person(front, sat)
     if by["road"] == "terminal":
         _require_typed_yes(front)
-    done = restore.carry_out(sat, restoring, by)
-    index.write(sat.store, front.scan(sat.store))
+    linked = links_of(sat, restoring.reversal)
+    require_typed_yes(front, linked)
+    done = restore.carry_out(sat, restoring, by, linked)
+    learnings_index.write(sat.store, front.scan(sat.store))
     if front.json:
         front.data(document(restoring.reversal, done.commit, done.backup, done.target, done.diff))
         return

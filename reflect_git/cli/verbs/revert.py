@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from reflect_git.cli.front import Front
-from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.options import dry_run_option, json_option, project_option, reason_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.cli.taking import settle
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting import revert, toward, undo
+from reflect_git.sitting import revert, to_version, undo
 from reflect_git.sitting.revert import LAST, Wanted
 
 _KINDS = "project, project-local, global, improvements, agents or dir:PATH."
@@ -21,8 +21,8 @@ _KINDS = "project, project-local, global, improvements, agents or dir:PATH."
 @click.option("--to-target", metavar="TARGET", default="", help=f"Which file, with --to: {_KINDS}")
 @click.option("--force", is_flag=True, help="Also an entry that was reworded in the file.")
 @click.option("--reopen", is_flag=True, help="Ask again for what is behind a learning.")
-@click.option("--reason", metavar="TEXT", default="", help="Why.")
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@reason_option
+@project_option
 @dry_run_option
 @json_option
 @click.pass_obj
@@ -39,7 +39,7 @@ def command(
         raise ReflectError("what is to be taken back?", hint, "usage", EXIT_USAGE)
     sat = sitting(front, project, everything=True, writes=not dry_run)
     if to:
-        chosen = toward.version(sat, to_target, to)
+        chosen = to_version.version(sat, to_target, to)
     else:
         chosen = undo.last(sat, only_persons=False) if name == LAST else revert.find(sat, name)
     settle(front, sat, chosen, Wanted(force, reopen, reason), dry_run)

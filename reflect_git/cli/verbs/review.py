@@ -13,12 +13,12 @@ from reflect_git.cli.deck import APPROVED, NEVER, NO, NOT_NOW, Deck
 from reflect_git.cli.desk import Desk
 from reflect_git.cli.dialogue import Dialogue
 from reflect_git.cli.differences import Differences
-from reflect_git.cli.front import Front, columns, one_line
-from reflect_git.cli.options import json_option
+from reflect_git.cli.front import Front, columns, one_line, printable
+from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import authority, dismiss
-from reflect_git.sitting.review import all_tried
+from reflect_git.sitting import authority, committing, dismiss
+from reflect_git.sitting.review import all_tried, sit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ _ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all o
 
 
 @click.command()
-@click.option("--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Another project.")
+@project_option
 @click.option("--all", "everything", is_flag=True, help="Of all projects.")
 @json_option
 @click.pass_obj
@@ -66,8 +66,10 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     if front.no_input or not front.at_terminal:
         _list_first(front, sat, asked, arrived)
         _list(front, sat.gathered)
+        _say_elsewhere(front, sat)
     elif sat.gathered.message and not asked and not arrived:
         front.out(sat.gathered.message)
+        _say_elsewhere(front, sat)
     else:
         console = Console(front, sat.store.git.user_settings())
         desk = Desk(front, sat, console.setting("interactive.difffilter"))
@@ -107,22 +109,32 @@ def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Seq
     if arrived:
         from reflect_git.cli import arrivals
 
-        for line in arrivals.listed(arrived):
+        for line in arrivals.listed(sat.place, arrived):
             front.out(line)
     if asked or arrived:
         front.talk("only a person can answer these: run 'reflect-git review' in a terminal")
 
 
 def _list(front: Front, gathered: Gathered) -> None:
-    """Nobody to ask: what waits, and the commands that a script can use."""
+    """Nobody to ask: what waits, and where a person can answer it."""
     if gathered.message:
         front.out(gathered.message)
         return
     _summary(front, list(gathered.strong))
     for line in _waiting(gathered):
         front.out(line)
-    front.talk("there is no terminal to ask at; look with 'reflect-git candidates', answer with")
-    front.talk("'reflect-git approve ID --to TARGET' or 'reflect-git dismiss ID'")
+    front.talk("there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code")
+
+
+def _say_elsewhere(front: Front, sat: Sitting) -> None:
+    """Where nothing waits, or no project is, what does in others."""
+    if not sat.gathered.message or not sat.place.keys:
+        return
+    found = sit(sat.store, front.env, sat.scan, sat.place.root, everything=True).gathered
+    count = len(found.strong) + len(found.more)
+    if count:
+        verb = "waits" if count == 1 else "wait"
+        front.out(f"{count} {verb} in other projects: reflect-git review --all")
 
 
 def _summary(front: Front, shown: list[Candidate]) -> None:
@@ -205,7 +217,9 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     if deck.answers:
         front.out(", ".join(f"{count} {said}" for count, said in counts if count))
     for path in desk.changed:
-        front.out(f"{path} changed in your project; commit it with your work")
+        told = committing.advice(desk.sitting, path, front.env)
+        if told:
+            front.out(printable(told))
     left = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more)
     left += then.open if then else 0
     if left:

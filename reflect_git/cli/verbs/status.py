@@ -33,6 +33,12 @@ _DRIFT_SECONDS = 0.3  # of looking through transcripts, on one screen that peopl
 FORMATS = ("table", "statusline", "statusline-setup")
 
 
+_UNCALLED = {
+    None: "none; 'reflect-git enable' adds them, or install the plugin",
+    wiring.PROJECTS: "in some projects only; 'reflect-git doctor' names them",
+}
+
+
 @dataclass
 class Report:
     store: str
@@ -124,7 +130,8 @@ def _say_none(front: Front, root: str, form: str) -> None:
         front.data(asdict(Report(root)))
     elif form == "table":
         front.out(f"there is no store at '{printable(root)}' yet; the first capture makes it")
-        front.talk(click.style("hint: make it now with 'reflect-git init'", fg="yellow"))
+        begin = "make it now with 'reflect-git init'" if wiring.look(front.env).state != wiring.NONE else wiring.BEGIN
+        front.talk(click.style(f"hint: {begin}", fg="yellow"))
 
 
 def _count(report: Report, store: Store, scan: Scan, inbox_seen: str, now: float) -> Report:
@@ -182,7 +189,7 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
     """(label, value, whether it wants attention); what is as it should be and says nothing is left out."""
     found = [
         ("capture", capture.said(), capture.state != "on"),
-        *([("hooks", "none; 'reflect-git enable' adds them, or install the plugin", True)] if not report.hooks else []),
+        *([("hooks", _UNCALLED[report.hooks], True)] if report.hooks in _UNCALLED else []),
         ("store", report.store, False),
         ("machine", report.machine or "", False),
         ("waiting", _waiting(report), False),
@@ -199,7 +206,9 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 
 def _waiting(report: Report) -> str:
-    return f"{report.waiting}, {report.strong} of them strong" if report.strong else str(report.waiting)
+    """Moments: several of them may say one thing, which is asked once."""
+    counted = f"{report.waiting} signal{'s' if report.waiting != 1 else ''}"
+    return f"{counted}, {report.strong} of them strong" if report.strong else counted
 
 
 def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from typing import TYPE_CHECKING
 
@@ -122,7 +123,15 @@ def _left(front: Front, remote: str) -> list[str]:
     found = []
     data = claude.read_settings(claude.settings_path(paths.config_dir(front.env)))
     if claude.has_plugin(data):
-        found += ["claude plugin uninstall reflect-git@reflect-git", "claude plugin marketplace remove reflect-git"]
+        found.append("claude plugin uninstall reflect-git@reflect-git")
+    found += [
+        f"cd {shlex.quote(folder)} && claude plugin uninstall --scope {scope} reflect-git@reflect-git"
+        for folder, scope in claude.projects_with_plugin(paths.config_dir(front.env))
+    ]
+    if claude.has_marketplace(data):
+        found.append("claude plugin marketplace remove reflect-git")
+    copies = claude.copies(paths.config_dir(front.env))
+    found += [f"rm -r {shlex.quote(path)}    # a copy that Claude Code made" for path in copies]
     found.append("pipx uninstall reflect-git    # or however you installed it")
     try:
         settings = json.loads(data or b"{}")

@@ -34,7 +34,7 @@ def look_at_learnings(matter: Matter) -> Iterator[Finding]:
     for identity, made in matter.decisions.items():
         if made["text"] is not None and made["text_sha256"] != digest(made["text"]):
             message = f"the text of '{identity}' is not the one that was decided: its hash is another"
-            hint = f"see 'git -C {matter.store.root} log -p -- {path_of(identity)}'"
+            hint = f"see: {matter.git('log', '-p', '--', path_of(identity))}"
             yield Finding("record-edited", DECIDE, identity, message, hint, path_of(identity))
 
 

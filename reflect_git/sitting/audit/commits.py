@@ -28,14 +28,12 @@ def look_at_records(matter: Matter) -> Iterator[Finding]:
             if change.record and (change.kind == CHANGED or _is_other(matter, commit, change)):
                 first = matter.brought.get(change.path, commit)
                 message = f"'{change.record}' was edited by {said(commit)}"
-                hint = (
-                    f"as it was: git -C {matter.store.root} checkout {first.id[:10]} -- {change.path}; then commit it"
-                )
+                hint = f"as it was, then commit it: {matter.git('checkout', first.id[:10], '--', change.path)}"
                 yield Finding("record-edited", DECIDE, change.record, message, hint, change.path)
     for path in sorted(one for one in missing if id_in(one)):
         commit = matter.brought[path]
         message = f"'{id_in(path)}' came with {said(commit)} and went in a merge"
-        hint = f"bring it back: git -C {matter.store.root} checkout {commit.id[:10]} -- {path}"
+        hint = f"bring it back: {matter.git('checkout', commit.id[:10], '--', path)}"
         yield Finding("record-deleted", DECIDE, id_in(path), message, hint, path)
 
 
@@ -45,7 +43,7 @@ def deleted(matter: Matter, commit: Commit) -> Iterator[Finding]:
     back = {record: path for record, path in gone.items() if path in matter.there}
     for record in gone.keys() - back.keys():
         message = f"'{record}' was removed by {said(commit)}"
-        hint = f"bring it back: git -C {matter.store.root} revert {commit.id[:10]}"
+        hint = f"bring it back: {matter.git('revert', commit.id[:10])}"
         yield Finding("record-deleted", DECIDE, record, message, hint, gone[record])
     standing = removals.standing(matter.scan.history, back)
     for name in dict.fromkeys(map(removals.name_of, standing)):
@@ -67,37 +65,42 @@ def _is_other(matter: Matter, commit: Commit, change: Change) -> bool:
 
 def look_at_commits(matter: Matter) -> Iterator[Finding]:
     """What brings a rule brings the decision behind it, and trailers that agree with it."""
+    replaced: set[tuple[str, str]] = set()  # path and blob of all that earlier commits changed or took out
     for commit in matter.commits:
-        if len(commit.parents) > 1 or matter.is_purged(commit):
-            continue
-        new = [change for change in commit.changes if matter.brought.get(change.path) is commit]
-        brought = [change.record for change in new if change.record]
+        if len(commit.parents) < 2 and not matter.is_purged(commit):
+            yield from _look_at(matter, commit, replaced)
+        replaced |= {(change.path, change.old) for change in commit.changes}
+
+
+def _look_at(matter: Matter, commit: Commit, replaced: set[tuple[str, str]]) -> Iterator[Finding]:
+    new = [change for change in commit.changes if matter.brought.get(change.path) is commit]
+    brought = [change.record for change in new if change.record]
+    if not _is_restored(commit, replaced):
         yield from _undecided(matter, commit, brought)
-        if commit.is_ours:
-            yield from _trailers(matter, commit, brought)
-        elif any(one.startswith(("LRN-", "DEC-")) for one in brought):
-            message = f"{said(commit)} brings records that no reflect-git command wrote: {', '.join(brought[:3])}"
-            hint = f"if it is not yours, take it back: git -C {matter.store.root} revert {commit.id[:10]}"
-            yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
+    if commit.is_ours:
+        yield from _trailers(matter, commit, brought)
+    elif any(one.startswith(("LRN-", "DEC-")) for one in brought):
+        message = f"{said(commit)} brings records that no reflect-git command wrote: {', '.join(brought[:3])}"
+        hint = f"if it is not yours, take it back: {matter.git('revert', commit.id[:10])}"
+        yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
+
+
+def _is_restored(commit: Commit, replaced: set[tuple[str, str]]) -> bool:
+    """Whether it brings nothing but what was there before."""
+    return commit.is_ours and all((change.path, change.new) in replaced for change in commit.changes)
 
 
 def _undecided(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Finding]:
     rules = [one for one in brought if one.startswith("LRN-")]
     mirrors = [one for one in commit.changes if one.path.startswith(f"{mirror.FOLDER}/") and one.kind != DELETED]
     what = [*rules, *(one.path for one in mirrors)]
-    if what and not commit.records(ADDED, "DEC-") and not _is_restored(matter, commit):
+    if what and not commit.records(ADDED, "DEC-"):
         stands = bool(rules) or any(matter.there.get(one.path) == one.new for one in mirrors)
         yield Finding(
             "commit-without-decision", DECIDE if stands else WARNING, commit.id,
             f"{said(commit)} changes '{what[0]}' and brings no decision",
-            f"if nobody can say why, take it back: git -C {matter.store.root} revert {commit.id[:10]}", what[0],
+            f"if nobody can say why, take it back: {matter.git('revert', commit.id[:10])}", what[0],
         )  # fmt: skip
-
-
-def _is_restored(matter: Matter, commit: Commit) -> bool:
-    """Whether it brings nothing but what was there before."""
-    before = {(change.path, change.old) for earlier in matter.commits for change in earlier.changes}
-    return all((change.path, change.new) in before for change in commit.changes) and commit.is_ours
 
 
 def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Finding]:
@@ -109,7 +112,7 @@ def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Fi
         return
     for name, value, wanted in _disagreements(matter, told, made, brought):
         message = f"{said(commit)} says '{name}: {value}', and its records say {wanted or 'nothing of the kind'}"
-        hint = f"the records are what counts; see 'git -C {matter.store.root} show {commit.id[:10]}'"
+        hint = f"the records are what counts; see: {matter.git('show', commit.id[:10])}"
         yield Finding("trailer-forged", DECIDE, commit.id, message, hint)
 
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import files
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import seconds_of, utc
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, WARNING, Finding, Matter, said
 from reflect_git.store import policy, signing
 from reflect_git.store.care import guard
 from reflect_git.store.care.case import Case
 from reflect_git.store.care.health import uncommitted
-from reflect_git.store.expiry import seconds_of
 from reflect_git.store.layout import path_of
 from reflect_git.store.repository import MAIN
 
@@ -54,7 +53,7 @@ def look_at_refs(matter: Matter) -> Iterator[Finding]:
     heads = [one for one in known if one in left]
     for one in _outermost(matter, heads):
         message = f"main was at {one[:10]} and does not have it any more"
-        hint = f"bring back what was there: git -C {store.root} merge {one[:10]}"
+        hint = f"bring back what was there: {matter.git('merge', one[:10])}"
         yield Finding("ref-moved-back", DECIDE, one, message, hint)
 
 
@@ -71,7 +70,7 @@ def look_at_files(matter: Matter) -> Iterator[Finding]:
         yield Finding("record-unreadable", DECIDE, path, f"'{path}' cannot be read: {reason}", hint, path)
     for path in uncommitted(matter.store):
         if path.startswith(("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", _PURGES)):
-            hint = f"take it back: git -C {matter.store.root} checkout -- {path}"
+            hint = f"take it back: {matter.git('checkout', '--', path)}"
             message = f"'{path}' differs from what main has"
             yield Finding("record-edited", DECIDE, path, message, hint, path)
 
@@ -130,7 +129,7 @@ def look_at_signatures(matter: Matter) -> Iterator[Finding]:
     checked = matter.signatures
     for commit in matter.commits:
         if checked.get(commit.id) == signing.BAD:
-            hint = f"see 'git -C {matter.store.root} verify-commit {commit.id[:10]}'"
+            hint = f"see: {matter.git('verify-commit', commit.id[:10])}"
             yield Finding("signature-bad", ERROR, commit.id, f"BAD signature: {said(commit)}", hint)
         elif checked.get(commit.id) == signing.UNKNOWN:
             hint = "name the keys you trust in gpg.ssh.allowedSignersFile, or import the gpg key"

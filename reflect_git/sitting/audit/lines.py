@@ -153,7 +153,7 @@ def _mirror(matter: Matter, sheet: Sheet, path: str, mirrored: dict[str, str]) -
         if is_wrong or (rule is None and identity not in matter.learnings):
             there = f"'{said[identity]}'" if identity in said else "nothing"
             message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"
-            hint = f"see 'git -C {matter.store.root} log -p -- {path}'; the next approval into this file writes it anew"
+            hint = f"the next approval into this file writes it anew; see: {matter.git('log', '-p', '--', path)}"
             yield Finding("mirror", DECIDE, identity, message, hint, sheet.label)
 
 
@@ -226,11 +226,7 @@ def _target(file: str, is_global: bool) -> Target:
 def _places(matter: Matter) -> Iterator[Place]:
     """The client's own folder, and every project that rules were written into, as far as it is found."""
     home = paths.home_dir(matter.env)
-    known = [matter.folder, *projects.tops(matter.store)]
-    for learning in matter.learnings.values():
-        kind, _, path = (learning["project"] or {"key": ""})["key"].partition(":")
-        if kind == "path":
-            known.append(os.path.join(home, path[2:]) if path.startswith("~/") else path)
+    known = [matter.folder, *projects.tops(matter.store), *places.named_by_path(matter.learnings.values(), home)]
     for root in dict.fromkeys(os.path.realpath(one) for one in known if one and os.path.isdir(one)):
         yield places.place(matter.store, matter.env, root)
     yield places.place(matter.store, matter.env, home)

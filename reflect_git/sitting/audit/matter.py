@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +57,10 @@ class Matter:
     now: float
     read: Callable[[Store], Scan]
     folder: str = ""
+
+    def git(self, *words: str) -> str:
+        """A command for the store, to be pasted: names in it may be anybody's."""
+        return shlex.join(("git", "-C", self.store.root, *words))
 
     @cached_property
     def commits(self) -> list[Commit]:

@@ -117,5 +117,5 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"

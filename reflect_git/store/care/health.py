@@ -11,7 +11,8 @@ import stat
 import time
 
 from reflect_git.adapters import files
-from reflect_git.store import copies, expiry, identity, inbox, policy, remotes, spool, upkeep
+from reflect_git.model.ids import seconds_of
+from reflect_git.store import copies, identity, inbox, policy, remotes, spool, upkeep
 from reflect_git.store.care import lockfiles, mending
 from reflect_git.store.care.case import (
     DAY,
@@ -58,15 +59,18 @@ def look_at_owner(case: Case) -> list[Finding]:
 
 
 def look_at_modes(case: Case) -> list[Finding]:
+    findings = []
     opened = list(mending.opened_to_others(case.store))
     if opened and opened[0] == case.store.root:
-        return [Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True)]
-    if opened:  # the user's own git made them; nobody gets past the folder
-        return [Finding(NOTE, f"less private than the folder: {count(len(opened), 'file')} inside", fixable=True)]
+        findings.append(Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True))
+    elif opened:  # the user's own git made them; nobody gets past the folder
+        said = f"less private than the folder: {count(len(opened), 'file')} inside"
+        findings.append(Finding(NOTE, said, fixable=True))
     links = [path for path, status in mending.everything(case.store) if stat.S_ISLNK(status.st_mode)]
     if links:
-        return [Finding(DECIDE, f"symbolic links in the store: {some(links)}", "replace them by what they point to")]
-    return [Finding(OK, "no other user can read it")]
+        said = f"symbolic links in the store: {some(links)}"
+        findings.append(Finding(DECIDE, said, "replace them by what they point to"))
+    return findings or [Finding(OK, "no other user can read it")]
 
 
 def look_at_files(case: Case) -> list[Finding]:
@@ -96,7 +100,8 @@ def look_at_policies(case: Case) -> list[Finding]:
         word = "unset" if value is None else value if isinstance(value, str) else " ".join(value)
         level = DECIDE if key == "reflect.approval" and value is not None else WARNING
         keep = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
-        findings.append(Finding(level, f"{key} is {word}, and no decision of this machine says so", f"keep it: {keep}"))
+        hint = f"keep it: {keep}" + (f", or end it: reflect-git config --unset {key}" if value is not None else "")
+        findings.append(Finding(level, f"{key} is {word}, and no decision of this machine says so", hint))
     return findings or [Finding(OK, "each is as decided")]
 
 
@@ -300,7 +305,7 @@ def look_at_disk(case: Case) -> list[Finding]:
 
 def look_at_clock(case: Case) -> list[Finding]:
     newest = case.store.git.run("log", "-1", "--branches", "--format=%ct", check=False).out.strip()
-    future = [s["id"] for s in case.snapshot().signals if expiry.seconds_of(s["stored"]) > case.now + DAY]
+    future = [s["id"] for s in case.snapshot().signals if seconds_of(s["stored"]) > case.now + DAY]
     findings = []
     if newest.isdigit() and int(newest) > case.now + MINUTE:
         said = f"the newest commit is {age(int(newest) - case.now)} in the future"
@@ -315,7 +320,7 @@ def look_at_clock(case: Case) -> list[Finding]:
 
 def look_at_upkeep(case: Case) -> list[Finding]:
     last = upkeep.last_run(case.store)
-    since = case.now - (last or expiry.seconds_of(case.store.setting("reflect.born")))
+    since = case.now - (last or seconds_of(case.store.setting("reflect.born")))
     if since > _OVERDUE:
         return [Finding(NOTE, f"not run for {age(since)}", fixable=True)]
     return [Finding(OK, f"ran {age(since)} ago" if last else "not due yet")]

@@ -12,6 +12,7 @@ from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.store import copies, corpses, identity, inbox, policy, sweep, upkeep
 from reflect_git.store.care import lockfiles, salvage
+from reflect_git.store.care.case import Case, count
 from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
 from reflect_git.store.repository import MAIN, PRIVATE
 
@@ -19,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reflect_git.store.care.case import Case
     from reflect_git.store.repository import Store
 
 WAIT = 5.0
@@ -37,7 +37,7 @@ def make_private(case: Case) -> str:
     open_paths = list(opened_to_others(case.store))
     for path in open_paths:
         os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHERS)
-    return f"made {len(open_paths)} files and folders private"
+    return f"made {count(len(open_paths), 'file or folder', 'files and folders')} private"
 
 
 def opened_to_others(store: Store) -> Iterator[str]:
@@ -143,7 +143,7 @@ def restore_refs(case: Case) -> str:
         if not inbox.generations(store):
             files.remove(store.private_path("cache", "inbox"))
             inbox.start_inbox(store)
-            said.append(f"started the inbox again with {_rescue(store)} signals from their copies")
+            said.append(f"started the inbox again with {count(_rescue(store), 'signal')} from plain copies")
     return "; ".join(said)
 
 
@@ -189,4 +189,4 @@ def run_upkeep(case: Case) -> str:
         sweep.finish_interrupted(store)
         inbox.commit_all(store)
         gone = upkeep.upkeep(store, case.read_again(), case.now)
-    return f"ran the upkeep; {gone} signals went"
+    return f"ran the upkeep; {count(gone, 'signal')} went"

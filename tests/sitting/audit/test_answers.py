@@ -40,7 +40,7 @@ def answer(store: Store, session: Session, words: str, basis: Mapping[str, str] 
     candidate = sitting.gathered.of(signal)
     assert candidate is not None
     if label:
-        question: dict[str, Any] = ask.question(candidate, 1, 1)
+        question: dict[str, Any] = ask.question(sitting, candidate, 1, 1)
         answered = {"questions": [question], "answers": {question["question"]: label}}
         call = session.begin_call("AskUserQuestion", {"questions": [question]})
         session.end_call(call, "answered", False, toolUseResult=answered)

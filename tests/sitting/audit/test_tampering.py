@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.sitting.audit.books import (
     report,
     start,
 )  # fmt: skip
-from tests.sitting.desk import BY, PNPM
+from tests.sitting.desk import BY, PNPM, project_of
 
 OURS = ("-c", "user.name=reflect-git", "-c", "user.email=reflect-git@localhost")
 
@@ -186,6 +187,26 @@ def test_a_mirror_that_says_something_else_than_the_file(store: Store) -> None:
     mirror.write_text(mirror.read_text().replace("pnpm", "yarn"))
     commit(store, "sync: mirror\n", *OURS)
     assert codes(store) == ["commit-without-decision", "mirror"]
+
+
+@pytest.mark.dirty_store
+def test_a_command_to_be_pasted_does_what_it_says(store: Store) -> None:
+    """Whatever a file is called."""
+    odd = Path(store.root, "targets", "it's; $(touch here) mine")
+    odd.write_text("one\n")
+    commit(store)
+    odd.write_text("two\n")
+    (found,) = (one for one in report(store).findings if one.code == "record-edited")
+    subprocess.run(["sh", "-c", found.hint.removeprefix("take it back: ")], cwd=project_of(os.environ), check=True)
+    assert (odd.read_text(), (project_of(os.environ) / "here").exists()) == ("one\n", False)
+
+
+def test_a_mirror_that_the_next_approval_replaced(store: Store) -> None:
+    (mirror,) = Path(store.root, "targets").rglob("CLAUDE.md")
+    mirror.write_text(mirror.read_text().replace("pnpm", "yarn"))
+    forged = commit(store, "sync: mirror\n", *OURS)
+    approve(store, "no, always write tests first, never after the code")
+    assert [one.subject for one in report(store).findings if one.code == "commit-without-decision"] == [forged]
 
 
 def test_an_entry_that_went_from_the_file(store: Store) -> None:

@@ -336,6 +336,7 @@ def test_a_policy_that_nobody_decided_is_named(store: Store) -> None:
     found = look(store, "policies")
     assert levels(found) == ["decide", "warning"]
     assert "reflect-git config reflect.approval unattended" in found[0].hint
+    assert "reflect-git config --unset reflect.approval" in found[0].hint
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -351,6 +352,8 @@ def test_a_link_in_the_store_is_named(store: Store, tmp_path: Path) -> None:
     link.symlink_to(tmp_path)
     assert levels(look(store, "rights")) == ["decide"]
     assert "link" in look(store, "rights")[0].message
+    os.chmod(store.root, 0o755)
+    assert levels(look(store, "rights")) == ["error", "decide"]
 
 
 def test_a_check_that_cannot_be_made_says_why(store: Store) -> None:

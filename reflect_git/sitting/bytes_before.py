@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import live
@@ -73,7 +72,7 @@ def exact(sitting: Sitting, commit: str, taken: Sequence[Decision], steps: Seque
 def _with_bytes(step: Step | None, target: Target, now: bytes | None, was: bytes | None, made: Decision) -> Step:
     if step is None:
         return Step(Plan(target, now, was, made["subject"], "restore"))
-    return Step(replace(step.plan, after=was), step.present, step.absent)
+    return Step(step.plan._replace(after=was), step.present, step.absent)
 
 
 def _bytes_before(

@@ -1,0 +1,41 @@
+"""What a person has to do with a file of their project that was changed: we commit in the store alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters.checkout import Checkout
+from reflect_git.adapters.project import top_of
+from reflect_git.apply.targets import LOCAL_FILE
+
+if TYPE_CHECKING:
+    from reflect_git.sitting.review import Sitting
+
+
+def advice(sitting: Sitting, name: str, env: Mapping[str, str]) -> str:
+    """One line about a file, as the project names it; nothing where git does not care for it."""
+    path = os.path.join(sitting.place.root, name)
+    top = top_of(os.path.dirname(path))
+    if top is None:
+        return ""
+    git = sitting.store.git
+    checkout = Checkout(git.program, top)
+    if checkout.is_tracked(path):
+        return _commit(name)
+    if not os.path.lexists(path) or checkout.is_ignored(path, _excludes(git.user_settings(), env, sitting.place.home)):
+        return ""
+    return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else _commit(name)
+
+
+def _commit(name: str) -> str:
+    return f"{name} changed in your project; commit it with your work"
+
+
+def _excludes(settings: Mapping[str, list[str]], env: Mapping[str, str], home: str) -> str:
+    """The person's own patterns of what no project of theirs commits."""
+    named = settings.get("core.excludesfile", [""])[-1]
+    if named.startswith("~/"):
+        return os.path.join(home, named[2:])
+    return named or os.path.join(env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git", "ignore")

@@ -1,0 +1,79 @@
+"""Out again: what the client's own uninstall leaves, and whether reflect-git tells the truth of it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+from tests.conftest import REPO, RunCli
+from tests.e2e.conftest import Signals, failures, settle
+from tests.e2e.model import Model, Turn, bash
+from tests.e2e.session import Client
+from tests.faults import git
+
+
+def ours(home: Path) -> set[str]:
+    """Files of the home that are named after us or name us, apart from the store and what was said in sessions."""
+    said = (".claude/reflections/", ".claude/projects/", ".claude/backups/")
+    files = {str(path.relative_to(home)): path for path in home.rglob("*") if path.is_file()}
+    files = {name: path for name, path in files.items() if not name.startswith(said)}
+    return {name for name, path in files.items() if "reflect" in name or b"reflect-git" in path.read_bytes()}
+
+
+def test_nothing_is_left_but_the_store(
+    bare: Client, model: Model, run_cli: RunCli, signals: Signals, home: Path, store_home: Path
+) -> None:
+    bare.run("plugin", "marketplace", "add", str(REPO))
+    bare.run("plugin", "install", "reflect-git@reflect-git")
+    model.turns = [Turn("I try.", [bash("ls /nowhere")]), Turn("It failed. ONE")]
+    bare.print("try it")
+    assert len(failures(signals())) == 1
+    assert "they stand in the plugin and were called " in run_cli("doctor").out
+
+    plugin, market, copy, *_ = run_cli("uninstall", "--json").json()["data"]["left"]
+    bare.run(*shlex.split(plugin)[1:])
+    settle(home)
+    assert "Claude Code does not call them" in run_cli("doctor").out
+    assert run_cli("uninstall", "--json").json()["data"]["left"][0] == market
+    bare.run(*shlex.split(market)[1:])
+    (kept,) = home.glob(".claude/plugins/cache/reflect-git/reflect-git/*")
+    assert str(kept) in run_cli("doctor").out and shlex.split(copy, comments=True) == ["rm", "-r", str(kept)]
+    shutil.rmtree(kept)
+    assert "kept copies" not in run_cli("doctor").out
+    assert ours(home) <= {".claude.json"}, "the client counts there which plugins it had"
+    assert len(failures(signals())) == 1, "what was captured stays"
+
+    assert run_cli("uninstall", "--erase", "--yes").code == 0
+    assert not store_home.exists()
+
+
+def test_a_plugin_of_one_project_is_told_and_goes(bare: Client, run_cli: RunCli, home: Path, project: Path) -> None:
+    bare.run("plugin", "marketplace", "add", str(REPO))
+    bare.run("plugin", "install", "--scope", "project", "reflect-git@reflect-git")
+    assert run_cli("init").code == 0
+    assert f"the plugin has them in '{project}' alone" in run_cli("doctor").out
+    plugin, *_ = run_cli("uninstall", "--json").json()["data"]["left"]
+    inside, _, command = plugin.partition(" && ")
+    assert shlex.split(inside) == ["cd", str(project)]
+    bare.run(*shlex.split(command)[1:])
+    assert "Claude Code does not call them" in run_cli("doctor").out
+
+
+def test_a_clone_that_moved_is_told_and_found_again(
+    bare: Client, model: Model, run_cli: RunCli, signals: Signals, tmp_path: Path
+) -> None:
+    clone, moved = tmp_path / "clone", tmp_path / "moved"
+    git(REPO, "clone", "-q", str(REPO), str(clone))
+    bare.run("plugin", "marketplace", "add", str(clone))
+    bare.run("plugin", "install", "reflect-git@reflect-git")
+    assert run_cli("init").code == 0
+    clone.rename(moved)
+    told = run_cli("doctor").out
+    assert f"the plugin is run from '{clone}', where it is not any more" in told
+    assert "claude plugin marketplace add DIR" in told
+    bare.run("plugin", "marketplace", "add", str(moved))
+    model.turns = [Turn("I try.", [bash("ls /nowhere")]), Turn("It failed. ONE")]
+    bare.print("try it")
+    assert len(failures(signals())) == 1
+    assert "they stand in the plugin and were called " in run_cli("doctor").out

@@ -1,0 +1,22 @@
+"""A bare repository that is the remote, and a machine that synced with it once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sync.clones import Clone, bare
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def victim(store_home: Path, remote: Path) -> Clone:
+    clone = Clone(store_home, str(remote))
+    clone.approve(1)
+    clone.sync()
+    return clone
