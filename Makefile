@@ -10,7 +10,7 @@ STAMP = $(VENV)/.installed
 SOURCES = reflect_git tests $(patsubst %/,%,$(sort $(dir $(wildcard hooks/*.py bench/*.py docs/*.py))))
 PRODUCT = $(filter-out tests bench docs,$(SOURCES))
 
-HOOK_PATH = hook workflow capture sync model errors paths store \
+HOOK_PATH = hook bundle workflow capture sync model errors paths store \
 	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
 	adapters.transcript adapters.process adapters.live adapters.transport
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \

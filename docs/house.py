@@ -24,7 +24,7 @@ FLOORS = (
     ("store",),
     ("adapters",),
     ("model",),
-    ("errors", "paths"),
+    ("errors", "paths", "bundle"),
 )
 _SHOWN = 12
 

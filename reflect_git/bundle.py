@@ -1,0 +1,113 @@
+"""The modules of a failure hook in one file: to find and open thirty of them one by one is 2 of its 20 ms of CPU.
+
+It lies in the folder of `-X pycache_prefix`, holds the byte code that Python keeps there, and is as disposable: used
+only by the Python that wrote it, while every source it came from is as it was. Else the next failure writes it anew.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Optional
+
+    Entry = tuple[str, list[int], bytes]  # the source, its stamp, the byte code
+
+_NAME = "failure-hook"
+_HEADER = 16  # of a .pyc: magic number, flags, time and size of the source
+_Spec = type(sys.__spec__)  # importlib.machinery would be an import
+
+
+class Bundle:
+    """Finds the modules that are in the file; every other one is found as ever."""
+
+    def __init__(self, modules: dict[str, Entry]) -> None:
+        self._modules = modules
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        entry = self._modules.get(name)
+        if entry is None:
+            return None
+        folder, file = os.path.split(entry[0])
+        spec = _Spec(name, self, origin=entry[0], is_package=file == "__init__.py")  # type: ignore[arg-type]
+        if spec.submodule_search_locations is not None:
+            spec.submodule_search_locations.append(folder)
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """As Python makes it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__file__, _, code = self._modules[module.__name__]
+        exec(marshal.loads(code), module.__dict__)
+
+
+def use() -> bool:
+    """Take what follows from the bundle, if there is one that holds."""
+    try:
+        with open(_place(), "rb") as file:
+            magic, root, modules = marshal.loads(file.read())
+        if magic != _magic() or root != _root() or any(_stamp(entry[0]) != entry[1] for entry in modules.values()):
+            return False
+    except (OSError, EOFError, ValueError, TypeError):
+        return False
+    sys.meta_path.insert(0, Bundle(modules))
+    return True
+
+
+def write() -> None:
+    """Bundle all modules of ours that this process has loaded; not where one of them changed meanwhile."""
+    known = [name for name in sys.modules if name.startswith("reflect_git.") and name != __name__]
+    try:
+        modules = {name: _entry(sys.modules[name]) for name in known}
+        place = _place()
+        scratch = f"{place}.{os.getpid()}"
+        with open(scratch, "wb") as file:
+            marshal.dump((_magic(), _root(), modules), file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, place)
+    except (OSError, ValueError):  # no cache, no bundle
+        pass
+
+
+def _entry(module: ModuleType) -> Entry:
+    spec = module.__spec__
+    if spec is None or not spec.origin or not spec.cached:
+        raise ValueError
+    with open(spec.cached, "rb") as file:
+        compiled = file.read()
+    stamp = _stamp(spec.origin)
+    stated = (stamp[1] // 10**9).to_bytes(8, "little")[:4] + stamp[2].to_bytes(8, "little")[:4]
+    if compiled[:_HEADER] != _magic() + bytes(4) + stated:
+        raise ValueError
+    return spec.origin, stamp, compiled[_HEADER:]
+
+
+def _stamp(path: str) -> list[int]:
+    status = os.stat(path)
+    return [status.st_ino, status.st_mtime_ns, status.st_size]
+
+
+def _magic() -> bytes:
+    magic: bytes = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER
+    return magic
+
+
+def _root() -> str:
+    """Two versions of the program may share a cache."""
+    return os.path.dirname(os.path.abspath(__file__))
+
+
+def _place() -> str:
+    if not sys.pycache_prefix:
+        raise FileNotFoundError
+    return os.path.join(sys.pycache_prefix, f"{_NAME}.{sys.implementation.cache_tag}")
