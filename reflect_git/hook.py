@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 INPUT_LIMIT = 1 << 20
 INPUT_SECONDS = 2.0
-HOOK_SECONDS = 4
+HOOK_SECONDS = 8  # the client would wait ten; a starved machine needs some of them to acknowledge a capture
 DETACHED_SECONDS = 900
 # While the client waits; the rest of a long transcript is mined afterwards.
 MINING_SECONDS = 1.3

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Entry = tuple[str, bytes, Mapping[str, Any]]
 
 AT_ONCE = 500
+# Each question by itself would wait for two turns of a busy processor. The answers to these fit into the smallest pipe.
+ASKED_AT_ONCE = 32
 RESCUE = "rescue"  # there is a new inbox: copies that the old one had may have to be committed again
 ATTEMPTS = 3
 TRAILERS = 20
@@ -156,19 +158,21 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
     child = store.git.start("fast-import", "--quiet", "--done", config=config)
     message = subject(entries, store.machine).encode("utf-8", "replace")
     who = f"reflect-git <{store.machine}@localhost>"
-    child.send(
+    question = (
         f"commit {ref}\nmark :1\ncommitter {who} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode()
         + message + f"\nfrom {ref}^0\n".encode()
     )  # fmt: skip
     stream = []
-    for identity, data, _ in entries:
-        path = path_of(identity)
-        child.send(f'ls "{path}"\n'.encode())
-        answer = child.line()
-        if not answer:  # git is gone: `finish` tells why
-            return child.finish()
-        if answer.startswith(b"missing"):
-            stream.append(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
+    for first in range(0, len(entries), ASKED_AT_ONCE):
+        batch = [(path_of(identity), data) for identity, data, _ in entries[first : first + ASKED_AT_ONCE]]
+        child.send(question + b"".join([f'ls "{path}"\n'.encode() for path, _ in batch]))
+        question = b""
+        for path, data in batch:
+            answer = child.line()
+            if not answer:  # git is gone: `finish` tells why
+                return child.finish()
+            if answer.startswith(b"missing"):
+                stream.append(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
     if not stream:
         result = child.finish()
         _remove_crash_reports(store)
