@@ -20,7 +20,7 @@ from tests.sync.clones import Clone, bare
 QUOTE = "for heaven's sake, in this project never use npm, always use pnpm instead"
 ASIDE = "and by the way my bank is Umbrella Savings"
 NO = "never put a semicolon at the end of a line in any of these files"
-MINE = "The access code of the office is 4711."
+MINE = "The access code of the office is lobster."
 
 
 @pytest.mark.parametrize("to", ["global", "project"])
@@ -51,7 +51,18 @@ def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
     assert places_of(clone.root, QUOTE) and places_of(clone.root, MINE), "they are here, so the scan can fail"
     clone.sync()
     assert places_of(remote, "Use pnpm, never npm"), "what was approved went"
-    for text in (QUOTE, "heaven", ASIDE, "Umbrella", NO, "semicolon", MINE, "4711", "secret-session", session.name):
+    for text in (
+        QUOTE,
+        "heaven",
+        ASIDE,
+        "Umbrella",
+        NO,
+        "semicolon",
+        MINE,
+        "lobster",
+        "secret-session",
+        session.name,
+    ):
         assert places_of(remote, text) == [], text
     assert git(remote, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
     assert done.learning in "".join(git(remote, "ls-tree", "-r", "--name-only", "main").split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -89,6 +90,26 @@ def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
             clone.sync(Wishes(limits=Limits(seconds=1.0)))
     assert stop.value.code == "unreachable", stop.value
     assert time.monotonic() - began < 120
+
+
+@pytest.mark.parametrize("linger", [None, struct.pack("ii", 1, 0)], ids=["closed", "reset"])
+def test_a_remote_that_hangs_up_cannot_be_reached(tmp_path: Path, linger: bytes | None) -> None:
+    """git dies of the first and says nothing."""
+
+    def hang_up() -> None:
+        met, _ = rude.accept()
+        if linger:
+            met.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        met.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as rude:
+        clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{rude.getsockname()[1]}/remote.git")
+        answering = threading.Thread(target=hang_up)
+        answering.start()
+        with pytest.raises(ReflectError) as stop:
+            clone.sync()
+        answering.join()
+    assert (stop.value.code, stop.value.exit_code) == ("unreachable", 1), stop.value
 
 
 def test_what_a_sync_that_nobody_watches_started_ends_with_it(tmp_path: Path) -> None:
