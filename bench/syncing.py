@@ -235,13 +235,13 @@ def _sync(task: tuple[str, dict[str, str]]) -> tuple[int, int]:
     fetched = 0
     real = Incoming.fetch
 
-    def counted(self: Incoming, names: Any) -> dict[str, str]:
+    def counted(self: Incoming, *arguments: Any) -> dict[str, str]:
         nonlocal fetched
-        found = real(self, names)
+        found = real(self, *arguments)
         fetched += _size(Path(self.git.root))
         return found
 
-    Incoming.fetch = counted  # type: ignore[method-assign]
+    Incoming.fetch = counted  # type: ignore[assignment, method-assign]
     try:
         store = open_or_create(root, env)
         return syncing.sync(store, env, Wishes()).tries, fetched

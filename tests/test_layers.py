@@ -137,6 +137,11 @@ NOT_FOR_A_LIST = {
     "dataclasses", "subprocess", "reflect_git.adapters.markdown", "reflect_git.apply.block", "reflect_git.model.frames",
     "reflect_git.store.upkeep", "reflect_git.store.skimming",
 }  # fmt: skip
+NOT_FOR_A_SYNC = {
+    "dataclasses", "subprocess", "reflect_git.store.backups", "reflect_git.store.expiry", "reflect_git.store.policy",
+    "reflect_git.store.skimming", "reflect_git.sitting", "reflect_git.workflow.automatic",
+    "reflect_git.workflow.inboxes",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -148,6 +153,13 @@ def test_a_look_loads_what_it_needs(run_cli: RunCli, tmp_path: Path, words: tupl
         assert run_cli("capture", "--type", "correction", "--content", said, cwd=tmp_path).code == 0
     _loaded_by_verb(*words, cwd=tmp_path)
     assert _loaded_by_verb(*words, cwd=tmp_path) & spared == set()
+
+
+def test_a_sync_loads_what_it_needs(run_cli: RunCli, tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(remote)], check=True)
+    assert run_cli("--yes", "remote", "set", str(remote), cwd=tmp_path).code == 0
+    assert _loaded_by_verb("sync", cwd=tmp_path) & NOT_FOR_A_SYNC == set()
 
 
 def test_makefile_checks_the_same_hook_path() -> None:

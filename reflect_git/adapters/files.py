@@ -247,6 +247,14 @@ def names_in(path: str) -> list[str]:
         return []
 
 
+def all_names_in(path: str) -> list[str]:
+    """In no order; none where there is no folder."""
+    try:
+        return os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def hidden_names_in(path: str, prefix: str) -> list[str]:
     try:
         return sorted(name for name in os.listdir(path) if name.startswith(prefix))

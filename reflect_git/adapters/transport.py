@@ -13,7 +13,7 @@ from reflect_git.adapters.git import NETWORK, GitError, Result
 from reflect_git.errors import ReflectError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from reflect_git.adapters.git import Child, Git
 
@@ -55,6 +55,10 @@ _RACES = (
     "cannot lock ref",
     "incorrect old value",
 )
+
+
+def _nothing() -> None:
+    pass
 
 
 class Limits(NamedTuple):
@@ -119,17 +123,22 @@ def heads(git: Git, remote: Remote, limits: Limits) -> dict[str, str]:
     return {name: oid for oid, _, name in (line.partition("\t") for line in lines) if len(oid) == 40}
 
 
-def fetch(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits) -> None:
+def fetch(
+    git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, meanwhile: Callable[[], object] = _nothing
+) -> None:  # fmt: skip
     """Full name there → full name here. Nothing else comes along: no tags, no submodules, no FETCH_HEAD."""
     wanted = [f"{there}:{here}" for there, here in refs.items()]
     _run(
         git, remote, limits, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
         "--no-auto-maintenance", *_other_end(remote, "upload-pack"), "--end-of-options", remote.url, *wanted,
-        config=(*_FETCH, *(f"fetch.fsck.{name}=error" for name in _FAULTS)),
+        config=(*_FETCH, *(f"fetch.fsck.{name}=error" for name in _FAULTS)), meanwhile=meanwhile,
     )  # fmt: skip
 
 
-def push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, lease: str = "") -> str:
+def push(
+    git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, lease: str = "",
+    meanwhile: Callable[[], object] = _nothing,
+) -> str:  # fmt: skip
     """Full name there → commit, or nothing to delete it. All of them, by fast-forward alone.
 
     `lease` is the one exception: main there is exactly this commit and is replaced, because of a purge.
@@ -138,7 +147,7 @@ def push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, leas
     result = _run(
         git, remote, limits, "push", "--porcelain", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed",
         "--recurse-submodules=no", *leases, *_other_end(remote, "receive-pack"), "--end-of-options", remote.url,
-        *(f"{commit}:{name}" for name, commit in refs.items()), check=False,
+        *(f"{commit}:{name}" for name, commit in refs.items()), check=False, meanwhile=meanwhile,
     )  # fmt: skip
     if result.code == 0:
         return OK
@@ -178,10 +187,17 @@ def _other_end(remote: Remote, program: str) -> tuple[str, ...]:
 
 
 def _run(
-    git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True
+    git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True,
+    meanwhile: Callable[[], object] = _nothing,
 ) -> Result:  # fmt: skip
+    """`meanwhile` is done while git and the remote are busy with each other."""
     allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
     child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK, through=held(limits), apart=limits.apart)
+    try:
+        meanwhile()
+    except BaseException:
+        child.drop()
+        raise
     result = finished(child, limits, limits.seconds)
     if result.code in _OUT_OF_TIME:
         raise Unreachable(f"no end after {limits.seconds:.0f} seconds")
@@ -193,7 +209,16 @@ def _run(
 def told(git: Git, limits: Limits, *arguments: str, streams: bool = False) -> Result:
     """What git says of objects that came from outside: a few of them can make a tree of billions of files, and git
     holds all that one commit changes in memory before it prints any of it, unless it `streams`."""
-    result = finished(git.start(*arguments, through=() if streams else held(limits)), limits)
+    return answer(asked(git, limits, *arguments, streams=streams), limits, *arguments)
+
+
+def asked(git: Git, limits: Limits, *arguments: str, streams: bool = False) -> Child:
+    """The question alone, for who has something else to do until it is answered."""
+    return git.start(*arguments, through=() if streams else held(limits))
+
+
+def answer(child: Child, limits: Limits, *arguments: str) -> Result:
+    result = finished(child, limits)
     if result.code:
         raise _failure(arguments, result)
     return result

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.cli.front import Front, printable
+from reflect_git.errors import ReflectError
 from reflect_git.store import machines
-from reflect_git.workflow import automatic, syncing
+from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Report, Wishes
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Progress:
 def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
     """Sync, ask what only a person can answer, and sync again if the answer changed something."""
     with Progress(front) as progress:
-        report = syncing.sync(store, front.env, Wishes(dry_run=dry_run, say=progress))
+        report = syncing.sync(store, front.env, Wishes(dry_run, say=progress, meanwhile=lambda: _read(front, store)))
     if report.purges and not dry_run and _asks(front) and _agrees(report.purges):
         with Progress(front) as progress:
             report = syncing.sync(store, front.env, Wishes(say=progress, agrees=lambda purges: True))
@@ -72,8 +73,18 @@ def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
     return report
 
 
+def _read(front: Front, store: Store) -> Scan | None:
+    """The store as it is told of after a sync. What is wrong with it is said then."""
+    try:
+        return front.scan(store).with_decisions()
+    except (ReflectError, OSError):
+        return None
+
+
 def freshen(front: Front, store: Store) -> None:
     """Before a review: what waits on the remote should be among it. What fails is told by `status`."""
+    from reflect_git.workflow import automatic  # a sync itself does without
+
     with Progress(front) as progress:
         progress("looking for news of your other machines")
         automatic.before_review(store, front.env, time.time())
@@ -94,7 +105,7 @@ def _agrees(purges: Sequence[Purge]) -> bool:
 def _meet(front: Front, store: Store) -> bool:
     """Machines that are new here: whether one was accepted. --yes does not answer: it is whom to trust."""
     accepted = []
-    for name, when in machines.strangers(store, front.scan(store).others).items():
+    for name, when in machines.strangers(store, front.scan(store).decided).items():
         said = f"new machine '{printable(name)}', first seen {printable(when[:10])}: yours?"
         if click.confirm(said, err=True):
             accepted.append(name)
@@ -103,17 +114,20 @@ def _meet(front: Front, store: Store) -> bool:
     return bool(accepted)
 
 
-def waiting(front: Front, store: Store) -> list[dict[str, Any]]:
-    """What came and waits for a person: learnings of own machines, machines that nobody accepted."""
-    scan = front.scan(store)
-    new = machines.strangers(store, scan.others)
+def waiting(front: Front, store: Store, looked: Scan | None = None) -> list[dict[str, Any]]:
+    """What came and waits for a person: learnings of own machines, machines that nobody accepted.
+
+    `looked` is what was read of the store since main moved.
+    """
+    scan = looked or front.scan(store)
+    new = machines.strangers(store, scan.decided)
     return _arrived(front, store, scan) + [
         {"kind": "machine", "machine": name, "first_seen": when} for name, when in new.items()
     ]
 
 
 def _arrived(front: Front, store: Store, scan: Scan) -> list[dict[str, Any]]:
-    decisions = scan.history.decisions
+    decisions = [made for identity, made in scan.decided.items() if identity.startswith("DEC-")]
     if not any(made["machine"] != store.machine and made["subject"].startswith("LRN-") for made in decisions):
         return []
     from reflect_git.cli.sittings import here  # loads what reads and writes files, 50 ms

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files, transport
-from reflect_git.adapters.git import NOBODY, Git
+from reflect_git.adapters.git import NOBODY, Git, GitError
 from reflect_git.adapters.transport import TooMuch
+from reflect_git.store.remotes import TRACKED
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
     from typing import Any, Callable, Optional, TypeVar
 
+    from reflect_git.adapters.git import Child
     from reflect_git.adapters.transport import Limits, Remote
     from reflect_git.store.repository import Store
 
@@ -35,6 +37,10 @@ _INDEX = b"\xfftOc\0\0\0\2"  # how the index of a pack begins
 _COUNT, _IDS, _ID = 8 + 255 * 4, 8 + 256 * 4, 20
 
 
+def _nothing() -> None:
+    pass
+
+
 class History:
     """Commits: what the product brought along with them and what others did, and every object they are made of.
 
@@ -46,6 +52,7 @@ class History:
         self.made: dict[Listed, None] = {}
         self.others: dict[Listed, None] = {}
         self.objects: set[str] = set()
+        self.parents: set[bytes] = set()
         fields = iter(out.split(b"\0"))
         for field in fields:
             if field[:1] == b"\n":
@@ -56,8 +63,10 @@ class History:
                 self._begin(field)
 
     def _begin(self, head: bytes) -> None:
-        """`<commit> <tree> <committer>`"""
+        """`<commit> <tree> <committer>`, and in a second line the parents."""
         self.commits += 1
+        head, _, parents = head.partition(b"\n")
+        self.parents.update(parents.split())
         self.objects.update((head[:40].decode("ascii"), head[41:81].decode("ascii")))
         self._files = self.made if head[82:] == NOBODY.encode() else self.others
 
@@ -91,9 +100,11 @@ class Incoming:
         self.remote = remote
         self.limits = limits
         self._fetched = 0
-        self._ours = ""
+        self.ours = ""
+        self.tracked: Optional[str] = None
         self._known: dict[tuple[str, ...], Any] = {}
         self._histories: dict[tuple[str, ...], History] = {}
+        self._begun: dict[tuple[str, ...], Child] = {}
         discard(store)
         for folder in ("objects/info", "objects/pack", "refs"):
             files.make_private_dirs(os.path.join(self._root, folder))
@@ -104,27 +115,40 @@ class Incoming:
         self.git = Git(store.git.program, self._root, self._root, store.env if user is None else user)
 
     def main_here(self) -> str:
-        """main of the store. What is asked about it is held to no limits, and what fails there is no remote's doing."""
-        self._ours = str(self._store.git.resolve(MAIN))
-        return self._ours
+        """main of the store. What is asked about it is held to no limits, and what fails there is no remote's doing.
+
+        `tracked` is what the store knows of main there.
+        """
+        refs = self._store.git.refs(MAIN, TRACKED)
+        self.ours, self.tracked = str(refs.get(MAIN)), refs.get(TRACKED)
+        return self.ours
 
     def heads(self) -> dict[str, str]:
         return transport.heads(self.git, self.remote, self.limits)
 
-    def fetch(self, names: Iterable[str]) -> dict[str, str]:
+    def fetch(self, names: Iterable[str], meanwhile: Callable[[], object] = _nothing) -> dict[str, str]:
         """Branches there, into refs of ours: what they are called is never given to a command again. Name → commit."""
         wanted = {}
         for name in names:
             self._fetched += 1
             wanted[name] = f"{_OFFERED}{self._fetched}"
         if wanted:
-            transport.fetch(self.git, self.remote, wanted, self.limits)
+            transport.fetch(self.git, self.remote, wanted, self.limits, meanwhile)
         return {name: self._tip(ref) for name, ref in wanted.items()}
 
-    def fetch_main(self) -> Optional[str]:
-        """What main is there; None if there is none. One conversation, where `heads` and `fetch` are two."""
+    def fetch_main(self, meanwhile: Callable[[], object] = _nothing) -> Optional[str]:
+        """What main is there; None if there is none. One conversation, where `heads` and `fetch` are two.
+
+        Whatever comes is compared with the tree of main here, which is read meanwhile.
+        """
+
+        def prepare() -> None:
+            meanwhile()
+            if self.ours:
+                self.tree(self.ours)
+
         try:
-            return self.fetch([MAIN])[MAIN]
+            return self.fetch([MAIN], prepare)[MAIN]
         except transport.NoBranch:
             return None
 
@@ -133,14 +157,18 @@ class Incoming:
         data = files.read_if_there(os.path.join(self._root, ref))
         return data.decode("ascii", "replace").strip() if data else str(self.git.resolve(ref))
 
-    def push(self, refs: Mapping[str, str], lease: str = "") -> str:
-        return transport.push(self.git, self.remote, refs, self.limits, lease)
+    def push(self, refs: Mapping[str, str], lease: str = "", meanwhile: Callable[[], object] = _nothing) -> str:
+        return transport.push(self.git, self.remote, refs, self.limits, lease, meanwhile)
 
     def contains(self, commit: str, other: str) -> bool:
         """Whether `commit` is `other` or comes after it; not if `other` is unknown here."""
-        beside = self._histories.get((other, commit))
-        if commit == other or beside is not None:
-            return beside is None or not beside.commits
+        if commit == other:
+            return True
+        beside, after = self._histories.get((other, commit)), self._histories.get((commit, other))
+        if beside is not None:
+            return not beside.commits
+        if after is not None:
+            return other.encode() in after.parents
         asked = ("merge-base", "--is-ancestor", other, commit)
         return self._once(asked, lambda: self.git.run(*asked, check=False).code == 0)
 
@@ -151,26 +179,53 @@ class Incoming:
 
     def history(self, commit: str, known: Sequence[str]) -> History:
         """A history beside that of commits we know."""
-        if commit in known:
+        if commit in known or (len(known) == 1 and self._is_before(commit, known[0])):
             return History(b"")
         asked = (commit, *known)
         if asked not in self._histories:
-            self._histories[asked] = self._walked(commit, [f"^{one}" for one in known])
+            self._histories[asked] = self._walked(commit, known)
         return self._histories[asked]
 
-    def _walked(self, commit: str, without: Sequence[str]) -> History:
-        asked = ("log", "--format=%H %T %cn <%ce>", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
-                 "--no-renames", "--end-of-options", commit, *without)  # fmt: skip
-        found = History(self._told(commit, asked))
-        if found.commits > self.limits.commits and commit != self._ours:
+    def _is_before(self, commit: str, known: str) -> bool:
+        """Whether it was met on the way back from what is known, so that it has nothing beside that."""
+        walked = self._histories.get((known, commit))
+        return walked is not None and commit.encode() in walked.parents
+
+    def begin(self, commit: str, known: Sequence[str]) -> None:
+        """`history` will be asked for this: git walks through it while the caller has other things to look at."""
+        if commit not in known:
+            key = (commit, *known)
+            self._begun[key] = self._asked(commit, _walk(commit, known))
+
+    def end(self) -> None:
+        """Who was begun and is not needed stops."""
+        while self._begun:
+            self._begun.popitem()[1].drop()
+
+    def _walked(self, commit: str, known: Sequence[str]) -> History:
+        asked = _walk(commit, known)
+        child = self._begun.pop((commit, *known), None) or self._asked(commit, asked)
+        found = History(self._answer(commit, child, asked))
+        if found.commits > self.limits.commits and commit != self.ours:
             raise TooMuch("its history is longer than allowed")
         self._counted(commit, found.files)
         return found
 
     def _told(self, commit: str, asked: Sequence[str], streams: bool = False) -> bytes:
-        if commit == self._ours:
-            return self.git.run(*asked).out
-        return transport.told(self.git, self.limits, *asked, streams=streams).out
+        return self._answer(commit, self._asked(commit, asked, streams), asked)
+
+    def _asked(self, commit: str, asked: Sequence[str], streams: bool = False) -> Child:
+        if commit == self.ours:
+            return self.git.start(*asked)
+        return transport.asked(self.git, self.limits, *asked, streams=streams)
+
+    def _answer(self, commit: str, child: Child, asked: Sequence[str]) -> bytes:
+        if commit != self.ours:
+            return transport.answer(child, self.limits, *asked).out
+        result = child.finish()
+        if result.code:
+            raise GitError(asked, result)
+        return result.out
 
     def _once(self, asked: tuple[str, ...], answer: Callable[[], Answer]) -> Answer:
         """What is asked about commits by their ids has one answer: git is started once for it."""
@@ -180,7 +235,7 @@ class Incoming:
         return known
 
     def _counted(self, commit: str, found: Counted) -> Counted:
-        if len(found) > self.limits.entries and commit != self._ours:
+        if len(found) > self.limits.entries and commit != self.ours:
             raise TooMuch(f"{len(found)} files")
         return found
 
@@ -292,6 +347,11 @@ class Incoming:
         config = (f"user.name={who[0]}", f"user.email={who[2][:-1]}")
         out = self.git.run("commit-tree", *named, tree, stdin=message.encode(), config=config).out
         return out.decode("ascii").strip()
+
+
+def _walk(commit: str, known: Iterable[str]) -> tuple[str, ...]:
+    return ("log", "--format=%H %T %cn <%ce>%n%P", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
+            "--no-renames", "--end-of-options", commit, *(f"^{one}" for one in known))  # fmt: skip
 
 
 def discard(store: Store) -> None:

@@ -35,10 +35,10 @@ def file_of(name: str) -> bytes:
     return records.emit({"version": 1, "name": name})
 
 
-def seen(others: Mapping[str, Any]) -> dict[str, str]:
+def seen(decided: Mapping[str, Any]) -> dict[str, str]:
     """Machine → when it first said something; from the records of main."""
     found: dict[str, str] = {}
-    for identity, record in others.items():
+    for identity, record in decided.items():
         if identity.startswith(("DEC-", "TLY-")):
             when = str(record.get("timestamp") or record.get("day"))
             name = record["machine"]
@@ -46,16 +46,16 @@ def seen(others: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def strangers(store: Store, others: Mapping[str, Any]) -> dict[str, str]:
+def strangers(store: Store, decided: Mapping[str, Any]) -> dict[str, str]:
     """Those that nobody accepted here, with when they first said something."""
     known = own(store)
-    return {} if known is None else {name: when for name, when in sorted(seen(others).items()) if name not in known}
+    return {} if known is None else {name: when for name, when in sorted(seen(decided).items()) if name not in known}
 
 
-def begin(store: Store, others: Mapping[str, Any]) -> None:
+def begin(store: Store, decided: Mapping[str, Any]) -> None:
     """Before the first contact: whoever wrote here up to now is this person."""
     if own(store) is None:
-        _keep(store, [store.machine, *seen(others)])
+        _keep(store, [store.machine, *seen(decided)])
 
 
 def accept(store: Store, names: Sequence[str]) -> None:

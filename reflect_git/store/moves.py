@@ -169,18 +169,20 @@ def _prepare(store: Store, old: str, new: str, known: Optional[Changed]) -> Stam
         _update_index(store, lines)
     ours = _untouched(store, changed)
     _remove(store, [path for path in ours if changed[path][1] is None])
-    _check_out(store, [path for path in ours if changed[path][1] is not None])
+    written = [path for path in ours if changed[path][1] is not None]
+    _check_out(store, written)
+    _sync([mainline.private_index(store), *(store.path(path) for path in written)])
     return seen
 
 
 def _update_index(store: Store, lines: Iterable[bytes]) -> None:
     index = mainline.private_index(store)
-    store.git.run("update-index", "-z", "--index-info", stdin=b"".join(lines), index=index, config=SYNCED)
+    store.git.run("update-index", "-z", "--index-info", stdin=b"".join(lines), index=index)
 
 
 def _untouched(store: Store, changed: Changed) -> list[str]:
     """Files that no hand of the user's changed: missing, as they were, as they will be, or the beginning of that."""
-    there = [path for path in changed if os.path.lexists(store.path(path))]
+    there = _there(store, changed)
     sides = [[(path, one[1]) for path in there for one in [changed[path][side]] if one] for side in (0, 1)]
     before, after = (
         {path: data for (path, _), data in zip(listed, store.git.blobs([blob for _, blob in listed]))}
@@ -196,6 +198,19 @@ def _untouched(store: Store, changed: Changed) -> list[str]:
         if live != before.get(path) and not after.get(path, b"").startswith(live):
             theirs.add(path)
     return [path for path in changed if path not in theirs]
+
+
+def _there(store: Store, paths: Iterable[str]) -> list[str]:
+    """A folder is listed once, and only a name that may be in it, whatever counts as one there, is looked for."""
+    listed: dict[str, set[str]] = {}
+    found = []
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder not in listed:
+            listed[folder] = {one.lower() for one in files.all_names_in(store.path(folder) if folder else store.root)}
+        if (name.lower() in listed[folder] or not name.isascii()) and os.path.lexists(store.path(path)):
+            found.append(path)
+    return found
 
 
 def _remove(store: Store, paths: Iterable[str]) -> None:
@@ -222,13 +237,15 @@ def _check_out(store: Store, paths: Sequence[str]) -> None:
     listing = b"".join(os.fsencode(path) + b"\0" for path in paths)
     store.git.run(
         "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin", stdin=listing,
-        index=mainline.private_index(store), config=SYNCED,
+        index=mainline.private_index(store),
     )  # fmt: skip
-    _sync([store.path(path) for path in paths])
 
 
 def _sync(paths: Sequence[str]) -> None:
-    """Each of a few, or at once all that the system holds back: one by one, 10,000 take seconds."""
+    """Each of a few, or at once all that the system holds back: one by one, 10,000 take seconds.
+
+    The index is among them, and git, which writes it twice, need not wait for the disk each time.
+    """
     faults.point("sync", paths[0])
     if len(paths) > _FEW:
         os.sync()

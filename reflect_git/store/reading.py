@@ -82,6 +82,11 @@ class Scan:
         return {record["id"]: record for record in self._found if record["version"] <= VERSION}
 
     @cached_property
+    def decided(self) -> dict[str, Any]:
+        """The same of main alone: learnings, decisions and tallies are nowhere else."""
+        return {record["id"]: record for record in self._decisive if record["version"] <= VERSION}
+
+    @cached_property
     def history(self) -> History:
         return History(*machines.counted(self._own, self._of("LRN"), self._of("DEC"), self._of("TLY")))
 
@@ -98,6 +103,11 @@ class Scan:
     @cached_property
     def rows(self) -> list[int]:
         return in_order(self.columns)
+
+    def with_decisions(self) -> Scan:
+        """The same; what was decided is read now, and not when somebody asks."""
+        _ = self.decided
+        return self
 
     def _of(self, prefix: str) -> list[Any]:
         return [one for one in self._decisive if one["version"] <= VERSION and one["id"].startswith(prefix)]
@@ -252,7 +262,7 @@ class _Part:
 
     def _fill(self, shelf: rows.Shelf, added: Mapping[str, str]) -> rows.Shelf:
         items = list(zip(added, self._store.git.blobs(list(added.values()))))
-        if len(items) >= _SOME:
+        if len(items) >= _SOME and self._folders == _FOLDERS[INBOX]:
             from reflect_git.store.skimming import Skimmer
 
             items = Skimmer().skim(shelf, items)

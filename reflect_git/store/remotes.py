@@ -24,6 +24,7 @@ URL = "remote.origin.url"
 TRACKED = "refs/remotes/origin/main"
 BEFORE = "refs/reflect/before/"
 _STATE = "sync.json"
+_SIGNALS = "reflect.sync.signals"
 # As `git remote add -t main` and `git push -u` leave it, so that the user's own git knows what is ahead and behind.
 _KEYS: Mapping[str, Value] = {
     "remote.origin.fetch": f"+{MAIN}:{TRACKED}", "remote.origin.tagOpt": "--no-tags",
@@ -33,6 +34,11 @@ _KEYS: Mapping[str, Value] = {
 
 def url_of(store: Store) -> str:
     return store.setting(URL)
+
+
+def shares_signals(store: Store) -> bool:
+    """Whether inboxes are exchanged, too."""
+    return store.switched(_SIGNALS, False)
 
 
 def changes(url: Optional[str]) -> dict[str, Value]:

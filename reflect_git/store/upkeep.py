@@ -13,8 +13,7 @@ import time
 from reflect_git.adapters import files
 from reflect_git.adapters.git import GitError
 from reflect_git.model.ids import seconds_of
-from reflect_git.store import backups, copies, creation, expiry, inbox, journal, mainline
-from reflect_git.store.care import salvage
+from reflect_git.store import copies, creation, expiry, inbox, journal, mainline
 from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
@@ -76,10 +75,14 @@ def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
     expiry.expire(store, gone, now)
     copies.rescue(store)
     copies.restore(store)
+    from reflect_git.store import backups  # who only asks whether it is due does without
+
     backups.prune(store, now)
     try:
         free(store)
     except GitError:  # what git cannot read it cannot pack
+        from reflect_git.store.care import salvage
+
         salvage.rebuild_if_damaged(store)
         free(store)
     return len(gone)

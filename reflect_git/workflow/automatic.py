@@ -13,7 +13,7 @@ from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
 from reflect_git.store import inbox, policy, reading, remotes
 from reflect_git.store.repository import MAIN
-from reflect_git.workflow import inboxes, syncing
+from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Wishes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def is_due(store: Store, now: float) -> bool:
 
 def has_news(store: Store) -> bool:
     known = remotes.state(store)
-    shared = inboxes.are_shared(store) and store.git.resolve(inbox.current(store)) != known.get("inbox")
+    shared = remotes.shares_signals(store) and store.git.resolve(inbox.current(store)) != known.get("inbox")
     return shared or store.git.resolve(MAIN) != known.get("main")
 
 

@@ -11,9 +11,9 @@ from reflect_git.store import incoming as arrivals
 from reflect_git.store import remotes
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import names
+from reflect_git.workflow import joining, syncing
 from reflect_git.workflow import landing as landings
 from reflect_git.workflow import offer as offers
-from reflect_git.workflow import syncing
 
 if TYPE_CHECKING:
     from reflect_git.store.incoming import Incoming
@@ -63,7 +63,7 @@ def _look(store: Store, incoming: Incoming, wishes: Wishes) -> Contact:
     kind = kind_of(offer, before)
     planned = landings.plan(incoming, ours, before, offer, store.machine)
     bad = offers.own(incoming, ours, planned.tree, offer, store.machine)
-    new = {path: blob for path, (_, blob) in syncing.shared(planned, offer.tree, bad).items()}
+    new = {path: blob for path, (_, blob) in joining.shared(planned, offer.tree, bad).items()}
     sizes = incoming.sizes(new.values())
     return Contact(
         kind, {path: sizes.get(blob, 0) for path, blob in new.items()}, _examples(incoming, new), len(planned.arrived),

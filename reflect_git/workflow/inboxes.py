@@ -24,13 +24,8 @@ if TYPE_CHECKING:
     from reflect_git.store.incoming import Incoming
     from reflect_git.store.repository import Store
 
-SHARED = "reflect.sync.signals"
 SILENT = 90 * expiry.DAY
 _WAIT = 10.0
-
-
-def are_shared(store: Store) -> bool:
-    return store.switched(SHARED, False)
 
 
 def exchange(store: Store, incoming: Incoming, heads: Mapping[str, str], now: float) -> list[Refusal]:

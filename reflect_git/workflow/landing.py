@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import files
-from reflect_git.model.sought import Sought
 from reflect_git.store import moves
 from reflect_git.sync import epoch, names, union
 from reflect_git.sync.validate import FILE
@@ -81,6 +80,11 @@ def _parents(incoming: Incoming, ours: str, offer: Offer, forgets: bool, replace
     return tuple(heads)
 
 
+def is_settled(landing: Landing) -> bool:
+    """Whether main stays where it is."""
+    return landing.parents == (landing.ours,) and not landing.is_new
+
+
 def land(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
     """main as planned; returns where it is then. The caller holds the lock, and main did not move since."""
     target = _target(store, incoming, offer, landing, message)
@@ -88,7 +92,8 @@ def land(store: Store, incoming: Incoming, offer: Offer, landing: Landing, messa
     if target == landing.ours:
         return target
     if landing.forgets:
-        from reflect_git.store import purging  # once in a store's life, if ever
+        from reflect_git.model.sought import Sought  # once in a store's life, if ever
+        from reflect_git.store import purging
 
         purging.require_ready(store)
         purging.swap(store, landing.ours, target, Sought([]), landing.marks, subject)
@@ -100,7 +105,7 @@ def land(store: Store, incoming: Incoming, offer: Offer, landing: Landing, messa
 
 def _target(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
     parents = landing.parents
-    if parents == (landing.ours,) and not landing.is_new:
+    if is_settled(landing):
         return landing.ours
     if offer.commit in parents:
         incoming.hand_over(str(offer.commit), [landing.ours])

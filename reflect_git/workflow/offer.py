@@ -49,13 +49,17 @@ def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: st
     """A tip of main there; `ours` is main here and `before` its tree, which was judged before; `us` is this machine."""
     if commit is None:
         return Offer()
-    incoming.require_sound(commit, [ours])
-    listed = incoming.tree(commit)
-    offered = dict.fromkeys(unlike([*listed, *incoming.history(commit, [ours]).files], before))
+    incoming.begin(commit, [ours])
     marks = epoch.marks(purges_in(incoming, {path: blob for path, (_, blob) in before.items()}))
-    purged = {one: _PURGED for one in offered if epoch.is_purged(one[1], one[2], marks)}
-    left = [one for one in offered if one not in purged]
-    bad = judge(incoming, left, names.kind_on_main, us)
+    listed = incoming.tree(commit)
+    offered = dict.fromkeys(unlike(listed, before))
+    bad, purged = _sifted(incoming, offered, marks, us)
+    # What is in the tree was looked at while git walked through the history, which seldom has anything else.
+    incoming.require_sound(commit, [ours])
+    passed = [one for one in unlike(incoming.history(commit, [ours]).files, before) if one not in offered]
+    for found, known in zip(_sifted(incoming, passed, marks, us), (bad, purged)):
+        known.update(found)
+    offered.update(dict.fromkeys(passed))
     purges = purges_in(incoming, {one[1]: one[2] for one in listed if one not in bad and one not in purged})
     bad = _without_ours(incoming, bad, before, is_purging=not epoch.marks(purges) <= marks)
     # Twins are a matter of one tree, not of a history.
@@ -74,6 +78,15 @@ def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: st
         tuple(Refusal(path, reason) for path, reason in sorted(refused.items())), not refused and not purged, purges,
         any(names.kind_shared(path) not in ("", names.README) for _, path, _ in chain(listed, offered)),
     )  # fmt: skip
+
+
+def _sifted(
+    incoming: Incoming, listed: Iterable[Listed], marks: frozenset[str], us: str
+) -> tuple[dict[Listed, str], dict[Listed, str]]:  # fmt: skip
+    """Those of these files that may not come in, and those that were purged here, each with the reason."""
+    offered = list(listed)
+    purged = {one: _PURGED for one in offered if epoch.is_purged(one[1], one[2], marks)}
+    return judge(incoming, [one for one in offered if one not in purged], names.kind_on_main, us), purged
 
 
 def _without_ours(incoming: Incoming, bad: dict[Listed, str], before: Tree, is_purging: bool) -> dict[Listed, str]:

@@ -12,33 +12,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import transport
 from reflect_git.adapters.transport import Limits, Remote
-from reflect_git.errors import EXIT_DECISION, ReflectError
-from reflect_git.model.ids import utc
-from reflect_git.store import inbox, moves, remotes, sweep
+from reflect_git.errors import ReflectError
 from reflect_git.store import incoming as arrivals
+from reflect_git.store import moves, remotes
 from reflect_git.store.incoming import Incoming
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import urls
-from reflect_git.sync.validate import Refusal
-from reflect_git.workflow import inboxes
-from reflect_git.workflow import landing as landings
-from reflect_git.workflow import offer as offers
 
 if TYPE_CHECKING:
-    from reflect_git.store.incoming import Listed
+    from typing import Any
+
     from reflect_git.store.repository import Store
     from reflect_git.sync.epoch import Purge
-    from reflect_git.workflow.landing import Landing
-    from reflect_git.workflow.offer import Offer, Tree
+    from reflect_git.sync.validate import Refusal
 
 TRIES = 8
 _WAIT = 10.0
 _LONGEST_PAUSE = 30.0
-_SAID = 200  # refusals that are remembered for `status`
 
 
 def _nobody(purges: Sequence[Purge]) -> bool:
     return False
+
+
+def _nothing() -> None:
+    pass
 
 
 def _silence(step: str) -> None:
@@ -46,7 +44,10 @@ def _silence(step: str) -> None:
 
 
 class Wishes(NamedTuple):
-    """How to sync. `agrees` is asked whether a purge of another machine may take records out here, too."""
+    """How to sync. `agrees` is asked whether a purge of another machine may take records out here, too.
+
+    `meanwhile` is done while the remote takes what is sent: main here is then as it stays.
+    """
 
     dry_run: bool = False
     unattended: bool = False
@@ -54,12 +55,13 @@ class Wishes(NamedTuple):
     say: Callable[[str], None] = _silence
     limits: Limits = Limits()
     pause: Callable[[float], None] = time.sleep
+    meanwhile: Callable[[], object] = _nothing
 
 
 class Report:
     """Paths that came and went; the commit on main that joined two histories, if there is one.
 
-    `lost` is what the remote had and has no more: it was put back.
+    `lost` is what the remote had and has no more: it was put back. `looked` is what `meanwhile` gave.
     """
 
     def __init__(self) -> None:
@@ -71,6 +73,14 @@ class Report:
         self.purges: list[Purge] = []
         self.lost: list[str] = []
         self.tries = 0
+        self.looked: Any = None
+
+    def refuse(self, side: str, refused: Sequence[Refusal]) -> None:
+        """Each path once; `side` says who has it."""
+        known = {(one["side"], one["path"]) for one in self.refused}
+        for one in refused:
+            if (side, one.path) not in known:
+                self.refused.append({"path": one.path, "reason": one.reason, "side": side})
 
     def add(self, later: Report) -> None:
         """What a second sync did is part of the same story."""
@@ -80,6 +90,7 @@ class Report:
         self.refused += [one for one in later.refused if one not in self.refused]
         self.beside += later.beside
         self.lost += later.lost
+        self.looked = later.looked
 
 
 def remote_of(store: Store, url: str = "") -> Remote:
@@ -140,167 +151,43 @@ def _pause(wishes: Wishes, took: float, tries: int) -> None:
 def _round(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
     """Fetch, merge, push once; False when another clone pushed meanwhile."""
     wishes.say("asking the remote")
-    if inboxes.are_shared(store) and not wishes.dry_run:
+    if remotes.shares_signals(store) and not wishes.dry_run:
+        from reflect_git.workflow import inboxes  # few have it
+
         try:
-            _tell(report, "remote", inboxes.exchange(store, incoming, incoming.heads(), time.time()))
+            report.refuse("remote", inboxes.exchange(store, incoming, incoming.heads(), time.time()))
         except transport.NoBranch:  # another machine began its next generation a moment ago
             return False
-    return _exchange_main(store, incoming, wishes, report)
+    try:
+        return _exchange_main(store, incoming, wishes, report)
+    finally:
+        incoming.end()
 
 
 def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
     known, ours = remotes.state(store), incoming.main_here()
-    theirs = _main_there(store, incoming, known, ours)
+    report.looked = None
+    theirs = _main_there(incoming, known, ours)
+    from reflect_git.workflow import joining
+
     if theirs is not None and theirs == known.get("tip") and ours == known.get("main"):
         report.refused += [one for one in known.get("refused", []) if one not in report.refused]
-        _remember(store, wishes, theirs, ours, report)
+        joining.remember(store, wishes, theirs, ours, report)
         return True
     wishes.say("looking at what came")
-    before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
-    offer = offers.look(incoming, theirs, ours, before, store.machine)
-    _tell(report, "remote", offer.refused)
-    planned = landings.plan(incoming, ours, before, offer, store.machine)
-    if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
-        report.lost += [path for path in remotes.lost(store, offer.tree) if path in planned.tree]
-    _require_history(store, incoming, offer, planned, known)
-    if planned.forgets and not wishes.agrees(offer.purges):
-        report.purges = list(offer.purges)
-        return True
-    if wishes.dry_run:
-        _foretell(store, incoming, offer, planned, report)
-        return True
-    target = _land(store, incoming, offer, planned, wishes, report)
-    if planned.forgets:  # what the remote offered was forgotten, too: ask it again
-        return False
-    return _publish(store, incoming, offer, planned, target, wishes, report)
+    return joining.join(store, incoming, theirs, known, wishes, report)
 
 
-def _main_there(store: Store, incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
+def _main_there(incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
     """What was refused is not in the store: a fetch would bring all of it again, so the remote is asked first."""
     tip = known.get("tip")
     is_unmoved = (
         isinstance(tip, str) and known.get("main") == ours
-        and store.git.resolve(remotes.TRACKED) != tip and incoming.heads().get(MAIN) == tip
+        and incoming.tracked != tip and incoming.heads().get(MAIN) == tip
     )  # fmt: skip
-    return str(tip) if is_unmoved else incoming.fetch_main()
+    return str(tip) if is_unmoved else incoming.fetch_main(_load)
 
 
-def _tell(report: Report, side: str, refused: Sequence[Refusal]) -> None:
-    known = {(one["side"], one["path"]) for one in report.refused}
-    for one in refused:
-        if (side, one.path) not in known:
-            report.refused.append({"path": one.path, "reason": one.reason, "side": side})
-
-
-def _require_history(
-    store: Store, incoming: Incoming, offer: Offer, planned: Landing, known: Mapping[str, object]
-) -> None:  # fmt: skip
-    """main there holds what it held: otherwise somebody rewrote it, and what we had from there is kept first."""
-    tip, was = known.get("tip"), known.get("main")
-    if not isinstance(tip, str) or offer.commit is None or planned.forgets or planned.replaces:
-        return
-    if incoming.contains(offer.commit, tip):
-        return
-    if not incoming.contains(planned.ours, str(was)):  # ours was replaced, because of a purge: what we knew is void
-        return
-    with store.locked(_WAIT):
-        kept = remotes.keep_before(store)
-    where = f"; what it was is kept as '{kept}'" if kept else ""
-    raise ReflectError(
-        f"the remote's main was rewritten: it no longer has {tip[:10]}{where}",
-        f"nothing was taken or sent. If that was you: reflect-git remote set {remotes.url_of(store)}",
-        code="rewritten", exit_code=EXIT_DECISION,
-    )  # fmt: skip
-
-
-def _foretell(store: Store, incoming: Incoming, offer: Offer, planned: Landing, report: Report) -> None:
-    bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
-    report.pulled = list(planned.arrived)
-    report.pushed = list(shared(planned, offer.tree, bad))
-    _tell_unshared(report, planned, bad)
-
-
-def _tell_unshared(report: Report, planned: Landing, bad: Mapping[Listed, str]) -> None:
-    """What is in main now; what once was in its history is nobody's concern any more."""
-    standing = [
-        Refusal(path, reason) for (mode, path, blob), reason in bad.items() if planned.tree.get(path) == (mode, blob)
-    ]
-    _tell(report, "here", standing)
-
-
-def shared(planned: Landing, there: Tree, bad: Mapping[Listed, str]) -> dict[str, tuple[str, str]]:
-    """What the remote lacks of ours and may have."""
-    return {
-        path: (mode, blob)
-        for path, (mode, blob) in planned.tree.items()
-        if there.get(path) != (mode, blob) and (mode, path, blob) not in bad
-    }
-
-
-def _land(
-    store: Store, incoming: Incoming, offer: Offer, planned: Landing, wishes: Wishes, report: Report
-) -> str:  # fmt: skip
-    with store.locked(_WAIT):
-        sweep.finish_interrupted(store)
-        if store.git.resolve(MAIN) != planned.ours:
-            raise moves.Moved()
-        wishes.say("merging")
-        target = landings.land(store, incoming, offer, planned, _message(store, len(planned.arrived)))
-    report.pulled += planned.arrived
-    report.beside += planned.beside
-    if target not in (planned.ours, offer.commit):
-        report.merged = target
-    return target
-
-
-def _message(store: Store, count: int) -> str:
-    return f"sync: {count} file{'' if count == 1 else 's'} from other machines\n\nMachine: {store.machine}\n"
-
-
-def _publish(
-    store: Store, incoming: Incoming, offer: Offer, planned: Landing, target: str, wishes: Wishes, report: Report
-) -> bool:  # fmt: skip
-    wishes.say("sending")
-    commit, pushed = _publication(store, incoming, offer, planned, target, report)
-    if commit != offer.commit:
-        lease = str(offer.commit) if planned.replaces else ""
-        if incoming.push({MAIN: commit}, lease) != transport.OK:
-            return False
-        report.pushed += pushed
-    _remember(store, wishes, commit, target, report)
-    return True
-
-
-def _publication(
-    store: Store, incoming: Incoming, offer: Offer, planned: Landing, target: str, report: Report
-) -> tuple[str, list[str]]:  # fmt: skip
-    """The commit that main is to be there, and the paths that are new in it.
-
-    Ours, if nothing in its history would be refused by the others and theirs is part of it. Else one that only the
-    remote has: all that is there, and those files of ours that the others take.
-    """
-    there: Tree = {} if planned.replaces else offer.tree
-    known = [offer.commit] if offer.commit and not planned.replaces else []
-    # A commit of ours upon it brings only what was looked at.
-    bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
-    _tell_unshared(report, planned, bad)
-    new = shared(planned, there, bad)
-    if not bad and (not known or known[0] in (target, *planned.parents) or incoming.contains(target, known[0])):
-        return target, list(new)
-    if known and not new:
-        return known[0], []
-    parents = [*known, *([] if bad else [target])]
-    return incoming.commit(known[0] if known else None, new, parents, _message(store, len(new))), list(new)
-
-
-def _remember(store: Store, wishes: Wishes, tip: str, main: str, report: Report) -> None:
-    if wishes.dry_run:
-        return
-    with store.locked(_WAIT):
-        if tip != remotes.state(store).get("tip") or not store.git.resolve(remotes.TRACKED):
-            remotes.track(store, tip)
-        sent = {"inbox": store.git.resolve(inbox.current(store))} if inboxes.are_shared(store) else {}
-        remotes.remember(
-            store, tip=tip, main=main, time=utc(), error=None, hint=None, failed=None, refused=report.refused[:_SAID],
-            **sent,
-        )  # fmt: skip
+def _load() -> None:
+    """What is needed of what came takes a while to load: as long as the remote takes to answer."""
+    from reflect_git.workflow import joining  # noqa: F401

@@ -25,7 +25,7 @@ def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
     names = [clone.store.machine for clone in pair]
     for clone in pair:
         policy.set_keys(clone.store, {machines.OWN: " ".join(names)})
-        policy.switch(clone.store, {inboxes.SHARED: "true"}, BY, utc_precise())
+        policy.switch(clone.store, {"reflect.sync.signals": "true"}, BY, utc_precise())
     return pair
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -398,13 +399,13 @@ def test_another_clone_that_is_faster_is_taken_in_and_tried_again(
     raced: list[list[str]] = []
     real = Incoming.push
 
-    def late(self: Incoming, refs: dict[str, str], lease: str = "") -> str:
+    def late(self: Incoming, *arguments: Any) -> str:
         if len(raced) < 3:
             raced.extend([desk.dismiss(10 + len(raced))])
             monkeypatch.setattr(Incoming, "push", real)
             desk.sync()
             monkeypatch.setattr(Incoming, "push", late)
-        return real(self, refs, lease)
+        return real(self, *arguments)
 
     monkeypatch.setattr(Incoming, "push", late)
     report = laptop.sync()

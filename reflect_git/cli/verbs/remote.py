@@ -17,7 +17,7 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import authority
 from reflect_git.store import machines, policy, remotes
 from reflect_git.sync import urls
-from reflect_git.workflow import contact, inboxes
+from reflect_git.workflow import contact
 from reflect_git.workflow.syncing import Wishes
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     with Progress(front) as progress:
         met = contact.look(store, front.env, url, Wishes(say=progress))
     if not front.json:
-        _foretell(front, url, met, inboxes.are_shared(store))
+        _foretell(front, url, met, remotes.shares_signals(store))
     if dry_run:
         if front.json:
             front.data({"remote": met.kind, "sends": dict(met.sends), "brings": met.brings})
@@ -114,7 +114,7 @@ def _require_absolute(url: str) -> None:
 
 
 def _connect(front: Front, store: Store, url: str) -> None:
-    machines.begin(store, front.scan(store).others)
+    machines.begin(store, front.scan(store).decided)
     with store.locked(10.0):
         remotes.forget(store)
     policy.set_keys(store, remotes.changes(url))

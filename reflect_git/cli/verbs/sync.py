@@ -26,7 +26,8 @@ def command(front: Front, dry_run: bool) -> int:
         from reflect_git.cli.sittings import sitting  # few have it
 
         sitting(front, writes=True)
-    waits = [] if dry_run else exchange.waiting(front, store)
+        report.looked = None
+    waits = [] if dry_run else exchange.waiting(front, store, report.looked)
     if front.json:
         front.data(exchange.as_data(report, waits))
     else:

@@ -1,0 +1,174 @@
+"""What becomes of what the remote has: looked at, joined with what is here, and both of it sent back.
+
+`syncing` loads this while it waits for the remote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from reflect_git.adapters import transport
+from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.model.ids import utc
+from reflect_git.store import inbox, moves, remotes, sweep
+from reflect_git.store.repository import MAIN
+from reflect_git.sync.validate import Refusal
+from reflect_git.workflow import landing as landings
+from reflect_git.workflow import offer as offers
+
+if TYPE_CHECKING:
+    from reflect_git.store.incoming import Incoming, Listed
+    from reflect_git.store.repository import Store
+    from reflect_git.workflow.landing import Landing
+    from reflect_git.workflow.offer import Offer, Tree
+    from reflect_git.workflow.syncing import Report, Wishes
+
+_WAIT = 10.0
+_SAID = 200  # refusals that are remembered for `status`
+
+
+def join(
+    store: Store, incoming: Incoming, theirs: str | None, known: Mapping[str, object], wishes: Wishes, report: Report
+) -> bool:  # fmt: skip
+    """main there and main here become one; `known` is what the last sync left. False when it has to be done again."""
+    ours = incoming.ours
+    if theirs is not None and ours != known.get("main"):
+        incoming.begin(ours, [theirs])
+    before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
+    offer = offers.look(incoming, theirs, ours, before, store.machine)
+    report.refuse("remote", offer.refused)
+    planned = landings.plan(incoming, ours, before, offer, store.machine)
+    if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
+        report.lost += [path for path in remotes.lost(store, offer.tree) if path in planned.tree]
+    _require_history(store, incoming, offer, planned, known)
+    if planned.forgets and not wishes.agrees(offer.purges):
+        report.purges = list(offer.purges)
+        return True
+    if wishes.dry_run:
+        _foretell(store, incoming, offer, planned, report)
+        return True
+    target = _land(store, incoming, offer, planned, wishes, report)
+    if planned.forgets:  # what the remote offered was forgotten, too: ask it again
+        return False
+    return _publish(store, incoming, offer, planned, target, wishes, report)
+
+
+def _require_history(
+    store: Store, incoming: Incoming, offer: Offer, planned: Landing, known: Mapping[str, object]
+) -> None:  # fmt: skip
+    """main there holds what it held: otherwise somebody rewrote it, and what we had from there is kept first."""
+    tip, was = known.get("tip"), known.get("main")
+    if not isinstance(tip, str) or offer.commit is None or planned.forgets or planned.replaces:
+        return
+    if incoming.contains(offer.commit, tip):
+        return
+    if not incoming.contains(planned.ours, str(was)):  # ours was replaced, because of a purge: what we knew is void
+        return
+    with store.locked(_WAIT):
+        kept = remotes.keep_before(store)
+    where = f"; what it was is kept as '{kept}'" if kept else ""
+    raise ReflectError(
+        f"the remote's main was rewritten: it no longer has {tip[:10]}{where}",
+        f"nothing was taken or sent. If that was you: reflect-git remote set {remotes.url_of(store)}",
+        code="rewritten", exit_code=EXIT_DECISION,
+    )  # fmt: skip
+
+
+def _foretell(store: Store, incoming: Incoming, offer: Offer, planned: Landing, report: Report) -> None:
+    bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
+    report.pulled = list(planned.arrived)
+    report.pushed = list(shared(planned, offer.tree, bad))
+    _tell_unshared(report, planned, bad)
+
+
+def _tell_unshared(report: Report, planned: Landing, bad: Mapping[Listed, str]) -> None:
+    """What is in main now; what once was in its history is nobody's concern any more."""
+    standing = [
+        Refusal(path, reason) for (mode, path, blob), reason in bad.items() if planned.tree.get(path) == (mode, blob)
+    ]
+    report.refuse("here", standing)
+
+
+def shared(planned: Landing, there: Tree, bad: Mapping[Listed, str]) -> dict[str, tuple[str, str]]:
+    """What the remote lacks of ours and may have."""
+    return {
+        path: (mode, blob)
+        for path, (mode, blob) in planned.tree.items()
+        if there.get(path) != (mode, blob) and (mode, path, blob) not in bad
+    }
+
+
+def _land(
+    store: Store, incoming: Incoming, offer: Offer, planned: Landing, wishes: Wishes, report: Report
+) -> str:  # fmt: skip
+    if landings.is_settled(planned):
+        return planned.ours
+    with store.locked(_WAIT):
+        sweep.finish_interrupted(store)
+        if store.git.resolve(MAIN) != planned.ours:
+            raise moves.Moved()
+        wishes.say("merging")
+        target = landings.land(store, incoming, offer, planned, _message(store, len(planned.arrived)))
+    report.pulled += planned.arrived
+    report.beside += planned.beside
+    if target not in (planned.ours, offer.commit):
+        report.merged = target
+    return target
+
+
+def _message(store: Store, count: int) -> str:
+    return f"sync: {count} file{'' if count == 1 else 's'} from other machines\n\nMachine: {store.machine}\n"
+
+
+def _publish(
+    store: Store, incoming: Incoming, offer: Offer, planned: Landing, target: str, wishes: Wishes, report: Report
+) -> bool:  # fmt: skip
+    wishes.say("sending")
+    commit, pushed = _publication(store, incoming, offer, planned, target, report)
+    if commit != offer.commit:
+        lease = str(offer.commit) if planned.replaces else ""
+
+        def look() -> None:
+            report.looked = wishes.meanwhile()
+
+        if incoming.push({MAIN: commit}, lease, look) != transport.OK:
+            return False
+        report.pushed += pushed
+    remember(store, wishes, commit, target, report)
+    return True
+
+
+def _publication(
+    store: Store, incoming: Incoming, offer: Offer, planned: Landing, target: str, report: Report
+) -> tuple[str, list[str]]:  # fmt: skip
+    """The commit that main is to be there, and the paths that are new in it.
+
+    Ours, if nothing in its history would be refused by the others and theirs is part of it. Else one that only the
+    remote has: all that is there, and those files of ours that the others take.
+    """
+    there: Tree = {} if planned.replaces else offer.tree
+    known = [offer.commit] if offer.commit and not planned.replaces else []
+    # A commit of ours upon it brings only what was looked at.
+    bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
+    _tell_unshared(report, planned, bad)
+    new = shared(planned, there, bad)
+    if not bad and (not known or known[0] in (target, *planned.parents) or incoming.contains(target, known[0])):
+        return target, list(new)
+    if known and not new:
+        return known[0], []
+    parents = [*known, *([] if bad else [target])]
+    return incoming.commit(known[0] if known else None, new, parents, _message(store, len(new))), list(new)
+
+
+def remember(store: Store, wishes: Wishes, tip: str, main: str, report: Report) -> None:
+    if wishes.dry_run:
+        return
+    with store.locked(_WAIT):
+        if tip != remotes.state(store).get("tip") or not store.git.resolve(remotes.TRACKED):
+            remotes.track(store, tip)
+        sent = {"inbox": store.git.resolve(inbox.current(store))} if remotes.shares_signals(store) else {}
+        remotes.remember(
+            store, tip=tip, main=main, time=utc(), error=None, hint=None, failed=None, refused=report.refused[:_SAID],
+            **sent,
+        )  # fmt: skip
