@@ -14,7 +14,7 @@ from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
 from reflect_git.model.sought import Sought
-from reflect_git.store import backups, copies, inbox, rewriting, spool, upkeep
+from reflect_git.store import backups, copies, inbox, origins, rewriting, spool, upkeep
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, PRIVATE
@@ -67,6 +67,7 @@ def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -
     _leave_remotes(store)
     _restart_inboxes(store, gone, spoiled)
     _let_go_of_backups(store, gone, spoiled)
+    origins.keep(store, lambda path, blob: gone.is_blob(blob) or gone.is_id(id_in(path)))
     _clean_files(store, gone)
     now = store.git.resolve(MAIN)
     if now:

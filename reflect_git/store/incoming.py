@@ -11,85 +11,33 @@ import os
 from reflect_git.adapters import files, transport
 from reflect_git.adapters.git import NOBODY, Git, GitError
 from reflect_git.adapters.transport import TooMuch
+from reflect_git.store import origins
+from reflect_git.store.origins import EMPTY, History, entries, walk
 from reflect_git.store.remotes import TRACKED
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+    from collections.abc import Iterable, Mapping, Sequence, Sized
     from typing import Any, Callable, Optional, TypeVar
 
     from reflect_git.adapters.git import Child
     from reflect_git.adapters.transport import Limits, Remote
+    from reflect_git.store.origins import Listed
     from reflect_git.store.repository import Store
 
     Answer = TypeVar("Answer")
     Counted = TypeVar("Counted", bound=Sized)
-    # (mode, path, blob), as git lists a tree
-    Listed = tuple[str, str, str]
 
 FOLDER = "incoming"
 _OFFERED = "refs/heads/offered/"  # below heads/, so that git itself takes nothing but commits for them
 _CONFIG = "[core]\n\trepositoryformatversion = 0"
-_GONE, _FOLDER, _SUBMODULE = "000000", "040000", "160000"
-_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the tree without files
 _INDEX = b"\xfftOc\0\0\0\2"  # how the index of a pack begins
 _COUNT, _IDS, _ID = 8 + 255 * 4, 8 + 256 * 4, 20
 
 
 def _nothing() -> None:
     pass
-
-
-class History:
-    """Commits: what the product brought along with them and what others did, and every object they are made of.
-
-    Of a merge only what none of its parents has: all else is in their histories, or known.
-    """
-
-    def __init__(self, out: bytes) -> None:
-        self.commits = 0
-        self.made: dict[Listed, None] = {}
-        self.others: dict[Listed, None] = {}
-        self.objects: set[str] = set()
-        self.parents: set[bytes] = set()
-        fields = iter(out.split(b"\0"))
-        for field in fields:
-            if field[:1] == b"\n":
-                field = field[1:]
-            if field[:1] == b":":
-                self._changed(field, next(fields))
-            elif field:
-                self._begin(field)
-
-    def _begin(self, head: bytes) -> None:
-        """`<commit> <tree> <committer>`, and in a second line the parents."""
-        self.commits += 1
-        head, _, parents = head.partition(b"\n")
-        self.parents.update(parents.split())
-        self.objects.update((head[:40].decode("ascii"), head[41:81].decode("ascii")))
-        self._files = self.made if head[82:] == NOBODY.encode() else self.others
-
-    def _changed(self, meta: bytes, path: bytes) -> None:
-        """A colon, a mode and an object for each parent, then the mode and the object that it is now."""
-        words = meta.decode("ascii").split()
-        parents = words[0].count(":")
-        mode, oid = words[parents], words[2 * parents + 1]
-        if mode == _GONE:
-            return
-        if mode != _SUBMODULE:
-            self.objects.add(oid)
-        if mode != _FOLDER or oid == _EMPTY:  # a folder is the files in it, and one without any is only a name
-            self._files[mode, os.fsdecode(path), oid] = None
-
-    @property
-    def files(self) -> list[Listed]:
-        return list({**self.made, **self.others})
-
-    @property
-    def by_hand(self) -> list[Listed]:
-        """Every file that only commits of others than the product brought along."""
-        return [one for one in self.others if one not in self.made]
 
 
 class Incoming:
@@ -175,7 +123,7 @@ class Incoming:
     def tree(self, commit: str) -> list[Listed]:
         """Every file of a commit."""
         asked = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
-        return self._once(asked, lambda: self._counted(commit, list(_entries(self._told(commit, asked, streams=True)))))
+        return self._once(asked, lambda: self._counted(commit, list(entries(self._told(commit, asked, streams=True)))))
 
     def history(self, commit: str, known: Sequence[str]) -> History:
         """A history beside that of commits we know."""
@@ -195,7 +143,7 @@ class Incoming:
         """`history` will be asked for this: git walks through it while the caller has other things to look at."""
         if commit not in known:
             key = (commit, *known)
-            self._begun[key] = self._asked(commit, _walk(commit, known))
+            self._begun[key] = self._asked(commit, walk(commit, known))
 
     def end(self) -> None:
         """Who was begun and is not needed stops."""
@@ -203,7 +151,7 @@ class Incoming:
             self._begun.popitem()[1].drop()
 
     def _walked(self, commit: str, known: Sequence[str]) -> History:
-        asked = _walk(commit, known)
+        asked = walk(commit, known)
         child = self._begun.pop((commit, *known), None) or self._asked(commit, asked)
         found = History(self._answer(commit, child, asked))
         if found.commits > self.limits.commits and commit != self.ours:
@@ -248,43 +196,10 @@ class Incoming:
         return {oid: int(size) for oid, kind, size in (line.split() for line in lines if " blob " in line)}
 
     def once_ours(self, listed: Iterable[Listed]) -> set[Listed]:
-        """Those that main here has or had, at the same place. That their bytes are among the store's objects would
-        tell nothing: they may have come as another file, or with a fetch of the user's own."""
-        wanted = list(listed)
-        tips = [*(commit for commit, *_ in self._reflog()), MAIN] if wanted else []
-        return self._once_in(tips, wanted)
+        return origins.once_ours(self._store, listed)
 
     def once_theirs(self, listed: Iterable[Listed]) -> set[Listed]:
-        """Those that came from a remote, this one or an earlier one: main went forward to a commit that has or had
-        them, or a merge of the product took it in."""
-        wanted = list(listed)
-        if not wanted:
-            return set()
-        entries = self._reflog()
-        tips = [
-            commit for (commit, parents, who, said), before in zip(entries, entries[1:])
-            if said.startswith("sync: ") and (who != NOBODY or parents.split()[:1] != before[:1])
-        ]  # fmt: skip
-        merges = ("log", "--merges", "--format=%P", "--fixed-strings", f"--committer={NOBODY}", MAIN)
-        lines = self._store.git.run(*merges).out.decode("ascii").splitlines()
-        return self._once_in([*tips, *(parent for line in lines for parent in line.split()[1:])], wanted)
-
-    def _reflog(self) -> list[list[str]]:
-        """What main was, the latest first: commit, parents, committer, and why it moved there."""
-        asked = ("reflog", "show", "--format=%H%x00%P%x00%cn <%ce>%x00%gs", MAIN)
-        out = self._store.git.run(*asked, check=False).out.decode("utf-8", "replace")
-        return [line.split("\0") for line in out.split("\n")[:-1]]
-
-    def _once_in(self, tips: Iterable[str], wanted: Sequence[Listed]) -> set[Listed]:
-        """Those that the history of one of these commits has, at the same place."""
-        starts = "".join(f"{tip}\n" for tip in tips)
-        if not starts:
-            return set()
-        paths = "".join(f"{path}\n" for _, path, _ in wanted)
-        asked = ("log", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--root", "--full-history",
-                 "-z", "--stdin")  # fmt: skip
-        found = set(_differences(self._store.git.run(*asked, stdin=os.fsencode(f"{starts}--\n{paths}")).out))
-        return {one for one in wanted if one in found}
+        return origins.once_theirs(self._store, listed)
 
     def blobs(self, ids: Sequence[str], most: float = float("inf")) -> list[bytes]:
         """The bytes of each; nothing at all if they are more than `most` together."""
@@ -306,7 +221,7 @@ class Incoming:
     def require_sound(self, commit: str, known: Sequence[str]) -> None:
         """What was fetched was checked; what the store had before, through a fetch of the user's own, was not."""
         checked = (oid for pack in self._packs_here() for oid in self._held_in(pack))
-        unknown = self.history(commit, known).objects.difference(checked, [_EMPTY])
+        unknown = self.history(commit, known).objects.difference(checked, [EMPTY])
         if unknown:
             transport.require_sound(self.git, self.limits, unknown, os.path.join(self._root, "unchecked"))
 
@@ -349,11 +264,6 @@ class Incoming:
         return out.decode("ascii").strip()
 
 
-def _walk(commit: str, known: Iterable[str]) -> tuple[str, ...]:
-    return ("log", "--format=%H %T %cn <%ce>%n%P", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
-            "--no-renames", "--end-of-options", commit, *(f"^{one}" for one in known))  # fmt: skip
-
-
 def discard(store: Store) -> None:
     files.remove_tree(store.private_path(FOLDER))
 
@@ -382,18 +292,3 @@ def _adopt(store: Store, pack: str) -> None:
             files.sync_file(pack + end)
             files.rename(pack + end, os.path.join(place, os.path.basename(pack) + end))
     files.sync_directory(place)
-
-
-def _entries(out: bytes) -> Iterator[Listed]:
-    for entry in out.split(b"\0"):
-        if entry:
-            meta, _, path = entry.partition(b"\t")
-            mode, _, blob = meta.split()
-            yield mode.decode("ascii"), os.fsdecode(path), blob.decode("ascii")
-
-
-def _differences(out: bytes) -> Iterator[Listed]:
-    fields = out.split(b"\0")
-    for meta, path in zip(fields[0::2], fields[1::2]):
-        _, mode, _, blob, _ = meta[1:].decode("ascii").split()
-        yield mode, os.fsdecode(path), blob

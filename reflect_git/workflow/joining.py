@@ -18,7 +18,8 @@ from reflect_git.workflow import landing as landings
 from reflect_git.workflow import offer as offers
 
 if TYPE_CHECKING:
-    from reflect_git.store.incoming import Incoming, Listed
+    from reflect_git.store.incoming import Incoming
+    from reflect_git.store.origins import Listed
     from reflect_git.store.repository import Store
     from reflect_git.workflow.landing import Landing
     from reflect_git.workflow.offer import Offer, Tree

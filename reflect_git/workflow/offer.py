@@ -16,7 +16,8 @@ from reflect_git.sync.epoch import Purge
 from reflect_git.sync.validate import FILE, Refusal
 
 if TYPE_CHECKING:
-    from reflect_git.store.incoming import Incoming, Listed
+    from reflect_git.store.incoming import Incoming
+    from reflect_git.store.origins import Listed
 
     Tree = Mapping[str, tuple[str, str]]
 

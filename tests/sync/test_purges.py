@@ -8,7 +8,7 @@ import pytest
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.sought import Sought
-from reflect_git.store import purging, remotes
+from reflect_git.store import forgetting, purging, remotes
 from reflect_git.sync import epoch
 from reflect_git.sync.epoch import Purge
 from reflect_git.workflow.syncing import Wishes
@@ -16,7 +16,7 @@ from tests.faults import git
 from tests.scan import places_of
 from tests.sync.clones import Clone, bare, settle, take_out
 from tests.sync.hostile import FILE, offer
-from tests.sync.offers import files_of, learning, mirror
+from tests.sync.offers import decision, files_of, learning, mirror
 
 SECRET = "the password is swordfish"
 BAD = learning(1, f"Remember: {SECRET}.")
@@ -46,6 +46,11 @@ def purge_really(clone: Clone, patterns: list[str]) -> None:
         marks = [*map(epoch.id_mark, found.records), *map(epoch.blob_mark, found.blobs)]
         said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
         purging.carry_out(clone.store, found, sought, marks, {epoch.path_for(1, "00000000"): said}, "purge: it")
+
+
+def by_hand(clone: Clone) -> None:
+    """The last commit becomes one of a person's own git."""
+    git(clone.root, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--amend", "--no-edit")
 
 
 def test_the_remote_is_replaced_by_what_has_no_secret(pair: tuple[Clone, Clone], remote: Path) -> None:
@@ -104,11 +109,31 @@ def test_what_another_machines_person_made_by_hand_is_still_there_afterwards(
 ) -> None:
     laptop, desk = pair
     theirs = desk.approve(3)
-    git(desk.root, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--amend", "--no-edit")
+    by_hand(desk)
     settle(desk, laptop, rounds=1)
     purge_really(laptop, [])
     assert not laptop.sync().refused
     assert git(remote, "rev-parse", "main").strip() == laptop.tip and set(theirs) <= laptop.paths()
+
+
+def test_a_new_remote_gets_what_another_machines_person_made_by_hand_before_a_purge(
+    pair: tuple[Clone, Clone], tmp_path: Path
+) -> None:
+    """The purge took the log of main along, which tells that it came from a remote; what a hand here wrote in another
+    machine's name stays here all the same."""
+    laptop, desk = pair
+    theirs = desk.approve(3)
+    by_hand(desk)
+    settle(desk, laptop, rounds=1)
+    [forged] = laptop.add(decision(6, desk.store.machine))
+    by_hand(laptop)
+    purge_really(laptop, [SECRET])
+    with laptop.store.locked(5):
+        forgetting.forget(laptop.store, [])  # as who finds the journal of a killed purge does once more
+    remotes.forget(laptop.store)
+    laptop.connect(str(bare(tmp_path / "other.git")))
+    assert [one["path"] for one in laptop.sync().refused] == [forged]
+    assert set(theirs) <= set(git(tmp_path / "other.git", "ls-tree", "-r", "--name-only", "main").split())
 
 
 def test_a_purge_changes_the_mirrors_of_other_machines_too(pair: tuple[Clone, Clone]) -> None:
