@@ -22,7 +22,7 @@ from reflect_git.adapters.git import NOBODY
 from reflect_git.apply import block
 from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
-from reflect_git.history.trail import BY_ITSELF, FORMAT, TYPES
+from reflect_git.history.words import BY_ITSELF, FORMAT, TYPES
 from reflect_git.model import schema
 from reflect_git.model.ids import digest, random_id, utc_precise
 from reflect_git.sitting import mirror

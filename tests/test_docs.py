@@ -12,7 +12,7 @@ import pytest
 from reflect_git import errors
 from reflect_git.cli.app import VERBS
 from reflect_git.cli.settings import TABLE
-from reflect_git.history.trail import TYPES
+from reflect_git.history.words import TYPES
 from reflect_git.model import schema
 
 REPO = Path(__file__).resolve().parent.parent

@@ -129,7 +129,7 @@ def _loaded_by_verb(*words: str, cwd: Path) -> set[str]:
 
 # What each verb was found to load without need, and what makes classes or patterns while it is loaded.
 NOT_FOR_THE_TRAIL = {
-    "dataclasses", "subprocess", "reflect_git.adapters.redact", "reflect_git.adapters.project",
+    "dataclasses", "difflib", "subprocess", "reflect_git.adapters.redact", "reflect_git.adapters.project",
     "reflect_git.history.moments", "reflect_git.store.configfile", "reflect_git.store.machines",
     "reflect_git.store.expiry", "reflect_git.store.reading", "reflect_git.cli.portrait",
 }  # fmt: skip

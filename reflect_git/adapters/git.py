@@ -9,7 +9,6 @@ are started with `posix_spawn`.
 from __future__ import annotations
 
 import os
-import select
 import time
 
 from reflect_git.adapters import faults
@@ -187,6 +186,8 @@ class Child:
         self._close(self._stdin, self._stdout, self._stderr)
 
     def _pump(self, view: memoryview, deadline: Optional[float], most: float) -> tuple[bytes, bytes]:
+        import select  # who reads line by line does without
+
         chunks: dict[int, list[bytes]] = {self._stdout: [], self._stderr: []}
         room: dict[int, float] = {self._stdout: most, self._stderr: _MOST_SAID}
         poll = select.poll()

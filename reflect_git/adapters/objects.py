@@ -29,17 +29,22 @@ class Objects:
 
     def get(self, names: Sequence[str]) -> list[bytes | None]:
         """The bytes of each, in order; None for what is not there, and for a name that cannot be asked for."""
-        found: list[bytes | None] = []
-        for start in range(0, len(names), _AT_ONCE):
-            found += self._some(names[start : start + _AT_ONCE])
-        return found
+        return list(self.ask(names))
 
-    def _some(self, names: Sequence[str]) -> Iterator[bytes | None]:
-        asked = [name.isprintable() for name in names]
-        lines = "".join(f"{name}\n" for name, is_asked in zip(names, asked, strict=True) if is_asked)
+    def ask(self, names: Sequence[str]) -> Iterator[bytes | None]:
+        """As `get`, one by one, with git at work already; all is to be taken before something else is asked."""
+        self._send(names[:_AT_ONCE])
+        return self._answers(names)
+
+    def _answers(self, names: Sequence[str]) -> Iterator[bytes | None]:
+        for number, name in enumerate(names):
+            if number and number % _AT_ONCE == 0:
+                self._send(names[number : number + _AT_ONCE])
+            yield self._answer() if name.isprintable() else None
+
+    def _send(self, names: Sequence[str]) -> None:
+        lines = "".join([f"{name}\n" for name in names if name.isprintable()])
         self._child.send(lines.encode("utf-8", "surrogateescape"))
-        for is_asked in asked:
-            yield self._answer() if is_asked else None
 
     def _answer(self) -> bytes | None:
         """`<id> <type> <size>`, the bytes, a newline; whatever is shorter says that there is none."""

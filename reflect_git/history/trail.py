@@ -3,59 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from reflect_git.history.words import BY_ITSELF, OTHER, TYPES
 from reflect_git.model.ids import utc
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
 
-# One line for each commit: id, seconds, who made it, subject, trailers. NUL is in no message that git shows.
-FORMAT = "%H%x00%ct%x00%cn%x00%s%x00%(trailers:only,unfold,separator=%x01)"
-
-# The word a subject begins with → what happened, in the words of records.
-TYPES = {
-    "approve": "approved",
-    "dismiss": "dismissed",
-    "revert": "reverted",
-    "amend": "amended",
-    "apply": "applied",
-    "policy": "policy",
-    "sync": "synced",
-    "join": "joined",
-    "archive": "archived",
-    "restore": "restored",
-    "purge": "purged",
-    "init": "begun",
-    "capture": "captured",
-    "record": "recorded",
-    "roll": "expired",
-}
-OTHER = "other"  # a commit that the person made with their own git
-# What the program does by itself; told of when somebody asks for captures.
-BY_ITSELF = frozenset({"captured", "recorded", "expired", "begun"})
 _PERSON = "reflect-git"
 
 
-class Entry(NamedTuple):
-    """A commit. `made` are its decisions, `version` that of its target, `place` a project's name as folders have it.
+class Entry:
+    """A commit, and what records tell of it once they were asked.
 
-    `quote` is what a signal says that was decided about, where this machine still has it.
+    `made` are its decisions, `version` that of its target, `place` a project's name as folders have it; `quote` is what
+    a signal says that was decided about, where this machine still has it. A plain class: a named tuple of this size
+    takes longer to make than to fill twenty times.
     """
 
-    commit: str
-    time: str
-    committer: str
-    subject: str
-    trailers: Mapping[str, list[str]]
-    made: tuple[Decision, ...] = ()
-    version: int = 0
-    place: str = ""
-    quote: str = ""
+    __slots__ = ("commit", "committer", "made", "place", "quote", "subject", "time", "trailers", "type", "version")
 
-    @property
-    def type(self) -> str:
-        return _type(self.committer, self.subject)
+    def __init__(self, commit: str, time: str, committer: str, subject: str, trailers: Mapping[str, list[str]]) -> None:
+        self.commit = commit
+        self.time = time
+        self.committer = committer
+        self.subject = subject
+        self.trailers = trailers
+        self.type = _type(committer, subject)
+        self.made: tuple[Decision, ...] = ()
+        self.version = 0
+        self.place = self.quote = ""
 
     @property
     def by_hand(self) -> bool:
@@ -76,7 +54,8 @@ class Entry(NamedTuple):
 
     def named(self, trailer: str) -> str | None:
         """The first value of a trailer."""
-        return next(iter(self.trailers.get(trailer, ())), None)
+        found = self.trailers.get(trailer)
+        return found[0] if found else None
 
     @property
     def learning(self) -> str | None:
@@ -151,17 +130,21 @@ def trailers_of(lines: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-class Wanted(NamedTuple):
-    """Which entries; what is empty does not count. `types` are words of TYPES, times are UTC."""
+class Wanted:
+    """Which entries; what is empty does not count. `types` are words of TYPES."""
 
-    types: frozenset[str] = frozenset()
-    target: str = ""
-    project: str = ""
-    learning: str = ""
-    signal: str = ""
-    since: str = ""
-    until: str = ""
-    captures: bool = False
+    __slots__ = ("captures", "learning", "project", "signal", "target", "types")
+
+    def __init__(
+        self, types: frozenset[str] = frozenset(), target: str = "", project: str = "", learning: str = "",
+        signal: str = "", captures: bool = False,
+    ) -> None:  # fmt: skip
+        self.types = types
+        self.target = target
+        self.project = project
+        self.learning = learning
+        self.signal = signal
+        self.captures = captures
 
     def may_be(self, type: str) -> bool:
         """By its message alone."""

@@ -11,7 +11,6 @@ import os
 import time
 
 from reflect_git.adapters import files
-from reflect_git.store import corpses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ def bury_locks(store: Store, path: str, facts: Mapping[str, Any]) -> None:
 
     A lock that is older than the attempt is somebody else's: the attempt may have failed because of it.
     """
+    from reflect_git.store import corpses  # most stores have none
+
     deadline = time.monotonic() + corpses.AGE + 0.5
     begun = os.stat(path).st_mtime
     for lock in facts.get("locks", ()):

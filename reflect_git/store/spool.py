@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from reflect_git.adapters import files, records
+from reflect_git.adapters import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def acknowledge(store: Store, record: Mapping[str, Any]) -> bytes:
     """Write a record to pending/, synced. When this returns its bytes, it cannot be lost any more."""
+    from reflect_git.adapters import records  # most commands only ask whether anything is pending
+
     data = records.emit(record)
     files.write_whole(store.private_path("pending", f"{record['id']}.yaml"), data)
     return data
@@ -23,6 +25,8 @@ def acknowledge(store: Store, record: Mapping[str, Any]) -> bytes:
 
 def acknowledge_all(store: Store, found: Iterable[Mapping[str, Any]]) -> None:
     """As `acknowledge`, for many: when this returns, none of them can be lost any more."""
+    from reflect_git.adapters import records
+
     files.write_together(store.private_path("pending"), {f"{one['id']}.yaml": records.emit(one) for one in found})
 
 

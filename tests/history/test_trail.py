@@ -56,8 +56,8 @@ def test_a_line_that_git_would_not_print_is_no_crash() -> None:
 
 def test_decisions_add_who_and_about_what() -> None:
     entry = entry_of(line("approve: Use uv", f"Learning-Id: {LRN}", f"Decision: {DEC}"))
-    told = entry._replace(made=(decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD)))
-    assert (told.by, told.learnings, told.signals) == ("Ada", {LRN, OLD}, [SIG])
+    entry.made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
+    assert (entry.by, entry.learnings, entry.signals) == ("Ada", {LRN, OLD}, [SIG])
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_filters(wanted: Wanted, is_met: bool) -> None:
     entry = entry_of(
         line("approve: x", f"Learning-Id: {LRN}", "Target: CLAUDE.md", "Project: git.example.org/team/shop")
     )
-    made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
-    assert wanted.is_met_by(entry._replace(made=made)) is is_met
+    entry.made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
+    assert wanted.is_met_by(entry) is is_met
 
 
 @pytest.mark.parametrize(

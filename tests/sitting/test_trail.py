@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reflect_git.adapters.git import GitError, GitMissing
 from reflect_git.history.trail import Wanted
-from reflect_git.sitting import trail
+from reflect_git.sitting import asking, trail
+from reflect_git.sitting.asking import Asked
 from reflect_git.store.repository import Store
 from tests.cli.past import approve, say_no
 from tests.sitting.shopkeeper import make_project
@@ -25,24 +27,29 @@ def store(store_home: Path, home: Path) -> Store:
     return store
 
 
+def told(store: Store, wanted: Wanted, limit: int | None = None) -> list[dict[str, Any]]:
+    asked = Asked(store, inboxes=wanted.captures)
+    return [entry.as_json() for entry in trail.entries(store, asked, wanted, limit)]
+
+
 @pytest.mark.parametrize(("first", "later"), [(1, 1), (2, 1), (1, 3), (4, 9)])
 def test_blocks_change_nothing(store: Store, monkeypatch: pytest.MonkeyPatch, first: int, later: int) -> None:
-    whole = list(trail.entries(store, Wanted(captures=True)))
+    whole = told(store, Wanted(captures=True))
     monkeypatch.setattr(trail, "_FIRST_BLOCK", first)
     monkeypatch.setattr(trail, "_BLOCK", later)
-    assert list(trail.entries(store, Wanted(captures=True))) == whole
-    assert list(trail.entries(store, Wanted(captures=True), 3)) == whole[:3]
-    assert [entry.by for entry in trail.entries(store, Wanted())] == ["Ada"] * 4
+    assert told(store, Wanted(captures=True)) == whole
+    assert told(store, Wanted(captures=True), 3) == whole[:3]
+    assert [entry["by"] for entry in told(store, Wanted())] == ["Ada"] * 4
 
 
 def test_a_log_that_nobody_reads_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise GitMissing("git was not found")
 
-    monkeypatch.setattr(trail, "Objects", refuse)
+    monkeypatch.setattr(asking, "Objects", refuse)
     before = os.listdir("/dev/fd")
     with pytest.raises(GitMissing):
-        next(trail.entries(store, Wanted()))
+        Asked(store)
     assert os.listdir("/dev/fd") == before
 
 
@@ -52,4 +59,4 @@ def test_a_history_that_cannot_be_read_is_said_to_be_so(store: Store) -> None:
     assert newest is not None
     Path(store.git_dir, "objects", newest[:2], newest[2:]).unlink()
     with pytest.raises(GitError, match="git log failed"):
-        list(trail.entries(store, Wanted()))
+        told(store, Wanted())

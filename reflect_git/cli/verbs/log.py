@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.cli.front import Front, columns, one_line, printable
-from reflect_git.cli.options import json_option
+from reflect_git.cli.options import Lettered, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.history.trail import OTHER, TYPES, Entry, Wanted
+from reflect_git.history.words import OTHER, TYPES
 
 if TYPE_CHECKING:
+    from reflect_git.history.trail import Entry
     from reflect_git.store.repository import Store
 
 _COLOURS = {"approved": "green", "amended": "cyan", "applied": "green", "policy": "magenta", "other": "red"}
@@ -23,7 +24,7 @@ _INDENT = 12
 _PATCHES_AT_ONCE = 50
 
 
-@click.command()
+@click.command(cls=Lettered)
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.")
 @click.option("-p", "--patch", is_flag=True, help="With what changed in the file.")
 @click.option(
@@ -50,11 +51,15 @@ def command(
     store = _open(front)
     if store is None:
         return
-    from reflect_git.sitting import trail
+    from reflect_git.sitting.asking import Asked
 
-    place, span = _project(front, store, project), _span(since, until) if since or until else ("", "")
-    wanted = Wanted(_types(types), target, place, learning, signal, *span, captures)
-    found = trail.entries(store, wanted, limit)
+    chosen, place = _types(types), _project(front, store, project)
+    span = _span(since, until) if since or until else ("", "")
+    asked = Asked(store, *span, inboxes=captures or "captured" in chosen)
+    from reflect_git.history.trail import Wanted  # while git is at work
+    from reflect_git.sitting.trail import entries
+
+    found = entries(store, asked, Wanted(chosen, target, place, learning, signal, captures), limit)
     if front.json:
         front.data([entry.as_json() for entry in found])
         return
@@ -62,7 +67,8 @@ def command(
 
     with paged(front, store):
         if not _tell(front, store, found, patch):
-            front.talk("nothing like that" if wanted != Wanted() else "nothing was decided yet")
+            is_any = not any((*chosen, *span, target, place, learning, signal, captures))
+            front.talk("nothing was decided yet" if is_any else "nothing like that")
 
 
 def _open(front: Front) -> Store | None:

@@ -9,7 +9,7 @@ import click
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, ago, one_line, terminal_width
-from reflect_git.cli.options import Word, json_option
+from reflect_git.cli.options import Lettered, Word, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
 
@@ -32,7 +32,7 @@ _NARROWEST = 16
 _WIDE = 100
 
 
-@click.command()
+@click.command(cls=Lettered)
 @click.option("--status", type=Word("status", schema.STATUSES), metavar="WORD", help="captured, promoted, …")
 @click.option("--type", "kind", type=Word("type", schema.TYPES), metavar="WORD", help="correction, failure, …")
 @click.option("--since", metavar="TIME", default="", help="2026-02-11, or 2h, 3d, 1w for a time ago.")

@@ -1,0 +1,31 @@
+"""The words of the audit trail: what git is asked to print of a commit, and what its subject says happened.
+
+Apart from what reads the answer: a command asks first, and loads the rest while git is at work.
+"""
+
+from __future__ import annotations
+
+# One line for each commit: id, seconds, who made it, subject, trailers. NUL is in no message that git shows.
+FORMAT = "%H%x00%ct%x00%cn%x00%s%x00%(trailers:only,unfold,separator=%x01)"
+
+# The word a subject begins with → what happened, in the words of records.
+TYPES = {
+    "approve": "approved",
+    "dismiss": "dismissed",
+    "revert": "reverted",
+    "amend": "amended",
+    "apply": "applied",
+    "policy": "policy",
+    "sync": "synced",
+    "join": "joined",
+    "archive": "archived",
+    "restore": "restored",
+    "purge": "purged",
+    "init": "begun",
+    "capture": "captured",
+    "record": "recorded",
+    "roll": "expired",
+}
+OTHER = "other"  # a commit that the person made with their own git
+# What the program does by itself; told of when somebody asks for captures.
+BY_ITSELF = frozenset({"captured", "recorded", "expired", "begun"})
