@@ -31,7 +31,7 @@ def _first_approval(part: str) -> str:
 
 
 def main() -> int:
-    program = [sys.executable, "-m", "reflect_git.cli.app", "--color", "always", "demo"]
+    program = [sys.executable, "-m", "reflect_git.cli.start", "--color", "always", "demo"]
     env = {**os.environ, "COLUMNS": str(_WIDTH), "TERM": "xterm-256color"}
     done = subprocess.run(program, capture_output=True, text=True, check=True, env=env)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:

@@ -294,7 +294,7 @@ def run_cli(home: Path) -> RunCli:
         data = stdin.encode("utf-8", "surrogateescape")
         if any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env or {}):
             done = subprocess.run(
-                [sys.executable, "-m", "reflect_git.cli.app", *args], input=data, cwd=cwd or home, env=surroundings,
+                [sys.executable, "-m", "reflect_git.cli.start", *args], input=data, cwd=cwd or home, env=surroundings,
                 capture_output=True, timeout=timeout, check=False,
                 # Without a session of its own it would find the developer's terminal in /dev/tty.
                 start_new_session=True,

@@ -278,10 +278,10 @@ def _ended(work: Sequence[str]) -> int:
 
 
 def _cli(words: Sequence[str]) -> None:
-    from reflect_git.cli import app
+    from reflect_git.cli import start
 
-    sys.argv = [str(app.__file__), *words]
-    app.main()
+    sys.argv = [str(start.__file__), *words]
+    start.run(start.asked_ahead())
 
 
 def _operation(words: Sequence[str]) -> None:

@@ -75,9 +75,6 @@ class Result:
         self.err = err
 
 
-_NOTHING = Result(0, b"", b"")
-
-
 class GitError(ReflectError):
     """git said no; the message is the whole report."""
 
@@ -162,6 +159,13 @@ class Child:
             self._buffer, self._at = self._buffer[self._at :] + (chunk or b"\n"), 0
         found, self._at = self._buffer[self._at : end], end + 1
         return found
+
+    def take(self, count: int) -> bytes:
+        """The next bytes git prints; fewer when git is gone."""
+        while len(self._buffer) < self._at + count and (chunk := os.read(self._stdout, 65536)):
+            self._buffer += chunk
+        start, self._at = self._at, min(self._at + count, len(self._buffer))
+        return self._buffer[start : self._at]
 
     def finish(self, data: bytes = b"", seconds: Optional[float] = None, most: float = float("inf")) -> Result:
         """Feed the rest, read all, wait. Past `seconds`, or `most` bytes of answer, git is killed: the code is -9."""
@@ -294,11 +298,6 @@ class Git:
             raise GitMissing(f"'{self.program}' is not git")
         return tuple(int(part) for part in words[2].split(".")[:3] if part.isdigit())
 
-    def require_version(self) -> None:
-        found = self.version()
-        if found < OLDEST:
-            raise GitMissing(f"git {'.'.join(map(str, found))} is too old: '{self.program}'")
-
     def resolve(self, name: str) -> Optional[str]:
         """The object id of a name, or None."""
         result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False)
@@ -349,8 +348,8 @@ class Git:
         """The bytes of each object, in order; nothing at all if they are more than `most`, or than `through` allows."""
         asked = "".join(f"{oid}\n" for oid in ids).encode()
         options = ("cat-file", "--batch", "--buffer")
-        result = self.start(*options, through=through).finish(asked, most=most) if ids else _NOTHING
-        if len(result.out) > most or (result.code and through):
+        result = self.start(*options, through=through).finish(asked, most=most) if ids else None
+        if result is None or len(result.out) > most or (result.code and through):
             return
         if result.code:
             raise GitError(("cat-file",), result)

@@ -51,11 +51,7 @@ class Objects:
         head = self._child.line().split(b" ")
         if len(head) != 3 or not head[2].isdigit():
             return None
-        left, lines = int(head[2]) + 1, []
-        while left > 0:
-            lines.append(self._child.line())
-            left -= len(lines[-1]) + 1
-        return b"\n".join(lines)
+        return self._child.take(int(head[2]) + 1)[:-1]
 
 
 def names_in(tree: bytes) -> list[str]:

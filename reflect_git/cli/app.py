@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,8 @@ from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectEr
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from reflect_git.cli.ahead import Ahead
 
 PROGRAM = "reflect-git"
 COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are this program
@@ -153,15 +154,15 @@ def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no
         ctx.invoke(command)
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    gc.disable()  # a run is over before a collection pays: it took 60 of 150 ms of reading 10,000 signals
+def main(arguments: Sequence[str] | None = None, ahead: Ahead | None = None) -> NoReturn:
+    """One run, up to its exit code; `ahead` is what was asked of git before."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: what is said goes nowhere
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the run
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no "…" gets its escape, not a traceback
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    front = Front(os.environ)
+    front = Front(os.environ, ahead)
     code = run(front, list(sys.argv[1:] if arguments is None else arguments))
     if front.opened is not None:
         from reflect_git.cli.detached import work_if_due
@@ -236,7 +237,3 @@ def bug(front: Front, error: Exception, words: list[str]) -> int:
         file.write(facts + trace)
     said = f"{type(error).__name__}: {error}".partition("\n")[0]
     return report(front, ReflectError(f"bug: {said}", f"please report it with '{file.name}'", "bug", EXIT_BUG))
-
-
-if __name__ == "__main__":
-    main()

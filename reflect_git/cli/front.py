@@ -15,6 +15,7 @@ from reflect_git.errors import ReflectError
 
 # The store's modules take 15 ms to import: --help, --version and completion do without.
 if TYPE_CHECKING:
+    from reflect_git.cli.ahead import Ahead
     from reflect_git.store.excerpt import Excerpt
     from reflect_git.store.reading import Scan, Snapshot
     from reflect_git.store.repository import Store
@@ -28,8 +29,9 @@ _WIDE = "WF"
 class Front:
     """One run of the program. stdout is data, stderr is talk."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], ahead: Ahead | None = None) -> None:
         self.env = env
+        self.ahead = ahead
         self.store_option = ""
         self.json = False
         self.color = "auto"

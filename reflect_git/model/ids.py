@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 try:  # hashlib loads OpenSSL: 3 ms of a hook's 36
-    from _sha2 import sha256
-except ImportError:
-    try:
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256
+    else:
         from _sha256 import sha256
-    except ImportError:
-        from hashlib import sha256
+except ImportError:
+    from hashlib import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from reflect_git.adapters.objects import Objects, names_in
 from reflect_git.errors import ReflectError
 from reflect_git.history.trail import Entry, Wanted, entry_of, type_of
 from reflect_git.model.ids import digest
+from reflect_git.sitting import asking
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import MAIN
 
@@ -27,7 +28,7 @@ def entries(store: Store, asked: Asked, wanted: Wanted, limit: int | None = None
     with asked.objects as objects:
         tell = _Teller(store, objects)
         left = limit
-        for block in _blocks(_listed(asked.log, wanted), min(limit or _FIRST_BLOCK, _FIRST_BLOCK)):
+        for block in _blocks(_listed(asked, wanted), min(limit or _FIRST_BLOCK, _FIRST_BLOCK)):
             for entry in filter(wanted.is_met_by, tell(block)):
                 yield entry
                 if left is not None:
@@ -36,14 +37,24 @@ def entries(store: Store, asked: Asked, wanted: Wanted, limit: int | None = None
                         return
 
 
-def _listed(child: Child, wanted: Wanted) -> Iterator[Entry]:
+def _listed(asked: Asked, wanted: Wanted) -> Iterator[Entry]:
+    """From what git says, the first part and then the rest."""
+    seen = set()
+    for text in _lines(asked.log):
+        seen.add(text.partition("\0")[0])
+        if wanted.may_be(type_of(text)):
+            yield entry_of(text)
+    for text in _lines(asked.rest()) if len(seen) == asking.AT_FIRST else ():
+        if wanted.may_be(type_of(text)) and text.partition("\0")[0] not in seen:
+            yield entry_of(text)
+
+
+def _lines(child: Child) -> Iterator[str]:
     """What `git log` says, line by line; it is stopped when nobody wants more."""
     is_over = False
     try:
         while line := child.line():
-            text = line.decode("utf-8", "replace")
-            if wanted.may_be(type_of(text)):
-                yield entry_of(text)
+            yield line.decode("utf-8", "replace")
         is_over = True
     finally:
         if not is_over:

@@ -8,7 +8,7 @@ import stat
 import time
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import NOBODY, Git, find_program
+from reflect_git.adapters.git import NOBODY, OLDEST, Git, GitMissing, find_program
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
 from reflect_git.paths import resource
@@ -39,7 +39,7 @@ def create(root: str, env: Mapping[str, str]) -> None:
     files.make_private_dirs(draft)
     try:
         git = Git(find_program(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", "")), draft)
-        git.require_version()
+        require_version(git)
         _fill(git, draft, root)
         files.sync_tree(draft)
         files.rename(draft, root)
@@ -51,6 +51,12 @@ def create(root: str, env: Mapping[str, str]) -> None:
         files.remove_tree(draft)
         raise
     files.sync_directory(parent)
+
+
+def require_version(git: Git) -> None:
+    found = git.version()
+    if found < OLDEST:
+        raise GitMissing(f"git {'.'.join(map(str, found))} is too old: '{git.program}'")
 
 
 def require_room(root: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.adapters.git import LOCAL, NETWORK, SETTINGS, Git, GitError, GitMissing, find_program
+from reflect_git.store.creation import require_version
 from tests.faults import git as user_git
 from tests.store.probe import user_commit
 
@@ -60,16 +61,16 @@ def test_versions(tmp_path: Path, said: str) -> None:
     git = Git(script(tmp_path / "git", f"echo 'git version {said}'"), str(tmp_path))
     if said in ("2.33.9", "1.8.3.1"):
         with pytest.raises(GitMissing):
-            git.require_version()
+            require_version(git)
     else:
-        git.require_version()
+        require_version(git)
 
 
 @pytest.mark.parametrize("said", ["", "git", "git version", "hello", "git version x.y"])
 def test_a_program_that_is_not_git(tmp_path: Path, said: str) -> None:
     git = Git(script(tmp_path / "git", f"echo '{said}'"), str(tmp_path))
     with pytest.raises(GitMissing):
-        git.require_version()
+        require_version(git)
 
 
 @pytest.mark.parametrize("profile", [LOCAL, SETTINGS, NETWORK])

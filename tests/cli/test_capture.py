@@ -33,7 +33,7 @@ def _capture(run_cli: RunCli, *args: str, **more: Any) -> dict[str, Any]:
 def _at_terminal(home: Path, *args: str, env: dict[str, str] | None = None) -> str:
     """Run the program with a terminal as stdin and stdout; what it printed."""
     primary, secondary = pty.openpty()
-    command = [sys.executable, "-m", "reflect_git.cli.app", *args]
+    command = [sys.executable, "-m", "reflect_git.cli.start", *args]
     environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})}
     with subprocess.Popen(
         command,

@@ -37,7 +37,7 @@ def _programs(folder: Path) -> None:
     for name in ("reflect-git", "git-reflect"):
         program = folder / name
         program.write_text(
-            f'#!/bin/sh\nPYTHONPATH="{REPO}" PYTHONSAFEPATH=1 exec "{sys.executable}" -m reflect_git.cli.app "$@"\n'
+            f'#!/bin/sh\nPYTHONPATH="{REPO}" PYTHONSAFEPATH=1 exec "{sys.executable}" -m reflect_git.cli.start "$@"\n'
         )
         program.chmod(0o755)
 

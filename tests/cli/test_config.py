@@ -182,7 +182,7 @@ def _at_terminal(home: Path, answer: str, *args: str, env: dict[str, str] | None
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(home)
-        program = [sys.executable, "-m", "reflect_git.cli.app", *args]
+        program = [sys.executable, "-m", "reflect_git.cli.start", *args]
         os.execve(program[0], program, {**os.environ, "PYTHONPATH": str(REPO), **(env or {})})
     said, answered, deadline = b"", False, time.monotonic() + 30
     while time.monotonic() < deadline:

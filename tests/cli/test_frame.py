@@ -188,7 +188,7 @@ def test_an_interruption_ends_with_130(run_cli: RunCli, home: Path, tmp_path: Pa
 
 def test_a_reader_that_leaves_early_is_no_failure(run_cli: RunCli, store_home: Path) -> None:
     run_cli("capture", "--type", "command", "--content", "x")
-    command = [sys.executable, "-m", "reflect_git.cli.app", "signals", "--json"]
+    command = [sys.executable, "-m", "reflect_git.cli.start", "signals", "--json"]
     env = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as child:
         assert child.stdout and child.stderr

@@ -306,7 +306,7 @@ def test_a_no_to_another_question_dismisses_nothing(sitting: Sitting) -> None:
 
 def at_terminal(sitting: Sitting, env: dict[str, str], *words: str, home: str = "") -> tuple[int, str]:
     """Run the program with a terminal, as a child of a process that has the marks of the client, in this home."""
-    program = [sys.executable, "-m", "reflect_git.cli.app", *words]
+    program = [sys.executable, "-m", "reflect_git.cli.start", *words]
     code = "import os, subprocess, sys; e = {k: v for k, v in os.environ.items() if not k.startswith('CLAUDE')}\n"
     code += f"e['HOME'] = {home!r} or e['HOME']\n"
     code += "sys.exit(subprocess.run(sys.argv[1:], env=e).returncode)"

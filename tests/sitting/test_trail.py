@@ -42,6 +42,25 @@ def test_blocks_change_nothing(store: Store, monkeypatch: pytest.MonkeyPatch, fi
     assert [entry["by"] for entry in told(store, Wanted())] == ["Ada"] * 4
 
 
+@pytest.mark.parametrize("at_first", [1, 2, 3, 4, 5])
+def test_the_rest_is_asked_for_when_it_is_wanted(store: Store, monkeypatch: pytest.MonkeyPatch, at_first: int) -> None:
+    whole = told(store, Wanted(captures=True))
+    monkeypatch.setattr(asking, "AT_FIRST", at_first)
+    assert told(store, Wanted(captures=True)) == whole
+    assert told(store, Wanted(), 1) == [entry for entry in whole if entry["type"] == "dismissed"][:1]
+
+
+def test_what_is_decided_meanwhile_has_nothing_told_twice(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "AT_FIRST", 2)
+    before = told(store, Wanted())
+    found = trail.entries(store, Asked(store), Wanted())
+    first = next(found).as_json()
+    say_no(store, home / "shop", "use spaces, not tabs")
+    assert [first, *(entry.as_json() for entry in found)] == before
+
+
 def test_a_log_that_nobody_reads_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise GitMissing("git was not found")

@@ -63,7 +63,7 @@ class _Tour:
         self._remote = home / "learnings.git"
         self._laptop, self._desktop = home / "laptop", home / "desktop"
         self._home = self._laptop
-        start = "import sys; sys.path.insert(0, sys.argv.pop(1)); from reflect_git.cli.app import main; main()"
+        start = "import sys; sys.path.insert(0, sys.argv.pop(1)); from reflect_git.cli.start import main; main()"
         self._program = (sys.executable, "-I", "-c", start, os.path.dirname(os.path.dirname(paths.__file__)))
 
     @property

@@ -16,6 +16,7 @@ from reflect_git.history.words import OTHER, TYPES
 
 if TYPE_CHECKING:
     from reflect_git.history.trail import Entry
+    from reflect_git.sitting.asking import Asked
     from reflect_git.store.repository import Store
 
 _COLOURS = {"approved": "green", "amended": "cyan", "applied": "green", "policy": "magenta", "other": "red"}
@@ -51,12 +52,10 @@ def command(
     store = _open(front)
     if store is None:
         return
-    from reflect_git.sitting.asking import Asked
-
     chosen, place = _types(types), _project(front, store, project)
     span = _span(since, until) if since or until else ("", "")
-    asked = Asked(store, *span, inboxes=captures or "captured" in chosen)
-    from reflect_git.history.trail import Wanted  # while git is at work
+    asked = _asked(front, store, span, captures or "captured" in chosen)
+    from reflect_git.history.trail import Wanted
     from reflect_git.sitting.trail import entries
 
     found = entries(store, asked, Wanted(chosen, target, place, learning, signal, captures), limit)
@@ -73,6 +72,8 @@ def command(
 
 def _open(front: Front) -> Store | None:
     """Swept only if something waits for it: a look at the past needs no inbox."""
+    if front.ahead is not None:
+        return front.ahead.store
     store = front.store_if_any()
     if store is None:
         if front.json:
@@ -80,9 +81,18 @@ def _open(front: Front) -> Store | None:
         else:
             front.say_no_store()
         return None
-    from reflect_git.store import journal, spool
+    from reflect_git.cli.ahead import is_unswept
 
-    return front.store(create=False) if journal.is_standing(store) or spool.pending(store) else store
+    return front.store(create=False) if is_unswept(store) else store
+
+
+def _asked(front: Front, store: Store, span: tuple[str, str], inboxes: bool) -> Asked:
+    """The question may have been put ahead of this one; what reads the answers is loaded while git is at work."""
+    if front.ahead is not None and not inboxes and not any(span):
+        return front.ahead.asked
+    from reflect_git.sitting.asking import Asked
+
+    return Asked(store, *span, inboxes=inboxes)
 
 
 def _span(since: str, until: str) -> tuple[str, str]:

@@ -1,0 +1,59 @@
+"""Where the program starts and ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from reflect_git.cli.ahead import Ahead
+
+
+def main() -> NoReturn:
+    """The console program."""
+    gc.disable()  # a run is over before a collection pays: it took 60 of 150 ms of reading 10,000 signals
+    ahead = asked_ahead()
+    try:
+        run(ahead)
+    except SystemExit as end:
+        if ahead is None:
+            raise
+        end_now(end.code if isinstance(end.code, int) else int(end.code is not None))
+
+
+def asked_ahead() -> Ahead | None:
+    if sys.argv[1:2] != ["log"]:
+        return None
+    from reflect_git.cli.ahead import ask
+
+    return ask(sys.argv[2:], os.environ)
+
+
+def run(ahead: Ahead | None) -> NoReturn:
+    from reflect_git.cli import app
+
+    app.main(ahead=ahead)
+
+
+def end_now(code: int) -> NoReturn:
+    """Exit without taking the interpreter apart, which takes 9 ms: the system frees its memory all the same.
+
+    For a look that wrote nothing and has nothing to let go of. What was to be done at the end is done all the same, a
+    thread that somebody should wait for is waited for, and output that cannot be written fails as ever.
+    """
+    import atexit
+    import threading
+
+    if threading.active_count() > 1:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()
