@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from reflect_git.model.frames import frame_of, key_of, opposes
-from reflect_git.review.baseline import Statement, sentences_of
+from reflect_git.review.baseline import Statement, is_note, sentences_of
 from reflect_git.review.likeness import contradicts
 from reflect_git.review.risks import RISK, Finding, risks
 
@@ -60,7 +60,7 @@ def _refusals(subject: Subject, rules: Sequence[Statement], has_secret: Callable
     key, frame = key_of(subject.text), frame_of(subject.text)
     for rule in rules:
         where = rule.learning or f"{rule.file}:{rule.line}"
-        if rule.key == key:
+        if rule.key == key and not is_note(rule):
             way = f"reword it: reflect-git edit {where}" if rule.learning else "nothing to do; dismiss it"
             yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", way)
         elif rule.learning and frame and rule.frame and opposes(frame, rule.frame):
@@ -81,8 +81,10 @@ def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
         yield Finding(NOTE, "entries", f"'{subject.target}' has {subject.entries} entries already")
     if subject.lines >= MANY_LINES:
         yield Finding(NOTE, "lines", f"'{subject.target}' has {subject.lines} lines; Claude follows short files best")
-    frame = frame_of(subject.text)
+    key, frame = key_of(subject.text), frame_of(subject.text)
     for rule in rules:
+        if is_note(rule) and rule.key == key:  # a note is of this machine and Claude's own: a rule is more
+            yield Finding(NOTE, "noted", f"Claude Code noted it by itself, too: '{rule.file}:{rule.line}'")
         strict = rule.learning and frame and rule.frame and opposes(frame, rule.frame)
         if not strict and contradicts(subject.text, rule.text):
             where = rule.learning or f"{rule.file}:{rule.line}"

@@ -150,6 +150,24 @@ def test_what_widens_rights_is_refused_inside_claude_code_whatever_is_said(
     assert _git(store, "log", "--format=%s", "main").count("policy") == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--unset", "reflect.ignore"), ("--unset", "reflect.ignore", "/clients"), ("--add", "reflect.ignore", "/x"),
+        ("capture", "on"), ("reflect.capture", "off"), ("capture.unattended", "all"), ("--unset", "reflect.approval"),
+    ],
+)  # fmt: skip
+def test_no_policy_is_switched_inside_claude_code(run_cli: RunCli, store: Path, words: tuple[str, ...]) -> None:
+    assert run_cli("config", "reflect.ignore", "/clients", "/home/ada").code == 0
+    before, history = (store / ".git" / "config").read_bytes(), _git(store, "rev-parse", "main")
+    for more in ((), ("--dry-run",)):
+        result = run_cli("--yes", "config", *words, *more, env={"CLAUDECODE": "1"})
+        assert (result.code, "from inside Claude Code" in result.err) == (1, True)
+        assert "hint: run 'reflect-git config " in result.err
+    assert ((store / ".git" / "config").read_bytes(), _git(store, "rev-parse", "main")) == (before, history)
+    assert run_cli("config", "reflect.ttl", "20", env={"CLAUDECODE": "1"}).code == 0  # no policy
+
+
 @pytest.mark.parametrize(("key", "value"), GUARDED)
 def test_what_widens_rights_needs_a_yes(run_cli: RunCli, store: Path, key: str, value: str) -> None:
     for words in (("config", key, value), ("--yes", "config", key, value)):
@@ -157,7 +175,7 @@ def test_what_widens_rights_needs_a_yes(run_cli: RunCli, store: Path, key: str, 
         assert (refused.code, "--yes does not count" in refused.err) == (1, True)
     assert _git(store, "log", "--format=%s", "main").count("policy") == 0
     _git(store, "config", key, value)
-    assert run_cli("config", "--unset", key, env={"CLAUDECODE": "1"}).code == 0  # back to the safe side at any time
+    assert run_cli("config", "--unset", key).code == 0  # back to the safe side at any time
 
 
 @pytest.mark.parametrize(("key", "strict"), [("reflect.sign", "ssh"), ("reflect.sync.requireSigned", "true")])

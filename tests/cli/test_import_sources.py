@@ -135,6 +135,9 @@ def test_notes_that_were_taken_over_are_asked_about_although_the_notes_say_them(
     run_cli("import", "auto-memory", "--yes")
     (asked,) = run_cli("candidates", "--json", cwd=project).json()["data"]
     assert asked["text"] == "Never push to main on a Friday"
+    tried = run_cli("approve", asked["id"], "--to", "project", "--dry-run", cwd=project)
+    assert (tried.code, "+- Never push to main on a Friday" in tried.out) == (0, True), tried
+    assert "Claude Code noted it by itself, too" in tried.err
     run_cli("capture", "--type", "convention", "--content", "Keep every commit small", cwd=project)
     (folder / "small.md").write_text("---\nname: small\n---\nKeep every commit small.\n")
     assert len(run_cli("candidates", "--json", cwd=project).json()["data"]) == 1

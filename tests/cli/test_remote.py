@@ -158,6 +158,8 @@ def test_a_remote_that_is_not_there_is_not_set(run_cli: RunCli, laptop: Clone, t
 def test_removing_it_leaves_everything_where_it_is(run_cli: RunCli, laptop: Clone, remote: Path) -> None:
     run_cli("--yes", "remote", "set", str(remote))
     before = git(remote, "for-each-ref"), laptop.tip
+    inside = run_cli("--yes", "remote", "remove", env={"CLAUDECODE": "1"})
+    assert inside.code == 1 and "terminal of your own" in inside.err and run_cli("remote").out.startswith(str(remote))
     assert "would leave" in run_cli("remote", "remove", "--dry-run").out
     left = run_cli("remote", "remove")
     assert left.code == 0 and str(remote) in left.err

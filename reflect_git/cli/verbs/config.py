@@ -88,6 +88,8 @@ def _change(front: Front, setting: Setting, values: tuple[str, ...], unset: bool
     old = _stored(store, setting)
     new = _wanted(setting, old, values, unset, add)
     told = _is_told(front, store, setting, new)
+    if setting.is_policy:
+        _require_outside(front, setting, values, unset, add)
     for value in _effective(setting, new) - (_effective(setting, old) if told or new is None else set()):
         _require_person(front, setting, value, dry_run)
     commit = None
@@ -135,16 +137,22 @@ def _value(setting: Setting, values: list[str] | None) -> Value:
     return values if setting.is_multiple else values[-1]
 
 
-def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:
-    """What widens the rights of programs is switched on by a person; inside Claude Code a terminal proves none."""
-    if not setting.is_guarded(value):
+def _require_outside(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool) -> None:
+    """A policy says what may happen without a person, so no model switches one; capture alone has verbs of its own, for
+    the person who types /reflect-toggle."""
+    from reflect_git.sitting import authority
+
+    if not authority.is_inside_client(workflow.locate_store(front.env, front.store_option), front.env):
         return
-    if front.env.get("CLAUDECODE"):
-        raise ReflectError(
-            f"'{setting.name}={value}' cannot be set from inside Claude Code",
-            f"run 'reflect-git config {setting.name} {value}' in a terminal of your own", code="approval",
-        )  # fmt: skip
-    if dry_run:
+    words = [*(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
+    hint = f"run 'reflect-git config {printable(shlex.join(words))}' in a terminal of your own"
+    hint += ", or type /reflect-toggle" if setting.name == "reflect.capture" else ""
+    raise ReflectError(f"'{setting.name}' cannot be switched from inside Claude Code", hint, code="approval")
+
+
+def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:
+    """What widens the rights of programs is switched on by a person."""
+    if not setting.is_guarded(value) or dry_run:
         return
     if front.no_input or not front.at_terminal:
         raise ReflectError(

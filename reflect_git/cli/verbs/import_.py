@@ -85,7 +85,8 @@ def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None
         _list(front, made)
         front.out(f"would import {_some(len(made), 'signal')}")
     elif taken:
-        front.out(f"{_some(len(taken), 'signal')} imported; answer them with 'reflect-git review --all'")
+        wait = "it waits" if len(taken) == 1 else "they wait"
+        front.out(f"{_some(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
     else:
         front.out("nothing new there")
 

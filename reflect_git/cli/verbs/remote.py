@@ -79,11 +79,8 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     _require_absolute(url)
     urls.parse(url)
     store = front.store()
-    if authority.is_inside_client(store.root, front.env):
-        raise ReflectError(
-            "a remote cannot be set from inside Claude Code: what you approved would leave the machine",
-            f"run 'reflect-git remote set {url}' in a terminal of your own", code="approval",
-        )  # fmt: skip
+    why = "a remote cannot be set from inside Claude Code: what you approved would leave the machine"
+    _require_outside(front, store, why, f"remote set {url}")
     with Progress(front) as progress:
         met = contact.look(store, front.env, url, Wishes(say=progress))
     if not front.json:
@@ -100,6 +97,11 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     if not front.confirm(asked):
         raise ReflectError("nothing was sent", code="declined")
     _connect(front, store, url)
+
+
+def _require_outside(front: Front, store: Store, why: str, command: str) -> None:
+    if authority.is_inside_client(store.root, front.env):
+        raise ReflectError(why, f"run 'reflect-git {command}' in a terminal of your own", code="approval")
 
 
 def _require_absolute(url: str) -> None:
@@ -188,6 +190,8 @@ def remove(front: Front, dry_run: bool) -> None:
     url = remotes.url_of(store)
     if not url:
         raise ReflectError("there is no remote", "set one with 'reflect-git remote set URL'", code="no-remote")
+    why = "a remote cannot be removed from inside Claude Code: your machines would not hear of one another any more"
+    _require_outside(front, store, why, "remote remove")
     if not dry_run:
         policy.set_keys(store, remotes.changes(None))
         with store.locked(10.0):
