@@ -18,7 +18,7 @@ from reflect_git.adapters.project import top_of
 from reflect_git.adapters.transcript.formats import survey
 from reflect_git.cli import wiring
 from reflect_git.cli.front import age
-from reflect_git.cli.sittings import here
+from reflect_git.cli.sittings import GIVE_A_NAME, NAMELESS, here
 from reflect_git.errors import ReflectError
 from reflect_git.store import expiry, memory, remotes
 from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
@@ -298,12 +298,22 @@ def _is_mended(version: tuple[int, ...], mended: tuple[tuple[int, ...], ...]) ->
     return version >= line[0] if line else version[:2] > mended[-1][:2]
 
 
+def _identity(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Whose name stands under decisions."""
+    name = (store.git.user_settings().get("user.name") or [""])[-1]
+    if name:
+        yield Line("identity", OK, f"decisions are by '{name}'")
+    else:
+        yield Line("identity", NOTE, NAMELESS, GIVE_A_NAME)
+
+
 LOOKS = (
     Look(_hooks, _renew_hooks),
     Look(_client),
     Look(_transcripts),
     Look(_instructions),
     Look(_surrounding_git),
+    Look(_identity),
     Look(_remote),
     Look(_leftovers, _remove_staged),
 )

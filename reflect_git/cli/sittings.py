@@ -89,13 +89,27 @@ def here() -> str:
         return os.sep
 
 
+NAMELESS = "git does not know your name, so history says that 'somebody' decided"
+GIVE_A_NAME = "tell it: git config --global user.name 'Your Name'"
+
+
 def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
     """Who approves this text for this target, and the answer it rests on; refused if nobody does."""
     decisions = sat.scan.history.decisions
     if wish.to in _OF_PROJECTS:
         wish = wish._replace(projects=tuple(sat.place.keys))
     road, answer = authority.road_for(sat.store, front.env, front.at_terminal and not front.no_input, decisions, wish)
-    return workflow.author(sat.store, road), answer
+    by = workflow.author(sat.store, road)
+    if not by["name"]:
+        _say_nameless(front, sat)
+    return by, answer
+
+
+def _say_nameless(front: Front, sat: Sitting) -> None:
+    """Once, before this machine's first decision that nobody's name stands under."""
+    mine = (made for made in sat.scan.history.decisions if made["machine"] == sat.store.machine)
+    if not front.json and not any(made["kind"] != "policy" and not made["by"]["name"] for made in mine):
+        front.talk(click.style(f"hint: {NAMELESS}; {GIVE_A_NAME}", fg="yellow"))
 
 
 def used(answer: str, subject: str) -> dict[str, str]:

@@ -30,6 +30,9 @@ _SIGNALS = 20  # named in a commit
 _AT_ONCE = ("reverted", "applied", "archived")  # one command makes several of them
 
 
+_DOING = {"amended": "the change of", "dismissed": "the no to", "never": "the never to"}
+
+
 @dataclass(frozen=True)
 class Chosen:
     """Decisions to take back, the commit they were made in where it is known, and what to call it."""
@@ -285,7 +288,7 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     learning = history.learnings.get(first["subject"])
     name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
-    name = f"the change of {name}" if first["kind"] == "amended" else name
+    name = f"{_DOING[first['kind']]} {name}" if first["kind"] in _DOING else name
     return f"the revert of {name}" if times % 2 else name
 
 

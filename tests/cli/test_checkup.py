@@ -301,3 +301,10 @@ def test_a_remote_answers_or_not_and_lacks_what_was_not_sent(run_cli: RunCli, st
     (lost,) = told(run_cli, "remote")
     assert (lost["level"], lost["message"].startswith("the remote is not there: ")) == ("warning", True)
     assert ("\n" in lost["message"], "reflect-git remote set URL" in lost["hint"]) == (False, True)
+
+
+def test_whose_name_stands_under_decisions(run_cli: RunCli, store: Store, home: Path) -> None:
+    (found,) = told(run_cli, "identity")
+    assert (found["level"], "git config --global user.name" in found["hint"]) == ("note", True)
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada\n")
+    assert [(one["level"], one["message"]) for one in told(run_cli, "identity")] == [("ok", "decisions are by 'Ada'")]

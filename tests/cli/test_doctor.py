@@ -31,12 +31,13 @@ def _levels(run_cli: RunCli, *args: str) -> dict[str, str]:
 def test_a_well_store_passes_every_check(run_cli: RunCli, store: Store) -> None:
     assert _levels(run_cli)["hooks"] == "note"
     run_cli("enable")
+    Path(os.environ["GIT_CONFIG_GLOBAL"]).write_text("[user]\n\tname = Ada\n", encoding="utf-8")
     result = run_cli("doctor")
     assert result.code == 0, result.out
     lines = [line for line in result.out.splitlines() if "git  " not in line and "update git" not in line]
     assert {line.split()[0] for line in lines} == {"ok"}  # of git itself the machine may have an old one
     assert {line[22:24].strip() == "" for line in lines} == {False}  # the third column begins in one place
-    assert len(lines) == 25
+    assert len(lines) == 26
     document = run_cli("doctor", "--json").json()["data"]
     assert document["ok"] is True
     assert document["findings"][1]["check"] == "git"

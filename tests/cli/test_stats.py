@@ -19,11 +19,11 @@ def test_stats_counts_by_status_type_and_category(run_cli: RunCli, store_home: P
         "learnings": 0,
     }
     lines = run_cli("stats").out.splitlines()
-    assert lines[0] == "3 signals, 0 learnings"
+    assert lines[0] == "3 signals, 0 rules in force"
     assert lines.index("       2  gotcha") < lines.index("       1  command")
 
 
 def test_stats_of_nothing_is_one_line(run_cli: RunCli, store_home: Path) -> None:
     assert "there is no store" in run_cli("stats").err and not store_home.exists()
     run_cli("init")
-    assert run_cli("stats").out == "0 signals, 0 learnings\n"
+    assert run_cli("stats").out == "0 signals, 0 rules in force\n"

@@ -67,10 +67,10 @@ def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: St
     assert "enable" in _rows(run_cli("status").out)["hooks"]
     run_cli("enable")
     result = run_cli("status")
-    assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "learnings"]
+    assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "rules"]
     assert _rows(result.out) == {
         "capture": "on", "store": store.root, "machine": store.machine, "waiting": "0 signals",
-        "last capture": "none yet", "learnings": "0",
+        "last capture": "none yet", "rules": "none in force",
     }  # fmt: skip
     assert {line[13] for line in result.out.splitlines()} == {" "}
     assert run_cli().out == result.out
@@ -80,7 +80,7 @@ def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
     _signal(store, "one", 2)
     _signal(store, "two", 3, confidence=3)
     rows = _rows(run_cli("status").out)
-    assert (rows["waiting"], rows["last capture"]) == ("2 signals, 1 of them strong", "2 days ago")
+    assert (rows["waiting"], rows["last capture"]) == ("2 signals, 1 of them strong: reflect-git review", "2 days ago")
     assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
 
 
@@ -126,7 +126,7 @@ def test_learnings_in_force_are_counted(run_cli: RunCli, store: Store) -> None:
     Path(store.path("learnings/LRN-20260212-4c8d2a1f.yaml")).write_bytes(learning)
     _git(store, "add", "learnings")
     _git(store, "-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "by hand")
-    assert _rows(run_cli("status").out)["learnings"] == "1"
+    assert _rows(run_cli("status").out)["rules"] == "none in force here, 1 in all projects"
 
 
 def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> None:
@@ -135,7 +135,7 @@ def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> N
     spool.acknowledge(store, draft({"content": "waits"}, store.machine, utc()))
     with store.locked(1.0):
         rows = _rows(run_cli("status").out)
-    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "1 signal")
+    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "1 signal: reflect-git review")
     assert "pending" not in _rows(run_cli("status").out)
 
 

@@ -16,6 +16,12 @@ Says = Callable[..., str]
 Reviews = Callable[..., Terminal]
 
 
+@pytest.fixture(autouse=True)
+def ada(home: Path) -> None:
+    """git knows who works here."""
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada\n", encoding="utf-8")
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     return make_project(tmp_path / "shop")

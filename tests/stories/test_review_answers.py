@@ -59,6 +59,25 @@ def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, shop: 
     reviews().is_left("Nothing to reflect on.")
 
 
+def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) -> None:
+    (home / ".gitconfig").write_text("", encoding="utf-8")
+    says("use pnpm, not npm")
+    says("use uv, not pip")
+    terminal = reviews()
+    terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
+    terminal.types("y")
+    told = terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    assert "hint: git does not know your name, so history says that 'somebody' decided; tell it: git config" in told
+    terminal.types("y")
+    terminal.is_left("""
+        approved LRN-1 into 'CLAUDE.md'
+
+        2 approved
+        CLAUDE.md changed in your project; commit it with your work
+        see what is in force with 'reflect-git rules'
+        """)
+
+
 def test_not_now_comes_again_and_decides_nothing(says: Says, reviews: Reviews, shop: Path, store_home: Path) -> None:
     says("use pnpm, not npm")
     before = commits(store_home)

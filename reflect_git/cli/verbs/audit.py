@@ -110,10 +110,10 @@ def _print(front: Front, one: Finding) -> None:
 
 
 def _whose(file: dict[str, Any]) -> str:
-    """`3 learnings, 12 lines of commits, 2 of Claude, 4 of yours`."""
+    """`3 rules, 12 lines of commits, 2 of Claude, 4 of yours`."""
     words = {"commit": "of commits", "claude": "of Claude", "you": "of yours"}
     told = [f"{number} {words[kind]}" for kind, number in file["lines"].items() if kind in words]
-    return ", ".join([plural(file["learnings"], "learning"), *told])
+    return ", ".join([plural(file["learnings"], "rule"), *told])
 
 
 def _policy(policy: dict[str, Any]) -> str:

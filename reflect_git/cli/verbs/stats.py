@@ -23,11 +23,14 @@ def command(front: Front) -> None:
     if store is None and not front.json:
         front.say_no_store()
         return
-    counts = memory.stats(front.scan(store)) if store else _NOTHING
+    scan = front.scan(store) if store else None
+    counts = memory.stats(scan) if scan else _NOTHING
     if front.json:
         front.data(counts)
         return
-    front.out(f"{_number(counts['total'], 'signal')}, {_number(counts['learnings'], 'learning')}")
+    front.out(
+        f"{_number(counts['total'], 'signal')}, {_number(len(scan.history.in_force()) if scan else 0, 'rule')} in force"
+    )
     for field in ("status", "type", "category"):
         words = counts[field]
         if words:

@@ -52,6 +52,7 @@ class Report:
     going: list[dict[str, int]] = field(default_factory=list)
     last_capture: str | None = None
     learnings: int = 0
+    rules_here: int = 0
     arrived: int = 0
     drift: list[dict[str, Any]] = field(default_factory=list)
     foreign: int = 0
@@ -151,6 +152,9 @@ def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: S
     from reflect_git.sitting import drift, places, removals
 
     here = places.place(store, env, _here())
+    of_others = {one["id"] for one in scan.history.in_force() if one["scope"] != "global" and one["project"]
+                 and one["project"]["key"] not in here.keys}  # fmt: skip
+    report.rules_here = report.learnings - len(of_others)
     found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
     report.removed = len(removals.look(store, scan.history))
     report.foreign = found.foreign
@@ -198,7 +202,7 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
         found.append(("going soon", glance.going_said(report.going), True))
     found += [
         ("last capture", f"{ago(report.last_capture)} ago" if report.last_capture else "none yet", False),
-        ("learnings", str(report.learnings), False),
+        ("rules", _rules(report), False),
         *_waits_from_elsewhere(report),
         *_drift(report),
     ]
@@ -208,7 +212,15 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 def _waiting(report: Report) -> str:
     """Moments: several of them may say one thing, which is asked once."""
     counted = f"{report.waiting} signal{'s' if report.waiting != 1 else ''}"
-    return f"{counted}, {report.strong} of them strong" if report.strong else counted
+    strong = f", {report.strong} of them strong" if report.strong else ""
+    return f"{counted}{strong}: reflect-git review" if report.waiting else counted
+
+
+def _rules(report: Report) -> str:
+    """Those that 'rules' lists here, and those that 'rules --all' lists."""
+    if report.rules_here == report.learnings:
+        return f"{report.learnings or 'none'} in force"
+    return f"{report.rules_here or 'none'} in force here, {report.learnings} in all projects"
 
 
 def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
