@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import By
     from reflect_git.sitting.places import Place
 
-TAKEN, GONE = "taken over", "taken out"
+TAKEN, GONE, DECLINED = "taken over", "taken out", "not for this machine"
 _DID = {ADD: "approved", CHANGE: "changed", REMOVE: "taken back"}
 _KEYS = {
     "y": "take it as shown: the file is changed, in one commit",
     "a": "take all of them over, after one question",
     "n": "not now: it comes again",
+    "d": "no, not on this machine; the others keep it",
     "q": "quit: what is undecided waits",
     "?": "this help",
 }
@@ -80,7 +81,9 @@ class Arrivals:
         """Until there is an answer, or it has to be shown anew."""
         able = [one for one in left if one.trouble is None]
         harmless = [one for one in able if not one.risks]
-        keys = [key for key in _KEYS if (key != "y" or left[0] in able) and (key != "a" or len(harmless) > 1)]
+        out = {key for key, offered in (("y", left[0] in able), ("a", len(harmless) > 1), ("d", left[0].kind == ADD))
+               if not offered}  # fmt: skip
+        keys = [key for key in _KEYS if key not in out]
         while True:
             asked = "out" if left[0].kind == REMOVE else "over"
             typed = self._console.key(f"{place} Take it {asked} [{','.join(keys)}]? ")
@@ -91,10 +94,24 @@ class Arrivals:
             elif typed == "n":
                 self._skipped.add(left[0].decision["id"])
                 return
+            elif typed == "d":
+                self._decline(left[0])
+                return
             elif typed == "y" and not self._is_meant(left[0]):
                 self._desk.say("nothing was changed")
             elif self._is_taken([left[0]] if typed == "y" else harmless):
                 return
+
+    def _decline(self, one: Waiting) -> None:
+        decision, _ = arrived.decline(self._desk.sitting, one, self._by(one))
+        self._desk.say(f"not on this machine: {decision}")
+        self.answers.append(DECLINED)
+        self._renew()
+
+    def _renew(self) -> None:
+        self._desk.renew()
+        learnings_index.write(self._desk.sitting.store, self._desk.sitting.scan)
+        self._found = arrived.waiting(self._desk.sitting)
 
     def _is_meant(self, one: Waiting) -> bool:
         """What is risky takes a typed yes here, too."""
@@ -117,9 +134,7 @@ class Arrivals:
             paths = [step.plan for one in chosen for step in one.steps if not step.plan.target.is_global]
             for plan in paths:
                 self._desk.note_change(plan.path)
-        self._desk.renew()
-        learnings_index.write(self._desk.sitting.store, self._desk.sitting.scan)
-        self._found = arrived.waiting(self._desk.sitting)
+        self._renew()
         return True
 
     def _is_sure(self, chosen: Sequence[Waiting]) -> bool:

@@ -35,6 +35,11 @@ _ACTIONS = {
     "failure": "Make it work, or document what works instead",
     "discovery": "Document it",
 }
+_OPENING = Finding(
+    gate.NOTE,
+    "opening",
+    f"the line '{targets.AGENTS_IMPORT.strip()}': without it Claude Code would not read that file any more",
+)
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 
 
@@ -124,6 +129,7 @@ def findings_on(
         _subject(text, trust, target, before), _rules(sitting), mended=mended,
         has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
     )  # fmt: skip
+    found += [_OPENING] if before is None and target.opening else []
     return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or _is_always_read(target)))
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Where = tuple[bool, str]
 
 _PENDING = improvements.SECTIONS[0]
+WAITING, DECLINED = "waiting", "declined"  # why what another machine approved is in no file here
 
 
 @dataclass(frozen=True)

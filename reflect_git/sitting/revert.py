@@ -289,6 +289,7 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"{_DOING[first['kind']]} {name}" if first["kind"] in _DOING else name
+    name = f"the no to {name} on this machine" if first["meta"].get("change") == effects.DECLINED else name
     return f"the revert of {name}" if times % 2 else name
 
 

@@ -16,7 +16,7 @@ from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import RISK, Finding, risks
 from reflect_git.sitting import effects, links
 from reflect_git.sitting.approve import target_of
-from reflect_git.sitting.effects import Rule, Shift, section_of
+from reflect_git.sitting.effects import DECLINED, WAITING, Rule, Shift, section_of
 from reflect_git.sitting.to_version import says
 from reflect_git.sitting.versions import entries_in
 from reflect_git.sitting.writing import Approved, Step, message, write
@@ -152,6 +152,8 @@ def is_left_here(sitting: Sitting | Look, identity: str) -> bool:
     for made in sitting.scan.history.decisions:
         if made["subject"] == identity and made["machine"] == sitting.store.machine and not made["meta"].get("waits"):
             root, is_undone = _root(by_id, made)
+            if root["meta"].get("change") == DECLINED:  # nothing was done about the file, nor by taking that back
+                continue
             if root["kind"] in _PLACING and not (root["kind"] == "amended" and made is not root):
                 is_left = (root["kind"] in _WRITING and root["meta"].get("change") != REMOVE) != is_undone
     return is_left
@@ -241,6 +243,29 @@ def take(sitting: Sitting, chosen: Sequence[Waiting], by: By, settled: bool = Fa
     )
     done = write(sitting, first["id"], found.steps, made, text, [asked for one in chosen for asked in one.links])
     return replace(done, warnings=found.notes)
+
+
+def decline(sitting: Sitting, one: Waiting, by: By) -> tuple[str, str]:
+    """Not on this machine: one decision, which is in the way of no other machine, and of no later wording. Returns its
+    id and the commit."""
+    learning = one.learning
+    meta = {"of": one.decision["id"], "change": DECLINED}
+    made = memory.decision(sitting.store, "applied", learning["id"], by, utc_precise(), meta=meta)  # of no file
+    subject = f"decline: {memory.title(learning['title'] or learning['text'])}"
+    trailers = {"Learning-Id": [learning["id"]], "Target": [learning["target"]["path"]], "Approved-By": [by["road"]]}
+    return made["id"], memory.record(sitting.store, [made], subject, trailers)
+
+
+def absent(sitting: Sitting | Look) -> dict[str, str]:
+    """Rules in force that are in no file here → why: they wait for an answer, or the answer was no."""
+    history, machine = sitting.scan.history, sitting.store.machine
+    last = {made["subject"]: made for made in history.decisions if made["machine"] == machine}
+    said = {
+        identity: DECLINED
+        for identity, made in last.items()
+        if made["meta"].get("change") == DECLINED and made["id"] not in history.void
+    }
+    return said | {one.learning["id"]: WAITING for one in waiting(sitting) if one.kind == ADD}
 
 
 def _applied(sitting: Sitting, one: Waiting, by: By, now: str, settled: bool) -> Decision:

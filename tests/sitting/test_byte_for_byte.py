@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from reflect_git.apply import block
+from reflect_git.sitting.approve import Proposal, Request, propose
 from reflect_git.store.repository import Store
 from tests.apply import samples
-from tests.sitting.reverting import approve, in_force, revert
+from tests.sitting.desk import say
+from tests.sitting.reverting import approve, in_force, revert, sit
 
 _numbers = count()
 KINDS = st.sampled_from(["plain", "linked", "private", "missing"])
@@ -84,7 +86,15 @@ def test_no_file_at_all_beside_an_agents_file(shelf: Store, shop: Path) -> None:
     """Claude Code would not read AGENTS.md any more: the new CLAUDE.md imports it, and goes without a trace."""
     (shop / "CLAUDE.md").unlink()
     (shop / "AGENTS.md").write_bytes(b"theirs\n")
+    assert "opening" in [found.code for found in proposal(shelf, "use uv, not pip").findings]  # and is told why
     rule = approve(shelf, "use pnpm, not npm").learning
     assert (shop / "CLAUDE.md").read_bytes().startswith(b"@AGENTS.md\n")
+    assert "opening" not in [found.code for found in proposal(shelf, "use tabs, not spaces").findings]
     revert(shelf, rule)
     assert sorted(os.listdir(shop)) == [".git", "AGENTS.md"]
+
+
+def proposal(shelf: Store, words: str) -> Proposal:
+    signal = say(shelf, words, session_id=words)
+    sitting = sit(shelf)
+    return propose(sitting, Request(sitting.find(signal), to="project"))

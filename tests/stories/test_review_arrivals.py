@@ -15,6 +15,7 @@ from tests.sitting.desk import BY
 from tests.sitting.shopkeeper import approve, commit, make_project
 from tests.store.probe import opened
 from tests.stories.conftest import Reviews, commits
+from tests.stories.terminal import Terminal
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_one_is_taken_over_with_its_change(reviews: Reviews, store: Store, store
 
          <!-- LRN-2 -->
 
-        (1/1) Take it over [y,n,q,?]?
+        (1/1) Take it over [y,n,d,q,?]?
         """)
     terminal.types("y")
     left = terminal.ends()
@@ -84,11 +85,52 @@ def test_one_is_taken_over_with_its_change(reviews: Reviews, store: Store, store
     again.is_left("Nothing to reflect on.")
 
 
+def test_one_is_declined_for_this_machine_alone(
+    reviews: Reviews, run_cli: RunCli, store: Store, store_home: Path, shop: Path
+) -> None:
+    name = approved_on_sofa(store, "a", "Use tabs")
+    before = (shop / "CLAUDE.md").read_bytes()
+    listed = run_cli("rules", cwd=shop).out
+    assert listed.count("in no file here yet, it waits for your yes: reflect-git review") == 1
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    terminal.types("d")
+    terminal.is_left("""
+        not on this machine: DEC-1
+
+        1 not for this machine
+        """)
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    assert commits(store_home)[0] == "decline: Use tabs"
+    reviews(cwd=shop).is_left("Nothing to reflect on.")
+    told = {rule["id"]: rule["absent"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]}
+    assert sorted(told.values(), key=str) == [None, "declined"] and told[name] == "declined"
+    assert "not on this machine, as you said" in run_cli("rules", cwd=shop).out
+    assert "declined  Use tabs" in run_cli("log", cwd=shop).out
+    assert run_cli("status", "--json", cwd=shop).json()["data"]["drift"] == []
+    with Terminal("undo", cwd=shop) as undone:
+        assert "took back the no to 'Use tabs' on this machine" in undone.ends()
+    reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
+
+
+def test_what_was_declined_is_asked_about_in_other_words(reviews: Reviews, store: Store, shop: Path) -> None:
+    name = approved_on_sofa(store, "a", "Use tabs")
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    terminal.types("d")
+    terminal.ends()
+    learning = reading.scan(store).history.learnings[name]
+    made = memory.decision(store, "amended", name, BY, utc_precise(), text="Use 2 tabs", target=learning["target"])
+    _record(store, made)
+    again = reviews(cwd=shop)
+    assert "Use 2 tabs" in again.passes("(1/1) Take it over [y,n,d,q,?]?")
+
+
 def test_all_of_them_after_one_question(reviews: Reviews, store: Store, store_home: Path, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     approved_on_sofa(store, "b", "Prices are in cents")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/2) Take it over [y,a,n,q,?]?")
+    terminal.passes("(1/2) Take it over [y,a,n,d,q,?]?")
     terminal.types("a")
     seen = terminal.passes("take over 2 learnings [y,n]?")
     assert seen.count("diff --git") == 1, "the total of one file"
@@ -106,11 +148,11 @@ def test_what_is_risky_is_never_among_all_and_takes_a_typed_yes(reviews: Reviews
     approved_on_sofa(store, "b", "Prices are in cents")
     before = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews(cwd=shop)
-    assert "risk: " in terminal.passes("(1/2) Take it over [y,n,q,?]?")
+    assert "risk: " in terminal.passes("(1/2) Take it over [y,n,d,q,?]?")
     terminal.types("y")
     terminal.passes("type 'yes' to take it over all the same:")
     terminal.types("y")
-    assert "nothing was changed" in terminal.passes("(1/2) Take it over [y,n,q,?]?")
+    assert "nothing was changed" in terminal.passes("(1/2) Take it over [y,n,d,q,?]?")
     terminal.types("q")
     terminal.ends()
     assert (shop / "CLAUDE.md").read_bytes() == before
@@ -120,14 +162,14 @@ def test_not_now_comes_again_and_help_names_the_keys(reviews: Reviews, store: St
     approved_on_sofa(store, "a", "Use tabs")
     before = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
     terminal.types("x")
-    assert "n - not now: it comes again" in terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    assert "n - not now: it comes again" in terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
     terminal.types("n")
     assert "1 learning waits: run 'reflect-git review' when you like" in terminal.ends()
     assert (shop / "CLAUDE.md").read_bytes() == before
     again = reviews(cwd=shop)
-    again.passes("(1/1) Take it over [y,n,q,?]?")
+    again.passes("(1/1) Take it over [y,n,d,q,?]?")
     again.types("q")
 
 
@@ -171,17 +213,17 @@ def test_two_machines_that_contradict_each_other_are_one_question(reviews: Revie
     approved_on_sofa(store, "b", "Use tabs")
     approved_on_sofa(store, "c", "Prices are in cents")
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/3) Take it over [y,a,n,q,?]?")
+    seen = terminal.passes("(1/3) Take it over [y,a,n,d,q,?]?")
     assert "risk: it contradicts 'LRN-2', which is in force: Use pnpm, not npm" in seen
     assert "→ take one of them back: reflect-git revert" in seen
     terminal.types("a")
     assert "npm, not pnpm" not in terminal.passes("take over 2 learnings [y,n]?"), "never among all"
     terminal.types("y")
-    terminal.passes("(3/3) Take it over [y,n,q,?]?")
+    terminal.passes("(3/3) Take it over [y,n,d,q,?]?")
     terminal.types("y")
     terminal.passes("type 'yes' to take it over all the same:")
     terminal.types("no")
-    assert "nothing was changed" in terminal.passes("(3/3) Take it over [y,n,q,?]?")
+    assert "nothing was changed" in terminal.passes("(3/3) Take it over [y,n,d,q,?]?")
     terminal.types("n")
     terminal.ends()
     assert "npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")

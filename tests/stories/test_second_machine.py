@@ -57,6 +57,14 @@ def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Type
     assert f"machines/{name}.yaml" in desk.paths()
     assert "accept: machine" in git(desk.root, "log", "--format=%s", "main")
     assert "new machine" not in types(desk, "sync").ends(), "asked once"
+    here = {"REFLECT_GIT_HOME": str(desk.root)}
+    assert "  accepted  machine" in run_cli("log", env=here).out
+    on_laptop = run_cli("config", "reflect.ignore", "/clients", env={"REFLECT_GIT_HOME": str(laptop.root)})
+    assert on_laptop.code == 0
+    for clone in (laptop, desk):
+        assert "error" not in types(clone, "sync").ends()
+    assert "reflect.ignore" not in run_cli("audit", env=here).out, "a policy of the laptop is none of the desk"
+    assert "reflect.ignore is 1 value" in run_cli("audit", env={"REFLECT_GIT_HOME": str(laptop.root)}).out
 
     env = {"REFLECT_GIT_HOME": str(desk.root)}
     assert "Rule number 1." in run_cli("rules", "--all", env=env).out

@@ -13,6 +13,7 @@ from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.portrait import plural
 from reflect_git.cli.sittings import here
 from reflect_git.cli.taking import UNDO
+from reflect_git.cli.telling import who
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.sitting import audit
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, NOTE, WARNING, Finding
@@ -52,7 +53,7 @@ def command(front: Front, keys: tuple[str, ...], reason: str, dry_run: bool) -> 
     if front.json:
         front.data(report.as_json())
     else:
-        _show(front, report)
+        _show(front, report, store.machine)
     return EXIT_OK if report.ok else EXIT_DECISION
 
 
@@ -76,15 +77,17 @@ def _accept(front: Front, store: Store, chosen: Collection[Finding], reason: str
     front.talk(UNDO)
 
 
-def _show(front: Front, report: Report) -> None:
+def _show(front: Front, report: Report, machine: str) -> None:
     listed = sorted(report.findings, key=lambda one: (bool(one.accepted), _ORDER.index(one.severity)))
     for one in listed:
         _print(front, one)
     for file in report.authors:
         front.out(printable(f"lines     {file['file']}: {_whose(file)}"))
     for policy in report.policies:
-        if policy["value"] is not None or policy["switched"]:
-            front.out(printable(_policy(policy)))
+        # Each machine has its own: what another one decided says nothing of this one.
+        switched = [one for one in policy["switched"] if one["machine"] == machine]
+        if policy["value"] is not None or switched:
+            front.out(printable(_policy(policy, switched)))
     counts = report.counts
     if "commits" in counts:
         told = [plural(counts[name], word) for name, word in _COUNTED.items()]
@@ -116,13 +119,9 @@ def _whose(file: dict[str, Any]) -> str:
     return ", ".join([plural(file["learnings"], "rule"), *told])
 
 
-def _policy(policy: dict[str, Any]) -> str:
+def _policy(policy: dict[str, Any], switched: Sequence[dict[str, Any]]) -> str:
     value = policy["value"]
-    word = "default" if value is None else value if isinstance(value, str) else f"{len(value)} values"
-    last = policy["switched"][-1] if policy["switched"] else None
-    since = (
-        f", since {last['time'][:10]} by {last['by']['name'] or last['by']['road']} ({last['decision']})"
-        if last
-        else ""
-    )
+    word = "default" if value is None else value if isinstance(value, str) else plural(len(value), "value")
+    last = switched[-1] if switched else None
+    since = f", since {last['time'][:10]}, {who(last['by'])} ({last['decision']})" if last else ""
     return f"policy    {policy['key']} is {word}{since}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _COLOURS = {"approved": "green", "amended": "cyan", "applied": "green", "policy": "magenta", "other": "red"}
-_TAKEN = ("dismissed", "reverted", "purged")
+_TAKEN = ("declined", "dismissed", "reverted", "purged")
 _INDENT = 12
 _PATCHES_AT_ONCE = 50
 

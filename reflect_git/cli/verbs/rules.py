@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     Change = tuple[str, InForce | None, InForce | None]
 
 _VERSION = re.compile("v[0-9]{1,9}")
+_ABSENT = {
+    "waiting": "in no file here yet, it waits for your yes: reflect-git review",
+    "declined": "not on this machine, as you said",
+}
 _COLOURS = {rules.ADDED: "green", rules.REWORDED: "cyan", rules.MOVED: "cyan", rules.TAKEN_BACK: "red"}
 
 
@@ -62,7 +67,7 @@ def command(
     choice = Choice(place.project, "".join(chosen), words, target)
     scan = front.scan(store)
     if not at:
-        _answer(front, in_force(scan, choice), bool(words or chosen or target))
+        _answer(front, in_force(scan, choice), bool(words or chosen or target), _absent(store, scan, place))
         return
     said, then, now = _past(store, scan, place, choice, at)
     if compare:
@@ -85,6 +90,15 @@ def _past(
     return said, rules.at_version(store, scan, choice, target, version), in_force(scan, where)
 
 
+def _absent(store: Store, scan: Scan, place: places.Place) -> Mapping[str, str]:
+    """What only other machines decided may be in no file here."""
+    if all(made["machine"] == store.machine for made in scan.history.decisions):
+        return {}
+    from reflect_git.sitting import waiting  # what is one machine's own is where it was approved for
+
+    return waiting.absent(waiting.Look(store, place, scan))
+
+
 def _say_none(front: Front) -> None:
     if front.json:
         front.data([])
@@ -92,16 +106,17 @@ def _say_none(front: Front) -> None:
         front.say_no_store()
 
 
-def _answer(front: Front, found: list[InForce], is_filtered: bool) -> None:
+def _answer(front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, str] | None = None) -> None:
+    """`out`: those that are in no file here, and why."""
     if front.json:
-        front.data([rule.as_json() for rule in found])
+        front.data([{**rule.as_json(), "absent": (out or {}).get(rule.id)} for rule in found])
     elif found:
-        _list(front, found)
+        _list(front, found, out or {})
     else:
         front.talk("no rules like that" if is_filtered else "no rules in force here")
 
 
-def _list(front: Front, found: list[InForce]) -> None:
+def _list(front: Front, found: list[InForce], out: Mapping[str, str]) -> None:
     gap = False
     for scope, listed in groupby(found, _headline):
         if gap:
@@ -109,20 +124,22 @@ def _list(front: Front, found: list[InForce]) -> None:
         gap = True
         front.out(click.style(scope, bold=True))
         for rule in listed:
-            _show(front, rule)
+            _show(front, rule, _ABSENT[out[rule.id]] if rule.id in out else "")
 
 
 def _headline(rule: InForce) -> str:
     return "global" if rule.scope == GLOBAL or not rule.project else f"project {printable(rule.project['name'])}"
 
 
-def _show(front: Front, rule: InForce) -> None:
+def _show(front: Front, rule: InForce, absent: str) -> None:
     room = portrait.width()
     seen = f", {portrait.plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
     facts = f"since {rule.since[:10]}{seen}"
     facts += f", amended {rule.amended[:10]}" if rule.amended else ""
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
     front.out(click.style(f"    → {one_line(rule.target['path'], room - 6)}", dim=True))
+    if absent:
+        front.out(click.style(f"    {absent}", fg="yellow"))
     for line in portrait.wrap(printable(rule.text), room - 4):
         front.out(f"    {line}")
 

@@ -75,6 +75,8 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
             show_diff(front, change.diff)
     if how == ERASE and store:
         front.talk(printable(f"{store.root}: the whole store, with its history and its backups"))
+        for line in _callers(front):
+            front.talk(click.style(f"hint: a session with the plugin makes it anew; first run: {line}", fg="yellow"))
     if (found or how == ERASE) and not front.confirm("take all of this out?"):
         raise ReflectError("nothing was changed", code="declined")
 
@@ -120,14 +122,8 @@ def _tell(
 
 def _left(front: Front, remote: str) -> list[str]:
     """What is not ours to do: the program that runs, what the person set up by hand, what was sent elsewhere."""
-    found = []
     data = claude.read_settings(claude.settings_path(paths.config_dir(front.env)))
-    if claude.has_plugin(data):
-        found.append("claude plugin uninstall reflect-git@reflect-git")
-    found += [
-        f"cd {shlex.quote(folder)} && claude plugin uninstall --scope {scope} reflect-git@reflect-git"
-        for folder, scope in claude.projects_with_plugin(paths.config_dir(front.env))
-    ]
+    found = _callers(front)
     if claude.has_marketplace(data):
         found.append("claude plugin marketplace remove reflect-git")
     copies = claude.copies(paths.config_dir(front.env))
@@ -142,6 +138,16 @@ def _left(front: Front, remote: str) -> list[str]:
     if remote:
         found.append(f"take '{urls.shown(remote)}' off its host, if no other machine needs it: what was sent is there")
     return found
+
+
+def _callers(front: Front) -> list[str]:
+    """What ends the calls of the plugin's hooks."""
+    data = claude.read_settings(claude.settings_path(paths.config_dir(front.env)))
+    found = ["claude plugin uninstall reflect-git@reflect-git"] if claude.has_plugin(data) else []
+    return found + [
+        f"cd {shlex.quote(folder)} && claude plugin uninstall --scope {scope} reflect-git@reflect-git"
+        for folder, scope in claude.projects_with_plugin(paths.config_dir(front.env))
+    ]
 
 
 def _plural(count: int, one: str, many: str) -> str:
