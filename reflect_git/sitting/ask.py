@@ -60,7 +60,9 @@ def wish_of(proposal: Proposal) -> Wish:
     words = {name: getattr(request, name) for name in ("title", "impact", "details", "action", "reason")}
     words["paths"] = ", ".join(request.paths)
     own = [f"{name.capitalize()}: {value}" for name, value in words.items() if value]
-    shown = [*map(source_of, request.joined), *map(_replaces, proposal.replaced), *risky, *own]
+    # The words that an improvement is told in stand in its file.
+    quoted = (request.candidate,) if "improvement" in proposal.learning["meta"] else ()
+    shown = [*map(source_of, (*quoted, *request.joined)), *map(_replaces, proposal.replaced), *risky, *own]
     return Wish(request.candidate.id, text, proposal.to, tuple(shown))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPO, RunCli
+from tests.stories.terminal import Terminal
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -53,6 +54,38 @@ def _programs(folder: Path) -> None:
     ],
 )
 def test_bash_completes(run_cli: RunCli, home: Path, tmp_path: Path, words: str, found: list[str]) -> None:
+    assert _offered(run_cli, home, tmp_path, words) == found
+
+
+def test_ids_backups_and_settings_are_offered(run_cli: RunCli, home: Path, tmp_path: Path, store_home: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    nothing = ("approve S", "edit L", "restore b", "show S")
+    assert [_offered(run_cli, home, tmp_path, f"reflect-git {words}") for words in nothing] == [[]] * 4
+    assert not store_home.exists(), "who presses a key makes no store"
+    first, second = (
+        _typed("capture", "--type", "correction", "--content", one, cwd=shop).split()[1]
+        for one in ("use pnpm, not npm", "use uv, not pip")
+    )
+    _typed("approve", first, "--to", "project", cwd=shop)
+    (rule,) = [one["id"] for one in run_cli("rules", "--all", "--json").json()["data"]]
+    (backup,) = [one["name"] for one in run_cli("restore", "--json").json()["data"]]
+    for words, found in (
+        ("approve SIG", [second]), ("approve sig", [second]), (f"dismiss {second[:-2]}", [second]),
+        ("edit LRN", [rule]), ("revert LRN", [rule]), (f"propose {rule} LRN", []), ("purge LRN", [rule]),
+        ("restore backup", [backup]),
+        ("config ttl", ["ttl"]), ("config reflect.tt", ["reflect.ttl"]), (f"--store {tmp_path}/none edit L", []),
+    ):  # fmt: skip
+        assert _offered(run_cli, home, tmp_path, f"reflect-git {words}") == found, words
+    assert sorted(_offered(run_cli, home, tmp_path, "reflect-git show SIG")) == sorted([first, second])
+
+
+def _typed(*words: str, cwd: Path) -> str:
+    with Terminal(*words, cwd=cwd) as terminal:
+        return terminal.ends()
+
+
+def _offered(run_cli: RunCli, home: Path, tmp_path: Path, words: str) -> list[str]:
     bash = _shell("bash")
     _programs(tmp_path)
     script = run_cli("completion", "bash").out
@@ -69,8 +102,8 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         text=True,
         check=False,
     )
-    assert done.stdout.split() == found
     assert done.stderr == ""
+    return done.stdout.split()
 
 
 def test_fish_completes(run_cli: RunCli, home: Path, tmp_path: Path) -> None:

@@ -70,6 +70,19 @@ def test_a_rule_that_goes(sitting: Sitting, run_cli: RunCli) -> None:
     assert sitting.run(*words).code == 0
 
 
+def test_the_words_that_an_improvement_quotes_are_shown(sitting: Sitting) -> None:
+    asked = sitting.asked()
+    *_, source = asked["question"].split("\n")
+    assert source.startswith("You said: ")
+    bare = {**asked, "question": asked["question"].removesuffix(f"\n{source}")}
+    words = ("approve", subject(asked), "--to", "improvements")
+    sitting.answer(bare, "Add to improvements.md", "toolu_1")
+    refused = sitting.run(*words)
+    assert (refused.code, "the person was not shown" in refused.err) == (1, True), refused.err
+    sitting.answer(asked, "Add to improvements.md", "toolu_2")
+    assert sitting.run(*words).code == 0
+
+
 def test_what_was_said_elsewhere_too_is_approved_as_it_was_asked(
     run_cli: RunCli, home: Path, tmp_path: Path, store_home: Path
 ) -> None:

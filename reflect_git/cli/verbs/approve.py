@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.cli import completing
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import TARGETS, dry_run_option, json_option, project_option, reason_option
 from reflect_git.cli.sittings import advise, approver, preview, require_typed_yes, show_diff, sitting_with, used
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("identity", metavar="ID")
+@click.argument("identity", metavar="ID", shell_complete=completing.waiting)
 @click.option("--to", metavar="TARGET", default="", help=f"Where it belongs: {TARGETS}.")
 @click.option("--text", metavar="TEXT", default="", help="Another wording.")
 @click.option("--with", "joined", metavar="ID,ID", default="", help="Candidates that say the same.")
-@click.option("--supersedes", metavar="LRN", multiple=True, help="A rule in force that this one replaces.")
+@click.option(
+    "--supersedes", metavar="LRN", multiple=True, shell_complete=completing.rules,
+    help="A rule in force that this one replaces.",
+)  # fmt: skip
 @click.option("--title", metavar="TEXT", default="", help="A few words for the log.")
 @click.option("--impact", metavar="TEXT", default="", help="For improvements: low, medium or high.")
 @click.option("--details", metavar="TEXT", default="", help="For improvements: what is wrong.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import workflow
-from reflect_git.cli import settings
+from reflect_git.cli import completing, settings
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -24,7 +24,7 @@ _VALUE_WIDTH = 24
 
 
 @click.command()
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=completing.settings)
 @click.argument("values", metavar="[VALUE]...", nargs=-1)
 @click.option("--unset", is_flag=True, help="Go back to the default; with a VALUE, take that one out of a list.")
 @click.option("--add", is_flag=True, help="Add VALUE to a key that holds a list.")

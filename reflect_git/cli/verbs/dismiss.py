@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import workflow
+from reflect_git.cli import completing
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import dry_run_option, json_option, reason_option
 from reflect_git.cli.sittings import sitting_with, used
@@ -33,7 +34,7 @@ def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tupl
 
 
 @click.command()
-@click.argument("identity", metavar="ID")
+@click.argument("identity", metavar="ID", shell_complete=completing.waiting)
 @click.option("--later", is_flag=True, help="Not now: it comes again.")
 @click.option("--never", is_flag=True, help="Never ask again.")
 @reason_option

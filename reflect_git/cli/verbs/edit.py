@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli import drafts
+from reflect_git.cli import completing, drafts
 from reflect_git.cli.amending import settle
 from reflect_git.cli.console import Console
 from reflect_git.cli.front import Front
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("identity", metavar="LRN")
+@click.argument("identity", metavar="LRN", shell_complete=completing.rules)
 @click.option("--text", metavar="TEXT", default="", help="The new wording.")
 @click.option("--to", metavar="TARGET", default="", help=f"Where it belongs now: {TARGETS}.")
 @reason_option

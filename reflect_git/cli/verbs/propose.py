@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli import portrait
+from reflect_git.cli import completing, portrait
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option, project_option
 from reflect_git.cli.sittings import show_diff, sitting
@@ -20,7 +20,7 @@ _HASH = 10
 
 
 @click.command()
-@click.argument("names", metavar="[LRN]...", nargs=-1)
+@click.argument("names", metavar="[LRN]...", nargs=-1, shell_complete=completing.rules)
 @click.option(
     "--branch", metavar="NAME", default=BRANCH, show_default=True, help="Which branch to make, or go on with."
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import workflow
+from reflect_git.cli import completing
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("identity", metavar="[ID]", default="")
+@click.argument("identity", metavar="[ID]", default="", shell_complete=completing.records)
 @click.option("--match", "pattern", metavar="REGEX", default="", help="Whatever says this, in Python's patterns.")
 @dry_run_option
 @json_option

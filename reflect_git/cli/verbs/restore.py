@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli import portrait
+from reflect_git.cli import completing, portrait
 from reflect_git.cli.front import Front, ago, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", metavar="[BACKUP]", default="")
+@click.argument("name", metavar="[BACKUP]", default="", shell_complete=completing.backups)
 @dry_run_option
 @json_option
 @click.pass_obj

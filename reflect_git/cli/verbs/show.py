@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli import storytelling
+from reflect_git.cli import completing, storytelling
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.telling import when, who
@@ -47,7 +47,7 @@ class Found:
 
 
 @click.command()
-@click.argument("name", metavar="ID|COMMIT")
+@click.argument("name", metavar="ID|COMMIT", shell_complete=completing.records)
 @json_option
 @click.pass_obj
 def command(front: Front, name: str) -> None:
