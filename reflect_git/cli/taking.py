@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import require_typed_yes, show_diff
+from reflect_git.cli.sittings import advise, require_typed_yes, show_diff
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import elsewhere, learnings_index, links, revert
 from reflect_git.sitting.authority import is_inside_client
@@ -72,6 +72,8 @@ def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved) -> None
     front.out(printable(f"took back {reversal.told}{_where(sat, done)}, commit {done.commit[:10]}"))
     for note in reversal.notes:
         front.talk(printable(note))
+    if done.target and not done.target.startswith(("/", "~")):
+        advise(front, sat, done.target)
     front.talk(UNDO)
 
 

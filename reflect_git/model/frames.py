@@ -112,6 +112,9 @@ def frame_of(sentence: str) -> Optional[Frame]:
     if not words:
         return None
     when, words = _when_first(words)
+    more, left = _when_first(words) if when and words else ([], words)  # "for now, unless I ask, …"
+    if more:
+        when, words = when + more, left
     if not when and words:
         when, words = _when_last(words)
     said = _count_sentences(words)

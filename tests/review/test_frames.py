@@ -113,6 +113,8 @@ def test_talk_is_no_order(sentence: str) -> None:
         ("deploy without asking", Frame("", "ask", "before deploy")),
         ("Only rebuild the index when asked", Frame("", "rebuild index", "unless ask")),
         ("don't rebuild the index unless I ask you", Frame("", "rebuild index", "unless ask")),
+        ("For now, unless I ask, don't rebuild the index", Frame("", "rebuild index", "for now unless ask")),
+        ("In src, for tests, use vitest", Frame("vitest", "", "in src for test")),
         ("don't forget to bump the version", Frame("bump version", "", "")),
         ("stop the worker before deploying", Frame("stop worker", "", "before deploy")),
         ("don't use `any`, use `unknown`", Frame("unknown", "=any", "")),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli import exchange
+from reflect_git.cli import exchange, portrait
 from reflect_git.cli.exchange import Progress
 from reflect_git.cli.front import Front, ago, one_line, printable
 from reflect_git.cli.options import Subverbs, dry_run_option, json_option
@@ -29,7 +29,6 @@ _KINDS = {
     "targets/": "copies of our part of your instruction files", "exposure/": "figures of sessions, without any text",
     "tally/": "counts of signals that went, without any text", "": "other files of the store",
 }  # fmt: skip
-_WIDTH = 100
 _TYPED_STAYS = "What you typed in sessions stays on this machine, and so do your instruction files."
 _TYPED_GOES = "What you typed in sessions goes there, too: 'reflect.sync.signals' is on. Instruction files stay here."
 
@@ -141,13 +140,21 @@ def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
         front.out("for example:")
         for path, text in met.examples:
             front.out(f"  {printable(path)}")
-            front.out(f"    {one_line(text, _WIDTH)}")
+            front.out(f"    {one_line(_telling(text), portrait.width() - 4)}")
     for one in met.refused:
         front.talk(printable(f"would be refused: '{one.path}': {one.reason}"))
-    front.out(
-        "The repository must be private and yours alone: whoever reads it reads your rules, whoever writes to it can\n"
+    told = (
+        "The repository must be private and yours alone: whoever reads it reads your rules, whoever writes to it can "
         "offer you texts. " + (_TYPED_GOES if with_signals else _TYPED_STAYS)
     )
+    for line in portrait.wrap(told, portrait.width()):
+        front.out(line)
+
+
+def _telling(text: str) -> str:
+    """A record without what its path tells, and without when."""
+    kept = [line for line in text.splitlines() if not line.startswith(("id: ", "version: ", "timestamp: "))]
+    return " ".join(kept)
 
 
 def _said_of(met: Contact) -> str:
