@@ -109,7 +109,8 @@ def _say_nameless(front: Front, sat: Sitting) -> None:
     """Once, before this machine's first decision that nobody's name stands under."""
     mine = (made for made in sat.scan.history.decisions if made["machine"] == sat.store.machine)
     if not front.json and not any(made["kind"] != "policy" and not made["by"]["name"] for made in mine):
-        front.talk(click.style(f"hint: {NAMELESS}; {GIVE_A_NAME}", fg="yellow"))
+        for line in (NAMELESS, GIVE_A_NAME):
+            front.talk(click.style(f"hint: {line}", fg="yellow"))
 
 
 def used(answer: str, subject: str) -> dict[str, str]:

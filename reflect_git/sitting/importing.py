@@ -37,6 +37,9 @@ _LIMIT = 16 << 20
 _FEWEST_WORDS = 3
 _NAMED, _LONG = 3, 40  # of what is too short: how many are named, with how many characters
 _WAIT = 10.0
+# When an entry was made, and how it stands: facts about it, which nobody has to follow.
+_FACTS = re.compile(r"(?:\*\*)?(?:Logged|Priority|Status|Area|Source|Pattern-Key|Recurrence-Count|First-Seen|Last-Seen|"
+                    r"Related Files|See Also|Tags)(?:\*\*)?:")  # fmt: skip
 _KEPT_TAIL = re.compile(r"\s*\((?:confirmed|unconfirmed|verified)[^)]*\)\s*$", re.IGNORECASE)
 _POINTER = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -174,6 +177,8 @@ def _kind_of(text: str) -> str:
 
 def _learnings(file: Path) -> Iterator[Kept]:
     for text in _texts(file, _text_of(file)):
+        if _FACTS.match(text):
+            continue
         yield Kept(_KEPT_TAIL.sub("", text), "convention", _changed(file), str(file), str(file.parent))
 
 

@@ -214,3 +214,15 @@ def test_a_list_of_learnings_is_read_as_it_is_rendered(run_cli: RunCli, home: Pa
     assert [signal["content"] for signal in captured(store_home)] == ["Use `make check` first"]
     done = run_cli("import", "learnings-md")
     assert (done.code, "reflect-git import learnings-md PATH" in done.err) == (2, True)
+
+
+def test_facts_about_an_entry_are_no_rules(run_cli: RunCli, tmp_path: Path, store_home: Path) -> None:
+    """Skills that let the model keep a list write when and how urgent above each text, and where it was seen below."""
+    listed = tmp_path / "LEARNINGS.md"
+    listed.write_text(
+        "# Learnings\n\n## [LRN-20260101-001] correction\n\n**Logged**: 2026-01-01T10:00:00Z\n**Priority**: high\n\n"
+        "### Summary\nUse ruff, not flake8\n\n### Metadata\n- Source: user_feedback\n- Tags: lint\n\n---\n"
+    )
+    run_cli("import", "learnings-md", str(listed), "--yes")
+    found = [signal["content"] for signal in run_cli("signals", "--json").json()["data"]]
+    assert found == ["Use ruff, not flake8"]

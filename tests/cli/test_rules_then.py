@@ -96,7 +96,7 @@ def test_at_a_time(run_cli: RunCli, store: Store, shop: Path) -> None:
     assert texts(run_cli, shop, "--at", utc()[:10]) == now, "a day lasts until its end"
     for before in ("yesterday", "2 weeks ago", "1d", "2020-01-01", "2020-01-01T00:00:00Z"):
         assert texts(run_cli, shop, "--at", before) == []
-    assert run_cli("rules", "--at", "1d", cwd=shop).err == "no rules like that\n"
+    assert run_cli("rules", "--at", "1d", cwd=shop).err == "no rules were in force then\n"
     assert "3 added" in run_cli("rules", "--at", "1d", "--diff", cwd=shop).out
 
 

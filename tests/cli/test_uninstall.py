@@ -143,7 +143,7 @@ def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: St
 
 def test_who_erases_with_the_plugin_is_told_what_comes_first(run_cli: RunCli, home: Path, store: Store) -> None:
     (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"reflect-git@reflect-git": True}}))
-    told = "hint: a session with the plugin makes it anew; first run: claude plugin uninstall reflect-git@reflect-git"
+    told = "makes an empty one; run first:\nhint: claude plugin uninstall reflect-git@reflect-git\n"
     assert told not in run_cli("uninstall", "--unmark", "--yes").err
     assert told in run_cli("--no-input", "uninstall", "--erase").err
     assert Path(store.root).is_dir()

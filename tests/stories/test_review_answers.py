@@ -67,7 +67,8 @@ def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) 
     terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
     terminal.types("y")
     told = terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
-    assert "hint: git does not know your name, so history says that 'somebody' decided; tell it: git config" in told
+    assert "hint: git does not know your name, so history says that 'somebody' decided\n" in told
+    assert "hint: tell it: git config --global user.name 'Your Name'\n" in told
     terminal.types("y")
     terminal.is_left("""
         approved LRN-1 into 'CLAUDE.md'

@@ -73,7 +73,7 @@ def command(
     if compare:
         _answer_changes(front, said, rules.changes(then, now))
     else:
-        _answer(front, then, True)
+        _answer(front, then, bool(words or target), none="no rules were in force then")
 
 
 def _past(
@@ -106,14 +106,17 @@ def _say_none(front: Front) -> None:
         front.say_no_store()
 
 
-def _answer(front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, str] | None = None) -> None:
+def _answer(
+    front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, str] | None = None,
+    none: str = "no rules in force here",
+) -> None:  # fmt: skip
     """`out`: those that are in no file here, and why."""
     if front.json:
         front.data([{**rule.as_json(), "absent": (out or {}).get(rule.id)} for rule in found])
     elif found:
         _list(front, found, out or {})
     else:
-        front.talk("no rules like that" if is_filtered else "no rules in force here")
+        front.talk("no rules like that" if is_filtered else none)
 
 
 def _list(front: Front, found: list[InForce], out: Mapping[str, str]) -> None:

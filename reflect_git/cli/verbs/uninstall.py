@@ -76,7 +76,10 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
     if how == ERASE and store:
         front.talk(printable(f"{store.root}: the whole store, with its history and its backups"))
         for line in _callers(front):
-            front.talk(click.style(f"hint: a session with the plugin makes it anew; first run: {line}", fg="yellow"))
+            front.talk(
+                click.style("hint: the next session with the plugin makes an empty one; run first:", fg="yellow")
+            )
+            front.talk(click.style(f"hint: {line}", fg="yellow"))
     if (found or how == ERASE) and not front.confirm("take all of this out?"):
         raise ReflectError("nothing was changed", code="declined")
 
