@@ -30,7 +30,7 @@ _SIGNALS = 20  # named in a commit
 _AT_ONCE = ("reverted", "applied", "archived")  # one command makes several of them
 
 
-_DOING = {"amended": "the change of", "dismissed": "the no to", "never": "the never to"}
+_SAYING = {"dismissed": "the no to", "never": "the never to"}  # to a signal: in a sentence, not in a commit
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,8 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     learning = history.learnings.get(first["subject"])
     name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
-    name = f"{_DOING[first['kind']]} {name}" if first["kind"] in _DOING else name
+    name = f"the change of {name}" if first["kind"] == "amended" else name
+    name = f"{_SAYING[first['kind']]} {name}" if mark and first["kind"] in _SAYING else name
     name = f"the no to {name} on this machine" if first["meta"].get("change") == effects.DECLINED else name
     return f"the revert of {name}" if times % 2 else name
 

@@ -89,6 +89,13 @@ def test_an_id_of_another_kind_is_told(run_cli: RunCli, approve: Approve, types:
     assert "no record 'LRN-1'" in run_cli("edit", "LRN-1", "--text", "x", cwd=shop).err
 
 
+def test_undoing_a_no_says_so(types: Types, run_cli: RunCli, shop: Path) -> None:
+    signal = types("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
+    types("dismiss", signal)
+    assert f"took back the no to {signal}, commit " in types("undo")
+    assert f"took back the revert of the no to {signal}, commit " in types("undo")
+
+
 def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:
     rule = approve("use pnpm, not npm")
     approved = (shop / "CLAUDE.md").read_bytes()
