@@ -14,12 +14,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Optional
 
     Entry = tuple[str, list[int], bytes]  # the source, its stamp, the byte code
 
 _NAME = "failure-hook"
+_NEEDED = "reflect_git.store.inbox"  # who stored nothing does not know what storing takes
 _HEADER = 16  # of a .pyc: magic number, flags, time and size of the source
 _Spec = type(sys.__spec__)  # importlib.machinery would be an import
 
@@ -46,18 +47,29 @@ class Bundle:
         """As Python makes it."""
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__file__, _, code = self._modules[module.__name__]
-        exec(marshal.loads(code), module.__dict__)
+        source, _, code = self._modules[module.__name__]
+        module.__file__ = source
+        exec(_loaded(source, code), module.__dict__)
+
+
+def _loaded(source: str, code: bytes) -> CodeType:
+    try:
+        loaded: CodeType = marshal.loads(code)
+    except (EOFError, ValueError, TypeError):  # damaged: the next hook finds no bundle, and this one needs none
+        os.unlink(_place())
+        with open(source, "rb") as file:
+            loaded = compile(file.read(), source, "exec")
+    return loaded
 
 
 def use() -> bool:
     """Take what follows from the bundle, if there is one that holds."""
     try:
         with open(_place(), "rb") as file:
-            magic, root, modules = marshal.loads(file.read())
-        if magic != _magic() or root != _root() or any(_stamp(entry[0]) != entry[1] for entry in modules.values()):
+            magic, modules = marshal.loads(file.read())
+        if magic != _magic() or any(_stamp(source) != stamp for source, stamp, _ in modules.values()):
             return False
-    except (OSError, EOFError, ValueError, TypeError):
+    except Exception:  # whatever is wrong with it, it is written again
         return False
     sys.meta_path.insert(0, Bundle(modules))
     return True
@@ -66,17 +78,26 @@ def use() -> bool:
 def write() -> None:
     """Bundle all modules of ours that this process has loaded; not where one of them changed meanwhile."""
     known = [name for name in sys.modules if name.startswith("reflect_git.") and name != __name__]
+    if _NEEDED not in known:
+        return
     try:
         modules = {name: _entry(sys.modules[name]) for name in known}
-        place = _place()
-        scratch = f"{place}.{os.getpid()}"
+        _replace(_place(), marshal.dumps((_magic(), modules)))
+    except (OSError, ValueError):  # no cache, no bundle
+        pass
+
+
+def _replace(place: str, data: bytes) -> None:
+    scratch = f"{place}.{os.getpid()}"
+    try:
         with open(scratch, "wb") as file:
-            marshal.dump((_magic(), _root(), modules), file)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(scratch, place)
-    except (OSError, ValueError):  # no cache, no bundle
-        pass
+    except BaseException:  # a full disk
+        os.unlink(scratch)
+        raise
 
 
 def _entry(module: ModuleType) -> Entry:
@@ -102,12 +123,8 @@ def _magic() -> bytes:
     return magic
 
 
-def _root() -> str:
-    """Two versions of the program may share a cache."""
-    return os.path.dirname(os.path.abspath(__file__))
-
-
 def _place() -> str:
-    if not sys.pycache_prefix:
+    """Beside the byte code of this very file: two versions of the program may share a cache."""
+    if not sys.pycache_prefix or __spec__ is None or not __spec__.cached:
         raise FileNotFoundError
-    return os.path.join(sys.pycache_prefix, f"{_NAME}.{sys.implementation.cache_tag}")
+    return os.path.join(os.path.dirname(__spec__.cached), f"{_NAME}.{sys.implementation.cache_tag}")

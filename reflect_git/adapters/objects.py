@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
     from reflect_git.adapters.git import Git
 
-_AT_ONCE = 100  # names in flight: more might fill the pipe to git while git waits for its answers to be read
+# Bytes of names in flight: more might fill the pipe to git while git, which says each name again that it does not know,
+# waits for its answers to be read. A longer name is that of no file.
+_AT_ONCE = 4096
 
 
 class Objects:
@@ -33,18 +35,26 @@ class Objects:
 
     def ask(self, names: Sequence[str]) -> Iterator[bytes | None]:
         """As `get`, one by one, with git at work already; all is to be taken before something else is asked."""
-        self._send(names[:_AT_ONCE])
-        return self._answers(names)
+        return self._answers(names, self._send(names, 0))
 
-    def _answers(self, names: Sequence[str]) -> Iterator[bytes | None]:
+    def _answers(self, names: Sequence[str], sent: int) -> Iterator[bytes | None]:
         for number, name in enumerate(names):
-            if number and number % _AT_ONCE == 0:
-                self._send(names[number : number + _AT_ONCE])
-            yield self._answer() if name.isprintable() else None
+            if number == sent:
+                sent = self._send(names, number)
+            yield self._answer() if _asked_for(name) else None
 
-    def _send(self, names: Sequence[str]) -> None:
-        lines = "".join([f"{name}\n" for name in names if name.isprintable()])
-        self._child.send(lines.encode("utf-8", "surrogateescape"))
+    def _send(self, names: Sequence[str], start: int) -> int:
+        """As many of them as may be in flight; returns which is the next one."""
+        lines = b""
+        for number in range(start, len(names)):
+            line = _asked_for(names[number])
+            if lines and len(lines) + len(line) > _AT_ONCE:
+                break
+            lines += line
+        else:
+            number = len(names)
+        self._child.send(lines)
+        return number
 
     def _answer(self) -> bytes | None:
         """`<id> <type> <size>`, the bytes, a newline; whatever is shorter says that there is none."""
@@ -52,6 +62,12 @@ class Objects:
         if len(head) != 3 or not head[2].isdigit():
             return None
         return self._child.take(int(head[2]) + 1)[:-1]
+
+
+def _asked_for(name: str) -> bytes:
+    """A name as git is asked for it; nothing if it cannot be."""
+    line = f"{name}\n".encode("utf-8", "surrogateescape")
+    return line if name.isprintable() and len(line) <= _AT_ONCE else b""
 
 
 def names_in(tree: bytes) -> list[str]:

@@ -45,6 +45,7 @@ _SLOW = (
 )  # fmt: skip
 _HUNG_UP = -13  # git writes to a remote that is gone, and says nothing of it
 _CUT = ("hung up unexpectedly", "early eof", "broken pipe", "unexpected disconnect")
+_OTHERWISE = ("no space left", "quota", "rpc failed; http", "unpack failed", "exceeds maximum")  # why it was cut
 _ABSENT = ("does not appear to be a git repository", "repository not found", "not found: did you run", "does not exist")
 _OURS = ("unable to read", "bad tree object", "pack-objects died")  # of what is sent
 _RACES = (
@@ -263,7 +264,8 @@ def _failure(arguments: Sequence[str], result: Result) -> ReflectError:
     if any(word in lowered for word in _ABSENT):
         hint = "see that it is there: 'git ls-remote URL'; another one: reflect-git remote set URL"
         return ReflectError(f"the remote is not there: {_last_line(said)}", hint, code="remote-absent")
-    if result.code == _HUNG_UP or any(word in lowered for word in _CUT):
+    is_cut = any(word in lowered for word in _CUT) and not any(word in lowered for word in _OTHERWISE)
+    if result.code == _HUNG_UP or is_cut:
         return Unreachable(_last_line(said) if said.strip() else "it ended the conversation")
     return GitError(arguments, result, "try it with git alone: 'git ls-remote URL' in a terminal")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.cli.front import Front, printable
-from reflect_git.errors import ReflectError
 from reflect_git.store import machines
 from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Report, Wishes
@@ -74,10 +73,10 @@ def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
 
 
 def _read(front: Front, store: Store) -> Scan | None:
-    """The store as it is told of after a sync. What is wrong with it is said then."""
+    """The store as it is told of after a sync. What is wrong with it is said then: now it would end the sending."""
     try:
         return front.scan(store).with_decisions()
-    except (ReflectError, OSError):
+    except Exception:
         return None
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 
-AT_FIRST = 200  # commits whose lines fit into a pipe: git is done and gone before anybody reads them
+AT_FIRST = 150  # commits whose lines fit into a pipe, as a rule: git is done before anybody reads them
 
 
 class Asked:
@@ -28,20 +28,23 @@ class Asked:
         # In git's words, whose other options for it know no year after 2099.
         ages = ("max-age", since), ("min-age", until)
         span = [f"--{name}={int(seconds_of(moment))}" for name, moment in ages if moment]
-        self._question = (*span, *([f"--glob={INBOX}*"] if inboxes else ()), MAIN, "--")
-        self.log = self._started(f"--max-count={AT_FIRST}")  # before the other: it has more to do
+        refs = [*([f"--glob={INBOX}*"] if inboxes else ()), MAIN]
+        self._at_first = AT_FIRST if not span and not inboxes else 0
+        first = [f"--max-count={self._at_first}"] if self._at_first else []
+        self.log = self._started(*first, *span, *refs)  # before the other: it has more to do
         try:
             self.objects = Objects(store.git)
         except BaseException:
             self.log.drop()
             raise
 
-    def rest(self) -> Child:
-        """What comes after the first ones, and perhaps some of those again if a commit was made meanwhile.
+    def rest(self, tip: str, count: int) -> Child | None:
+        """What comes after the first ones, which began with `tip`; None if these were all.
 
-        One process for all would go on to the end of a long history, on the processor that its reader needs.
+        One process for all would go on to the end of a long history, on the processor that its reader needs. Inboxes
+        may have begun anew meanwhile, and in a span the first one is no tip: such a question is put once.
         """
-        return self._started(f"--skip={AT_FIRST}")
+        return self._started(f"--skip={count}", tip) if tip and count == self._at_first else None
 
-    def _started(self, part: str) -> Child:
-        return self._store.git.start("log", f"--format={FORMAT}", "--encoding=UTF-8", part, *self._question)
+    def _started(self, *words: str) -> Child:
+        return self._store.git.start("log", f"--format={FORMAT}", "--encoding=UTF-8", *words, "--")

@@ -10,7 +10,6 @@ from reflect_git.adapters.objects import Objects, names_in
 from reflect_git.errors import ReflectError
 from reflect_git.history.trail import Entry, Wanted, entry_of, type_of
 from reflect_git.model.ids import digest
-from reflect_git.sitting import asking
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import MAIN
 
@@ -39,13 +38,14 @@ def entries(store: Store, asked: Asked, wanted: Wanted, limit: int | None = None
 
 def _listed(asked: Asked, wanted: Wanted) -> Iterator[Entry]:
     """From what git says, the first part and then the rest."""
-    seen = set()
+    tip, count = "", 0
     for text in _lines(asked.log):
-        seen.add(text.partition("\0")[0])
+        tip, count = tip or text.partition("\0")[0], count + 1
         if wanted.may_be(type_of(text)):
             yield entry_of(text)
-    for text in _lines(asked.rest()) if len(seen) == asking.AT_FIRST else ():
-        if wanted.may_be(type_of(text)) and text.partition("\0")[0] not in seen:
+    rest = asked.rest(tip, count)
+    for text in _lines(rest) if rest else ():
+        if wanted.may_be(type_of(text)):
             yield entry_of(text)
 
 

@@ -19,6 +19,7 @@ from reflect_git.store.repository import MAIN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Sized
+    from types import TracebackType
     from typing import Any, Callable, Optional, TypeVar
 
     from reflect_git.adapters.git import Child
@@ -41,7 +42,7 @@ def _nothing() -> None:
 
 
 class Incoming:
-    """One conversation with a remote."""
+    """One conversation with a remote, for a `with` block."""
 
     def __init__(self, store: Store, remote: Remote, limits: Limits, user: Optional[Mapping[str, str]] = None) -> None:
         self._root = store.private_path(FOLDER)
@@ -61,6 +62,16 @@ class Incoming:
             files.write_whole(os.path.join(self._root, name), os.fsencode(f"{text}\n"), sync=False)
         self._store = store
         self.git = Git(store.git.program, self._root, self._root, store.env if user is None else user)
+
+    def __enter__(self) -> Incoming:
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        """Who was begun and is not needed stops."""
+        while self._begun:
+            self._begun.popitem()[1].drop()
 
     def main_here(self) -> str:
         """main of the store. What is asked about it is held to no limits, and what fails there is no remote's doing.
@@ -144,11 +155,6 @@ class Incoming:
         if commit not in known:
             key = (commit, *known)
             self._begun[key] = self._asked(commit, walk(commit, known))
-
-    def end(self) -> None:
-        """Who was begun and is not needed stops."""
-        while self._begun:
-            self._begun.popitem()[1].drop()
 
     def _walked(self, commit: str, known: Sequence[str]) -> History:
         asked = walk(commit, known)
@@ -262,6 +268,10 @@ class Incoming:
         config = (f"user.name={who[0]}", f"user.email={who[2][:-1]}")
         out = self.git.run("commit-tree", *named, tree, stdin=message.encode(), config=config).out
         return out.decode("ascii").strip()
+
+
+def is_there(store: Store) -> bool:
+    return os.path.isdir(store.private_path(FOLDER))
 
 
 def discard(store: Store) -> None:

@@ -46,7 +46,8 @@ def look(store: Store, env: Mapping[str, str], url: str, wishes: Wishes) -> Cont
     remote = syncing.remote_of(store, url)
     with remotes.Alone(store, 10.0):
         try:
-            return _look(store, syncing.converse(store, env, remote, wishes), wishes)
+            with syncing.converse(store, env, remote, wishes) as incoming:
+                return _look(store, incoming, wishes)
         finally:
             arrivals.discard(store)
 

@@ -34,10 +34,10 @@ def join(
 ) -> bool:  # fmt: skip
     """main there and main here become one; `known` is what the last sync left. False when it has to be done again."""
     ours = incoming.ours
-    if theirs is not None and ours != known.get("main"):
-        incoming.begin(ours, [theirs])
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
     offer = offers.look(incoming, theirs, ours, before, store.machine)
+    if offer.commit is not None and ours != known.get("main"):  # not before it was looked at: it is walked through, too
+        incoming.begin(ours, [offer.commit])
     report.refuse("remote", offer.refused)
     planned = landings.plan(incoming, ours, before, offer, store.machine)
     if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
@@ -103,12 +103,12 @@ def shared(planned: Landing, there: Tree, bad: Mapping[Listed, str]) -> dict[str
 def _land(
     store: Store, incoming: Incoming, offer: Offer, planned: Landing, wishes: Wishes, report: Report
 ) -> str:  # fmt: skip
-    if landings.is_settled(planned):
-        return planned.ours
     with store.locked(_WAIT):
         sweep.finish_interrupted(store)
-        if store.git.resolve(MAIN) != planned.ours:
+        if store.git.resolve(MAIN) != planned.ours:  # also where nothing came: what a purge took out is not sent
             raise moves.Moved()
+        if landings.is_settled(planned):
+            return planned.ours
         wishes.say("merging")
         target = landings.land(store, incoming, offer, planned, _message(store, len(planned.arrived)))
     report.pulled += planned.arrived

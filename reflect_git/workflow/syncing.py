@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import transport
+from reflect_git.adapters.git import GitError
 from reflect_git.adapters.transport import Limits, Remote
 from reflect_git.errors import ReflectError
 from reflect_git.store import incoming as arrivals
@@ -127,10 +128,14 @@ def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: 
     for report.tries in range(1, TRIES + 1):
         began = time.monotonic()
         try:
-            if _round(store, converse(store, env, remote, wishes), wishes, report):
-                return
+            with converse(store, env, remote, wishes) as incoming:
+                if _round(store, incoming, wishes, report):
+                    return
         except moves.Moved:  # by the user's own git, a moment ago
             pass
+        except GitError:
+            if arrivals.is_there(store):
+                raise  # else a purge took away what the remote had offered: it is asked again
         if report.tries < TRIES:
             _pause(wishes, time.monotonic() - began, report.tries)
     raise ReflectError(
@@ -158,10 +163,7 @@ def _round(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> 
             report.refuse("remote", inboxes.exchange(store, incoming, incoming.heads(), time.time()))
         except transport.NoBranch:  # another machine began its next generation a moment ago
             return False
-    try:
-        return _exchange_main(store, incoming, wishes, report)
-    finally:
-        incoming.end()
+    return _exchange_main(store, incoming, wishes, report)
 
 
 def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:

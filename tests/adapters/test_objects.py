@@ -36,6 +36,13 @@ def test_a_name_that_would_be_two_is_not_asked_for(repository: Git) -> None:
         assert objects.get(["main:line\nmain:lines", "main:line"]) == [None, b"one\n"]
 
 
+def test_long_names_that_nobody_has_fill_no_pipe(repository: Git) -> None:
+    """git says each of them again while we are still asking; they may come from a remote."""
+    names = [f"main:{'x' * length}" for length in (4000, 20_000, 4090, 4091, 1, 200_000) * 40]
+    with Objects(repository) as objects:
+        assert objects.get([*names, "main:line"]) == [None] * len(names) + [b"one\n"]
+
+
 def test_the_names_in_a_tree(repository: Git) -> None:
     with Objects(repository) as objects:
         tree, inner = objects.get(["main^{tree}", "main:folder"])

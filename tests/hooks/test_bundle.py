@@ -51,7 +51,12 @@ class Plugin:
 
     @property
     def bundle(self) -> Path:
-        return self.cache / f"failure-hook.{sys.implementation.cache_tag}"
+        package = self.root / "reflect_git"
+        return self.cache / package.relative_to("/") / f"failure-hook.{sys.implementation.cache_tag}"
+
+    def beside(self) -> list[str]:
+        """Names of what lies in its folder and is no byte code."""
+        return sorted(path.name for path in self.bundle.parent.iterdir() if path.is_file() and path.suffix != ".pyc")
 
 
 @pytest.fixture
@@ -68,7 +73,7 @@ def test_the_first_failure_writes_it_and_the_second_uses_it(plugin: Plugin, stor
     before = plugin.bundle.read_bytes()
     plugin.hook(tool_use_id="toolu_2")
     assert plugin.bundle.read_bytes() == before
-    assert sorted(path.name for path in plugin.cache.iterdir() if path.is_file()) == [plugin.bundle.name]
+    assert plugin.beside() == [plugin.bundle.name]
     assert (len(captured(store_home)), log_lines(store_home)) == (2, [])
 
 
@@ -78,12 +83,12 @@ def test_it_holds_what_a_failure_needs_and_the_rest_is_found_as_ever(plugin: Plu
     package = plugin.root / "reflect_git"
     assert (used, hook) == ("True", f"Bundle {package / 'hook.py'} {1 << 20}")
     assert sessions == str(package / "workflow" / "sessions.py")
-    _, _, modules = marshal.loads(plugin.bundle.read_bytes())
+    _, modules = marshal.loads(plugin.bundle.read_bytes())
     assert {"reflect_git.hook", "reflect_git.store.inbox", "reflect_git.capture.draft"} <= set(modules)
     assert {"reflect_git", "reflect_git.bundle", "reflect_git.workflow.sessions"} & set(modules) == set()
 
 
-def test_other_events_use_it_and_leave_it(plugin: Plugin, store_home: Path, tmp_path: Path) -> None:
+def test_other_events_leave_it(plugin: Plugin, store_home: Path, tmp_path: Path) -> None:
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("", encoding="utf-8")
     for name in ("PreCompact", "SessionStart"):
@@ -122,12 +127,19 @@ def test_another_version_that_shares_the_cache_has_its_own(plugin: Plugin, store
     shutil.copytree(plugin.root, other.root)
     assert other.ask()[:2] == ["False", f"SourceFileLoader {other.root / 'reflect_git' / 'hook.py'} {1 << 20}"]
     other.hook(tool_use_id="toolu_2")
-    assert (other.ask()[0], plugin.ask()[0], len(captured(store_home))) == ("True", "False", 2)
+    assert (other.ask()[0], plugin.ask()[0], len(captured(store_home))) == ("True", "True", 2)
 
 
 def _of_another_python(data: bytes) -> bytes:
-    magic, root, modules = marshal.loads(data)
-    return marshal.dumps((bytes(reversed(magic)), root, modules))
+    magic, modules = marshal.loads(data)
+    return marshal.dumps((bytes(reversed(magic)), modules))
+
+
+def _damaged(data: bytes) -> bytes:
+    """One module's byte code is not what it was; all the rest holds."""
+    magic, modules = marshal.loads(data)
+    source, stamp, code = modules["reflect_git.store.inbox"]
+    return marshal.dumps((magic, {**modules, "reflect_git.store.inbox": (source, stamp, bytes(len(code)))}))
 
 
 BROKEN = {
@@ -135,8 +147,10 @@ BROKEN = {
     "cut": lambda data: data[: len(data) // 2],
     "zeros": lambda data: bytes(len(data)),
     "text": lambda data: b"hello",
-    "another shape": lambda data: marshal.dumps([1, 2]),
-    "no modules": lambda data: marshal.dumps((*marshal.loads(data)[:2], {"a": 1})),
+    "another shape": lambda data: marshal.dumps([1, 2, 3]),
+    "a list": lambda data: marshal.dumps((marshal.loads(data)[0], [1, 2])),
+    "no modules": lambda data: marshal.dumps((marshal.loads(data)[0], {"a": 1})),
+    "damaged": _damaged,
     "another Python": _of_another_python,
 }
 
@@ -147,7 +161,27 @@ def test_a_broken_one_is_written_again(plugin: Plugin, store_home: Path, name: s
     whole = plugin.bundle.read_bytes()
     plugin.bundle.write_bytes(BROKEN[name](whole))
     plugin.hook(tool_use_id="toolu_2")
-    assert (plugin.ask()[0], len(captured(store_home)), log_lines(store_home)) == ("True", 2, [])
+    assert (len(captured(store_home)), log_lines(store_home)) == (2, [])
+    plugin.hook(tool_use_id="toolu_3")
+    assert (plugin.ask()[0], len(captured(store_home)), log_lines(store_home)) == ("True", 3, [])
+
+
+def test_who_stored_nothing_writes_none(plugin: Plugin, store_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFLECT_GIT_OFF", "1")
+    plugin.hook()
+    assert not plugin.bundle.exists()
+    monkeypatch.delenv("REFLECT_GIT_OFF")
+    plugin.hook()
+    assert plugin.ask()[0] == "True"
+
+
+def test_a_full_disk_leaves_no_scrap(plugin: Plugin, store_home: Path) -> None:
+    plugin.hook(tool_use_id="toolu_1")
+    plugin.bundle.unlink()
+    words = [sys.executable, "-I", "-S", "-X", f"pycache_prefix={plugin.cache}", str(plugin.root / "hooks" / "hook.py")]
+    limited = ["/bin/sh", "-c", 'ulimit -f 40; exec "$@"', "sh", *words, "PostToolUseFailure"]
+    subprocess.run(limited, input=json.dumps(event(tool_use_id="toolu_2")).encode(), check=True, timeout=60)
+    assert (plugin.beside(), len(captured(store_home))) == ([], 2)
 
 
 def test_without_a_cache_there_is_none(plugin: Plugin, store_home: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from reflect_git.adapters.git import GitError, GitMissing
 from reflect_git.history.trail import Wanted
 from reflect_git.sitting import asking, trail
 from reflect_git.sitting.asking import Asked
+from reflect_git.store import inbox
 from reflect_git.store.repository import Store
 from tests.cli.past import approve, say_no
 from tests.sitting.shopkeeper import make_project
@@ -59,6 +60,18 @@ def test_what_is_decided_meanwhile_has_nothing_told_twice(
     first = next(found).as_json()
     say_no(store, home / "shop", "use spaces, not tabs")
     assert [first, *(entry.as_json() for entry in found)] == before
+
+
+def test_an_inbox_that_begins_anew_meanwhile_hides_no_decision(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "AT_FIRST", 2)
+    before = told(store, Wanted(captures=True))
+    found = trail.entries(store, Asked(store, inboxes=True), Wanted(captures=True))
+    first = next(found).as_json()
+    ref = inbox.current(store)
+    tip = store.git.resolve(ref)
+    store.git.run("update-ref", "-d", ref)
+    assert [first, *(entry.as_json() for entry in found)] == before
+    store.git.run("update-ref", ref, str(tip))
 
 
 def test_a_log_that_nobody_reads_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

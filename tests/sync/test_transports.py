@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import socket
@@ -15,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.git import Git, GitError
+from reflect_git.adapters import transport
+from reflect_git.adapters.git import Git, GitError, Result
 from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
-from reflect_git.workflow import syncing
+from reflect_git.workflow import contact, syncing
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle
@@ -112,6 +114,19 @@ def test_a_remote_that_hangs_up_cannot_be_reached(tmp_path: Path, linger: bytes 
     assert (stop.value.code, stop.value.exit_code) == ("unreachable", 1), stop.value
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "error: RPC failed; HTTP 413 curl 22\nfatal: the remote end hung up unexpectedly",
+        "fatal: write error: No space left on device\nfatal: early EOF",
+        "remote: fatal: pack exceeds maximum allowed size\nfatal: the remote end hung up unexpectedly",
+    ],
+)
+def test_why_a_conversation_was_cut_is_said_in_gits_words(said: str) -> None:
+    error = transport._failure(("push",), Result(128, b"", said.encode()))
+    assert (error.code, said.partition("\n")[0] in error.message) == ("git", True)
+
+
 def test_what_a_sync_that_nobody_watches_started_ends_with_it(tmp_path: Path) -> None:
     """An ssh that hangs would hang for ever, and another one half an hour later."""
     ssh, started = tmp_path / "ssh", tmp_path / "pid"
@@ -194,3 +209,14 @@ def test_who_never_gets_through_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         clone.sync(Wishes(pause=waited.append))
     assert stop.value.code == "race" and len(waited) == 7 and max(waited) <= 30
     assert len(set(waited)) == 7, "each waits another time"
+
+
+def test_a_first_look_that_ends_early_leaves_nothing_behind(tmp_path: Path, remote: Path) -> None:
+    desk, laptop = Clone(tmp_path / "desk", str(remote)), Clone(tmp_path / "laptop")
+    for number in range(4):
+        desk.approve(number)
+    desk.sync()
+    before = sorted(os.listdir("/dev/fd"))
+    with pytest.raises(ReflectError) as stop:
+        contact.look(laptop.store, laptop.env, str(remote), Wishes(limits=Limits(entries=5)))
+    assert (stop.value.code, sorted(os.listdir("/dev/fd"))) == ("too-much", before)

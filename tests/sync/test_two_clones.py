@@ -14,7 +14,7 @@ from reflect_git.store import remotes
 from reflect_git.store.incoming import Incoming
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
-from tests.sync.clones import Clone, bare, settle
+from tests.sync.clones import Clone, bare, settle, take_out
 from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 
@@ -44,6 +44,26 @@ def test_a_large_store_of_ones_own_is_never_too_much(pair: tuple[Clone, Clone], 
         laptop.approve(number)
     laptop.sync(Wishes(limits=Limits(entries=1, commits=1, listing=100)))
     assert git(remote, "rev-parse", "main").strip() == laptop.tip
+
+
+def test_main_that_moved_while_the_remote_answered_is_not_sent_as_it_was(
+    pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing came, so nothing is merged; but a purge may have taken out what was about to be sent."""
+    laptop, _ = pair
+    laptop.sync()
+    made, fetch = laptop.approve(1), Incoming.fetch_main
+
+    def purge_meanwhile(incoming: Incoming, *given: Any) -> str | None:
+        monkeypatch.undo()
+        found = fetch(incoming, *given)
+        take_out(Clone(laptop.root), made)
+        return found
+
+    monkeypatch.setattr(Incoming, "fetch_main", purge_meanwhile)
+    assert laptop.sync().tries == 2
+    sent = git(remote, "rev-list", "--all", "--objects")
+    assert not [path for path in made if path in sent]
 
 
 @pytest.mark.parametrize("kind", ["tree", "blob"])
