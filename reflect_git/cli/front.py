@@ -171,14 +171,24 @@ def _by_hand(data: bytes) -> dict[str, Any]:
 
 def terminal_width() -> int:
     """Columns of the terminal, 80 where there is none: as `shutil` has it, whose imports take 7 ms."""
-    try:
-        given = int(os.environ["COLUMNS"])
-    except (KeyError, ValueError):
-        given = 0
+    given = _given_width()
     try:
         return given if given > 0 else os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):  # closed, or no terminal
         return 80
+
+
+def _given_width() -> int:
+    """What COLUMNS says, as a pager is told, too; 0 if it says nothing."""
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        return 0
+
+
+def _has_edge() -> bool:
+    """Whether a line can be too long: what goes to a file or to another program is cut nowhere."""
+    return _given_width() > 0 or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def printable(text: str) -> str:
@@ -191,9 +201,9 @@ def _spelled(char: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """The text on one line of at most `width` columns, marked where it was cut."""
+    """The text on one line, for a terminal of at most `width` columns and marked where it was cut."""
     flat = " ".join(printable(text).split())
-    if columns(flat) <= width:
+    if columns(flat) <= width or not _has_edge():
         return flat
     kept = flat[: max(0, width - 1)]
     while kept and columns(kept) > width - 1:

@@ -268,9 +268,22 @@ def test_what_acts_on_a_terminal_is_spelled_out(text: str, shown: str) -> None:
         ("日本語日本語", 7, "日本語…"),
     ],
 )
-def test_a_line_is_cut_to_the_columns_it_takes(text: str, width: int, line: str) -> None:
+def test_a_line_is_cut_to_the_columns_it_takes(
+    monkeypatch: pytest.MonkeyPatch, text: str, width: int, line: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert one_line(text, width) == line
     assert columns(line) <= width
+
+
+@pytest.mark.parametrize(("columns", "is_cut"), [({}, False), ({"COLUMNS": "80"}, True)])
+def test_what_goes_to_a_pipe_is_cut_nowhere(
+    run_cli: RunCli, store_home: Path, columns: dict[str, str], is_cut: bool
+) -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    run_cli("capture", "--type", "command", "--content", words)
+    told = run_cli("signals", env=columns).out
+    assert ("…" in told, words in told) == (is_cut, not is_cut)
 
 
 @pytest.mark.parametrize(
