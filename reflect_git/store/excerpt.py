@@ -53,6 +53,13 @@ class Excerpt:
         found = map(json.loads, lines)
         return {record["id"]: record for record in found if record["version"] <= VERSION}
 
+    def has(self, identity: str) -> bool:
+        """Whether it is one of `identities`, of which a list takes a quarter of a second at 100,000 records."""
+        mark = f'"id":"{identity}"'.encode()
+        return any(text.find(mark) >= 0 for text in self._texts) or any(
+            identity in shelf.columns[0] for shelf in self._shelves
+        )
+
     def identities(self) -> list[str]:
         """All ids, of signals too."""
         found = {match.decode() for text in self._texts for match in _ID.findall(text)}

@@ -52,7 +52,9 @@ def test_what_was_decided_since_is_found_too(store: Store, way: int) -> None:
     Excerpt(store)
     made = memory.decision(store, "amended", one["id"], BY, "2026-02-12T12:00:00.000Z", text="use pnpm, please")
     memory.record(store, [made], "amend: use pnpm, please", {})
-    assert set(Excerpt(store).mentioning(one["id"])) == {one["id"], one["decision"], made["id"]}
+    asked = Excerpt(store)
+    assert set(asked.mentioning(one["id"])) == {one["id"], one["decision"], made["id"]}
+    assert asked.has(one["id"]) and asked.has(made["id"])
 
 
 def test_signals_and_what_says_the_same(store: Store, way: int) -> None:
@@ -63,6 +65,7 @@ def test_signals_and_what_says_the_same(store: Store, way: int) -> None:
     assert [(one["id"], one["content"], one["session_id"]) for one in found] == [(first["id"], "use pnpm", "s-1")]
     assert {one for one, _, _ in asked.said({first["key"]})} == {first["id"], second["id"]}
     assert asked.identities() == sorted(one["id"] for one in (first, second, other))
+    assert [asked.has(one) for one in (*asked.identities(), "LRN-20260101-00000000")] == [True, True, True, False]
     assert asked.signals([]) == asked.said(set()) == []
 
 

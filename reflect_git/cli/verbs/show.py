@@ -18,6 +18,7 @@ from reflect_git.cli.verbs.signals import TRUST
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import story as stories
 from reflect_git.store import expiry, memory
+from reflect_git.store.layout import is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +73,7 @@ def command(front: Front, name: str) -> None:
 def _find(front: Front, store: Store, name: str) -> Found:
     excerpt = front.excerpt(store)
     try:
-        identity = memory.find(excerpt.identities(), name)
+        identity = name if is_id(name) and excerpt.has(name) else memory.find(excerpt.identities(), name)
     except ReflectError as error:
         sha = store.git.resolve(f"{name}^{{commit}}") if re.fullmatch("[0-9a-f]{4,40}", name) else None
         if error.code != "unknown-id" or sha is None:
