@@ -56,7 +56,7 @@ class Plugin:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPO / name, self.root / name)
         (self.root / "reflect_git" / "__init__.py").write_text(f'"""It."""\n\n__version__ = "{VERSION}"\n')
-        (self.root / "reflect_git" / "cli" / "app.py").write_text(PROGRAM)
+        (self.root / "reflect_git" / "cli" / "start.py").write_text(PROGRAM)
         (self.root / "pyproject.toml").write_text('dependencies = [\n    "widgetry>=1",\n]\n')
         _wheel(folder / "wheels")
         self.env = {
