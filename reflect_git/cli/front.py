@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -89,12 +90,21 @@ class Front:
     @property
     def at_terminal(self) -> bool:
         """Whether a person sits there: below Claude Code a terminal is one that a model made for itself."""
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            return False
+        return sys.stdin.isatty() and sys.stdout.isatty() and not self.is_inside_client
+
+    @property
+    def is_inside_client(self) -> bool:
         from reflect_git import workflow
         from reflect_git.sitting.authority import is_inside_client
 
-        return not is_inside_client(workflow.locate_store(self.env, self.store_option), self.env)
+        return is_inside_client(workflow.locate_store(self.env, self.store_option), self.env)
+
+    def require_outside(self, why: str, words: Sequence[str], more: str = "") -> None:
+        """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
+        if self.is_inside_client:
+            store = ["--store", self.store_option] if self.store_option else []
+            said = printable(shlex.join(["reflect-git", *store, *words]))
+            raise ReflectError(why, f"run '{said}' in a terminal of your own{more}", code="approval")
 
     def scan(self, store: Store) -> Scan:
         """What lists and counts need of it."""

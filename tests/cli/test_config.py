@@ -155,9 +155,12 @@ def test_what_widens_rights_is_refused_inside_claude_code_whatever_is_said(
     [
         ("--unset", "reflect.ignore"), ("--unset", "reflect.ignore", "/clients"), ("--add", "reflect.ignore", "/x"),
         ("capture", "on"), ("reflect.capture", "off"), ("capture.unattended", "all"), ("--unset", "reflect.approval"),
+        ("pausedUntil", "2099-01-01T00:00:00Z"), ("--unset", "reflect.pausedUntil"),
     ],
 )  # fmt: skip
-def test_no_policy_is_switched_inside_claude_code(run_cli: RunCli, store: Path, words: tuple[str, ...]) -> None:
+def test_no_policy_and_no_pause_is_switched_inside_claude_code(
+    run_cli: RunCli, store: Path, words: tuple[str, ...]
+) -> None:
     assert run_cli("config", "reflect.ignore", "/clients", "/home/ada").code == 0
     before, history = (store / ".git" / "config").read_bytes(), _git(store, "rev-parse", "main")
     for more in ((), ("--dry-run",)):
@@ -166,6 +169,14 @@ def test_no_policy_is_switched_inside_claude_code(run_cli: RunCli, store: Path, 
         assert "hint: run 'reflect-git config " in result.err
     assert ((store / ".git" / "config").read_bytes(), _git(store, "rev-parse", "main")) == (before, history)
     assert run_cli("config", "reflect.ttl", "20", env={"CLAUDECODE": "1"}).code == 0  # no policy
+
+
+def test_a_refusal_names_the_store_and_makes_none(run_cli: RunCli, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    for words in (("config", "capture", "off"), ("remote", "set", str(tmp_path / "hub.git"))):
+        refused = run_cli("--store", str(other), *words, env={"CLAUDECODE": "1"})
+        assert (refused.code, f"run 'reflect-git --store {other} {words[0]} " in refused.err) == (1, True)
+        assert not other.exists()
 
 
 @pytest.mark.parametrize(("key", "value"), GUARDED)

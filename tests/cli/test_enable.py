@@ -81,6 +81,27 @@ def test_it_takes_a_project_back(run_cli: RunCli, store: Path, tmp_path: Path) -
     assert run_cli("config", "ignore").out == f"{other}\n"
 
 
+def test_what_a_person_ignored_is_not_taken_back_inside_claude_code(
+    run_cli: RunCli, store: Path, tmp_path: Path
+) -> None:
+    inside = {"CLAUDECODE": "1"}
+    assert run_cli("enable", "--project", str(tmp_path), env=inside).out == f"capture is already on in '{tmp_path}'\n"
+    assert run_cli("disable", "--project", str(tmp_path), env=inside).code == 0, "less is captured"
+    before, config = _commits(store), (store / ".git" / "config").read_bytes()
+    for words in (("--yes",), ("--store", str(store))):
+        refused = run_cli(*words, "enable", "--project", str(tmp_path), env=inside)
+        assert (refused.code, "from inside Claude Code" in refused.err) == (1, True)
+    assert f"hint: run 'reflect-git --store {store} enable --project {tmp_path}' in a terminal of your" in refused.err
+    assert (_commits(store), (store / ".git" / "config").read_bytes()) == (before, config)
+    assert run_cli("enable", "--project", str(tmp_path)).code == 0
+
+
+def test_capture_and_a_pause_are_switched_inside_claude_code_for_who_types_it(run_cli: RunCli, store: Path) -> None:
+    for words, state in ((("disable", "--for", "2h"), "paused"), (("disable",), "off"), (("enable",), "on")):
+        assert run_cli(*words, env={"CLAUDECODE": "1"}).code == 0
+        assert run_cli("status", "--json").json()["data"]["capture"] == state
+
+
 def test_a_reflectignore_is_named_and_left(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
     (tmp_path / ".reflectignore").touch()
     result = run_cli("enable", "--project", str(tmp_path))

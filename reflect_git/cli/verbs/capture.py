@@ -70,7 +70,7 @@ def _facts(
     front: Front, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
     session: str | None,
 ) -> dict[str, Any]:  # fmt: skip
-    typed = front.at_terminal and not _is_inside_client(front)
+    typed = front.at_terminal
     trust = "user_typed" if typed else _trust_of(front, quote)
     is_own = trust != "assistant"
     # Words that the user is known to have said stand alone: what Claude says about them is kept apart.
@@ -89,12 +89,6 @@ def _facts(
         # Who sits down to type a rule means it; what a script reports has to be seen again to count as much.
         "confidence": 2 if is_own else 1,
     }
-
-
-def _is_inside_client(front: Front) -> bool:
-    from reflect_git.sitting.authority import is_inside_client
-
-    return is_inside_client(workflow.locate_store(front.env, front.store_option), front.env)
 
 
 def _trust_of(front: Front, quote: str) -> str:

@@ -11,6 +11,7 @@ from reflect_git import workflow
 from reflect_git.cli import completing, settings
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
+from reflect_git.cli.switching import CAPTURE, PAUSED
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.store import policy
@@ -84,12 +85,13 @@ def _print(front: Front, current: Current) -> None:
 
 def _change(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool, dry_run: bool) -> None:
     _require_writable(setting)
+    given = list(dict.fromkeys(settings.checked(setting, value) for value in values))
+    if setting.is_policy or setting.name == PAUSED:
+        _require_outside(front, setting, values, unset, add)
     store = front.store_if_any() if dry_run else front.store()
     old = _stored(store, setting)
-    new = _wanted(setting, old, values, unset, add)
+    new = _wanted(setting, old, given, unset, add)
     told = _is_told(front, store, setting, new)
-    if setting.is_policy:
-        _require_outside(front, setting, values, unset, add)
     for value in _effective(setting, new) - (_effective(setting, old) if told or new is None else set()):
         _require_person(front, setting, value, dry_run)
     commit = None
@@ -111,11 +113,8 @@ def _stored(store: Store | None, setting: Setting) -> list[str] | None:
     return (store.config.get(setting.name.lower()) if store else None) or None
 
 
-def _wanted(
-    setting: Setting, old: list[str] | None, values: tuple[str, ...], unset: bool, add: bool
-) -> list[str] | None:  # fmt: skip
+def _wanted(setting: Setting, old: list[str] | None, given: list[str], unset: bool, add: bool) -> list[str] | None:
     """What the config is to say; None: the default."""
-    given = list(dict.fromkeys(settings.checked(setting, value) for value in values))
     if not setting.is_multiple and (add or len(given) > 1 or (unset and given)):
         raise ReflectError(f"'{setting.name}' holds one value", "give it without --add", "usage", EXIT_USAGE)
     if unset:
@@ -139,15 +138,10 @@ def _value(setting: Setting, values: list[str] | None) -> Value:
 
 def _require_outside(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool) -> None:
     """A policy says what may happen without a person, so no model switches one; capture alone has verbs of its own, for
-    the person who types /reflect-toggle."""
-    from reflect_git.sitting import authority
-
-    if not authority.is_inside_client(workflow.locate_store(front.env, front.store_option), front.env):
-        return
-    words = [*(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
-    hint = f"run 'reflect-git config {printable(shlex.join(words))}' in a terminal of your own"
-    hint += ", or type /reflect-toggle" if setting.name == "reflect.capture" else ""
-    raise ReflectError(f"'{setting.name}' cannot be switched from inside Claude Code", hint, code="approval")
+    the person who types /reflect-toggle, and a pause is theirs, too: they bound it, and tell the quiet times."""
+    words = ["config", *(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
+    more = ", or type /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
+    front.require_outside(f"'{setting.name}' cannot be switched from inside Claude Code", words, more)
 
 
 def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:

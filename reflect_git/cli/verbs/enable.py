@@ -42,6 +42,9 @@ def command(front: Front, project: str | None, dry_run: bool) -> None:
     """
     store = store_for(front, dry_run)
     change = _everywhere(store) if project is None else _in_project(store, project)
+    if IGNORE in change.policies:  # a person said that nothing is captured there; no model takes that back
+        why = "what is ignored cannot be captured again from inside Claude Code"
+        front.require_outside(why, ["enable", "--project", change.project or "."])
     carry_out(front, store, change, dry_run)
 
 

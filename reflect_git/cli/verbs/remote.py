@@ -14,7 +14,6 @@ from reflect_git.cli.exchange import Progress
 from reflect_git.cli.front import Front, ago, one_line, printable
 from reflect_git.cli.options import Subverbs, dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting import authority
 from reflect_git.store import machines, policy, remotes
 from reflect_git.sync import urls
 from reflect_git.workflow import contact
@@ -77,9 +76,9 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     """
     _require_absolute(url)
     urls.parse(url)
-    store = front.store()
     why = "a remote cannot be set from inside Claude Code: what you approved would leave the machine"
-    _require_outside(front, store, why, f"remote set {url}")
+    front.require_outside(why, ["remote", "set", url])
+    store = front.store()
     with Progress(front) as progress:
         met = contact.look(store, front.env, url, Wishes(say=progress))
     if not front.json:
@@ -96,11 +95,6 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     if not front.confirm(asked):
         raise ReflectError("nothing was sent", code="declined")
     _connect(front, store, url)
-
-
-def _require_outside(front: Front, store: Store, why: str, command: str) -> None:
-    if authority.is_inside_client(store.root, front.env):
-        raise ReflectError(why, f"run 'reflect-git {command}' in a terminal of your own", code="approval")
 
 
 def _require_absolute(url: str) -> None:
@@ -198,7 +192,7 @@ def remove(front: Front, dry_run: bool) -> None:
     if not url:
         raise ReflectError("there is no remote", "set one with 'reflect-git remote set URL'", code="no-remote")
     why = "a remote cannot be removed from inside Claude Code: your machines would not hear of one another any more"
-    _require_outside(front, store, why, "remote remove")
+    front.require_outside(why, ["remote", "remove"])
     if not dry_run:
         policy.set_keys(store, remotes.changes(None))
         with store.locked(10.0):
