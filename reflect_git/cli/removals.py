@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from reflect_git.cli import portrait
 from reflect_git.cli.taking import person
 from reflect_git.errors import ReflectError
+from reflect_git.history.words import called
 from reflect_git.sitting import audit, elsewhere, removals, revert
 from reflect_git.store.care import guard
 
@@ -46,7 +47,7 @@ class RemovalCard:
         desk, history = self._desk, self._sitting.scan.history
         for made in self._removal.decisions[:_MOST]:
             desk.say(*portrait.text_lines(revert.title_of(history, [made])))
-            desk.say(*portrait.field(made["kind"], f"{removals.name_of(made)}, in force again"), "")
+            desk.say(*portrait.field(called(made), f"{removals.name_of(made)}, in force again"), "")
         if len(self._removal.decisions) > _MOST:
             desk.say(f"    … and {len(self._removal.decisions) - _MOST} more", "")
         if self._trouble:

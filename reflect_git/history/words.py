@@ -5,6 +5,9 @@ Apart from what reads the answer: a command asks first, and loads the rest while
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 # One line for each commit: id, seconds, who made it, subject, trailers. NUL is in no message that git shows.
 FORMAT = "%H%x00%ct%x00%cn%x00%s%x00%(trailers:only,unfold,separator=%x01)"
 
@@ -28,6 +31,13 @@ TYPES = {
     "record": "recorded",
     "roll": "expired",
 }
+DECLINED = "declined"
 OTHER = "other"  # a commit that the person made with their own git
 # What the program does by itself; told of when somebody asks for captures.
 BY_ITSELF = frozenset({"captured", "recorded", "expired", "begun"})
+
+
+def called(made: Mapping[str, Any]) -> str:
+    """What a decision is called: by its kind, but for a no, which is an `applied` one that did nothing."""
+    is_no = made["kind"] == "applied" and made["meta"].get("change") == DECLINED
+    return DECLINED if is_no else str(made["kind"])

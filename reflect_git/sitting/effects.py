@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Where = tuple[bool, str]
 
 _PENDING = improvements.SECTIONS[0]
-WAITING, DECLINED = "waiting", "declined"  # why what another machine approved is in no file here
+WAITING = "waiting"  # why what another machine approved is in no file here
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,13 @@ class Shift:
 
 @dataclass
 class Effects:
-    """`waits` are learnings whose files are not here; `notes` say what of a file was left as it is."""
+    """`waits` are learnings whose files are not here; `notes` say what of a file was left as it is, and `left` are the
+    learnings that were to leave a file that has no entry of theirs."""
 
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     waits: list[Learning] = field(default_factory=list)
+    left: set[str] = field(default_factory=set)
 
 
 def shifts(before: History, after: History) -> list[Shift]:
@@ -180,7 +182,8 @@ class _Desk:
                 plans.remove(rule.target, data, item_of(rule.learning), self._force), (), (rule.learning["id"],)
             )
 
-        self._take(rule, removed)
+        if not self._take(rule, removed):
+            self._found.left.add(rule.learning["id"])
 
     def _take(self, rule: Rule, change: Callable[[bytes | None], Step], silent: bool = False) -> bool:
         target, identity = rule.target, rule.learning["id"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import bytes_before, effects
+from reflect_git.sitting import bytes_before, declining, effects
 from reflect_git.sitting.writing import Approved, Step, message, shown, write
 from reflect_git.store import memory
 from reflect_git.store.fold import History
@@ -21,6 +21,7 @@ from reflect_git.store.fold import History
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
     from reflect_git.review.risks import Finding
+    from reflect_git.sitting.effects import Shift
     from reflect_git.sitting.review import Sitting
 
 LAST = "last"
@@ -153,13 +154,15 @@ def propose(sitting: Sitting, chosen: Chosen, wanted: Wanted | None = None) -> R
     now = utc_precise()
     made = reverted(sitting, taken, now, wanted)
     after = with_decisions(sitting, made)
-    shifted = effects.shifts(history, after)
+    shifted, unwritten = _written_before(sitting, taken, effects.shifts(history, after))
     found = effects.of(sitting.place, shifted, wanted.force)
     commit = (chosen.commit if whole else "") or bytes_before.commit_if_needed(sitting, taken)
     steps = bytes_before.exact(sitting, commit, taken, found.steps)
-    notes = [*found.notes, *_standing(history, after, taken), *(_elsewhere(one) for one in found.waits)]
+    notes = [*found.notes, *unwritten, *_standing(history, after, taken), *_asked_again(taken)]
+    notes += [_elsewhere(one) for one in found.waits]
     waiting = {one["id"] for one in found.waits}
-    made = tuple(_waiting(one) if one["subject"] in waiting else one for one in made)
+    made = tuple(_marked(one, "waits") if one["subject"] in waiting else one for one in made)
+    made = tuple(_marked(one, "left") if one["subject"] in found.left else one for one in made)
     title, told = (chosen.title or title_of(history, taken, mark) for mark in ("", "'"))
     return Reversal(title, made, tuple(steps), tuple(notes), told)
 
@@ -237,9 +240,20 @@ def _reverted(sitting: Sitting, made: Decision, now: str, wanted: Wanted) -> Dec
     )  # fmt: skip
 
 
-def _waiting(made: Decision) -> Decision:
-    """Recorded here, while its file is not: carried out when the project is seen."""
-    return {**made, "meta": {**made["meta"], "waits": True}}
+def _marked(made: Decision, mark: str) -> Decision:
+    """`waits`: recorded here, while its file is not; carried out when the project is seen. `left`: the file had no
+    entry to take out, so there is none to put back."""
+    return {**made, "meta": {**made["meta"], mark: True}}
+
+
+def _written_before(
+    sitting: Sitting, taken: Sequence[Decision], shifted: Sequence[Shift]
+) -> tuple[list[Shift], list[str]]:
+    """Without what would come into a file from which the revert that is taken back took nothing; and notes on that."""
+    left = {one["subject"] for one in taken if one["meta"].get("left") and one["machine"] == sitting.store.machine}
+    unwritten = [one for one in shifted if one.old is None and one.id in left]
+    notes = [f"'{one.rule.target.path}' had no entry of '{one.id}' before: it is left as it is" for one in unwritten]
+    return [one for one in shifted if one not in unwritten], notes
 
 
 def with_decisions(sitting: Sitting, made: Sequence[Decision]) -> History:
@@ -271,6 +285,10 @@ def _standing(history: History, after: History, taken: Sequence[Decision]) -> li
     return notes
 
 
+def _asked_again(taken: Sequence[Decision]) -> list[str]:
+    return [f"'{one['subject']}' waits for your yes: reflect-git review" for one in taken if declining.is_no(one)]
+
+
 def _elsewhere(learning: Mapping[str, Any]) -> str:
     project = learning["project"] or {"name": "another project"}
     return (
@@ -290,7 +308,7 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
     name = f"{_SAYING[first['kind']]} {name}" if mark and first["kind"] in _SAYING else name
-    name = f"the no to {name} on this machine" if first["meta"].get("change") == effects.DECLINED else name
+    name = f"the no to {name} on this machine" if declining.is_no(first) else name
     return f"the revert of {name}" if times % 2 else name
 
 

@@ -11,12 +11,14 @@ from reflect_git.apply import improvements
 from reflect_git.apply.diff import diff
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
+from reflect_git.history.words import DECLINED
 from reflect_git.model.frames import frame_of, opposes
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import RISK, Finding, risks
 from reflect_git.sitting import effects, links
 from reflect_git.sitting.approve import target_of
-from reflect_git.sitting.effects import DECLINED, WAITING, Rule, Shift, section_of
+from reflect_git.sitting.declining import CHANGING, declined, is_no, root_of
+from reflect_git.sitting.effects import WAITING, Rule, Shift, section_of
 from reflect_git.sitting.to_version import says
 from reflect_git.sitting.versions import entries_in
 from reflect_git.sitting.writing import Approved, Step, message, write
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 ADD, REMOVE, CHANGE = "add", "remove", "change"
-_CHANGING = ("approved", "amended", "reverted", "superseded")
 _WRITING = ("approved", "applied", "amended")
 _PLACING = (*_WRITING, "superseded", "reverted")
 
@@ -101,15 +102,17 @@ def _news(sitting: Sitting | Look) -> Iterator[tuple[str, Decision]]:
     by_id = {made["id"]: made for made in history.decisions}
     for made in history.decisions:
         if made["kind"] == "applied" and made["machine"] == machine and made["id"] not in history.void:
-            taken.add(str(made["meta"].get("of")))
+            if not is_no(made):
+                taken.add(str(made["meta"].get("of")))
         elif (
-            made["kind"] in _CHANGING
+            made["kind"] in CHANGING
             and made["subject"] in history.learnings
-            and _root(by_id, made)[0]["kind"] != "applied"
+            and root_of(by_id, made)[0]["kind"] != "applied"
         ):
             last[made["subject"]] = made
+    noes = declined(history, machine)
     for identity, made in last.items():
-        is_news = made["machine"] != machine or made["meta"].get("waits")
+        is_news = (made["machine"] != machine or made["meta"].get("waits")) and identity not in noes
         if is_news and made["id"] not in taken and effects.is_here(sitting.place, history.learnings[identity]):
             yield identity, made
 
@@ -151,25 +154,17 @@ def is_left_here(sitting: Sitting | Look, identity: str) -> bool:
     is_left = False
     for made in sitting.scan.history.decisions:
         if made["subject"] == identity and made["machine"] == sitting.store.machine and not made["meta"].get("waits"):
-            root, is_undone = _root(by_id, made)
-            if root["meta"].get("change") == DECLINED:  # nothing was done about the file, nor by taking that back
+            root, is_undone = root_of(by_id, made)
+            if is_no(root) or _left(by_id, made):  # nothing was done about the file, nor by taking that back
                 continue
             if root["kind"] in _PLACING and not (root["kind"] == "amended" and made is not root):
                 is_left = (root["kind"] in _WRITING and root["meta"].get("change") != REMOVE) != is_undone
     return is_left
 
 
-def _root(by_id: Mapping[str, Decision], made: Decision) -> tuple[Decision, bool]:
-    """What a decision is about in the end, and whether it undoes that; a revert may be of a revert."""
-    is_undone = False
-    seen: set[str] = set()
-    while made["kind"] == "reverted" and made["id"] not in seen:
-        seen.add(made["id"])
-        reopened = by_id.get(made["reopens"] or "")
-        if reopened is None:
-            break
-        made, is_undone = reopened, not is_undone
-    return made, is_undone
+def _left(by_id: Mapping[str, Decision], made: Decision) -> bool:
+    """It found no entry to take out, or takes such a one back."""
+    return any(one is not None and one["meta"].get("left") for one in (made, by_id.get(made["reopens"] or "")))
 
 
 class _Shelf:
@@ -252,19 +247,15 @@ def decline(sitting: Sitting, one: Waiting, by: By) -> tuple[str, str]:
     meta = {"of": one.decision["id"], "change": DECLINED}
     made = memory.decision(sitting.store, "applied", learning["id"], by, utc_precise(), meta=meta)  # of no file
     subject = f"decline: {memory.title(learning['title'] or learning['text'])}"
-    trailers = {"Learning-Id": [learning["id"]], "Target": [learning["target"]["path"]], "Approved-By": [by["road"]]}
+    trailers: dict[str, list[str]] = {}
+    for name, value in (*_trailers([one], [made]), ("Approved-By", by["road"])):
+        trailers.setdefault(name, []).append(value)
     return made["id"], memory.record(sitting.store, [made], subject, trailers)
 
 
 def absent(sitting: Sitting | Look) -> dict[str, str]:
     """Rules in force that are in no file here → why: they wait for an answer, or the answer was no."""
-    history, machine = sitting.scan.history, sitting.store.machine
-    last = {made["subject"]: made for made in history.decisions if made["machine"] == machine}
-    said = {
-        identity: DECLINED
-        for identity, made in last.items()
-        if made["meta"].get("change") == DECLINED and made["id"] not in history.void
-    }
+    said = dict.fromkeys(declined(sitting.scan.history, sitting.store.machine), DECLINED)
     return said | {one.learning["id"]: WAITING for one in waiting(sitting) if one.kind == ADD}
 
 

@@ -216,3 +216,58 @@ def test_an_amendment_that_is_taken_back_elsewhere_is_carried_out_there(shelf: S
     assert b"Install with pnpm." in claude_md()
     assert waiting.settle_own(sit(shelf)) is not None
     assert claude_md() == first
+
+
+def decline(store: Store) -> str:
+    """A person says: not on this machine."""
+    (one,) = waiting.waiting(sit(store))
+    return waiting.decline(sit(store), one, BY)[0]
+
+
+def test_an_undo_of_a_revert_that_found_no_entry_writes_none(shelf: Store) -> None:
+    rule = approved_elsewhere(shelf, "Use ruff, not black")
+    decline(shelf)
+    for _ in range(2):
+        assert reverting.revert(shelf, rule).warnings == [
+            f"'CLAUDE.md' has no entry of '{rule}': it is left as it is"
+        ] and in_force(shelf) == []  # fmt: skip
+        undone = reverting.undo(shelf)
+        assert undone.warnings == [f"'CLAUDE.md' had no entry of '{rule}' before: it is left as it is"]
+        assert (undone.diff, claude_md(), in_force(shelf)) == ("", BASE, [rule])
+        assert waiting.absent(sit(shelf)) == {rule: "declined"} and waiting.waiting(sit(shelf)) == []
+        assert not waiting.is_left_here(sit(shelf), rule)
+        reverting.undo(shelf), reverting.undo(shelf)
+        assert claude_md() == BASE and waiting.absent(sit(shelf)) == {rule: "declined"}
+
+
+def test_what_a_person_deleted_stays_deleted_through_a_revert_and_its_undo(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    write(BASE)
+    reverting.revert(shelf, rule)
+    reverting.undo(shelf)
+    assert claude_md() == BASE and in_force(shelf) == [rule]
+    assert waiting.is_left_here(sit(shelf), rule), "its absence is a question of its own again"
+
+
+def test_the_redo_of_a_no_is_a_no(shelf: Store) -> None:
+    rule = approved_elsewhere(shelf, "Use ruff, not black")
+    decline(shelf)
+    for state in ("waiting", "declined", "waiting"):
+        reverting.undo(shelf)
+        assert waiting.absent(sit(shelf)) == {rule: state}
+        assert len(waiting.waiting(sit(shelf))) == (state == "waiting")
+
+
+def test_a_no_holds_until_another_machine_says_something_new(shelf: Store) -> None:
+    rule = approved_elsewhere(shelf, "Use ruff, not black")
+    decline(shelf)
+    gone = reverted_elsewhere(shelf, rule)
+    from_elsewhere(shelf, memory.decision(shelf, "reverted", rule, BY, utc_precise(), reopens=gone["id"]))
+    assert waiting.absent(sit(shelf)) == {rule: "declined"} and waiting.waiting(sit(shelf)) == []
+    target = reading.scan(shelf).history.learnings[rule]["target"]
+    from_elsewhere(
+        shelf, memory.decision(shelf, "amended", rule, BY, utc_precise(), text="Use ruff for all", target=target)
+    )
+    assert waiting.absent(sit(shelf)) == {rule: "waiting"}
+    decline(shelf)
+    assert waiting.absent(sit(shelf)) == {rule: "declined"}

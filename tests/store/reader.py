@@ -70,6 +70,29 @@ class Reader:
             if identity not in against and one["decision"] not in self.void
         }  # fmt: skip
 
+    def _means(self, one: Record) -> Record:
+        taken = self.records.get(one["reopens"] or "") if one["kind"] == "reverted" else None
+        if taken is None or taken["kind"] != "reverted" or taken["reopens"] not in self.records:
+            return one
+        return self._means(self.records[taken["reopens"]])
+
+    def _ends_in(self, one: Record) -> Record:
+        taken = self.records.get(one["reopens"] or "") if one["kind"] == "reverted" else None
+        return self._ends_in(taken) if taken else one
+
+    def declined(self, machine: str) -> set[str]:
+        last = {
+            one["subject"]: self._means(one) for one in self.decisions
+            if one["kind"] in ("approved", "amended", "superseded", "reverted")
+            and self._ends_in(one)["kind"] != "applied"
+        }  # fmt: skip
+        return {
+            one["subject"] for one in self.decisions
+            if (one["machine"], one["kind"], one["meta"].get("change")) == (machine, "applied", "declined")
+            and one["id"] not in self.void and one["subject"] in self.in_force()
+            and self._means(self.records[one["meta"]["of"]]) == last[one["subject"]]
+        }  # fmt: skip
+
     def _makes(self, decision: Record) -> str:
         if decision["kind"] != "reverted":
             return MAKES.get(decision["kind"], "")

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from reflect_git import workflow
+from reflect_git.sitting import waiting
+from reflect_git.sitting.declining import declined
 from reflect_git.sitting.dismiss import dismiss
 from reflect_git.store import reading
 from reflect_git.store.repository import Store
 from tests.sitting import reverting
 from tests.sitting.desk import BY, say
+from tests.sitting.test_waiting import approved_elsewhere
 from tests.store.reader import Reader
 from tests.store.test_golden_store import store as golden_store
 
@@ -26,6 +29,8 @@ def require_agreement(store: Store) -> Reader:
     assert other.signals() == {one["id"]: (one["status"], one["confidence"]) for one in read.signals}
     assert other.in_force() == {one["id"]: one for one in read.history.in_force()}
     assert other.void == read.history.void
+    noes = {one for one in declined(read.history, store.machine) if one in other.in_force()}
+    assert other.declined(store.machine) == noes
     return other
 
 
@@ -59,6 +64,23 @@ def test_a_store_in_which_everything_happened(shop: Store) -> None:
     assert other.in_force()[kept]["text"] == "Use pnpm; npm breaks the lock file"
     told = sorted(set(other.signals().values()))
     assert told == [("captured", 2), ("dismissed", 2), ("promoted", 4)]
+
+
+def test_a_no_to_what_another_machine_approved(shop: Store) -> None:
+    rule = approved_elsewhere(shop, "Use ruff, not black")
+    assert require_agreement(shop).declined(shop.machine) == set()
+    (one,) = waiting.waiting(reverting.sit(shop))
+    waiting.decline(reverting.sit(shop), one, BY)
+    assert require_agreement(shop).declined(shop.machine) == {rule}
+    assert set(require_agreement(shop).in_force()) == {rule}, "for the others it holds"
+    for noes in (set(), {rule}):  # the undo, and its redo
+        reverting.undo(shop)
+        assert require_agreement(shop).declined(shop.machine) == noes
+    reverting.revert(shop, rule)
+    assert require_agreement(shop).declined(shop.machine) == set()
+    reverting.undo(shop)
+    assert require_agreement(shop).declined(shop.machine) == {rule}
+    assert [one["meta"] for one in require_agreement(shop).decisions if "left" in one["meta"]] == [{"left": True}]
 
 
 def test_what_is_private_is_listed(shop: Store) -> None:

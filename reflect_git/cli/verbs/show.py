@@ -16,6 +16,7 @@ from reflect_git.cli.options import json_option
 from reflect_git.cli.telling import when, who
 from reflect_git.cli.verbs.signals import TRUST
 from reflect_git.errors import ReflectError
+from reflect_git.history.words import called
 from reflect_git.sitting import story as stories
 from reflect_git.store import expiry, memory
 from reflect_git.store.layout import is_id
@@ -141,7 +142,7 @@ def _learning_headline(story: Story) -> str:
 
 
 def _decision_headline(decision: Mapping[str, Any]) -> str:
-    return f"decision: {decision['kind']}"
+    return f"decision: {called(decision)}"
 
 
 def _plain_headline(record: Mapping[str, Any]) -> str:
@@ -225,7 +226,7 @@ def _tell_commit(front: Front, commit: CommitStory | None) -> None:
 
 
 def _tell_decision(front: Front, decision: Decision) -> None:
-    said = f"{decision['kind']} {when(decision['timestamp'])}, {who(decision['by'])}"
+    said = f"{called(decision)} {when(decision['timestamp'])}, {who(decision['by'])}"
     front.out()
     front.out(f"{click.style(decision['id'], fg='yellow')}  {printable(said)}")
     for name, value in (("text", decision["text"] or ""), ("reason", decision["reason"])):
