@@ -22,13 +22,15 @@ _LONGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Statement:
-    """One thing a file says. `learning` is the id of our entry it is, `heading` what it stands under."""
+    """One thing a file says. `learning` is the id of our entry it is, `heading` what it stands under; `way` what to do
+    instead of saying it again, where that is not plain."""
 
     file: str
     line: int
     text: str
     learning: str | None = None
     heading: str = ""
+    way: str = ""
 
     @cached_property
     def frame(self) -> Frame | None:

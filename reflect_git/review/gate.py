@@ -62,7 +62,7 @@ def _refusals(subject: Subject, rules: Sequence[Statement], has_secret: Callable
         where = rule.learning or f"{rule.file}:{rule.line}"
         if rule.key == key and not is_note(rule):
             way = f"reword it: reflect-git edit {where}" if rule.learning else "nothing to do; dismiss it"
-            yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", way)
+            yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", rule.way or way)
         elif rule.learning and frame and rule.frame and opposes(frame, rule.frame):
             message = f"it contradicts '{where}', which is in force: {_brief(rule.text)}"
             yield Finding(REFUSED, "contradiction", message, f"replace that rule: --supersedes {where}")

@@ -20,7 +20,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import Finding
 from reflect_git.sitting import links, places
-from reflect_git.sitting.approve import findings_on, in_force_here, item_of, secret_fields, target_of
+from reflect_git.sitting.approve import findings_on, in_force_here, item_of, secret_fields, target_of, ways_back
 from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, steps, write
 from reflect_git.store import memory
 
@@ -88,11 +88,21 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
     if _substance(new) == _substance(old):
         raise ReflectError(f"'{old['id']}' says that already, and there", "give --text or --to", code="unchanged")
     before = live.read(sitting.place.path_of(target))
-    made = _plans(sitting, old, new, place, target, before)
+    try:
+        made = _plans(sitting, old, new, place, target, before)
+    except ReflectError as error:
+        raise _with_way_out(sitting, old, error) from None
     others = sitting if place.form != "improvements" else _without(sitting, place.path)
     found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
     linked = links.in_the_way(sitting.store, sitting.place, made)
     return Amendment(old, new, wanted.to or place.kind, made, (*secret_fields(new), *linked, *found), wanted.reason)
+
+
+def _with_way_out(sitting: Sitting, old: Learning, error: ReflectError) -> ReflectError:
+    if error.code != "missing" or error.hint:
+        return error
+    hint = ways_back(sitting).get(old["id"], "see where it is, and put it back: reflect-git review")
+    return ReflectError(error.message, hint, error.code)
 
 
 def _without(sitting: Sitting, path: str) -> Sitting:

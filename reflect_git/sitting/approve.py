@@ -21,6 +21,7 @@ from reflect_git.review import gate
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
 from reflect_git.sitting import links, places
+from reflect_git.sitting.declining import declined
 from reflect_git.sitting.writing import Approved, message_of, require_unrefused, steps, write
 from reflect_git.store import memory
 
@@ -38,7 +39,8 @@ _ACTIONS = {
 _OPENING = Finding(
     gate.NOTE,
     "opening",
-    f"the line '{targets.AGENTS_IMPORT.strip()}': without it Claude Code would not read that file any more",
+    f"the new file begins with '{targets.AGENTS_IMPORT.strip()}', or Claude Code would not read "
+    f"{targets.AGENTS_FILE} any more",
 )
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 
@@ -258,8 +260,18 @@ def _subject(text: str, trust: str, target: Target, before: bytes | None) -> Sub
 def _rules(sitting: Sitting) -> list[Any]:
     from reflect_git.review.baseline import Statement
 
-    own = [Statement(one["target"]["path"], 0, one["text"], one["id"]) for one in sitting.scan.history.in_force()]
+    noes = ways_back(sitting)
+    own = [
+        Statement(one["target"]["path"], 0, one["text"], one["id"], way=noes.get(one["id"], ""))
+        for one in sitting.scan.history.in_force()
+    ]
     return [*own, *sitting.said]
+
+
+def ways_back(sitting: Sitting) -> dict[str, str]:
+    """Rules in force that a person declined for this machine → what to do to have them here."""
+    noes = declined(sitting.scan.history, sitting.store.machine)
+    return {one: f"you declined it here; take it after all: reflect-git revert {no['id']}" for one, no in noes.items()}
 
 
 def _decisions(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str]) -> list[Decision]:

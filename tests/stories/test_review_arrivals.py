@@ -11,7 +11,7 @@ from reflect_git.model.ids import utc_precise
 from reflect_git.store import memory, reading
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
-from tests.sitting.desk import BY
+from tests.sitting.desk import BY, say
 from tests.sitting.shopkeeper import approve, commit, make_project
 from tests.store.probe import opened
 from tests.stories.conftest import Reviews, commits
@@ -105,11 +105,40 @@ def test_one_is_declined_for_this_machine_alone(
     reviews(cwd=shop).is_left("Nothing to reflect on.")
     told = {rule["id"]: rule["absent"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]}
     assert sorted(told.values(), key=str) == [None, "declined"] and told[name] == "declined"
-    assert "not on this machine, as you said" in run_cli("rules", cwd=shop).out
+    (no,) = [one["id"] for one in run_cli("show", name, "--json", cwd=shop).json()["data"]["decisions"]][1:]
+    listed = run_cli("rules", cwd=shop).out
+    assert f"    not on this machine, as you said\n    take it after all: reflect-git revert {no}\n" in listed
     assert "declined  Use tabs" in run_cli("log", cwd=shop).out
+    (entry,) = [one for one in run_cli("log", "--json", cwd=shop).json()["data"] if one["type"] == "declined"]
+    assert entry["project"] == reading.scan(store).history.learnings[name]["project"]["key"]  # type: ignore[index]
+    assert "for all projects" not in run_cli("log", "--type", "declined", cwd=shop).out
+    for named in (name, no, entry["commit"]):
+        shown = run_cli("show", named, cwd=shop).out
+        assert (f"{no}  declined" in shown or "decision: declined" in shown) and f"{no}  applied" not in shown
+    then = run_cli("rules", "--json", "--at", "v1", cwd=shop).json()["data"]
+    assert len(then) == 1 and "absent" not in then[0]
     assert run_cli("status", "--json", cwd=shop).json()["data"]["drift"] == []
     with Terminal("undo", cwd=shop) as undone:
         assert "took back the no to 'Use tabs' on this machine" in undone.ends()
+    reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
+
+
+def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store: Store, shop: Path) -> None:
+    name = approved_on_sofa(store, "a", "Use ruff, not black")
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    terminal.types("d")
+    terminal.ends()
+    no = reading.scan(store).history.decisions[-1]["id"]
+    way = f"take it after all: reflect-git revert {no}"
+    said = say(store, "use ruff, not black")
+    with Terminal("approve", said, "--text", "Use ruff, not black", cwd=shop) as approving:
+        told = " ".join(approving.ends(4).split())
+    assert f"'{name}' already says it" in told and way in told and f"edit {name}" not in told
+    edited = run_cli("edit", name, "--text", "Use ruff for everything", "--dry-run", cwd=shop)
+    assert edited.code != 0 and f"hint: you declined it here; {way}" in edited.err
+    with Terminal("revert", no, cwd=shop) as back:
+        assert f"'{name}' waits for your yes: reflect-git review" in back.ends()
     reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
 
 

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
     Change = tuple[str, InForce | None, InForce | None]
+    Absent = tuple[str, list[str]]
 
 _VERSION = re.compile("v[0-9]{1,9}")
 _ABSENT = {
-    "waiting": "in no file here yet, it waits for your yes: reflect-git review",
-    "declined": "not on this machine, as you said",
+    "waiting": ("in no file here yet, it waits for your yes: reflect-git review",),
+    "declined": ("not on this machine, as you said", "take it after all: reflect-git revert {}"),
 }
 _COLOURS = {rules.ADDED: "green", rules.REWORDED: "cyan", rules.MOVED: "cyan", rules.TAKEN_BACK: "red"}
 
@@ -90,13 +91,15 @@ def _past(
     return said, rules.at_version(store, scan, choice, target, version), in_force(scan, where)
 
 
-def _absent(store: Store, scan: Scan, place: places.Place) -> Mapping[str, str]:
-    """What only other machines decided may be in no file here."""
+def _absent(store: Store, scan: Scan, place: places.Place) -> Mapping[str, Absent]:
+    """What only other machines decided may be in no file here: why, and what is said of it."""
     if all(made["machine"] == store.machine for made in scan.history.decisions):
         return {}
-    from reflect_git.sitting import waiting  # what is one machine's own is where it was approved for
+    from reflect_git.sitting import declining, waiting  # what is one machine's own is where it was approved for
 
-    return waiting.absent(waiting.Look(store, place, scan))
+    noes = {identity: made["id"] for identity, made in declining.declined(scan.history, store.machine).items()}
+    found = waiting.absent(waiting.Look(store, place, scan))
+    return {one: (why, [said.format(noes.get(one, "")) for said in _ABSENT[why]]) for one, why in found.items()}
 
 
 def _say_none(front: Front) -> None:
@@ -107,19 +110,23 @@ def _say_none(front: Front) -> None:
 
 
 def _answer(
-    front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, str] | None = None,
+    front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
     none: str = "no rules in force here",
 ) -> None:  # fmt: skip
-    """`out`: those that are in no file here, and why."""
+    """`out`: those that are in no file here, and why; None where nobody looked, as of the past."""
     if front.json:
-        front.data([{**rule.as_json(), "absent": (out or {}).get(rule.id)} for rule in found])
+        front.data([{**rule.as_json(), **_absent_data(rule, out)} for rule in found])
     elif found:
         _list(front, found, out or {})
     else:
         front.talk("no rules like that" if is_filtered else none)
 
 
-def _list(front: Front, found: list[InForce], out: Mapping[str, str]) -> None:
+def _absent_data(rule: InForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:
+    return {} if out is None else {"absent": out[rule.id][0] if rule.id in out else None}
+
+
+def _list(front: Front, found: list[InForce], out: Mapping[str, Absent]) -> None:
     gap = False
     for scope, listed in groupby(found, _headline):
         if gap:
@@ -127,22 +134,22 @@ def _list(front: Front, found: list[InForce], out: Mapping[str, str]) -> None:
         gap = True
         front.out(click.style(scope, bold=True))
         for rule in listed:
-            _show(front, rule, _ABSENT[out[rule.id]] if rule.id in out else "")
+            _show(front, rule, out[rule.id][1] if rule.id in out else [])
 
 
 def _headline(rule: InForce) -> str:
     return "global" if rule.scope == GLOBAL or not rule.project else f"project {printable(rule.project['name'])}"
 
 
-def _show(front: Front, rule: InForce, absent: str) -> None:
+def _show(front: Front, rule: InForce, absent: list[str]) -> None:
     room = portrait.width()
     seen = f", {portrait.plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
     facts = f"since {rule.since[:10]}{seen}"
     facts += f", amended {rule.amended[:10]}" if rule.amended else ""
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
     front.out(click.style(f"    → {one_line(rule.target['path'], room - 6)}", dim=True))
-    if absent:
-        front.out(click.style(f"    {absent}", fg="yellow"))
+    for line in absent:
+        front.out(click.style(f"    {line}", fg="yellow"))
     for line in portrait.wrap(printable(rule.text), room - 4):
         front.out(f"    {line}")
 
