@@ -10,7 +10,9 @@ _ENDS = ".?!…"
 _WIDE_ENDS = "。！？"
 _CLOSERS = "\"'”’»)]"
 _TRAILING = _ENDS + _WIDE_ENDS + _CLOSERS
-_MARKS = frozenset("`" + _ENDS + _WIDE_ENDS)
+_ASCII_MARKS = "`.?!"
+_MARKS = _ASCII_MARKS + "…" + _WIDE_ENDS
+_WORDY = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
 _FENCES = ("```", "~~~")
 _LOG_STARTS = (
     "at ", "traceback", "file \"", "error:", "err:", "warning:", "warn:", "info:", "debug:", "npm err", "fatal:",
@@ -76,8 +78,14 @@ def _is_code(bare: str) -> bool:
         return False
     if bare[-1] in "{};" and ("(" in bare or "=" in bare or len(bare) < 40):
         return True
-    plain = sum(map(str.isalpha, bare)) + bare.count(" ")
-    return len(bare) > 24 and plain < 0.62 * len(bare) and "`" not in bare
+    return len(bare) > 24 and "`" not in bare and _count_wordy(bare) < 0.62 * len(bare)
+
+
+def _count_wordy(text: str) -> int:
+    """Letters and spaces; only in a line that is not all ASCII does each sign need a look."""
+    if text.isascii():
+        return len(text) - len(text.encode("ascii").translate(None, _WORDY))
+    return sum(map(str.isalpha, text)) + text.count(" ")
 
 
 def split(text: str) -> list[str]:
@@ -95,7 +103,7 @@ def split_lines(lines: list[str]) -> list[str]:
 def _split_line(line: str, found: list[str]) -> None:
     start = 0
     ticked = False
-    for at in [at for at, sign in enumerate(line) if sign in _MARKS]:
+    for at in _find_marks(line):
         sign = line[at]
         if sign == "`":
             ticked = not ticked
@@ -106,6 +114,16 @@ def _split_line(line: str, found: list[str]) -> None:
             _add(line[start:end], found)
             start = end
     _add(line[start:], found)
+
+
+def _find_marks(line: str) -> list[int]:
+    found = []
+    for mark in _ASCII_MARKS if line.isascii() else _MARKS:
+        at = line.find(mark)
+        while at >= 0:
+            found.append(at)
+            at = line.find(mark, at + 1)
+    return sorted(found)
 
 
 def _ends_here(line: str, start: int, at: int) -> bool:

@@ -84,3 +84,15 @@ def test_any_text_is_cut_into_parts_of_itself(text: str) -> None:
     for part in sentence.split(text):
         assert part.strip() == part != ""
         assert part in text
+
+
+@given(st.text(alphabet="ab .?!`…。！é1", max_size=40))
+def test_a_sentence_ends_at_the_same_marks_whatever_else_stands_in_the_line(line: str) -> None:
+    marks = [at for at, sign in enumerate(line) if sign in "`.?!…。！？"]
+    assert sentence._find_marks(line) == marks
+    assert sentence._find_marks(f"{line}é") == marks
+
+
+@given(st.text() | st.text(alphabet="Az 09_é(\t"))
+def test_letters_and_spaces_are_counted(text: str) -> None:
+    assert sentence._count_wordy(text) == len([sign for sign in text if sign.isalpha() or sign == " "])
