@@ -33,6 +33,7 @@ sys.path.insert(0, str(REPO))
 from reflect_git.capture import score as scorer  # noqa: E402
 from reflect_git.capture.features import CUES, KINDS, NAMES, Phrases, Seen  # noqa: E402
 
+Parts = tuple[tuple[str, int], ...]
 VIAS = {"tool_rejection": "feedback", "queue": "queued"}
 # How much each part of what is seen may say before the penalty holds it back.
 FREEDOM = {"facts": 0.3, "pairs": 4.0, "words": 3.0, "letters": 3.0, "openings": 4.0}
@@ -131,17 +132,13 @@ def read_own(path: Path, phrases: Phrases) -> list[Message]:
     return messages
 
 
-def freedom(head: str, part: str) -> float:
-    return (FREEDOM_OF_TYPES if head in scorer.TYPES else FREEDOM)[part]
-
-
-def matrix(messages: list[Message], head: str = "signal") -> Any:
+def matrix(messages: list[Message], parts: Parts = scorer.PARTS, freedom: dict[str, float] = FREEDOM) -> Any:
     blocks = []
-    for part, size in scorer.parts_of(head):
+    for part, size in parts:
         rows = [getattr(message.seen, part) for message in messages]
         counts = np.array([len(row) for row in rows])
-        roots = np.ones(len(rows)) if part == "facts" else np.sqrt(np.maximum(counts, 1))
-        values = np.repeat(freedom(head, part) / roots, counts)
+        roots = np.array([scorer.root_of(part, row) for row in rows])
+        values = np.repeat(freedom[part] / roots, counts)
         places = np.concatenate([np.array(row, dtype=int) for row in rows])
         blocks.append(sparse.csr_matrix((values, (np.repeat(np.arange(len(rows)), counts), places)), (len(rows), size)))
     found = sparse.hstack(blocks).tolil()
@@ -293,44 +290,46 @@ def as_bytes(values: Any) -> tuple[float, bytes]:
     return scale, (np.rint(values / scale) + scorer.ZERO).astype(np.uint8).tobytes()
 
 
-def pack_line(name: str, model: Any, share: float) -> bytes:
+def cut(model: Any, parts: Parts, freedom: dict[str, float]) -> list[Any]:
     """Each part's weights; what the penalty's freedom scaled up is scaled back here."""
-    scales, tables, at = [], [], 0
-    for part, size in scorer.parts_of(name):
-        scale, table = as_bytes(model.coef_[0][at : at + size] * freedom(name, part) * share)
-        scales.append(scale)
-        tables.append(table)
-        at += size
-    return struct.pack(f"<{1 + len(scales)}f", model.intercept_[0] * share, *scales) + b"".join(tables)
+    ends = np.cumsum([size for _, size in parts])
+    return [weights * freedom[part] for (part, _), weights in zip(parts, np.split(model.coef_[0], ends[:-1]))]
 
 
-def fill(tree: Any, node: int, place: int, nodes: Any, leaves: Any) -> None:
-    """One tree in the order of a full one; a leaf that comes early is repeated below."""
-    left, right = tree.children_left[node], tree.children_right[node]
-    if place >= scorer.NODES:
-        leaves[place - scorer.NODES] = tree.value[node].ravel()[0]
+def pack_head(model: Any, share: float = 1.0) -> bytes:
+    scales, tables = zip(*(as_bytes(share * weights) for weights in cut(model, scorer.PARTS, FREEDOM)))
+    return struct.pack(f"<{1 + len(scales)}f", share * model.intercept_[0], *scales) + b"".join(tables)
+
+
+def fill(tree: Any, node: int, place: int, levels: list[Any], leaves: Any) -> None:
+    """One tree as a full one; a leaf that comes early is repeated below."""
+    if not levels:
+        leaves[place] = tree.value[node].ravel()[0]
         return
-    nodes[place] = 0 if left < 0 else tree.feature[node]
-    fill(tree, node if left < 0 else left, 2 * place + 1, nodes, leaves)
-    fill(tree, node if left < 0 else right, 2 * place + 2, nodes, leaves)
+    left, right = tree.children_left[node], tree.children_right[node]
+    levels[0][place] = 0 if left < 0 else tree.feature[node]
+    fill(tree, node if left < 0 else left, 2 * place, levels[1:], leaves)
+    fill(tree, node if left < 0 else right, 2 * place + 1, levels[1:], leaves)
 
 
 def pack_trees(model: Any, share: float) -> bytes:
     count = len(model.estimators_)
-    nodes = np.zeros((count, scorer.NODES), dtype=np.uint8)
-    leaves = np.zeros((count, scorer.LEAVES))
+    levels = [np.zeros(count << depth, dtype=np.uint8) for depth in range(scorer.DEPTH)]
+    leaves = np.zeros(count << scorer.DEPTH)
     for number, grown in enumerate(model.estimators_[:, 0]):
-        fill(grown.tree_, 0, 0, nodes[number], leaves[number])
+        fill(grown.tree_, 0, number, levels, leaves)
     scale, table = as_bytes(leaves * model.learning_rate * share)
-    return struct.pack("<fH", scale, count) + bytes(nodes.tobytes()) + table
+    return struct.pack("<fH", scale, count) + b"".join(level.tobytes() for level in levels) + table
 
 
-def pack_signal(data: Data) -> bytes:
+def pack_heads(data: Data) -> bytes:
+    """Both heads and the trees; what the trees begin with goes to the bias of the signal."""
     every = np.arange(len(data.messages))
-    line, trees = data.line(every, data.signal, data.weight), data.trees(every)
+    signal, trees = data.line(every, data.signal, data.weight), data.trees(every)
+    durable = data.line(every, data.durable, data.lasting_weight)
     start = trees.init_.class_prior_
-    line.intercept_ = line.intercept_ + np.log(start[1] / start[0])
-    return pack_line("signal", line, 0.5) + pack_trees(trees, 0.5)
+    signal.intercept_ = signal.intercept_ + np.log(start[1] / start[0])
+    return pack_head(signal, 0.5) + pack_head(durable) + pack_trees(trees, 0.5)
 
 
 def pack_phrases(phrases: dict[str, int]) -> bytes:
@@ -347,18 +346,23 @@ def weigh_rare(signals: list[Message]) -> Any:
 
 
 def pack_types(data: Data) -> bytes:
-    """Types are told apart among signals only."""
+    """Types are told apart among signals only; what they weigh at one place stands side by side."""
     signals = [message for message in data.messages if message.signal]
-    rows, kinds = matrix(signals, scorer.TYPES[0]), np.array([message.type for message in signals])
+    seen, kinds = matrix(signals, scorer.FEW, FREEDOM_OF_TYPES), np.array([message.type for message in signals])
     weight = weigh_rare(signals)
-    models = [fit(rows, kinds == name, weight, STRENGTH_OF_TYPES) for name in scorer.TYPES]
-    return b"".join(pack_line(name, model, 1.0) for name, model in zip(scorer.TYPES, models))
+    models = [fit(seen, kinds == name, weight, STRENGTH_OF_TYPES) for name in scorer.TYPES]
+    form = f"<{len(models)}f"
+    packed = struct.pack(form, *(model.intercept_[0] for model in models))
+    for tables in zip(*(cut(model, scorer.FEW, FREEDOM_OF_TYPES) for model in models)):
+        scales, columns = zip(*map(as_bytes, tables))
+        rows = np.stack([np.frombuffer(column, np.uint8) for column in columns], axis=1)
+        packed += struct.pack(form, *scales) + rows.tobytes()
+    return packed
 
 
 def pack(data: Data, limits: dict[str, float], phrases: Phrases) -> bytes:
     head = scorer.MAGIC + struct.pack(f"<{len(scorer.LIMITS)}f", *(limits[name] for name in scorer.LIMITS))
-    durable = fit(data.rows, data.durable, data.lasting_weight)
-    return head + pack_signal(data) + pack_line("durable", durable, 1.0) + pack_types(data) + pack_phrases(phrases)
+    return head + pack_heads(data) + pack_types(data) + pack_phrases(phrases)
 
 
 def check(path: Path, phrases: Phrases, known: scorer.Knowledge) -> None:
@@ -369,7 +373,7 @@ def check(path: Path, phrases: Phrases, known: scorer.Knowledge) -> None:
     lasting = scorer.lasting_height(lasting, heights)
     report(f"{path.name}, {len(messages)} messages", [figures(messages, heights, lasting, known.limits)])
     signals = [message for message in messages if message.signal]
-    told = [max(scorer.TYPES, key=lambda name: known.heads[name].weigh(one.seen)) for one in signals]
+    told = [scorer.TYPES[int(np.argmax(known.types.weigh(message.seen)))] for message in signals]
     right = sum(kind == message.type for kind, message in zip(told, signals))
     print(f"  type right for {right} of {len(signals)} signals")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binascii import crc32
-from itertools import combinations
+from itertools import combinations, repeat
 
 from reflect_git.capture import sentence
 
@@ -99,10 +99,11 @@ _PLACE = {name: at for at, name in enumerate(NAMES)}
 class Phrases(dict[str, int] if TYPE_CHECKING else dict):  # type: ignore[misc]
     """Phrases and cues with the bits of what they stand for, and how those of scripts without spaces begin."""
 
-    __slots__ = ("starts",)
+    __slots__ = ("long", "starts")
 
     def __init__(self, phrases: Mapping[str, int]) -> None:
         super().__init__(phrases)
+        self.long = {first_pair(phrase) for phrase in phrases if phrase.count(" ") > 1}
         self.starts = {phrase[0] for phrase in phrases if phrase[0] > WIDE}
 
 
@@ -127,7 +128,15 @@ class Seen:
         self.openings = opening_buckets(self.wording, phrases)
 
 
-_SPACES = {ord(sign): " " for sign in '\t\n\r.,;:()[]{}<>"“”„«»*_#|/\\=+~^%$&@`–—…。，、；：（）「」『』【】!！¡¿-'}
+def first_pair(phrase: str) -> str:
+    return " ".join(phrase.split(" ", 2)[:2])
+
+
+# Every sign of ASCII is named: in a text that has others, too, one that is not costs an exception.
+_SPACES = {code: chr(code) for code in range(128)}
+_SPACES.update(
+    {ord(sign): " " for sign in '\t\n\r.,;:()[]{}<>"“”„«»*_#|/\\=+~^%$&@`–—…。，、；：（）「」『』【】!！¡¿-'}
+)
 _SPACES.update({ord("’"): "'", ord("‘"): "'", ord("?"): " ? ", ord("？"): " ? "})
 
 
@@ -143,11 +152,11 @@ def space_out(text: str) -> str:
 
 def find_masks(words: list[str], plain: str, phrases: Phrases) -> list[int]:
     """The kinds and cues of each phrase found; it has up to four words or, in scripts without spaces, letters."""
-    found = _grams(words)
+    found = _grams(words, phrases.long)
     for size in range(1, PHRASE_WORDS + 1) if words else ():
         found.add("^" + " ".join(words[:size]))
         found.add(" ".join(words[-size:]) + "$")
-    if not plain.isascii():
+    if not (plain.isascii() or phrases.starts.isdisjoint(plain)):
         found.update(_wide_grams(plain, phrases.starts))
     return [phrases[gram] for gram in found if gram in phrases]
 
@@ -167,11 +176,13 @@ def join_masks(masks: list[int]) -> int:
     return every
 
 
-def _grams(words: list[str]) -> set[str]:
-    grams = set(words)
-    grams.update(map(" ".join, zip(words, words[1:])))
-    grams.update(map(" ".join, zip(words, words[1:], words[2:])))
-    grams.update(map(" ".join, zip(words, words[1:], words[2:], words[3:])))
+def _grams(words: list[str], long: set[str]) -> set[str]:
+    """Words, pairs, and of three and four words those that begin like a phrase."""
+    pairs = list(map(" ".join, zip(words, words[1:])))
+    grams = {*words, *pairs}
+    for at in [at for at, pair in enumerate(pairs) if pair in long]:
+        grams.add(" ".join(words[at : at + 3]))
+        grams.add(" ".join(words[at : at + 4]))
     return grams
 
 
@@ -184,16 +195,16 @@ def word_buckets(words: list[str]) -> list[int]:
     """Words, pairs, and the way the message begins and ends."""
     grams = set(words)
     grams.update(map(" ".join, zip(words, words[1:])))
-    grams.update("^" + " ".join(words[:size]) for size in (1, 2, 3))
+    grams.update(["^" + " ".join(words[:size]) for size in (1, 2, 3)])
     if words:
         grams.add("$" + words[-1])
-    return [crc32(gram.encode("utf-8", "replace")) & _MASK for gram in grams]
+    return [checksum & _MASK for checksum in map(crc32, map(str.encode, grams, repeat("utf-8"), repeat("replace")))]
 
 
 def letter_buckets(plain: str) -> list[int]:
     data = f" {plain} ".encode("utf-8", "replace")[:_LETTER_BYTES]
     grams = {data[at : at + _LETTERS] for at in range(len(data) - _LETTERS + 1)}
-    return [crc32(gram, 7) & _MASK for gram in grams]
+    return [checksum & _MASK for checksum in map(crc32, grams, repeat(7))]
 
 
 def opening_buckets(words: list[str], phrases: Mapping[str, int]) -> list[int]:
@@ -239,15 +250,17 @@ def _form_of(text: str, own: str, brief: str) -> list[str]:
         "bracket": "(" in start,
         "comma": "," in start,
         "colon": ":" in start,
-        "identifier": any("_" in word[1:-1] or "()" in word or _is_camel(word) for word in words),
-        "file": any("." in word[1:-2] and word[-2:].isalnum() for word in words),
+        "identifier": "()" in start
+        or ("_" in start and any("_" in word[1:-1] for word in words))
+        or any(map(_is_camel, words)),
+        "file": "." in start and any("." in word[1:-2] and word[-2:].isalnum() for word in words),
         "paragraphs": "\n\n" in text[:_SHAPE],
     }
     return [f"over_{limit}" for limit in _SIZES if size > limit] + [name for name, holds in flags.items() if holds]
 
 
 def _is_camel(word: str) -> bool:
-    return word[:1].islower() and not word.islower() and word.isalpha()
+    return not word.islower() and word[:1].islower() and word.isalpha()
 
 
 def _kinds(counts: list[int]) -> list[str]:
@@ -353,7 +366,7 @@ def _has_frame(words: list[str]) -> bool:
 def _moment(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]:
     assistant = context.get("assistant")
     before = assistant[-_ASSISTANT:] if isinstance(assistant, str) else ""
-    low = before.lower()
+    low, bag = before.lower(), set(words)
     steps = context.get("steps")
     number = steps if isinstance(steps, int) else 0
     flags = {
@@ -373,6 +386,6 @@ def _moment(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]
         "midwork": via != "queued" and (low.rstrip()[-1:] == ":" or "let me" in low[-160:] or "now let" in low[-160:]),
         "stopped": any(word in low[-300:] for word in _STOPS),
         "options": "option" in low or ("1." in low and "2." in low),
-        "overlap": sum(len(word) > 4 and word in low for word in set(words)) > 0.4 * len(set(words)) > 1.2,
+        "overlap": len([word for word in bag if len(word) > 4 and word in low]) > 0.4 * len(bag) > 1.2,
     }
     return [name for name, holds in flags.items() if holds]

@@ -11,18 +11,17 @@ from struct import calcsize, unpack_from
 
 from reflect_git.capture import features, sentence
 from reflect_git.capture.features import BUCKETS, CORE, KINDS, NAMES, OPENINGS, Seen
-from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, Optional
 
-MAGIC = b"reflect-git messages 2\n"
+MAGIC = b"reflect-git messages 3\n"
 # Weights are bytes around this one: an array of signed ones would cost an import of 2.6 ms.
 ZERO = 128
 TYPES = ("correction", "convention", "command", "gotcha", "discovery", "pattern", "project_friction")
-HEADS = ("signal", "durable", *TYPES)
+HEADS = ("signal", "durable")
 PARTS = (
     ("facts", len(NAMES)),
     ("pairs", len(CORE) ** 2),
@@ -30,16 +29,15 @@ PARTS = (
     ("letters", BUCKETS),
     ("openings", OPENINGS),
 )
-# Types are told apart by fewer: seven more heads over pairs and letters would cost half of a message's time.
-FEW = ("facts", "words")
-DEPTH = 4  # `Trees.weigh` goes down that far
+# Types are told apart by fewer: with pairs and letters they would cost half of a message's time.
+FEW = (("facts", len(NAMES)), ("words", BUCKETS))
+DEPTH = 4
 NODES, LEAVES = (1 << DEPTH) - 1, 1 << DEPTH
 # Thresholds on the signal head (returned, confidence 2, confidence 3), on the durable head; what some facts add.
 LIMITS = ("returned", "confident", "certain", "durable", "refusal", "queued", "after_failure", "rule")
 KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
-MOST_PHRASES, PHRASE_WORDS, PHRASE_LETTERS = 1000, 8, 80
 # What a phrase of the user makes of a message that has it.
-_MEANT = {"correction": "correction", "workflow": "correction", "convention": "convention", "prohibition": "convention"}
+MEANT = {"correction": "correction", "workflow": "correction", "convention": "convention", "prohibition": "convention"}
 _PRAISE, _NEUTRAL = 1 << KINDS.index("praise"), 1 << KINDS.index("neutral")
 _TELLING = (1 << len(KINDS)) - 1 - _PRAISE - _NEUTRAL
 _HINTS = _TELLING | features.INSTEAD | features.TOOL
@@ -65,57 +63,85 @@ class Verdict:
 
 
 class Trees:
-    """Small trees that ask for facts; the children of node n are 2n+1 (does not hold) and 2n+2 (holds)."""
+    """Small trees of one depth that ask for facts, level by level: below place n are 2n (does not hold) and 2n+1."""
 
-    __slots__ = ("leaves", "nodes", "scale")
+    __slots__ = ("leaves", "levels", "scale")
 
     def __init__(self, scale: float, nodes: bytes, leaves: bytes) -> None:
+        count = len(leaves) // LEAVES
         self.scale = scale
-        self.nodes = nodes
+        self.levels = [nodes[count * (size - 1) : count * (2 * size - 1)] for size in (1 << at for at in range(DEPTH))]
         self.leaves = leaves
 
     def weigh(self, facts: list[int]) -> float:
-        holds = bytearray(len(NAMES))
+        holds = bytearray(256)
         for fact in facts:
             holds[fact] = 1
-        nodes, leaves, total, leaf = self.nodes, self.leaves, 0, -NODES
-        for root in range(0, len(nodes), NODES):
-            at = 1 + holds[nodes[root]]
-            at += at + 1 + holds[nodes[root + at]]
-            at += at + 1 + holds[nodes[root + at]]
-            total += leaves[leaf + at + at + 1 + holds[nodes[root + at]]]
-            leaf += LEAVES
-        return self.scale * (total - ZERO * (len(leaves) // LEAVES))
+        places: Sequence[int] = range(len(self.leaves) // LEAVES)
+        for level in self.levels:
+            answers = level.translate(holds)
+            places = [at + at + answers[at] for at in places]
+        return self.scale * (sum(map(self.leaves.__getitem__, places)) - ZERO * len(places))
 
 
 class Head:
     """One question put to the model: a bias and, for each part of what is seen, weights of one byte and their scale."""
 
-    __slots__ = ("bias", "parts", "trees")
+    __slots__ = ("bias", "parts")
 
-    def __init__(self, bias: float, parts: dict[str, tuple[float, bytes]], trees: Optional[Trees]) -> None:
+    def __init__(self, bias: float, parts: dict[str, tuple[float, bytes]]) -> None:
         self.bias = bias
         self.parts = parts
-        self.trees = trees
 
     def weigh(self, seen: Seen) -> float:
-        height = self.bias + sum([self.pull(part, getattr(seen, part)) for part in self.parts])
-        return height + self.trees.weigh(seen.facts) if self.trees else height
+        return self.bias + sum([self.pull(part, getattr(seen, part)) for part in self.parts])
 
     def pull(self, part: str, places: list[int]) -> float:
         """What one part says; a long message says more often, but not more."""
         scale, table = self.parts[part]
-        root = sqrt(len(places)) if places and part != "facts" else 1.0
-        return scale * (sum(map(table.__getitem__, places)) - ZERO * len(places)) / root
+        return scale * (sum([table[place] for place in places]) - ZERO * len(places)) / root_of(part, places)
+
+
+class Types:
+    """All types at once: their weights for one place stand side by side, so that a place is looked up once."""
+
+    __slots__ = ("biases", "parts")
+
+    def __init__(self, biases: tuple[float, ...], parts: dict[str, tuple[tuple[float, ...], bytes]]) -> None:
+        self.biases = biases
+        self.parts = parts
+
+    def weigh(self, seen: Seen) -> list[float]:
+        heights, count = list(self.biases), len(TYPES)
+        for part, (scales, table) in self.parts.items():
+            places = getattr(seen, part)
+            root = root_of(part, places)
+            rows = [table[at : at + count] for at in map(count.__mul__, places)]
+            for kind, weights in enumerate(zip(*rows)):
+                heights[kind] += scales[kind] * (sum(weights) - ZERO * len(places)) / root
+        return heights
+
+
+def root_of(part: str, places: list[int]) -> float:
+    return sqrt(len(places)) if places and part != "facts" else 1.0
 
 
 class Knowledge:
     """The weights, the limits and the phrases of one file; the phrases that the user added, by how they begin."""
 
-    __slots__ = ("added", "heads", "limits", "phrases")
+    __slots__ = ("added", "heads", "limits", "phrases", "trees", "types")
 
-    def __init__(self, heads: dict[str, Head], limits: dict[str, float], phrases: features.Phrases) -> None:
+    def __init__(
+        self,
+        limits: dict[str, float],
+        heads: dict[str, Head],
+        trees: Trees,
+        types: Types,
+        phrases: features.Phrases,
+    ) -> None:
         self.heads = heads
+        self.trees = trees
+        self.types = types
         self.limits = limits
         self.phrases = phrases
         self.added: dict[str, dict[str, str]] = {}
@@ -141,29 +167,41 @@ def parse(data: bytes) -> Knowledge:
     at += calcsize(f"<{len(LIMITS)}f")
     heads = {}
     for name in HEADS:
-        heads[name], at = _parse_head(data, at, name)
-    return Knowledge(heads, limits, _parse_phrases(data[at:].decode("utf-8")))
+        heads[name], at = _parse_head(data, at)
+    trees, at = _parse_trees(data, at)
+    types, at = _parse_types(data, at)
+    return Knowledge(limits, heads, trees, types, _parse_phrases(data[at:].decode("utf-8")))
 
 
-def parts_of(head: str) -> list[tuple[str, int]]:
-    return [(part, size) for part, size in PARTS if head not in TYPES or part in FEW]
-
-
-def _parse_head(data: bytes, at: int, name: str) -> tuple[Head, int]:
-    parts = parts_of(name)
-    form = f"<{1 + len(parts)}f"
+def _parse_head(data: bytes, at: int) -> tuple[Head, int]:
+    form = f"<{1 + len(PARTS)}f"
     bias, *scales = unpack_from(form, data, at)
     at += calcsize(form)
     tables = {}
-    for scale, (part, size) in zip(scales, parts):
+    for scale, (part, size) in zip(scales, PARTS):
         tables[part] = (scale, data[at : at + size])
         at += size
-    if name != "signal":
-        return Head(bias, tables, None), at
+    return Head(bias, tables), at
+
+
+def _parse_trees(data: bytes, at: int) -> tuple[Trees, int]:
     scale, count = unpack_from("<fH", data, at)
     at += calcsize("<fH")
     middle, end = at + NODES * count, at + (NODES + LEAVES) * count
-    return Head(bias, tables, Trees(scale, data[at:middle], data[middle:end])), end
+    return Trees(scale, data[at:middle], data[middle:end]), end
+
+
+def _parse_types(data: bytes, at: int) -> tuple[Types, int]:
+    form = f"<{len(TYPES)}f"
+    biases = unpack_from(form, data, at)
+    at += calcsize(form)
+    tables = {}
+    for part, size in FEW:
+        scales = unpack_from(form, data, at)
+        at += calcsize(form)
+        tables[part] = (scales, data[at : at + size * len(TYPES)])
+        at += size * len(TYPES)
+    return Types(biases, tables), at
 
 
 def _parse_phrases(text: str) -> features.Phrases:
@@ -174,63 +212,6 @@ def _parse_phrases(text: str) -> features.Phrases:
         if lines:
             phrases.update(dict.fromkeys(lines, int(mask)))
     return features.Phrases(phrases)
-
-
-def read_phrases(data: bytes) -> dict[str, list[str]]:
-    """A user's file of phrases: JSON, the kinds of `knowledge/phrases/en.json`, each with a list of phrases."""
-    from reflect_git.adapters import jsontext
-
-    try:
-        phrases = jsontext.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise _wrong("the phrases are no JSON in UTF-8") from error
-    if not isinstance(phrases, dict):
-        raise _wrong("the phrases are no JSON object of kinds")
-    check_phrases(phrases)
-    return phrases
-
-
-def _wrong(message: str) -> ReflectError:
-    form = '{"correction": ["that is not how we do it"]}'
-    return ReflectError(message, f"write them as {form}; kinds: {', '.join(KINDS)}", "phrases")
-
-
-def check_phrases(phrases: Mapping[str, Any]) -> None:
-    for kind, listed in phrases.items():
-        if kind not in KINDS:
-            raise _wrong(f"unknown kind of phrases '{kind}'")
-        if not isinstance(listed, list) or not all(isinstance(phrase, str) for phrase in listed):
-            raise _wrong(f"the phrases of '{kind}' are no list of strings")
-        for phrase in listed:
-            words = features.flatten(phrase.lstrip("^")).split()
-            if not 0 < len(words) <= PHRASE_WORDS or len(phrase) > PHRASE_LETTERS:
-                raise _wrong(
-                    f"a phrase of '{kind}' has no words, more than {PHRASE_WORDS} or over {PHRASE_LETTERS} letters"
-                )
-    if sum(map(len, phrases.values())) > MOST_PHRASES:
-        raise _wrong(
-            f"more than {MOST_PHRASES} phrases, with '{max(phrases, key=lambda kind: len(phrases[kind]))}' first"
-        )
-
-
-def extend(phrases: Mapping[str, list[str]]) -> None:
-    """Add a user's phrases; a message that has one of a correction, convention, prohibition or workflow is returned."""
-    check_phrases(phrases)
-    known = knowledge()
-    for kind, listed in phrases.items():
-        for phrase in listed:
-            _add_phrase(phrase, kind, known)
-
-
-def _add_phrase(phrase: str, kind: str, known: Knowledge) -> None:
-    plain = " ".join(features.flatten(phrase.lstrip("^")).split())
-    anchored = "^" * phrase.startswith("^") + plain
-    known.phrases[anchored] = known.phrases.get(anchored, 0) | 1 << KINDS.index(kind)
-    is_wide = plain[0] > features.WIDE
-    if is_wide:
-        known.phrases.starts.add(plain[0])
-    if kind in _MEANT:
-        known.added.setdefault(plain[0] if is_wide else plain.split()[0], {}).setdefault(anchored, kind)
 
 
 def _find_added(lines: list[str], added: Mapping[str, Mapping[str, str]]) -> str:
@@ -265,7 +246,7 @@ def score(text: str, via: str, context: Mapping[str, Any]) -> Verdict:
     if not is_returned(height, via, limits):
         return Verdict(chance_of(height), False, "none", 1, False, "")
     lasts = framed or lasting_height(known.heads["durable"].weigh(seen), height) >= limits["durable"]
-    kind = "correction" if framed else _MEANT[added] if added else _type_of(seen, known)
+    kind = "correction" if framed else MEANT[added] if added else _type_of(seen, known)
     return Verdict(chance_of(height), True, kind, confidence_of(height, limits), lasts, sentence.clip(said))
 
 
@@ -278,12 +259,13 @@ def _has_letters(line: str) -> bool:
 
 
 def _type_of(seen: Seen, known: Knowledge) -> str:
-    return max(TYPES, key=lambda name: known.heads[name].weigh(seen))
+    heights = known.types.weigh(seen)
+    return TYPES[heights.index(max(heights))]
 
 
 def weigh(seen: Seen, known: Knowledge) -> float:
     """The log odds of a signal."""
-    return known.heads["signal"].weigh(seen) + untaught(seen.said, known.limits)
+    return known.heads["signal"].weigh(seen) + known.trees.weigh(seen.facts) + untaught(seen.said, known.limits)
 
 
 def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
@@ -320,11 +302,11 @@ def choose_sentence(lines: list[str], framed: bool, known: Knowledge) -> tuple[s
     if len(parts) == 1 and not framed:
         return parts[0], False
     best, most = "", -1e9
-    for part in _shortlist(parts, known.phrases):
-        plain = features.flatten(part)
+    for part, plain in _shortlist(parts, known.phrases):
         words = plain.split()[:_WEIGHED_WORDS]
         masks = features.find_masks(words, plain, known.phrases)
-        if framed and _names_tools(part, known.phrases) and _is_frame(part, features.join_masks(masks), known.phrases):
+        named = framed and _names_tools(part, plain, known.phrases)
+        if named and _is_frame(part, features.join_masks(masks), known.phrases):
             return part, True
         weight = _pull(words, masks, known)
         if weight > most:
@@ -332,12 +314,13 @@ def choose_sentence(lines: list[str], framed: bool, known: Knowledge) -> tuple[s
     return best, False
 
 
-def _shortlist(parts: list[str], phrases: features.Phrases) -> list[str]:
+def _shortlist(parts: list[str], phrases: features.Phrases) -> list[tuple[str, str]]:
     """A look at every word finds the few that are worth weighing: to weigh all ten would take as long as all else."""
+    flat = [(part, features.flatten(part)) for part in parts]
     if len(parts) <= _WEIGHED:
-        return parts
-    hints = [-_count_hints(features.flatten(part), phrases) for part in parts]
-    return [parts[at] for at in sorted(sorted(range(len(parts)), key=hints.__getitem__)[:_WEIGHED])]
+        return flat
+    hints = [-_count_hints(plain, phrases) for _, plain in flat]
+    return [flat[at] for at in sorted(sorted(range(len(parts)), key=hints.__getitem__)[:_WEIGHED])]
 
 
 def _count_hints(plain: str, phrases: features.Phrases) -> int:
@@ -347,10 +330,11 @@ def _count_hints(plain: str, phrases: features.Phrases) -> int:
     return wide + len([mask for mask in found if mask and mask & _HINTS])
 
 
-def _names_tools(part: str, phrases: Mapping[str, int]) -> bool:
-    words = features.flatten(features.space_out(part)).split()
-    named = part.count("`") > 1 or any(phrases.get(word, 0) & features.TOOL for word in words)
-    return named and part.rstrip()[-1:] not in "?？"
+def _names_tools(part: str, plain: str, phrases: Mapping[str, int]) -> bool:
+    if part.rstrip()[-1:] in "?？":
+        return False
+    words = features.space_out(plain).split()
+    return part.count("`") > 1 or any(phrases.get(word, 0) & features.TOOL for word in words)
 
 
 def _is_frame(part: str, every: int, phrases: Mapping[str, int]) -> bool:

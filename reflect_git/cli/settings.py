@@ -168,11 +168,11 @@ def _glob(setting: Setting, value: str) -> str:
 
 def _phrases(path: str) -> str:
     """The path of a file of phrases that can be read as such."""
-    from reflect_git.capture import score
+    from reflect_git.capture import phrases
 
     try:
         with open(path, "rb") as file:
-            score.read_phrases(file.read())
+            phrases.read(file.read())
     except OSError as error:
         raise ReflectError(f"cannot read '{path}': {error.strerror}", "name a JSON file", "usage", EXIT_USAGE) from None
     return path

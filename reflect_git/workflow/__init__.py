@@ -124,10 +124,10 @@ def learn_phrases(store: Store) -> None:
     if not path:
         return
     from reflect_git.adapters import files
-    from reflect_git.capture import score
+    from reflect_git.capture import phrases
 
     try:
-        score.extend(score.read_phrases(files.read_regular(os.path.expanduser(path), _PHRASES)))
+        phrases.extend(phrases.read(files.read_regular(os.path.expanduser(path), _PHRASES)))
     except (ReflectError, OSError) as error:
         store.log(f"reflect.phrases: {error}")
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_git.capture import features, score, sentence
+from reflect_git.capture import features, phrases, score, sentence
 from reflect_git.errors import ReflectError
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -177,8 +177,8 @@ def test_every_language_has_its_phrases_and_the_scorer_knows_them(language: str)
     assert set(kinds) == set(features.KINDS)
     assert sum(map(len, kinds.values())) >= 40
     known = score.knowledge().phrases
-    for kind, phrases in kinds.items():
-        assert all(known.get(phrase.lower(), 0) >> features.KINDS.index(kind) & 1 for phrase in phrases), kind
+    for kind, listed in kinds.items():
+        assert all(known.get(phrase.lower(), 0) >> features.KINDS.index(kind) & 1 for phrase in listed), kind
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -186,8 +186,8 @@ def test_every_phrase_can_be_found(language: str) -> None:
     known = score.knowledge().phrases
     kinds = json.loads((KNOWLEDGE / "phrases" / f"{language}.json").read_text(encoding="utf-8"))
     lost = []
-    for kind, phrases in kinds.items():
-        for phrase in phrases:
+    for kind, listed in kinds.items():
+        for phrase in listed:
             plain = features.flatten(phrase.lstrip("^"))
             masks = features.find_masks(plain.split(), plain, known)
             if not features.count_kinds(masks)[features.KINDS.index(kind)]:
@@ -213,12 +213,32 @@ def test_what_is_shipped_is_small() -> None:
 
 
 def test_a_tree_goes_where_the_facts_lead() -> None:
-    nodes = bytes(range(score.NODES))
-    trees = score.Trees(0.5, nodes * 2, bytes(range(128, 128 + score.LEAVES)) * 2)
+    root, second, third, fourth = b"\x00", b"\x01\x02", b"\x03\x04\x05\x06", bytes(range(7, 15))
+    trees = score.Trees(0.5, root * 2 + second * 2 + third * 2 + fourth * 2, bytes(range(128, 128 + score.LEAVES)) * 2)
     assert trees.weigh([]) == 0.0
     assert trees.weigh([0, 2, 6, 14]) == 15.0
     assert trees.weigh([0]) == 8.0
     assert trees.weigh([0, 6]) == 8.0
+
+
+def test_each_type_has_its_own_weights() -> None:
+    count, at = len(score.TYPES), features.NAMES.index("shout")
+    table = bytearray([score.ZERO]) * count * len(features.NAMES)
+    table[at * count : (at + 1) * count] = bytes(range(score.ZERO, score.ZERO + count))
+    types = score.Types((1.0,) * count, {"facts": ((0.5,) * count, bytes(table))})
+    known = score.knowledge().phrases
+    assert types.weigh(features.Seen("stop", "prompt", {}, known)) == [1.0] * count
+    assert types.weigh(features.Seen("stop!", "prompt", {}, known)) == [1.0 + 0.5 * kind for kind in range(count)]
+
+
+@given(st.lists(st.sampled_from("do not don't use the lamp as we always from now on in this repo let's ?".split())))
+def test_every_phrase_of_up_to_four_words_is_found(words: list[str]) -> None:
+    known = score.knowledge().phrases
+    every = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words) - size + 1)}
+    every |= {"^" + " ".join(words[:size]) for size in range(1, 5) if words}
+    every |= {" ".join(words[-size:]) + "$" for size in range(1, 5) if words}
+    found = features.find_masks(words, " ".join(words), known)
+    assert sorted(found) == sorted(known[gram] for gram in every if gram in known)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +361,7 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_: str) -> None:
     before = verdict(text)
-    score.extend({kind: [phrase]})
+    phrases.extend({kind: [phrase]})
     found = verdict(text)
     assert found.is_signal
     assert found.type == type_
@@ -352,23 +372,32 @@ def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_:
 
 @pytest.mark.usefixtures("untouched")
 def test_a_phrase_is_whole_words_and_stands_where_it_says() -> None:
-    score.extend({"correction": ["lampo", "^dimmer first"]})
+    phrases.extend({"correction": ["lampo", "^dimmer first"]})
     assert not verdict("add a lampoon to the page").is_signal
     assert not verdict("add the dimmer first").is_signal
     assert verdict("Dimmer first!").is_signal
 
 
 @pytest.mark.usefixtures("untouched")
+def test_a_phrase_of_the_user_may_have_more_than_two_words() -> None:
+    phrases.extend({"durable": ["as the captain does"]})
+    words = "paint it as the captain does".split()
+    assert features.count_kinds(features.find_masks(words, " ".join(words), score.knowledge().phrases))[
+        features.KINDS.index("durable")
+    ]
+
+
+@pytest.mark.usefixtures("untouched")
 def test_phrases_of_the_user_leave_other_messages_alone() -> None:
     texts = ["add a lamp", "you forgot the lamp again", "yes please"]
     before = [verdict(text).score for text in texts]
-    score.extend({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
+    phrases.extend({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
     assert [verdict(text).score for text in texts] == before
 
 
 def test_a_file_of_phrases_is_read() -> None:
     data = '\ufeff{"correction": ["so nicht"], "durable": []}'.encode()
-    assert score.read_phrases(data) == {"correction": ["so nicht"], "durable": []}
+    assert phrases.read(data) == {"correction": ["so nicht"], "durable": []}
 
 
 @pytest.mark.parametrize(
@@ -389,12 +418,12 @@ def test_a_file_of_phrases_is_read() -> None:
 )
 def test_a_wrong_file_of_phrases_is_named(data: bytes, names: str) -> None:
     with pytest.raises(ReflectError, match=names) as caught:
-        score.read_phrases(data)
+        phrases.read(data)
     assert caught.value.hint
 
 
 @pytest.mark.usefixtures("untouched")
 def test_wrong_phrases_change_nothing() -> None:
     with pytest.raises(ReflectError, match="'mood'"):
-        score.extend({"correction": ["wrong lamp"], "mood": ["x"]})
+        phrases.extend({"correction": ["wrong lamp"], "mood": ["x"]})
     assert not verdict("ok, wrong lamp").is_signal
