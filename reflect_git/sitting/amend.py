@@ -66,8 +66,8 @@ def find(sitting: Sitting, prefix: str) -> Learning:
     except ReflectError as error:
         hint = "see what is in force with 'reflect-git rules --all'" if error.code == "unknown-id" else error.hint
         raise ReflectError(error.message, hint, error.code) from None
-    project, here = found["project"], sitting.place.project
-    if found["scope"] != "global" and project and (here is None or here["key"] != project["key"]):
+    project = found["project"]
+    if project and not sitting.place.reaches(found):
         raise ReflectError(
             f"'{found['id']}' belongs to the project '{project['name']}'", "run it there, or with --project DIR",
             code="other-project",

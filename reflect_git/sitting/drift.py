@@ -71,7 +71,7 @@ class Drift(NamedTuple):
 def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
     """Every rule that was written here on this machine, against its file. Nothing is written."""
     written = _Written(store)
-    ours = [one for one in history.in_force() if one["scope"] == "global" or _is_of(one, place)]
+    ours = [one for one in history.in_force() if place.reaches(one)]
     pages = tuple(page for one in pages_here(place, ours) for page in _here(one, written))
     found: list[Difference] = []
     troubles: list[str] = []
@@ -137,10 +137,6 @@ class _Written:
     def has_in(self, identity: str, target: Target, place: Place) -> bool:
         folders = [EVERYWHERE] if target.is_global else map(mark_of, place.keys)
         return any(identity in self._mirrors.get((folder, target.path), ()) for folder in folders)
-
-
-def _is_of(learning: Learning, place: Place) -> bool:
-    return bool(place.root and learning["project"] and learning["project"]["key"] in place.keys)
 
 
 def pages_here(place: Place, rules: Iterable[Learning]) -> Iterator[Page]:

@@ -94,16 +94,10 @@ def _substance(rule: Rule) -> tuple[object, ...]:
     return rule.target, item_of(rule.learning), rule.section
 
 
-def is_here(place: Place, learning: Learning) -> bool:
-    """Are its files within reach from this place?"""
-    project = learning["project"]
-    return learning["scope"] == "global" or bool(place.root and project and project["key"] in place.keys)
-
-
 def of(place: Place, changed: Sequence[Shift], force: bool = False) -> Effects:
     """What the files become. What comes comes first and what goes goes last: our block is never empty between."""
     found = Effects()
-    near = [one for one in changed if all(is_here(place, rule.learning) for rule in (one.old, one.new) if rule)]
+    near = [one for one in changed if all(place.reaches(rule.learning) for rule in (one.old, one.new) if rule)]
     found.waits += [one.rule.learning for one in changed if one not in near]
     desk = _Desk(place, found, force)
     gone, back = [one for one in near if not one.new], [one for one in near if not one.old]

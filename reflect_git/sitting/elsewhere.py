@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git.adapters import live
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import effects, places
+from reflect_git.sitting import places
 from reflect_git.sitting.approve import target_of
 from reflect_git.store import projects
 
@@ -21,10 +21,10 @@ def moved_to(sitting: Sitting, decisions: Sequence[Decision]) -> Sitting:
     """The sitting at the place where the files of these decisions are; as it is if they are here, or nowhere."""
     known = sitting.scan.history.learnings
     learnings = [known[made["subject"]] for made in decisions if made["subject"] in known]
-    absent = [one for one in learnings if not effects.is_here(sitting.place, one)]
+    absent = [one for one in learnings if not sitting.place.reaches(one)]
     if not absent:
         return sitting
-    found = [place for place in _places(sitting, absent[0]) if effects.is_here(place, absent[0])]
+    found = [place for place in _places(sitting, absent[0]) if place.reaches(absent[0])]
     having = [place for place in found if _has_entry(place, absent[0])]
     return sitting._replace(place=(having or found)[0]) if found else sitting
 

@@ -57,15 +57,11 @@ def _pages(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> Ite
     home = paths.home_dir(env)
     for top in dict.fromkeys((folder, *projects.tops(store), *places.named_by_path(everyone, home), home)):
         place = places.place(store, env, top)
-        here = [one for one in everyone if one["scope"] == "global" or _is_of(one, place.keys)]
+        here = [one for one in everyone if place.reaches(one)]
         for page in drift.pages_here(place, here):
             if page.path not in seen:
                 seen.add(page.path)
                 yield page
-
-
-def _is_of(learning: Learning, keys: list[str]) -> bool:
-    return bool(learning["project"] and learning["project"]["key"] in keys)
 
 
 def _ids(page: Page) -> list[str]:

@@ -38,6 +38,11 @@ class Place(NamedTuple):
         by_path = named({"key": f"path:{os.path.realpath(self.root)}", "name": ""}, self.home) if self.root else None
         return [found["key"] for found in (self.project, by_path) if found]
 
+    def reaches(self, learning: Learning) -> bool:
+        """Is it for here: for all projects, or for this one?"""
+        project = learning["project"]
+        return learning["scope"] == "global" or bool(self.root and project and project["key"] in self.keys)
+
     def path_of(self, target: Target) -> str:
         """The file a target means, through links that stay where they may lead."""
         base, within = (self.config, self.home) if target.is_global else (self.root, self.root)

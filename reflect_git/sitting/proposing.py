@@ -100,7 +100,7 @@ def _obstacle(sitting: Sitting, learning: Learning) -> str:
     """Why the project's repository does not get it; empty if it may."""
     if learning["scope"] == "global" or target_of(learning).is_global:
         return "is for all your projects, not for this one"
-    if not effects.is_here(sitting.place, learning):
+    if not sitting.place.reaches(learning):
         project = learning["project"] or {"name": "another project"}
         return f"belongs to '{project['name']}'"
     if learning["target"]["kind"] not in _SHARED:

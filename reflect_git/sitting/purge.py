@@ -12,7 +12,7 @@ from reflect_git import paths
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
 from reflect_git.model.sought import Sought, literal
-from reflect_git.sitting import effects, elsewhere, learnings_index, revert, review
+from reflect_git.sitting import elsewhere, learnings_index, revert, review
 from reflect_git.store import inbox, memory, purging, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
@@ -112,7 +112,7 @@ def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder
     snapshot = read(store)
     reverted = tuple(_in_force(snapshot.history, snapshot, wish))
     sitting = review.sit(store, env, snapshot, folder, everything=True)
-    away = [one for one in reverted if not effects.is_here(_there(sitting, one).place, one)]
+    away = [one for one in reverted if not _there(sitting, one).place.reaches(one)]
     back = tuple(_back(sitting, snapshot, wish))
     unreached = (*(_away(one) for one in away), *_unreached(store, env))
     return Proposal(wish, found, reverted, back, unreached, tuple(_stays(snapshot.history, found)))

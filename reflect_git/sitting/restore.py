@@ -85,7 +85,7 @@ def _plan(sitting: Sitting, path: str, data: bytes | None) -> Plan:
 def _target(sitting: Sitting, path: str) -> Target:
     """Which target a file is: one that learnings name leads there, else what it is called tells."""
     place = sitting.place
-    known = [target_of(one) for one in sitting.scan.history.learnings.values() if effects.is_here(place, one)]
+    known = [target_of(one) for one in sitting.scan.history.learnings.values() if place.reaches(one)]
     for target in dict.fromkeys(known):
         try:
             if place.path_of(target) == path:

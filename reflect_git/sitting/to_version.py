@@ -10,7 +10,7 @@ from reflect_git.apply.improvements import Improvement
 from reflect_git.apply.targets import Target
 from reflect_git.apply.wording import normal, same
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting import effects, places, versions
+from reflect_git.sitting import places, versions
 from reflect_git.sitting.approve import item_of, target_of
 from reflect_git.sitting.revert import Chosen, without
 from reflect_git.sitting.versions import entries_at
@@ -53,7 +53,7 @@ def _with_versions(sitting: Sitting, to: str) -> tuple[Target, list[versions.Ver
 
 
 def _is_at(sitting: Sitting, learning: Learning, target: Target) -> bool:
-    return effects.is_here(sitting.place, learning) and _same_file(target_of(learning), target)
+    return sitting.place.reaches(learning) and _same_file(target_of(learning), target)
 
 
 def _same_file(one: Target, other: Target) -> bool:
@@ -72,7 +72,7 @@ def take_back(
     found: dict[str, Decision] = {}
     for identity in dict.fromkeys((*present, *wanted)):
         learning = history.learnings.get(identity)
-        if learning is None or not effects.is_here(sitting.place, learning):
+        if learning is None or not sitting.place.reaches(learning):
             continue
         if identity in wanted:
             listed = [*history.against(identity), *_rewordings(sitting, learning, wanted[identity], target)]

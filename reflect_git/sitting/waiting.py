@@ -113,7 +113,7 @@ def _news(sitting: Sitting | Look) -> Iterator[tuple[str, Decision]]:
     noes = declined(history, machine)
     for identity, made in last.items():
         is_news = (made["machine"] != machine or made["meta"].get("waits")) and identity not in noes
-        if is_news and made["id"] not in taken and effects.is_here(sitting.place, history.learnings[identity]):
+        if is_news and made["id"] not in taken and sitting.place.reaches(history.learnings[identity]):
             yield identity, made
 
 
@@ -143,7 +143,7 @@ def _against(sitting: Sitting | Look, wanted: Learning) -> Iterator[Finding]:
     frame = frame_of(wanted["text"])
     for rule in sitting.scan.history.in_force():
         other = frame_of(rule["text"])
-        if frame and other and opposes(frame, other) and effects.is_here(sitting.place, rule):
+        if frame and other and opposes(frame, other) and sitting.place.reaches(rule):
             message = f"it contradicts '{rule['id']}', which is in force: {rule['text']}"
             yield Finding(RISK, "contradiction", message, f"take one of them back: reflect-git revert {rule['id']}")
 

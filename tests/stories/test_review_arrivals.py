@@ -117,7 +117,8 @@ def test_one_is_declined_for_this_machine_alone(
         assert (f"{no}  declined" in shown or "decision: declined" in shown) and f"{no}  applied" not in shown
     then = run_cli("rules", "--json", "--at", "v1", cwd=shop).json()["data"]
     assert len(then) == 1 and "absent" not in then[0]
-    assert run_cli("status", "--json", cwd=shop).json()["data"]["drift"] == []
+    status = run_cli("status", "--json", cwd=shop).json()["data"]
+    assert (status["drift"], status["rules_here"], status["learnings"]) == ([], 1, 2)
     with Terminal("undo", cwd=shop) as undone:
         assert "took back the no to 'Use tabs' on this machine" in undone.ends()
     reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")

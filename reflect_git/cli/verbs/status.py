@@ -48,6 +48,7 @@ class Report:
     hooks: str | None = None
     machine: str | None = None
     waiting: int = 0
+    waiting_here: int = 0
     strong: int = 0
     going: list[dict[str, int]] = field(default_factory=list)
     last_capture: str | None = None
@@ -149,12 +150,12 @@ def _count(report: Report, store: Store, scan: Scan, inbox_seen: str, now: float
 
 def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
     """Which rules are not in their files here as they were approved."""
-    from reflect_git.sitting import drift, places, removals
+    from reflect_git.sitting import declining, drift, places, removals
 
     here = places.place(store, env, _here())
-    of_others = {one["id"] for one in scan.history.in_force() if one["scope"] != "global" and one["project"]
-                 and one["project"]["key"] not in here.keys}  # fmt: skip
-    report.rules_here = report.learnings - len(of_others)
+    report.waiting_here = _waiting_here(scan, here.keys)
+    noes = declining.declined(scan.history, store.machine)
+    report.rules_here = sum(here.reaches(one) and one["id"] not in noes for one in scan.history.in_force())
     found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
     report.removed = len(removals.look(store, scan.history))
     report.foreign = found.foreign
@@ -163,6 +164,13 @@ def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: S
          "target": here.label(one.page.path), "line": one.found.line}
         for one in (*found.asked, *found.elsewhere)
     ]  # fmt: skip
+
+
+def _waiting_here(scan: Scan, keys: list[str]) -> int:
+    """Those that a review here asks about: of this project, of none, and outside of projects all."""
+    told = zip(*(scan.columns[name] for name in ("status", "type", "project")), strict=True)
+    waits = [project for status, kind, project in told if status == "captured" and kind != "summary"]
+    return sum(not keys or project is None or project["key"] in keys for project in waits)
 
 
 def _arrived(store: Store, env: Mapping[str, str], scan: Scan) -> int:
@@ -213,7 +221,11 @@ def _waiting(report: Report) -> str:
     """Moments: several of them may say one thing, which is asked once."""
     counted = f"{report.waiting} signal{'s' if report.waiting != 1 else ''}"
     strong = f", {report.strong} of them strong" if report.strong else ""
-    return f"{counted}{strong}: reflect-git review" if report.waiting else counted
+    if not report.waiting or report.waiting_here == report.waiting:
+        return f"{counted}{strong}: reflect-git review" if report.waiting else counted
+    if not report.waiting_here:
+        return f"{counted}{strong}, in other projects: reflect-git review --all"
+    return f"{counted}{strong}, {report.waiting - report.waiting_here} in other projects: reflect-git review"
 
 
 def _rules(report: Report) -> str:
