@@ -95,18 +95,23 @@ class Arrivals:
                 self._skipped.add(left[0].decision["id"])
                 return
             elif typed == "d":
-                self._decline(left[0])
-                return
+                if self._is_declined(left[0]):
+                    return
             elif typed == "y" and not self._is_meant(left[0]):
                 self._desk.say("nothing was changed")
             elif self._is_taken([left[0]] if typed == "y" else harmless):
                 return
 
-    def _decline(self, one: Waiting) -> None:
-        decision, _ = arrived.decline(self._desk.sitting, one, self._by(one))
+    def _is_declined(self, one: Waiting) -> bool:
+        try:
+            decision, _ = arrived.decline(self._desk.sitting, one, self._by(one))
+        except ReflectError as error:  # the store is busy, say: the question stays, and so does the review
+            self._desk.say_error(error)
+            return False
         self._desk.say(f"not on this machine: {decision}")
         self.answers.append(DECLINED)
         self._renew()
+        return True
 
     def _renew(self) -> None:
         self._desk.renew()

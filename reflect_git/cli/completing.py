@@ -61,7 +61,23 @@ def _signals(scan: Scan, only_waiting: bool) -> Iterator[tuple[str, str]]:
 def _records(front: Front, store: Store) -> Iterator[tuple[str, str]]:
     scan = front.scan(store)
     yield from _signals(scan, only_waiting=False)
+    yield from _decisions(scan)
     yield from ((one["id"], one["title"] or one["text"]) for one in scan.history.learnings.values())
+
+
+def _decisions(scan: Scan) -> Iterator[tuple[str, str]]:
+    from reflect_git.history.words import called
+
+    for made in scan.history.decisions:
+        learning = scan.history.learnings.get(made["subject"])
+        yield made["id"], f"{called(made)}: {learning['title'] or learning['text'] if learning else made['subject']}"
+
+
+def _revertible(front: Front, store: Store) -> Iterator[tuple[str, str]]:
+    """Decisions that stand, and what is in force, which is asked for most."""
+    scan = front.scan(store)
+    yield from (one for one in _decisions(scan) if one[0] not in scan.history.void)
+    yield from _in_force(scan)
 
 
 def _backups(front: Front, store: Store) -> Iterator[tuple[str, str]]:
@@ -82,6 +98,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 
 rules = _offering(lambda front, store: _in_force(front.scan(store)))
+revertible = _offering(_revertible)
 waiting = _offering(lambda front, store: _signals(front.scan(store), only_waiting=True))
 records = _offering(_records)
 backups = _offering(_backups)

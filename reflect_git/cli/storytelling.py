@@ -59,7 +59,7 @@ def _quotes(story: Story) -> Iterator[Line]:
     if more > 0:
         yield "", f"and {plural(more, 'more signal')}"
     if story.forgotten:
-        yield "", f"{plural(story.forgotten, 'signal')} behind it not on this machine"
+        yield "", f"{plural(story.forgotten, 'signal')} behind it not on this machine: expired, or never here"
 
 
 def _before(story: Story) -> Iterator[Line]:

@@ -78,6 +78,9 @@ def test_ids_backups_and_settings_are_offered(run_cli: RunCli, home: Path, tmp_p
     ):  # fmt: skip
         assert _offered(run_cli, home, tmp_path, f"reflect-git {words}") == found, words
     assert sorted(_offered(run_cli, home, tmp_path, "reflect-git show SIG")) == sorted([first, second])
+    made = run_cli("show", rule, "--json").json()["data"]["decisions"][0]["id"]
+    for verb in ("show", "revert"):
+        assert made in _offered(run_cli, home, tmp_path, f"reflect-git {verb} DEC")
 
 
 def _typed(*words: str, cwd: Path) -> str:

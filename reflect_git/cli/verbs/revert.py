@@ -17,7 +17,7 @@ _KINDS = "project, project-local, global, improvements, agents or dir:PATH."
 
 
 @click.command()
-@click.argument("name", metavar="[LRN|DEC|COMMIT|last]", default="", shell_complete=completing.rules)
+@click.argument("name", metavar="[LRN|DEC|COMMIT|last]", default="", shell_complete=completing.revertible)
 @click.option("--to", metavar="VERSION", default="", help="All that came after v7, say, of one file.")
 @click.option("--to-target", metavar="TARGET", default="", help=f"Which file, with --to: {_KINDS}")
 @click.option("--force", is_flag=True, help="Also an entry that was reworded in the file.")
