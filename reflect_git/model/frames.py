@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Optional
 
 LONGEST = 400
+_NO_CONDITION = (["for", "exampl"], ["for", "instanc"])
 _PARTS = 14  # words of what is wanted or not; a longer one is a story
 _ARTICLES = ("the ", "a ", "an ", "this ", "that ", "our ", "my ", "your ", "these ", "those ")
 
@@ -113,8 +114,8 @@ def frame_of(sentence: str) -> Optional[Frame]:
         return None
     when, words = _when_first(words)
     more, left = _when_first(words) if when and words else ([], words)  # "for now, unless I ask, …"
-    if more:
-        when, words = when + more, left
+    if more:  # in whatever order they were said
+        when, words = [word for part in sorted((when, more)) if part not in _NO_CONDITION for word in part], left
     if not when and words:
         when, words = _when_last(words)
     said = _count_sentences(words)
@@ -123,7 +124,7 @@ def frame_of(sentence: str) -> Optional[Frame]:
     for reading in READINGS[: -1 if begins_with_noun else None] if words and said < 3 else ():
         found = reading(words)
         if found is not None:
-            frame = _checked(found[0], found[1], when + found[2])
+            frame = _checked(found[0], found[1], (when if when not in _NO_CONDITION else []) + found[2])
             return frame if frame and (said == 1 or (frame.wanted and frame.unwanted)) else None
     return None
 
