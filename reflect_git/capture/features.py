@@ -9,7 +9,7 @@ from reflect_git.capture import sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 BUCKETS = 1 << 14
@@ -103,7 +103,7 @@ class Phrases(dict[str, int] if TYPE_CHECKING else dict):  # type: ignore[misc]
 
     def __init__(self, phrases: Mapping[str, int]) -> None:
         super().__init__(phrases)
-        self.long = {first_pair(phrase) for phrase in phrases if phrase.count(" ") > 1}
+        self.long = first_pairs(phrases)
         self.starts = {phrase[0] for phrase in phrases if phrase[0] > WIDE}
 
 
@@ -128,8 +128,10 @@ class Seen:
         self.openings = opening_buckets(self.wording, phrases)
 
 
-def first_pair(phrase: str) -> str:
-    return " ".join(phrase.split(" ", 2)[:2])
+def first_pairs(phrases: Iterable[str]) -> set[str]:
+    """The first two words of those phrases that have more."""
+    long = [phrase for phrase in phrases if phrase.count(" ") > 1]
+    return {phrase[: phrase.find(" ", phrase.find(" ") + 1)] for phrase in long}
 
 
 # Every sign of ASCII is named: in a text that has others, too, one that is not costs an exception.

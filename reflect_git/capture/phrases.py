@@ -63,6 +63,6 @@ def _add_phrase(phrase: str, kind: str, known: score.Knowledge) -> None:
     is_wide = plain[0] > features.WIDE
     if is_wide:
         known.phrases.starts.add(plain[0])
-    known.phrases.long.add(features.first_pair(plain))
+    known.phrases.long |= features.first_pairs([plain])
     if kind in score.MEANT:
         known.added.setdefault(plain[0] if is_wide else plain.split()[0], {}).setdefault(anchored, kind)
