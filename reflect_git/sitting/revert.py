@@ -304,11 +304,13 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     while first["kind"] == "reverted" and first["reopens"] in by_id:
         first, times = by_id[first["reopens"]], times + 1
     learning = history.learnings.get(first["subject"])
+    is_no = declining.is_no(first)
+    mark = "'" if is_no else mark
     name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
     name = f"{_SAYING[first['kind']]} {name}" if mark and first["kind"] in _SAYING else name
-    name = f"the no to {name} on this machine" if declining.is_no(first) else name
+    name = f"the no here to {name}" if is_no else name
     return f"the revert of {name}" if times % 2 else name
 
 

@@ -86,7 +86,8 @@ def test_no_file_at_all_beside_an_agents_file(shelf: Store, shop: Path) -> None:
     """Claude Code would not read AGENTS.md any more: the new CLAUDE.md imports it, and goes without a trace."""
     (shop / "CLAUDE.md").unlink()
     (shop / "AGENTS.md").write_bytes(b"theirs\n")
-    assert "opening" in [found.code for found in proposal(shelf, "use uv, not pip").findings]  # and is told why
+    (told,) = [found.message for found in proposal(shelf, "use uv, not pip").findings if found.code == "opening"]
+    assert told == "the new file begins with '@AGENTS.md', or Claude Code would not read AGENTS.md any more"
     rule = approve(shelf, "use pnpm, not npm").learning
     assert (shop / "CLAUDE.md").read_bytes().startswith(b"@AGENTS.md\n")
     assert "opening" not in [found.code for found in proposal(shelf, "use tabs, not spaces").findings]

@@ -256,6 +256,9 @@ def test_the_redo_of_a_no_is_a_no(shelf: Store) -> None:
         reverting.undo(shelf)
         assert waiting.absent(sit(shelf)) == {rule: state}
         assert len(waiting.waiting(sit(shelf))) == (state == "waiting")
+        said = git(Path(shelf.root), "log", "-1", "--format=%s", "main")
+        undone = "the revert of " if state == "declined" else ""
+        assert said == f"revert: {undone}the no here to 'Use ruff, not black'\n"
 
 
 def test_a_no_holds_until_another_machine_says_something_new(shelf: Store) -> None:

@@ -120,7 +120,7 @@ def test_one_is_declined_for_this_machine_alone(
     status = run_cli("status", "--json", cwd=shop).json()["data"]
     assert (status["drift"], status["rules_here"], status["learnings"]) == ([], 1, 2)
     with Terminal("undo", cwd=shop) as undone:
-        assert "took back the no to 'Use tabs' on this machine" in undone.ends()
+        assert "took back the no here to 'Use tabs'" in undone.ends()
     reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
 
 
