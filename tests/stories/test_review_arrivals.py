@@ -124,6 +124,17 @@ def test_one_is_declined_for_this_machine_alone(
     reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
 
 
+def test_a_no_that_the_store_cannot_take_is_asked_for_again(reviews: Reviews, store: Store, shop: Path) -> None:
+    approved_on_sofa(store, "a", "Use tabs")
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    with store.locked(5.0):
+        terminal.types("d")
+        assert "is writing to the store" in terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    terminal.types("d")
+    assert "1 not for this machine" in terminal.ends()
+
+
 def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store: Store, shop: Path) -> None:
     name = approved_on_sofa(store, "a", "Use ruff, not black")
     terminal = reviews(cwd=shop)
