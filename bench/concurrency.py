@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from bench import generate
 from bench.capture import hook_command
 from bench.setting import Setting
 from bench.table import Row, Table
-from bench.timing import Command, Times, progress, run
+from bench.timing import BenchError, Command, Times, progress, start
 from reflect_git.store import spool, sweep
 
 LANES = 32
@@ -44,7 +45,17 @@ def tables(setting: Setting) -> list[Table]:
 
 
 def crowd(command: Callable[[], Command], each: int, times: Times) -> None:
-    """Keep all lanes busy until each has had its turns."""
-    commands = (command() for _ in range(LANES * each))
-    with ThreadPoolExecutor(LANES) as lanes:
-        times.seconds.extend(lanes.map(run, list(commands)))
+    """Keep all lanes busy until each has had its turns; as a group, since whoever measures may have other children."""
+    left, running, group = LANES * each, dict[int, float](), 0
+    with open(os.devnull, "wb") as nowhere:
+        while left or running:
+            while left and len(running) < LANES:
+                made, begun = command(), time.perf_counter()
+                process = start(made, nowhere.fileno(), group if running else 0)
+                group = group if running else process
+                running[process] = begun
+                left -= 1
+            process, status, _ = os.wait4(-group, 0)
+            times.seconds.append(time.perf_counter() - running.pop(process))
+            if status:
+                raise BenchError(f"one of {LANES} processes at once ended with {os.waitstatus_to_exitcode(status)}")

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 WARM_UP = 2
 _SILENCE = 20.0
@@ -103,8 +104,8 @@ def run(command: Command) -> float:
     return seconds
 
 
-def start(command: Command, complaints: int) -> int:
-    """Spawn with its input waiting in a pipe, its answer thrown away; returns the process id."""
+def start(command: Command, complaints: int, group: int | None = None) -> int:
+    """Spawn with its input waiting in a pipe, its answer thrown away; returns the process id. Group 0 is a new one."""
     feed, end = os.pipe()
     try:
         os.write(end, command.stdin)
@@ -114,7 +115,8 @@ def start(command: Command, complaints: int) -> int:
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
             (os.POSIX_SPAWN_DUP2, complaints, 2),
         ]
-        return os.posix_spawn(command.argv[0], list(command.argv), command.env, file_actions=actions)
+        place: dict[str, Any] = {} if group is None else {"setpgroup": group}
+        return os.posix_spawn(command.argv[0], list(command.argv), command.env, file_actions=actions, **place)
     finally:
         os.close(feed)
 
