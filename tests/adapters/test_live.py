@@ -12,6 +12,7 @@ import pytest
 
 from reflect_git.adapters import live
 from reflect_git.errors import ReflectError
+from tests.reckoning import count
 
 
 @pytest.fixture
@@ -158,4 +159,5 @@ def test_no_edit_is_lost_in_a_race(target: Path, mode: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["rename", "truncate", "in place"])
 def test_no_edit_is_lost_in_a_thousand_races(target: Path, mode: str) -> None:
-    race(target, mode, 1000)
+    count("races with an editor: files replaced", race(target, mode, 1000))
+    count("races with an editor: edits", 1000)

@@ -15,6 +15,7 @@ from reflect_git.apply.finding import TITLES
 from reflect_git.apply.page import LIMIT, Unfit
 from reflect_git.errors import ReflectError
 from tests.apply import samples
+from tests.reckoning import count
 
 A, B, C = "LRN-20260211-aaaaaaaa", "LRN-20260211-bbbbbbbb", "LRN-20260212-cccccccc"
 TEXT = "Use pnpm, not npm."
@@ -82,6 +83,7 @@ def test_any_order_of_removals_gives_the_base(base: bytes, entries: list[tuple[s
 @given(samples.bases(), several, st.integers(0, 99))
 def test_any_order_of_removals_gives_the_base_deep(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
     law(base, entries, seed)
+    count("blocks emptied in random orders")
 
 
 def twenty() -> list[tuple[str, str, str]]:

@@ -21,6 +21,7 @@ from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from tests.apply import samples
 from tests.apply.test_improvements import ITEM
+from tests.reckoning import count
 
 RULE = Rule("LRN-20260211-aaaaaaaa", "Use pnpm, not npm.", "command")
 OTHER = Rule("LRN-20260212-bbbbbbbb", "Run the linter.", "command")
@@ -133,6 +134,7 @@ def test_approve_and_revert_give_back_the_bytes_deep(base: bytes | None, text: s
     assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
     rule = RULE._replace(text=text, category=category)
     assert plan.remove(CLAUDE, plan.add(CLAUDE, base, rule).after, rule).after == base
+    count("plans of an approval and its revert")
 
 
 @pytest.mark.parametrize(
@@ -238,6 +240,7 @@ def test_twenty_taken_back_in_any_order_leave_the_base(seed: int) -> None:
 @given(samples.bases() | st.none(), samples.texts)
 def test_an_improvement_gives_back_the_bytes_deep(base: bytes | None, text: str) -> None:
     _give_back_an_improvement(base, text)
+    count("plans of an improvement and its revert")
 
 
 @given(samples.bases() | st.none(), samples.texts)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, RunCli
+from tests.reckoning import count
 from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
 
@@ -244,6 +245,7 @@ def test_files_of_all_kinds_through_the_program(
     for rule in rules:
         types("revert", rule)
     assert _state(path) == before
+    count("files approved into and reverted")
 
 
 def _state(path: Path) -> tuple[object, ...] | None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reflect_git.apply import block
 from reflect_git.sitting.approve import Proposal, Request, propose
 from reflect_git.store.repository import Store
+from tests import reckoning
 from tests.apply import samples
 from tests.sitting.desk import say
 from tests.sitting.reverting import approve, in_force, revert, sit
@@ -72,6 +73,7 @@ def test_files_of_all_kinds(shelf: Store, shop: Path, base: bytes, kind: str, to
 def test_files_of_all_kinds_deep(shelf: Store, shop: Path, base: bytes, kind: str, to: str) -> None:
     assume(block.find(base) is None)
     _there_and_back(shelf, shop, base, kind, to)
+    reckoning.count("files approved into and reverted")
 
 
 @pytest.mark.parametrize(

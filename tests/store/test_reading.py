@@ -17,6 +17,7 @@ from reflect_git.store import memory, reading, spool, sweep
 from reflect_git.store.reading import Snapshot
 from reflect_git.store.repository import Store
 from tests.faults import git
+from tests.reckoning import count
 from tests.store.operations import BY
 from tests.store.probe import capture, opened
 
@@ -334,6 +335,7 @@ def test_histories_that_a_cache_could_get_wrong(home: Path, steps: list[str]) ->
 @given(steps=STEPS)
 def test_cold_warm_and_incremental_are_the_same_in_depth(home: Path, steps: list[str]) -> None:
     check_history(home, steps)
+    count("histories of a cache")
 
 
 def test_who_asks_what_was_decided_waits_for_no_signals(store: Store) -> None:

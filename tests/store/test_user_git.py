@@ -15,6 +15,7 @@ import pytest
 from reflect_git.adapters.git import GitError
 from reflect_git.store import mainline, memory, moves, reading
 from reflect_git.store.repository import Store
+from tests import reckoning
 from tests.faults import REPO, git
 from tests.store.operations import BY
 from tests.store.probe import capture, copies, main_paths, opened, require_promises, user_commit
@@ -108,6 +109,7 @@ def test_commits_while_decisions_are_recorded(store: Store, store_home: Path, tu
     assert recorded
     require_promises(store_home, acknowledged)
     _require_ours_on_main(store_home, recorded)
+    reckoning.count("commits of the user's beside hooks and decisions", 40)
 
 
 def _require_ours_on_main(root: Path, recorded: list[str]) -> None:

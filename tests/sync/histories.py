@@ -239,6 +239,7 @@ class Histories(RuleBasedStateMachine):
     @rule(who=WHO)
     def sync(self, who: int) -> None:
         self.reports.append(self._before(who, "sync").sync(AGREED))
+        count("histories: syncs between other work")
 
     @rule(who=WHO)
     def sync_offline(self, who: int) -> None:
@@ -269,12 +270,13 @@ class Histories(RuleBasedStateMachine):
                 os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) < 0:
             self.world.counts["killed"] += 1
+            count("histories: syncs killed")
 
     def teardown(self) -> None:
         if self.machines:
             self._require_one_tree()
             self.world.counts["histories"] += 1
-            count("histories of machines that converged")
+            count("histories of 2 to 5 machines that converged")
             self.world.end()
 
     def _require_one_tree(self) -> None:

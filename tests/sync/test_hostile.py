@@ -21,6 +21,7 @@ from reflect_git.sync import names
 from reflect_git.workflow.syncing import Wishes
 from tests.conftest import REAL_GIT
 from tests.faults import git
+from tests.reckoning import count
 from tests.store.operations import BY
 from tests.sync.clones import Clone, bare
 from tests.sync.hostile import FILE, Files, blob, has, offer, raw
@@ -382,6 +383,7 @@ def test_no_tree_gets_past(victim: Clone, remote: Path, files: Files) -> None:
 @given(st.dictionaries(NAMES, st.tuples(MODES, CONTENTS), min_size=1, max_size=6).map(_prunes))
 def test_no_tree_gets_past_very_often(victim: Clone, remote: Path, files: Files) -> None:
     check_no_tree_gets_past(victim, remote, files)
+    count("trees of a hostile remote")
 
 
 def check_no_tree_gets_past(victim: Clone, remote: Path, files: Files) -> None:

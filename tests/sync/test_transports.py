@@ -22,6 +22,7 @@ from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
 from reflect_git.workflow import contact, syncing
 from reflect_git.workflow.syncing import Wishes
+from tests import reckoning
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle
 from tests.sync.wires import Wire, daemon, http_backend
@@ -82,6 +83,7 @@ def test_a_wire_that_is_cut_anywhere(tmp_path: Path, remote: Path, count: int) -
         wire.close()
     assert failures > count // 4, "the wire was never cut"
     assert laptop.tip == desk.tip and made <= laptop.paths()
+    reckoning.count("connections cut in the middle of a sync", failures)
 
 
 def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reflect_git.sync import epoch, names, union
 from reflect_git.sync.epoch import Purge
+from tests.reckoning import count
 from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 ID = "LRN-20260211-00000001"
@@ -56,6 +57,7 @@ def test_merging_commutes_associates_and_repeats_very_often(
     one: union.Tree, two: union.Tree, three: union.Tree
 ) -> None:
     laws(one, two, three)
+    count("merges of three trees")
 
 
 @given(st.lists(trees, max_size=5), st.randoms(use_true_random=False))
