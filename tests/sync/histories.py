@@ -243,7 +243,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def sync_offline(self, who: int) -> None:
-        machine = self._before(who, "sync offline")
+        machine = self._at(who, "sync offline")  # which puts back what a hand removed
         before = machine.tip
         away = self.world.remote.with_suffix(".away")
         self.world.remote.rename(away)
