@@ -9,18 +9,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reflect_git import __version__, paths
-from reflect_git.adapters import claude, claudehooks, files
+from reflect_git.adapters import claude, claudehooks
 from reflect_git.adapters.git import Git
 from reflect_git.adapters.project import top_of
 from reflect_git.adapters.transcript.formats import survey
+from reflect_git.apply import block
 from reflect_git.cli import wiring
 from reflect_git.cli.front import age
 from reflect_git.cli.sittings import GIVE_A_NAME, NAMELESS, here
 from reflect_git.errors import ReflectError
-from reflect_git.store import expiry, memory, remotes
+from reflect_git.review.gate import MOST_ENTRIES
+from reflect_git.store import expiry, remotes
 from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
 from reflect_git.store.repository import MAIN
 
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 _LATELY = 7 * DAY
 _LOOKED_AT = 5
 _LONG_FILE = 200  # lines: what Anthropic advises for a CLAUDE.md
+_READ_AT_START = ("CLAUDE.md", os.path.join(".claude", "CLAUDE.md"), "CLAUDE.local.md")
 _BYTES_A_TOKEN = 4
 _ANSWER = 15.0  # seconds that a remote has to answer
+_ASK_IT = "see what 'reflect-git sync' says"
 _TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
 # Weaknesses of git that a hostile repository or remote could use, as of 2026-11-10, with the first version of each
 # line of releases that is known to have the remedy: the release notes of git 2.45.1 and 2.50.1, and those of Git for
@@ -58,15 +62,18 @@ class Line:
     details: tuple[str, ...] = ()
 
 
+Known_contra = TypeVar("Known_contra", contravariant=True)  # the store, or none where there is none yet
+
+
 @dataclass(frozen=True)
-class Look:
+class Look(Generic[Known_contra]):
     """One thing to look at, in a line or more; `mend` does something about those that are fixable and says what."""
 
-    run: Callable[[Mapping[str, str], Store], Iterator[Line]]
-    mend: Callable[[Mapping[str, str], Store], str] | None = None
+    run: Callable[[Mapping[str, str], Known_contra], Iterator[Line]]
+    mend: Callable[[Mapping[str, str], Known_contra], str] | None = None
 
 
-def _hooks(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+def _hooks(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
     """Whether Claude Code calls us, by which road, at the place where we are now, and whether it did lately."""
     if _setting(env, "disableAllHooks") is True:
         yield Line(
@@ -91,7 +98,7 @@ def _hooks(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     yield from _silent(env, store)
 
 
-def _road(store: Store, found: wiring.Wiring, changes: bool) -> Line:
+def _road(store: Store | None, found: wiring.Wiring, changes: bool) -> Line:
     """By which road hooks come, and whether they still fit."""
     if found.state == wiring.PLUGIN and claudehooks.has_ours(found.before):
         said = f"they stand in the plugin and in '{found.path}', too; nothing is captured twice"
@@ -107,28 +114,41 @@ def _road(store: Store, found: wiring.Wiring, changes: bool) -> Line:
     return Line("hooks", OK, f"they stand in {road}{_last_call(store)}")
 
 
-def _last_call(store: Store) -> str:
-    last = _newest(Path(store.private_path("cursors")).glob("*/*.json"))
+def _heard(store: Store | None) -> float:
+    """When a hook was called last, as far as the store knows."""
+    return _newest(Path(store.private_path("cursors")).glob("*/*.json")) if store else 0.0
+
+
+def _last_call(store: Store | None) -> str:
+    last = _heard(store)
     return f" and were called {age(time.time() - last)} ago" if last else ", and no session called them yet"
 
 
-def _renew_hooks(env: Mapping[str, str], store: Store) -> str:
+def _renew_hooks(env: Mapping[str, str], store: Store | None) -> str:
     renewed = wiring.carry_out(env, store, True)
     return f"put the hooks in '{renewed.path}' right"
 
 
-def _silent(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+def _silent(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
     """Sessions went on and no hook was heard of: the client may not trust them, or be another one."""
-    heard = _newest(Path(store.private_path("cursors")).glob("*/*.json"))
     spoken = _newest(Path(paths.projects_dir(env)).glob("*/*.jsonl"))
-    is_on = store.switched("reflect.capture", True)
-    if is_on and spoken - heard > _LATELY and time.time() - spoken < _LATELY:
+    is_on = store is None or store.switched("reflect.capture", True)
+    if is_on and spoken - _heard(store) > _LATELY and time.time() - spoken < _LATELY:
         said = f"a session went on {age(time.time() - spoken)} ago and no hook was called"
         yield Line("hooks", WARNING, said, "restart Claude Code, then see '/hooks' in it")
 
 
 def _newest(found: Iterator[Path]) -> float:
-    return max((path.stat().st_mtime for path in found), default=0.0)
+    return max((changed for changed, _ in _dated(found)), default=0.0)
+
+
+def _dated(found: Iterator[Path]) -> Iterator[tuple[float, str]]:
+    """When each was changed; what went meanwhile, or is a link to nowhere, is not there."""
+    for path in found:
+        try:
+            yield path.stat().st_mtime, str(path)
+        except OSError:
+            continue
 
 
 def _client(env: Mapping[str, str], store: Store) -> Iterator[Line]:
@@ -156,14 +176,18 @@ def _setting(env: Mapping[str, str], name: str) -> object:
     return settings.get(name) if isinstance(settings, dict) else None
 
 
-def _transcripts(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+def _transcripts(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
     """Whether what the client writes is what we read."""
     root = paths.projects_dir(env)
-    dated = sorted(((path.stat().st_mtime, str(path)) for path in Path(root).glob("*/*.jsonl")), reverse=True)
+    dated = sorted(_dated(Path(root).glob("*/*.jsonl")), reverse=True)
     if not dated:
         yield Line("transcripts", OK, f"none below '{root}' yet")
         return
     found = survey([path for _, path in dated[:_LOOKED_AT]], root)
+    if not found.files:
+        said = "the newest is no plain file of yours" if len(dated) == 1 else "the newest are no plain files of yours"
+        yield Line("transcripts", WARNING, f"{said}, such as '{dated[0][1]}'", "links are not followed; move them here")
+        return
     versions = ", ".join(sorted(found.versions)[-3:])
     if found.is_odd:
         said = f"{found.unreadable + found.odd} of {found.entries} entries cannot be read (client {versions})"
@@ -176,22 +200,33 @@ def _transcripts(env: Mapping[str, str], store: Store) -> Iterator[Line]:
         yield Line("transcripts", OK, f"{which} readable{client}")
 
 
-def _instructions(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
     """What the client reads at every start costs tokens in every session, and long files are followed less."""
     root = top_of(here()) or here()
-    listed = [os.path.join(paths.config_dir(env), "CLAUDE.md"), os.path.join(root, "CLAUDE.md")]
+    listed = [os.path.join(paths.config_dir(env), "CLAUDE.md"), *(os.path.join(root, name) for name in _READ_AT_START)]
     for path in dict.fromkeys(os.path.realpath(one) for one in listed):
         try:
             data = Path(path).read_bytes()
         except OSError:
             continue
         lines, tokens = data.count(b"\n"), len(data) // _BYTES_A_TOKEN
-        said = f"'{path}' has {lines} lines, about {tokens} tokens in every session"
-        yield Line("instructions", NOTE, said, _shorter(data)) if lines > _LONG_FILE else Line("instructions", OK, said)
+        learned = _learned(data)
+        rules = f"{learned} of at most {MOST_ENTRIES} rules, " if learned else ""
+        said = f"'{path}' has {rules}{lines} lines, about {tokens} tokens in every session"
+        is_long = lines > _LONG_FILE  # 50 rules, of which an approval warns, are as many
+        yield Line("instructions", NOTE, said, _shorter(learned)) if is_long else Line("instructions", OK, said)
 
 
-def _shorter(data: bytes) -> str:
-    if b"<!-- reflect-git:begin" in data:
+def _learned(data: bytes) -> int:
+    try:
+        found = block.find(data)
+    except ReflectError:  # no text
+        return 0
+    return len(found.entries) if found else 0
+
+
+def _shorter(learned: int) -> str:
+    if learned:
         return "'reflect-git rules' lists what was learned; move some of it: reflect-git edit LRN --to rules"
     return "move parts of it to files in '.claude/rules', those for some files only with 'paths:' at their head"
 
@@ -223,9 +258,9 @@ def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
 
     git = Git(store.git.program, store.root, user=transport.quiet(env))
     try:
-        transport.heads(git, syncing.remote_of(store), transport.Limits(seconds=_ANSWER))
+        there = transport.heads(git, syncing.remote_of(store), transport.Limits(seconds=_ANSWER))
     except ReflectError as error:
-        yield Line("remote", WARNING, error.message, error.hint or "")
+        yield Line("remote", WARNING, error.message, error.hint or _ASK_IT)
         return
     span = f"{remotes.TRACKED}..{MAIN}"
     asked = store.git.run("rev-list", "--count", span, "--", "decisions", check=False)
@@ -233,11 +268,13 @@ def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     if unsent:
         said = "a decision was not sent yet" if unsent == 1 else f"{unsent} decisions were not sent yet"
         yield Line("remote", NOTE, f"it answers; {said}", "run 'reflect-git sync'")
+    elif there.get(MAIN) != store.git.resolve(remotes.TRACKED):
+        yield Line("remote", NOTE, "it answers, and is not what it was at the last sync", "run 'reflect-git sync'")
     else:
         yield Line("remote", OK, "it answers, and has every decision")
 
 
-def _leftovers(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+def _leftovers(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
     """Other versions on PATH, and what was left by runs that were killed."""
     programs = _programs(env)
     if len(programs) > 1:
@@ -252,8 +289,9 @@ def _leftovers(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     if copies:
         said = "Claude Code kept copies of the plugin that it does not use"
         yield Line("leftovers", NOTE, said, "remove them with 'rm -r'", details=tuple(copies))
-    if _has_staged(env):
-        yield Line("leftovers", NOTE, "a killed run left a file behind", fixable=True, details=(_staged(env),))
+    staged = wiring.left_behind(env)
+    if staged:
+        yield Line("leftovers", NOTE, "a killed run left a file behind", fixable=True, details=(staged,))
 
 
 def _scripts(line: object) -> list[str]:
@@ -266,20 +304,8 @@ def _scripts(line: object) -> list[str]:
     return [word for word in words if word.endswith("/hooks/statusline.py")]
 
 
-def _staged(env: Mapping[str, str]) -> str:
-    return claude.staging_path(claude.settings_path(paths.config_dir(env)))
-
-
-def _has_staged(env: Mapping[str, str]) -> bool:
-    return os.path.isfile(_staged(env)) and not os.path.islink(_staged(env))
-
-
-def _remove_staged(env: Mapping[str, str], store: Store) -> str:
-    """Under the lock: who writes a settings file holds it."""
-    with store.locked(memory.WAIT):
-        if _has_staged(env):
-            files.remove(_staged(env))
-    return f"removed {_staged(env)}"
+def _remove_staged(env: Mapping[str, str], store: Store | None) -> str:
+    return f"removed {wiring.remove_left_behind(env, store)}"
 
 
 def _programs(env: Mapping[str, str]) -> list[str]:
@@ -307,13 +333,17 @@ def _identity(env: Mapping[str, str], store: Store) -> Iterator[Line]:
         yield Line("identity", NOTE, NAMELESS, GIVE_A_NAME)
 
 
-LOOKS = (
+# Why no hook made a store yet.
+WITHOUT_A_STORE: tuple[Look[Store | None], ...] = (
     Look(_hooks, _renew_hooks),
-    Look(_client),
     Look(_transcripts),
     Look(_instructions),
+    Look(_leftovers, _remove_staged),
+)
+LOOKS: tuple[Look[Store], ...] = (
+    *WITHOUT_A_STORE,
+    Look(_client),
     Look(_surrounding_git),
     Look(_identity),
     Look(_remote),
-    Look(_leftovers, _remove_staged),
 )

@@ -94,6 +94,21 @@ def carry_out(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiri
     raise ReflectError(f"'{wiring.path}' is being changed by another program", "try again", code="busy")
 
 
+def left_behind(env: Mapping[str, str]) -> str:
+    """What a killed run left beside the settings file; empty for nothing."""
+    path = claude.staging_path(claude.settings_path(paths.config_dir(env)))
+    return path if os.path.isfile(path) and not os.path.islink(path) else ""
+
+
+def remove_left_behind(env: Mapping[str, str], store: Store | None) -> str:
+    """Under the lock: who writes a settings file holds it."""
+    with store.locked(memory.WAIT) if store else nullcontext():
+        path = left_behind(env)
+        if path:
+            files.remove(path)
+    return path
+
+
 def _replace(env: Mapping[str, str], store: Store | None, wiring: Wiring) -> bool:
     """The manifest first: a kill in between leaves a note about entries that are not there, which harms nobody."""
     if store and wiring.note:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from reflect_git import workflow
+from reflect_git.apply import block
 from reflect_git.cli.checkup import advisories
 from reflect_git.store.repository import Store
 from tests.conftest import REPO, RunCli
@@ -25,7 +26,11 @@ def store(store_home: Path) -> Store:
 
 
 def told(run_cli: RunCli, check: str, *options: str) -> list[dict[str, Any]]:
+    """The lines of one check; whatever is not well says what to do."""
     findings = run_cli("doctor", *options, "--json").json()["data"]["findings"]
+    assert [
+        one for one in findings if one["level"] not in ("ok", "fixed") and not (one["hint"] or one["fixable"])
+    ] == []
     return [finding for finding in findings if finding["check"] == check]
 
 
@@ -51,6 +56,20 @@ def test_sessions_without_a_call_are_noticed(run_cli: RunCli, store: Store, home
     assert (silent["level"], "no hook was called" in silent["message"]) == ("warning", True)
     run_cli("disable")
     assert [finding["level"] for finding in told(run_cli, "hooks")] == ["note"]
+
+
+def test_without_a_store_it_is_said_why_no_hook_made_one(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    assert told(run_cli, "hooks")[0]["message"] == "Claude Code does not call them"
+    (home / ".claude").mkdir()
+    settings(home, enabledPlugins={"reflect-git@reflect-git": True})
+    Session(home).say("hello there")
+    stand, silent = told(run_cli, "hooks")
+    assert stand["message"] == "they stand in the plugin, and no session called them yet"
+    assert (silent["level"], "no hook was called" in silent["message"]) == ("warning", True)
+    left = home / ".claude" / ".settings.json.reflect-git"
+    left.write_text("{}")
+    assert [one["level"] for one in told(run_cli, "leftovers", "--fix")] == ["fixed"]
+    assert not left.exists() and not store_home.exists()
 
 
 def test_hooks_that_the_client_disables_are_noticed(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -174,6 +193,18 @@ def test_a_transcript_in_another_form_is_noticed(run_cli: RunCli, store: Store, 
     assert "9.0.0" in found["message"]
 
 
+def test_a_transcript_that_is_a_link_is_no_reason_to_give_up(run_cli: RunCli, store: Store, home: Path) -> None:
+    run_cli("enable")
+    folder = home / ".claude" / "projects" / "-srv-shop"
+    folder.mkdir(parents=True)
+    (folder / "gone.jsonl").symlink_to(home / "nowhere")
+    assert told(run_cli, "transcripts")[0]["level"] == "ok"
+    (home / "elsewhere.jsonl").write_text("{}\n")
+    (folder / "linked.jsonl").symlink_to(home / "elsewhere.jsonl")
+    (found,) = told(run_cli, "transcripts")
+    assert (found["level"], "no plain file" in found["message"]) == ("warning", True)
+
+
 def test_a_long_instruction_file_is_noticed(run_cli: RunCli, store: Store, home: Path) -> None:
     path = home / ".claude" / "CLAUDE.md"
     path.write_text("- be brief\n" * 10)
@@ -182,8 +213,22 @@ def test_a_long_instruction_file_is_noticed(run_cli: RunCli, store: Store, home:
     (found,) = told(run_cli, "instructions")
     assert (found["level"], "300 lines, about 825 tokens" in found["message"]) == ("note", True)
     assert ".claude/rules" in found["hint"]
-    path.write_text("<!-- reflect-git:begin -->\n" + "- be brief\n" * 300)
-    assert "reflect-git edit LRN --to rules" in told(run_cli, "instructions")[0]["hint"]
+    path.write_bytes(b"\xff" + path.read_bytes())
+    assert ".claude/rules" in told(run_cli, "instructions")[0]["hint"]
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"])
+def test_how_many_rules_a_file_has_is_told(run_cli: RunCli, store: Store, tmp_path: Path, name: str) -> None:
+    path, data = tmp_path / name, b"mine\n"
+    path.parent.mkdir(exist_ok=True)
+    for number, level in [(2, "ok"), (50, "note")]:
+        for one in range(data.count(b"Rule"), number):
+            data = block.add(data, f"LRN-20260211-{one:0>8}", f"Rule number {one}.", "command")
+        path.write_bytes(data)
+        findings = run_cli("doctor", "--json", cwd=tmp_path).json()["data"]["findings"]
+        (found,) = [finding for finding in findings if finding["check"] == "instructions"]
+        assert (found["level"], f" has {number} of at most 150 rules, " in found["message"]) == (level, True)
+    assert "reflect-git edit LRN --to rules" in found["hint"]
 
 
 def test_a_store_inside_a_repository_of_dotfiles(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -297,6 +342,10 @@ def test_a_remote_answers_or_not_and_lacks_what_was_not_sent(run_cli: RunCli, st
     run_cli("config", "capture.unattended", "all")
     (unsent,) = told(run_cli, "remote")
     assert (unsent["level"], unsent["message"]) == ("note", "it answers; a decision was not sent yet")
+    assert run_cli("sync").code == 0
+    subprocess.run(["git", "-C", far, "update-ref", "refs/heads/main", "main~1"], check=True)
+    (rewritten,) = told(run_cli, "remote")
+    assert (rewritten["level"], "not what it was at the last sync" in rewritten["message"]) == ("note", True)
     far.rename(tmp_path / "gone.git")
     (lost,) = told(run_cli, "remote")
     assert (lost["level"], lost["message"].startswith("the remote is not there: ")) == ("warning", True)

@@ -47,6 +47,7 @@ def test_without_a_store_it_says_so_and_makes_none(run_cli: RunCli, store_home: 
     result = run_cli("doctor", "--fix")
     assert (result.code, "reflect-git init" in result.out) == (0, True)
     assert not store_home.exists()
+    assert run_cli("doctor", "--json").json()["data"]["ok"] is True
 
 
 def test_doctor_mends_what_is_ours_and_says_what_it_did(run_cli: RunCli, store: Store) -> None:

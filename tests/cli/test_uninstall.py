@@ -23,11 +23,11 @@ def store(store_home: Path) -> Store:
 
 
 def picture(home: Path) -> dict[str, bytes]:
-    """Every file outside the store."""
+    """Every file and folder outside the store."""
     return {
-        str(path.relative_to(home)): path.read_bytes()
+        str(path.relative_to(home)): path.read_bytes() if path.is_file() else b""
         for path in sorted(home.rglob("*"))
-        if path.is_file() and ".claude/reflections" not in str(path)
+        if ".claude/reflections/" not in f"{path}/"
     }
 
 
@@ -52,10 +52,15 @@ def test_what_enable_wrote_goes_and_the_rest_stays(run_cli: RunCli, home: Path, 
     run_cli("enable")
     (home / ".cache" / "reflect-git").mkdir(parents=True)
     (home / ".cache" / "reflect-git" / "python").write_text("/usr/bin/python3\n")
+    (home / ".claude" / "reflections.log").write_text("of a hook before there was a store\n")
+    (home / ".claude" / ".settings.json.reflect-git").write_text("of a run that was killed\n")
+    unfinished = home / ".claude" / ".reflections-new-7-00000000"
+    unfinished.mkdir()
+    os.utime(unfinished, (1, 1))
     assert picture(home) != before
     done = run_cli("uninstall")
     assert done.code == 0, done.err
-    assert picture(home) == before
+    assert picture(home) == {**before, ".cache": b""}
     assert f"'{store.root}' stays" in done.out
     assert Path(store.root).is_dir()
 
@@ -75,7 +80,8 @@ def test_erase_gives_back_the_files_as_they_were(run_cli: RunCli, home: Path, st
     learn(store, "always run the linter before you commit", "global")
     learn(store, "never edit generated files, run the generator instead", "rules")
     learn(store, "the readme should say which port the server uses", "improvements")
-    assert len(picture(home)) == len(before) + 3
+    new = picture(home).keys() - before.keys()
+    assert len([path for path in new if (home / path).is_file()]) == 3
     listed = run_cli("uninstall", "--erase", "--dry-run", "--json").json()["data"]
     assert sorted(change["entries"] for change in listed["files"]) == [1, 1, 1, 1]
     assert Path(store.root).is_dir()
@@ -157,6 +163,12 @@ def test_inside_claude_code_nothing_is_erased(
     refused = run_cli("uninstall", "--erase", "--yes")
     assert (refused.code, "outside Claude Code" in refused.err) == (1, True)
     assert Path(store.root).is_dir()
+
+
+def test_erasing_where_there_is_nothing_asks_nothing(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    done = run_cli("uninstall", "--erase")
+    assert (done.code, "take all of this out?" in done.err) == (0, False)
+    assert not store_home.exists()
 
 
 def test_the_two_ways_do_not_go_together(run_cli: RunCli) -> None:

@@ -11,7 +11,7 @@ from reflect_git import workflow
 from reflect_git.capture.draft import draft
 from reflect_git.store import inbox, reading, spool
 from reflect_git.store.care import health
-from reflect_git.store.care.case import Case, Finding
+from reflect_git.store.care.case import OK, Case, Finding
 from reflect_git.store.repository import Store
 
 CHECKS = {check.name: check for check in health.CHECKS}
@@ -26,7 +26,10 @@ def git(store: Store, *arguments: str) -> str:
 
 
 def look(store: Store, name: str, now: float = 0.0) -> list[Finding]:
-    return CHECKS[name].run(Case(store, now or time.time(), reading.read))
+    """What a check finds; whatever is not well says what to do."""
+    findings = CHECKS[name].run(Case(store, now or time.time(), reading.read))
+    assert [found for found in findings if found.level != OK and not (found.hint or found.fixable)] == []
+    return findings
 
 
 def mend(store: Store, name: str, now: float = 0.0) -> str:

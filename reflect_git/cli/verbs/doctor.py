@@ -13,7 +13,7 @@ import click
 
 from reflect_git import paths, workflow
 from reflect_git.adapters.git import OLDEST, Git, GitError, find_program
-from reflect_git.cli.checkup import LOOKS, Line, Look, advisories
+from reflect_git.cli.checkup import LOOKS, WITHOUT_A_STORE, Known_contra, Line, Look, advisories
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ReflectError
@@ -61,6 +61,8 @@ def _examine(front: Front, fix: bool) -> Iterator[Line]:
     if not os.path.lexists(root):
         yield _git(front, "")
         yield _no_store(front, root)
+        for alone in WITHOUT_A_STORE:
+            yield from _look(front, None, alone, fix)
         return
     try:
         store = Store(root, front.env)
@@ -85,10 +87,11 @@ def _no_store(front: Front, root: str) -> Line:
     if front.env.get("CLAUDE_CONFIG_DIR") and usual != root and os.path.isdir(os.path.join(usual, ".git")):
         said = f"there is none at '{root}' (CLAUDE_CONFIG_DIR) yet, but one at '{usual}'"
         return Line("store", NOTE, said, "unset CLAUDE_CONFIG_DIR to use that one, or 'reflect-git init' another")
-    return Line("store", NOTE, f"there is none at '{root}' yet", "make it with 'reflect-git init'")
+    hint = "the first hook makes it; at once: reflect-git init"
+    return Line("store", NOTE, f"there is none at '{root}' yet", hint)
 
 
-def _look(front: Front, store: Store, look: Look, fix: bool) -> Iterator[Line]:
+def _look(front: Front, store: Known_contra, look: Look[Known_contra], fix: bool) -> Iterator[Line]:
     """As `_run`, for what is around the store."""
     lines = list(look.run(front.env, store))
     if fix and look.mend is not None and any(line.fixable for line in lines):

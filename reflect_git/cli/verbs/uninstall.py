@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import paths, workflow
-from reflect_git.adapters import claude
+from reflect_git.adapters import claude, files
 from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option, yes_option
@@ -20,7 +20,7 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import leaving
 from reflect_git.sitting.authority import is_inside_client
 from reflect_git.sitting.leaving import ERASE, UNMARK, Change
-from reflect_git.store import remotes
+from reflect_git.store import creation, remotes
 from reflect_git.sync import urls
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
                 click.style("hint: the next session with the plugin makes an empty one; run first:", fg="yellow")
             )
             front.talk(click.style(f"hint: {line}", fg="yellow"))
-    if (found or how == ERASE) and not front.confirm("take all of this out?"):
+    if (found or (how == ERASE and store)) and not front.confirm("take all of this out?"):
         raise ReflectError("nothing was changed", code="declined")
 
 
@@ -88,10 +88,19 @@ def _carry_out(front: Front, store: Store | None, how: str, found: list[Change])
     for change in found:
         leaving.carry_out(change)
     wiring.carry_out(front.env, store, wanted=False)
-    shutil.rmtree(_cache(front), ignore_errors=True)
+    _clean_up(front, store)
     if how == ERASE and store:
         shutil.rmtree(store.root)
         front.opened = None  # there is nothing left to tidy up
+
+
+def _clean_up(front: Front, store: Store | None) -> None:
+    """What hooks and killed runs left around the store."""
+    root = workflow.locate_store(front.env, front.store_option)
+    shutil.rmtree(_cache(front), ignore_errors=True)
+    wiring.remove_left_behind(front.env, store)
+    creation.remove_abandoned(os.path.dirname(root))
+    files.remove(f"{root}.log")
 
 
 def _cache(front: Front) -> str:

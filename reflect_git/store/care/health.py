@@ -110,7 +110,8 @@ def look_at_sync(case: Case) -> list[Finding]:
     if not url:
         return [Finding(OK, "no remote")]
     if state.get("error"):
-        return [Finding(WARNING, f"the last one failed: {state['error']}", str(state.get("hint") or ""))]
+        hint = str(state.get("hint") or "try again: reflect-git sync")
+        return [Finding(WARNING, f"the last one failed: {state['error']}", hint)]
     refused = [one for one in state.get("refused", []) if one.get("side") == "remote"]
     if refused:
         hint = "'reflect-git remote --json' lists them with the reasons"
@@ -126,7 +127,7 @@ def look_at_lock(case: Case) -> list[Finding]:
     pid, since = held
     said = f"held by process {pid} for {age(case.now - since)}"
     if case.now - since < _PATIENCE:
-        return [Finding(NOTE, said)]
+        return [Finding(NOTE, said, "nothing to do: captures wait for it and are not lost")]
     return [Finding(DECIDE, said, f"see what it is with 'ps -fp {pid}'; the lock goes when it ends")]
 
 
@@ -140,7 +141,7 @@ def _lock_finding(case: Case, lock: lockfiles.LockFile) -> Finding:
     if lock.owner == lockfiles.DEAD:
         return Finding(WARNING, f"{said}, left by a process that is gone", fixable=True)
     if lock.owner == lockfiles.BUSY:
-        return Finding(NOTE, f"{said}, of a reflect-git process at work")
+        return Finding(NOTE, f"{said}, of a reflect-git process at work", "nothing to do: it goes with the process")
     path = os.path.join(case.store.git_dir, lock.name)
     hint = f"end the git, editor or terminal that works in the store; if there is none: rm '{path}'"
     return Finding(DECIDE if lock.age > MINUTE else NOTE, f"{said}, of another git process", hint)
@@ -314,7 +315,7 @@ def look_at_clock(case: Case) -> list[Finding]:
         said = f"{count(len(future), 'signal')} stored in the future: {some(future)}"
         findings.append(Finding(NOTE, said, "nothing goes because of it; check the clock"))
     if upkeep.last_run(case.store) > case.now:
-        findings.append(Finding(NOTE, "the last upkeep was in the future; it runs again", fixable=False))
+        findings.append(Finding(NOTE, "the last upkeep was in the future", "check the clock; it runs again"))
     return findings or [Finding(OK, "agrees with the store")]
 
 
