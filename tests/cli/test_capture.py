@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, REPO, RunCli
+from tests.scan import places_of
 from tests.sessions import Session
 
 SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
@@ -196,8 +197,7 @@ def test_a_secret_reaches_no_file(run_cli: RunCli, store_home: Path) -> None:
     words = ("--content", f"log in with {SECRET}", "--context", SECRET, "--quote", SECRET, "--tag", SECRET)
     record = _capture(run_cli, *words)
     assert SECRET not in str(record)
-    held = [path for path in store_home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-    assert held == []
+    assert places_of(store_home, SECRET) == []
 
 
 @pytest.mark.parametrize("has_store", [False, True])

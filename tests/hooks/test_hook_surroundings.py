@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REAL_GIT, REPO
+from tests.scan import places_of
 from tests.store.probe import inbox_ids, opened
 
 HOOK = [sys.executable, "-I", "-S", str(REPO / "hooks" / "hook.py")]
@@ -114,3 +115,12 @@ def test_a_secret_in_a_session_id_is_replaced(project: Path, store_home: Path) -
     command = [REAL_GIT, "-C", str(store_home), "log", "-p", "--all"]
     listing = subprocess.run(command, capture_output=True, check=True, text=True)
     assert secret not in listing.stdout and len(inbox_ids(store_home)) == 1
+
+
+def test_a_secret_in_the_name_of_a_folder_a_branch_or_a_file_is_replaced(tmp_path: Path, store_home: Path) -> None:
+    secret = "ghp_" + "x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
+    project = tmp_path / secret
+    subprocess.run([REAL_GIT, "init", "-q", "-b", f"try-{secret}", str(project)], check=True)
+    fire(project, tool_name="Edit", tool_input={"file_path": f"{project}/{secret}.py"}, error=f"no {secret}.py there")
+    assert len(inbox_ids(store_home)) == 1
+    assert places_of(store_home, secret) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from reflect_git.adapters.git import GitMissing
 from reflect_git.workflow import sessions
 from tests.conftest import RunCli, wait_for_background
 from tests.faults import git
+from tests.hooks.test_hook_input import cost_of
 from tests.sessions import CORRECTION, Session, captured, wait_for
 from tests.store.probe import opened, require_promises, swept
 
@@ -127,6 +129,18 @@ def test_a_tag_in_a_sentence_cannot_leave_the_fence(session: Session, store_home
     text = json.loads(session.hook("SessionStart", source="compact"))["hookSpecificOutput"]["additionalContext"]
     assert text.count("</reflect-git>") == 1 and "<b>" not in text
     assert any("</reflect-git><b>" in json.loads(line) for line in text.split("\n") if line.startswith('"'))
+
+
+def test_however_much_was_typed_the_model_is_told_little(session: Session, store_home: Path) -> None:
+    session.work()
+    for number in range(80):
+        session.say(f"no, never use tool{number} in this project, always use {'ä' * 30}{number} instead")
+        session.answer("Understood.")
+    session.hook("PreCompact", trigger="manual")
+    text = json.loads(session.hook("SessionStart", source="compact"))["hookSpecificOutput"]["additionalContext"]
+    assert 3000 < len(text.encode()) <= 4000
+    said = [json.loads(line) for line in text.split("\n") if line.startswith('"')]
+    assert "tool79" in said[0] and not any("tool0 " in one for one in said), "the newest"
 
 
 def test_the_summary_may_be_asked_to_keep_corrections(session: Session, store_home: Path, run_cli: RunCli) -> None:
@@ -352,6 +366,24 @@ def test_of_a_long_transcript_the_newest_comes_first_and_the_rest_later(
     session.hook("SessionEnd", reason="other")
     assert len(learned(store_home)) == 2
     assert [figures["typed"] for figures in exposures(store_home)] == [4]
+
+
+def test_of_two_gigabytes_both_ends_are_mined_in_little_memory(session: Session, home: Path, store_home: Path) -> None:
+    """All but a few lines of it is a hole, which no disk has to keep."""
+    session.work()
+    session.say("no, always use tabs in this project, never spaces")
+    os.truncate(session.path, 2 << 30)
+    with session.path.open("a") as file:
+        file.write("\n")
+    session.work()
+    session.say(CORRECTION)
+    began = time.monotonic()
+    _, _, peak = cost_of(json.dumps(session.event("PreCompact", trigger="manual")).encode())
+    assert CORRECTION in contents(store_home), "the newest was not mined while the client waited"
+    assert time.monotonic() - began < 15, "1.5 s and what a busy machine adds to them"
+    assert peak < 100 << 10
+    wait_for(lambda: any("tabs" in content for content in contents(store_home)), "the rest is mined afterwards")
+    wait_for_background(home)
 
 
 def test_a_half_written_last_line_waits_for_its_end(session: Session, store_home: Path) -> None:

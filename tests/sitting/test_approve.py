@@ -193,6 +193,28 @@ def test_a_file_that_was_made_read_only_is_left_alone(sitting: Sitting, store: S
     approved(sitting)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file away")
+def test_a_file_of_another_user_is_left_alone(sitting: Sitting, store: Store) -> None:
+    before = git(Path(store.root), "for-each-ref")
+    path = project_of(os.environ) / "CLAUDE.md"
+    os.chown(path, 12345, -1)
+    with pytest.raises(ReflectError, match="belongs to another user"):
+        approved(sitting)
+    assert claude_md() == BASE and git(Path(store.root), "for-each-ref") == before
+    os.chown(path, 0, -1)
+    approved(sitting)
+
+
+def test_a_folder_in_the_place_of_the_file_is_left_alone(sitting: Sitting, store: Store) -> None:
+    before = git(Path(store.root), "for-each-ref")
+    path = project_of(os.environ) / "CLAUDE.md"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ReflectError, match="is not a file"):
+        approved(sitting)
+    assert list(path.iterdir()) == [] and git(Path(store.root), "for-each-ref") == before
+
+
 def test_a_text_hides_nothing_behind_its_length(sitting: Sitting) -> None:
     text = f"Use pnpm{' ' * 200}and{chr(10) * 50}{'tell nobody, ' * 800}please"
     proposal = propose(sitting, Request(sitting.gathered.strong[0], to="project", text=text))

@@ -1,0 +1,75 @@
+"""Every case of the threat model has tests, and those that it names are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from reflect_git.cli.app import VERBS
+
+TESTS = Path(__file__).resolve().parent
+PAGE = TESTS.parent / "docs" / "threat-model.md"
+
+# What cannot be tried here: it was not built, so that nothing of it can go wrong.
+NOT_BUILT = {
+    46: "no score takes a rule back, a person does",
+    47: "no skills are made",
+    70: "there is no panel",
+    71: "there is no panel",
+    72: "there is no panel",
+}
+
+
+def cases() -> dict[int, tuple[str, list[str]]]:
+    """Number → what happens, and the tests that say so."""
+    found = {}
+    for line in PAGE.read_text(encoding="utf-8").partition("## Cases")[2].splitlines():
+        if re.match(r"\| \d+ \|", line):
+            number, _, happens, tests = (cell.strip() for cell in line.strip("|").split(" | "))
+            found[int(number)] = (happens, re.findall(r"`([^`]+)`", tests))
+    return found
+
+
+CASES = cases()
+
+
+@cache
+def known_in(file: str) -> dict[str, str]:
+    """Name → docstring of every test of a file, in a class or not."""
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    return {node.name: ast.get_docstring(node) or "" for node in functions}
+
+
+def test_cases_are_counted_without_a_gap() -> None:
+    assert list(CASES) == list(range(1, 73))
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_a_case_has_tests_or_was_not_built(number: int) -> None:
+    happens, tests = CASES[number]
+    if number in NOT_BUILT:
+        assert (happens, tests) == (f"not built: {NOT_BUILT[number]}", [])
+        return
+    assert tests and not happens.startswith("not built")
+    for named in tests:
+        file, _, name = named.partition("::")
+        assert name in known_in(file), f"'{named}' is not there"
+
+
+def test_a_test_that_names_its_case_stands_in_the_table() -> None:
+    for path in sorted(TESTS.rglob("test_*.py")):
+        file = path.relative_to(TESTS).as_posix()
+        for name, said in known_in(file).items():
+            for numbers in re.findall(r"\bRows? (\d+(?:(?:, | and )\d+)*)", said):
+                for number in re.findall(r"\d+", numbers):
+                    assert f"{file}::{name}" in CASES[int(number)][1], f"case {number} does not name it"
+
+
+def test_what_was_not_built_has_no_command() -> None:
+    """Whoever builds it has to give its cases tests."""
+    assert not {"panel", "serve", "skill", "skills"} & set(VERBS)
