@@ -83,6 +83,40 @@ def test_the_picture_tells_the_whole_story_and_asks_no_other_host() -> None:
     assert "http" not in picture.replace("http://www.w3.org/", "").replace("https://www.textualize.io", "")
 
 
+def test_the_same_picture_is_drawn_whenever_it_is_drawn() -> None:
+    """`make docs` leaves no change behind where nothing changed."""
+    from docs.picture import settled
+
+    one, other = (
+        f"\x1b[33m{rule}\x1b[0m approved a moment ago ({day} {hour}:17), Ada by a script, {machine}\n"
+        f"{signal}, {ago} minutes ago ({day} {hour}:0{ago}) on {weekday}, commit {commit}; since {day} {rule}"
+        for rule, signal, day, hour, ago, weekday, machine, commit in (
+            (
+                "LRN-20261117-r4fjs142",
+                "SIG-20261117-w3ktnn1v",
+                "2026-11-17",
+                "05",
+                8,
+                "Tuesday",
+                "vm-v536",
+                "4d909d4b9a",
+            ),
+            (
+                "LRN-20261120-fgjzd7q3",
+                "SIG-20261120-vj6p013s",
+                "2026-11-20",
+                "23",
+                9,
+                "Friday",
+                "box-jt6x",
+                "077a459b47",
+            ),
+        )
+    )
+    assert settled(one) == settled(other) == settled(settled(one))
+    assert len(set(re.findall(r"LRN-[0-9a-f-]+", settled(one)))) == 1 and "2026-02-12 10:00" in settled(one)
+
+
 def test_every_local_link_leads_somewhere() -> None:
     for page in (REPO / "README.md", *(REPO / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
