@@ -13,6 +13,7 @@ _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _ENTRY = re.compile(r"\s*<!--\s*(LRN-[0-9a-z-]+)\s*-->\s*$", re.IGNORECASE)
+_FRONT = re.compile(r"id:\s*[\"']?(LRN-[0-9a-z-]+)[\"']?\s*$", re.IGNORECASE)
 _INDEXED = re.compile(r"^\[(LRN-[0-9a-z-]+)\]\s*", re.IGNORECASE)
 _ENDS = re.compile(r"(?<=[.!?…])\s+(?=[\w`\"'(*])|(?<=[。！？])")
 _SHORTENED = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "z.b.", "bzw.", "ca.")
@@ -56,10 +57,13 @@ def is_note(said: Statement) -> bool:
 
 
 def statements(file: str, text: str) -> list[Statement]:
-    """Code, comments, front matter and tables say nothing; a bullet or paragraph says each of its sentences."""
+    """Code, comments, front matter and tables say nothing; a bullet or paragraph says each of its sentences. A file of
+    one learning has its id in the front matter."""
     found: list[Statement] = []
     heading = ""
-    for block in _blocks(_without_comments(_keep_ids(text[:_LONGEST])).splitlines()):
+    lines = _without_comments(_keep_ids(text[:_LONGEST])).splitlines()
+    owner = next((line[1] for line in map(_FRONT.match, head_of(lines)) if line), None)
+    for block in _blocks(lines):
         head = _HEADING.match(block.parts[0])
         if head:
             heading = head[1]
@@ -70,7 +74,8 @@ def statements(file: str, text: str) -> list[Statement]:
             block.learning, whole = indexed[1], whole[indexed.end() :]
         sentences = sentences_of(whole)
         said = [whole, *sentences] if len(sentences) > 1 else [whole]
-        found += [Statement(file, block.line, one, block.learning, heading) for one in said if _says(one)]
+        learning = block.learning or owner
+        found += [Statement(file, block.line, one, learning, heading) for one in said if _says(one)]
     return found
 
 

@@ -20,7 +20,15 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import Finding
 from reflect_git.sitting import links, places
-from reflect_git.sitting.approve import findings_on, in_force_here, item_of, secret_fields, target_of, ways_back
+from reflect_git.sitting.approve import (
+    findings_on,
+    in_force_here,
+    item_of,
+    secret_fields,
+    target_of,
+    topic_of,
+    with_way_out,
+)
 from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, steps, write
 from reflect_git.store import memory
 
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import By, Learning
     from reflect_git.sitting.review import Sitting
 
-_ALSO = ("title", "scope", "project", "paths", "matcher", "meta")
+_ALSO = ("title", "scope", "project", "topic", "paths", "matcher", "meta")
 _WITH_TARGET = ("scope", "project")  # belong to the target, which every amendment names
 
 
@@ -60,19 +68,12 @@ class Amendment:
 
 
 def find(sitting: Sitting, prefix: str) -> Learning:
-    """A rule in force that holds here; that of another project has its file elsewhere."""
+    """A rule in force that holds here."""
     try:
-        found = in_force_here(sitting, prefix)
+        return in_force_here(sitting, prefix)
     except ReflectError as error:
         hint = "see what is in force with 'reflect-git rules --all'" if error.code == "unknown-id" else error.hint
         raise ReflectError(error.message, hint, error.code) from None
-    project = found["project"]
-    if project and not sitting.place.reaches(found):
-        raise ReflectError(
-            f"'{found['id']}' belongs to the project '{project['name']}'", "run it there, or with --project DIR",
-            code="other-project",
-        )  # fmt: skip
-    return found
 
 
 def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
@@ -84,25 +85,18 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
     target = (
         targets.resolve(wanted.to, places.surroundings(sitting.place), old["id"], old["title"]) if wanted.to else place
     )
-    new = _reworded(sitting, old, text, target, wanted.fields)
+    new = _reworded(sitting, old, text, target, wanted)
     if _substance(new) == _substance(old):
         raise ReflectError(f"'{old['id']}' says that already, and there", "give --text or --to", code="unchanged")
     before = live.read(sitting.place.path_of(target))
     try:
         made = _plans(sitting, old, new, place, target, before)
     except ReflectError as error:
-        raise _with_way_out(sitting, old, error) from None
+        raise with_way_out(sitting, (old,), error) from None
     others = sitting if place.form != "improvements" else _without(sitting, place.path)
     found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
     linked = links.in_the_way(sitting.store, sitting.place, made)
     return Amendment(old, new, wanted.to or place.kind, made, (*secret_fields(new), *linked, *found), wanted.reason)
-
-
-def _with_way_out(sitting: Sitting, old: Learning, error: ReflectError) -> ReflectError:
-    if error.code != "missing" or error.hint:
-        return error
-    hint = ways_back(sitting).get(old["id"], "see where it is, and put it back: reflect-git review")
-    return ReflectError(error.message, hint, error.code)
 
 
 def _without(sitting: Sitting, path: str) -> Sitting:
@@ -124,13 +118,15 @@ def move(sitting: Sitting, old: Learning, section: str) -> Amendment:
     return Amendment(old, old, target.kind, (plan,), meta={"section": section})
 
 
-def _reworded(sitting: Sitting, old: Learning, text: str, target: Target, fields: dict[str, str]) -> Learning:
+def _reworded(sitting: Sitting, old: Learning, text: str, target: Target, wanted: Wanted) -> Learning:
+    fields = wanted.fields
     scope = "global" if target.is_global else "project"
     changes: dict[str, Any] = {
         "text": text, "target": {"kind": target.kind, "path": target.path}, "scope": scope,
         "project": (old["project"] or sitting.place.project) if scope == "project" else None,
         "title": fields.get("title") or (old["title"] if text == old["text"] else memory.title(text)),
         "matcher": old["matcher"] if text == old["text"] else None,
+        "topic": topic_of(wanted.to, target) if wanted.to else old["topic"],
         "paths": old["paths"] if target.form == "rules" else [],
     }  # fmt: skip
     if target.form == "improvements":

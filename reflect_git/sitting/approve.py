@@ -90,15 +90,19 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     text, mended = inert(request.text or candidate.text)
     if not text:
         raise ReflectError("there is no text to approve", "give one with --text TEXT", "usage")
+    named = {old["id"]: old for old in (in_force_here(sitting, each) for each in request.supersedes)}
+    request, replaced = request._replace(supersedes=tuple(named)), tuple(named.values())
     now = utc_precise()
     identity = random_id("LRN", now)
     to = request.to or candidate.target
     around = places.surroundings(sitting.place)
     target = targets.resolve(to, around, identity, _title(request, text))
     learning = _learning(sitting, request, text, identity, target, now)
-    replaced = tuple(in_force_here(sitting, old) for old in request.supersedes)
     before = live.read(sitting.place.path_of(target))
-    made = _plans(sitting, learning, target, before, item_of(learning), replaced)
+    try:
+        made = _plans(sitting, learning, target, before, item_of(learning), replaced)
+    except ReflectError as error:
+        raise with_way_out(sitting, replaced, error) from None
     found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes)
     linked = links.in_the_way(sitting.store, sitting.place, made)
     return Proposal(request, learning, to, made, (*secret_fields(learning), *linked, *found), replaced)
@@ -161,7 +165,7 @@ def _learning(sitting: Sitting, request: Request, text: str, identity: str, targ
         "id": identity, "version": schema.VERSION, "timestamp": now, "text": text,
         "title": _title(request, text), "category": candidate.category, "scope": scope,
         "project": sitting.place.project if scope == "project" else None,
-        "target": {"kind": target.kind, "path": target.path}, "topic": None,
+        "target": {"kind": target.kind, "path": target.path}, "topic": topic_of(request.to, target),
         "paths": list(request.paths or (candidate.paths if target.form == "rules" else ())),
         "signals": list(dict.fromkeys(one for each in everyone for one in each.signals)), "decision": "",
         "supersedes": list(request.supersedes), "reason": request.reason,
@@ -170,10 +174,16 @@ def _learning(sitting: Sitting, request: Request, text: str, identity: str, targ
     }  # fmt: skip
 
 
+def topic_of(to: str, target: Target) -> str | None:
+    """What a person called it: `rules:testing`."""
+    return to.partition(":")[2] or None if target.form == "rules" else None
+
+
 def _title(request: Request, text: str) -> str:
-    """Of the text that is approved: it is sent to other machines, and words that were only said are not."""
+    """Of the text that is approved: it is sent to other machines, and words that were only said, or that mending took
+    out, are not."""
     candidate = request.candidate
-    if request.title or not request.text or request.text == candidate.text:
+    if request.title or text == candidate.text:
         return request.title or candidate.title or memory.title(text)
     from reflect_git.review.classify import title_of
 
@@ -245,10 +255,27 @@ def _merged(made: Sequence[Plan]) -> list[Plan]:
 
 
 def in_force_here(sitting: Sitting, prefix: str) -> Learning:
+    """A rule in force that holds here; that of another project has its file elsewhere."""
     rules = {learning["id"]: learning for learning in sitting.scan.history.in_force()}
     known = [*sitting.scan.columns["id"], *sitting.scan.others]
     hint = "see what is in force with 'reflect-git rules --all'"
-    return rules[memory.find_as("a rule in force", rules, prefix, known, hint)]
+    found = rules[memory.find_as("a rule in force", rules, prefix, known, hint)]
+    project = found["project"]
+    if project and not sitting.place.reaches(found):
+        raise ReflectError(
+            f"'{found['id']}' belongs to the project '{project['name']}'", "run it there, or with --project DIR",
+            code="other-project",
+        )  # fmt: skip
+    return found
+
+
+def with_way_out(sitting: Sitting, rules: Sequence[Learning], error: ReflectError) -> ReflectError:
+    """An entry that is to be changed and is not in its file: the reason is another branch, a hand, or a no."""
+    if error.code != "missing" or error.hint:
+        return error
+    noes = ways_back(sitting)
+    told = (noes[old["id"]] for old in rules if old["id"] in noes)
+    return ReflectError(error.message, next(told, "see where it is, and put it back: reflect-git review"), error.code)
 
 
 def _subject(text: str, trust: str, target: Target, before: bytes | None) -> Subject:

@@ -18,7 +18,7 @@ _STATUS = {
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
 # What an amendment may change beside the text and the target.
-_AMENDABLE = ("title", "scope", "project", "paths", "matcher", "meta")
+_AMENDABLE = ("title", "scope", "project", "topic", "paths", "matcher", "meta")
 VERIFIED = 4
 HIGH = 3
 

@@ -86,3 +86,13 @@ def test_hostile_files_are_read_in_one_go() -> None:
 def test_any_file_can_be_read(text: str) -> None:
     for said in statements("x.md", text):
         assert said.text.strip() and 1 <= said.line <= text.count("\n") + text.count("\r") + 1
+
+
+def test_the_file_of_one_learning_is_its_own() -> None:
+    """Else moving the rule elsewhere, or replacing it, would be refused for what it says itself."""
+    text = '---\nid: LRN-20260211-4c8d2a1f\npaths:\n  - "*.ts"\n---\n\n- Use named exports. Never a default.\n'
+    (whole, *parts) = statements(".claude/rules/reflect/exports.md", text)
+    assert whole.text == "Use named exports. Never a default." and whole.line == 7
+    assert {said.learning for said in (whole, *parts)} == {"LRN-20260211-4c8d2a1f"}
+    others = statements("x.md", text.replace("id: LRN-20260211-4c8d2a1f", "name: exports"))
+    assert {said.learning for said in others} == {None}

@@ -109,3 +109,15 @@ def test_a_secret_in_a_field_of_an_improvement_is_refused(store: Store) -> None:
     assert [found.code for found in changed.findings if found.kind == "refused"] == ["secret"]
     with pytest.raises(ReflectError, match="known kind of secret"):
         amend.carry_out(sitting, changed, BY)
+
+
+def test_the_topic_goes_with_the_file(store: Store) -> None:
+    """And a rule in a file of its own is no duplicate of itself."""
+
+    def topic(to: str) -> str | None:
+        sitting = sit(store, os.environ)
+        (rule,) = sitting.scan.history.in_force()
+        amend.carry_out(sitting, amend.amend(sitting, rule, amend.Wanted(to=to)), BY)
+        return reading.scan(store).history.learnings[rule["id"]]["topic"]
+
+    assert [topic(to) for to in ("rules:packages", "project", "rules")] == ["packages", None, None]

@@ -10,7 +10,7 @@ import pytest
 from reflect_git import workflow
 from reflect_git.adapters import live
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import learnings_index
+from reflect_git.sitting import learnings_index, review
 from reflect_git.sitting.approve import Proposal, Request, carry_out, propose
 from reflect_git.sitting.dismiss import dismiss, not_now
 from reflect_git.sitting.review import Sitting
@@ -128,6 +128,50 @@ def test_a_rule_may_be_replaced_and_only_on_request(sitting: Sitting, store: Sto
     assert [learning["id"] for learning in in_force] == [new.learning]
 
 
+def test_the_end_of_an_id_names_the_rule_that_is_replaced(sitting: Sitting, store: Store) -> None:
+    """A record is for ever: it has the whole id, whatever was typed."""
+    old = approved(sitting)
+    say(store, "no, always use npm in this project, never pnpm", session_id="s-2")
+    now = sit(store, os.environ)
+    short = old.learning.rpartition("-")[2]
+    proposal = propose(now, Request(now.gathered.strong[0], to="project", supersedes=(short, old.learning)))
+    assert not proposal.is_refused
+    new = carry_out(now, proposal, BY).learning
+    assert reading.scan(store).history.learnings[new]["supersedes"] == [old.learning]
+
+
+def test_a_rule_of_another_project_is_replaced_there(sitting: Sitting, store: Store, home: Path) -> None:
+    old = approved(sitting)
+    other = home / "barn"
+    other.mkdir()
+    git(other, "init", "-q")
+    identity = say(store, "use tabs, not spaces", session_id="s-2", project=workflow.project_of(store, str(other)))
+    there = review.sit(store, os.environ, reading.scan(store), str(other))
+    with pytest.raises(ReflectError, match="belongs to the project 'shop'") as refused:
+        propose(there, Request(there.find(identity), to="project", supersedes=(old.learning,)))
+    assert refused.value.hint == "run it there, or with --project DIR"
+
+
+def test_a_rule_that_is_not_in_its_file_is_replaced_nowhere(sitting: Sitting, store: Store) -> None:
+    old = approved(sitting)
+    (project_of(os.environ) / "CLAUDE.md").write_bytes(BASE)
+    say(store, "no, always use npm in this project, never pnpm", session_id="s-2")
+    now = sit(store, os.environ)
+    with pytest.raises(ReflectError, match="has no entry") as refused:
+        propose(now, Request(now.gathered.strong[0], to="project", supersedes=(old.learning,)))
+    assert refused.value.hint == "see where it is, and put it back: reflect-git review"
+
+
+def test_what_mending_took_out_is_in_no_title(sitting: Sitting, store: Store) -> None:
+    """The title is the subject of the commit, and goes to other machines."""
+    identity = say(store, "never import @left/pad <!-- a secret note --> here", session_id="s-2")
+    now = sit(store, os.environ)
+    done = carry_out(now, propose(now, Request(now.find(identity), to="project")), BY)
+    (learning,) = reading.scan(store).history.in_force()
+    assert learning["title"] == learning["text"] == "Never import `@left/pad` here"
+    assert "secret note" not in git(Path(store.root), "show", done.commit)
+
+
 @pytest.mark.parametrize(
     ("to", "path"),
     [("global", ".claude/CLAUDE.md"), ("project-local", "shop/CLAUDE.local.md"), ("agents", "shop/AGENTS.md"),
@@ -143,6 +187,7 @@ def test_a_rules_file_of_its_own(sitting: Sitting, home: Path) -> None:
     done = approved(sitting, to="rules:packages")
     (written,) = (home / "shop/.claude/rules/reflect").iterdir()
     assert done.learning in written.read_text() and "packages" in written.name
+    assert reading.scan(sitting.store).history.learnings[done.learning]["topic"] == "packages"
 
 
 def test_a_secret_is_refused(sitting: Sitting) -> None:

@@ -13,7 +13,7 @@ MAKES = {
     "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
-AMENDABLE = ("title", "scope", "project", "paths", "matcher", "meta")
+AMENDABLE = ("title", "scope", "project", "topic", "paths", "matcher", "meta")
 
 
 class Reader:
