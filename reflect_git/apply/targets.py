@@ -67,6 +67,13 @@ def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Ta
     return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
 
 
+def in_folder(to: str) -> tuple[str, ...]:
+    """The files of the folder in `dir:PATH` on which it depends what is written there."""
+    kind, _, rest = to.partition(":")
+    names = (PROJECT_FILES[0], AGENTS_FILE) if kind == "dir" and rest else ()
+    return tuple(posixpath.join(_inside(rest), name) for name in names)
+
+
 def _hides_agents(kind: str, path: str, around: Surroundings) -> bool:
     """The client stops reading an AGENTS.md as soon as there is a CLAUDE.md beside it."""
     beside = posixpath.join(posixpath.dirname(path), AGENTS_FILE)

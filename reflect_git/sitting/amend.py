@@ -82,9 +82,8 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
     if not text:
         raise ReflectError("there is no text left", "give one with --text TEXT", "usage")
     place = target_of(old)
-    target = (
-        targets.resolve(wanted.to, places.surroundings(sitting.place), old["id"], old["title"]) if wanted.to else place
-    )
+    around = places.surroundings(sitting.place, wanted.to)
+    target = targets.resolve(wanted.to, around, old["id"], old["title"]) if wanted.to else place
     new = _reworded(sitting, old, text, target, wanted)
     if _substance(new) == _substance(old):
         raise ReflectError(f"'{old['id']}' says that already, and there", "give --text or --to", code="unchanged")

@@ -95,7 +95,7 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     now = utc_precise()
     identity = random_id("LRN", now)
     to = request.to or candidate.target
-    around = places.surroundings(sitting.place)
+    around = places.surroundings(sitting.place, to)
     target = targets.resolve(to, around, identity, _title(request, text))
     learning = _learning(sitting, request, text, identity, target, now)
     before = live.read(sitting.place.path_of(target))

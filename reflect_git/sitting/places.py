@@ -69,9 +69,10 @@ def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
     return Place(root if is_project else "", config, home, project)
 
 
-def surroundings(here: Place) -> Surroundings:
-    """What exists in the project, and which files have our block."""
-    names = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
+def surroundings(here: Place, to: str = "") -> Surroundings:
+    """What exists in the project, and in the folder that `to` names; and which files have our block."""
+    usual = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
+    names = dict.fromkeys((*usual, *targets.in_folder(to)))
     found = {name: _read(os.path.join(here.root, *name.split("/"))) for name in names} if here.root else {}
     existing = {name: data for name, data in found.items() if data is not None}
     blocks = {name for name, data in existing.items() if _has_block(data)}

@@ -183,6 +183,14 @@ def test_every_target(sitting: Sitting, home: Path, to: str, path: str) -> None:
     assert claude_md() == BASE
 
 
+def test_the_agents_file_of_a_folder_is_still_read(sitting: Sitting, home: Path) -> None:
+    """Claude Code does without AGENTS.md where it finds a CLAUDE.md."""
+    (home / "shop/web").mkdir()
+    (home / "shop/web/AGENTS.md").write_text("Theirs.\n")
+    approved(sitting, to="dir:web")
+    assert (home / "shop/web/CLAUDE.md").read_text().startswith("@AGENTS.md\n\n")
+
+
 def test_a_rules_file_of_its_own(sitting: Sitting, home: Path) -> None:
     done = approved(sitting, to="rules:packages")
     (written,) = (home / "shop/.claude/rules/reflect").iterdir()
