@@ -7,6 +7,7 @@ above it, so that it goes with the last entry; whatever else is in the file is t
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from reflect_git.adapters.markdown import Piece
@@ -110,6 +111,17 @@ def move(data: bytes, identity: str, section: str) -> bytes:
     raw = found.raw.decode()
     raw = raw if raw.endswith(("\n", "\r")) else raw + page.newline
     return _insert(_cut(page, found), identity, raw, section).data
+
+
+def marks(page: Page) -> frozenset[int]:
+    """The lines that we wrote around the entries: our marks, the heading below one, all of a file that we made."""
+    own = {number for found in _locate(page) for number in range(found.start, found.end)}
+    written = [number for number, line in enumerate(page.lines) if line.strip() and number not in own]
+    ours = {number for number in written if page.lines[number].strip() == NEW}
+    if written and written[0] in ours:
+        skeleton = {line for line in SKELETON.split("\n") if line}
+        return frozenset(number for number in written if page.lines[number].strip().lstrip("\ufeff") in skeleton)
+    return frozenset(ours | {below for above, below in pairwise(written) if above in ours})
 
 
 def same(found: Proposal, item: Improvement) -> bool:

@@ -81,12 +81,13 @@ def sheet(store: Store, env: Mapping[str, str], path: str, folder: str) -> Sheet
     data = live.read(real)
     if data is None:
         raise ReflectError(f"there is no file '{path}'", "give the path of an instruction file", code="missing")
-    page = pages.read(data)
+    page, name = pages.read(data), _inside(place, real)
     try:
-        spots = tuple(_spots(_inside(place, real), data))
+        spots = tuple(_spots(name, data))
     except ReflectError:  # marks that cannot be read in one way only
         spots = ()
-    return Sheet(place, real, place.label(real), page.lines, spots, frozenset(_marks(page)))
+    marks = improvements.marks(page) if name == targets.IMPROVEMENTS_FILE else frozenset(_marks(page))
+    return Sheet(place, real, place.label(real), page.lines, spots, marks)
 
 
 def _inside(place: Place, path: str) -> str:
@@ -110,11 +111,14 @@ def _spots(name: str, data: bytes) -> Iterator[Spot]:
 
 
 def _marks(page: Page) -> Iterator[int]:
-    """The lines that we wrote around entries: markers, and headings of ours between them."""
+    """The lines that we wrote around entries: markers, headings of ours between them, and what a file that we made
+    begins with."""
     block = finding.locate(page)
     pair = block.pair if block else None
-    if pair:
+    if block and pair:
         yield from pair
+        if "new" in block.notes and page.lines[0] == targets.AGENTS_IMPORT:
+            yield 0
         for heading in finding.headings_of(page, pair):
             if finding.category_of(heading):
                 yield from range(heading.start, heading.end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_the_document(store: Store, run_cli: RunCli, home: Path) -> None:
     document = shown.json()["data"]
     assert (shown.code, document["ok"], document["counts"]["needing_decision"]) == (4, False, 1)
     (found,) = document["findings"]
-    assert {"code", "severity", "subject", "file", "line", "message", "hint", "key", "accepted"} == set(found)
+    assert {"code", "severity", "subject", "file", "line", "message", "hint", "key", "accepted", "path"} == set(found)
     assert (found["code"], found["file"]) == ("line-unapproved", "CLAUDE.md")
     assert {one["key"] for one in document["policies"]} >= {"reflect.approval", "reflect.sign"}
     assert set(document) == {
@@ -59,6 +60,18 @@ def test_the_document_has_what_stands_behind_each_rule(store: Store, run_cli: Ru
         assert approved["text_sha256"] == sha256(rule["text"].encode()).hexdigest()
         told = git(Path(store.root), "show", "-s", "--format=%B", approved["commit"])
         assert f"Decision: {approved['decision']}\n" in told and f"Learning-Id: {rule['id']}\n" in told
+
+
+def test_two_files_of_one_name_are_told_apart(store: Store, run_cli: RunCli, home: Path) -> None:
+    """The same line in two projects is two findings, and each says where."""
+    tamper()
+    shutil.copytree(home / "shop", home / "barn")
+    told = run_cli("audit", cwd=home / "barn").out
+    assert "line-unapproved  CLAUDE.md:" in told and "line-unapproved  ~/shop/CLAUDE.md:" in told
+    assert "lines     CLAUDE.md: " in told and "lines     ~/shop/CLAUDE.md: " in told
+    found = run_cli("audit", "--json", cwd=home / "barn").json()["data"]["findings"]
+    paths = {one["path"] for one in found if one["code"] == "line-unapproved"}
+    assert paths == {str(home / "shop/CLAUDE.md"), str(home / "barn/CLAUDE.md")}
 
 
 def test_a_finding_is_accepted_at_a_terminal_only(store: Store, run_cli: RunCli, home: Path) -> None:

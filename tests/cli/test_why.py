@@ -185,6 +185,18 @@ def test_marks_and_blank_lines(why: Why, shop: Path) -> None:
     assert why("CLAUDE.md:2") == "CLAUDE.md:2\n                a blank line\n"
 
 
+def test_what_a_file_that_we_made_begins_with(why: Why, store: Store, shop: Path) -> None:
+    ours = "\n  written by    reflect-git, around its learnings; it goes with the last of them\n"
+    (shop / "web").mkdir()
+    (shop / "web/AGENTS.md").write_text("Theirs.\n", encoding="utf-8")
+    approve(store, shop, "use vite, not webpack", to="dir:web")
+    approve(store, shop, "the tests are flaky on mondays", to="improvements")
+    assert why("web/CLAUDE.md:1") == f"web/CLAUDE.md:1  @AGENTS.md{ours}"
+    assert why(".claude/improvements.md:3") == f".claude/improvements.md:3  # Project Improvements{ours}"
+    (shop / "web/CLAUDE.md").write_text("@AGENTS.md\n\nMine.\n", encoding="utf-8")
+    assert "written by    you" in why("web/CLAUDE.md:1")
+
+
 def test_the_rule_of_a_colleague(why: Why, run_cli: RunCli, shop: Path) -> None:
     foreign = "LRN-20250101-c0113ag0"
     file = shop / "CLAUDE.md"

@@ -15,7 +15,7 @@ from reflect_git.cli.sittings import here
 from reflect_git.cli.taking import UNDO
 from reflect_git.cli.telling import who
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
-from reflect_git.sitting import audit
+from reflect_git.sitting import audit, places
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, NOTE, WARNING, Finding
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(front: Front, keys: tuple[str, ...], reason: str, dry_run: bool) -> 
     if front.json:
         front.data(report.as_json())
     else:
-        _show(front, report, store.machine)
+        _show(front, report, store)
     return EXIT_OK if report.ok else EXIT_DECISION
 
 
@@ -77,15 +77,16 @@ def _accept(front: Front, store: Store, chosen: Collection[Finding], reason: str
     front.talk(UNDO)
 
 
-def _show(front: Front, report: Report, machine: str) -> None:
+def _show(front: Front, report: Report, store: Store) -> None:
+    label = places.place(store, front.env, here()).label
     listed = sorted(report.findings, key=lambda one: (bool(one.accepted), _ORDER.index(one.severity)))
     for one in listed:
-        _print(front, one)
+        _print(front, one, label(one.path) if one.path else one.file)
     for file in report.authors:
-        front.out(printable(f"lines     {file['file']}: {_whose(file)}"))
+        front.out(printable(f"lines     {label(file['path'])}: {_whose(file)}"))
     for policy in report.policies:
         # Each machine has its own: what another one decided says nothing of this one.
-        switched = [one for one in policy["switched"] if one["machine"] == machine]
+        switched = [one for one in policy["switched"] if one["machine"] == store.machine]
         if policy["value"] is not None or switched:
             front.out(printable(_policy(policy, switched)))
     counts = report.counts
@@ -97,11 +98,11 @@ def _show(front: Front, report: Report, machine: str) -> None:
     front.out(f"{plural(needing, 'finding')} {verb} a decision" if needing else "everything traces to a person")
 
 
-def _print(front: Front, one: Finding) -> None:
+def _print(front: Front, one: Finding, file: str) -> None:
     word = "accepted" if one.accepted else one.severity
     colour = "green" if one.accepted else _COLOURS[one.severity]
     level = click.style(word.ljust(_WIDTH), fg=colour, bold=one.severity == ERROR)
-    where = f"{one.file}:{one.line}: " if one.line else f"{one.file}: " if one.file else ""
+    where = f"{file}:{one.line}: " if one.line else f"{file}: " if file else ""
     front.out(f"{level}  {one.code}  {printable(where + one.message)}")
     margin = " " * (_WIDTH + 2)
     if one.accepted:

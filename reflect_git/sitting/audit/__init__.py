@@ -162,4 +162,4 @@ def _counts(matter: Matter) -> dict[str, int]:
 def _as_json(finding: Finding) -> dict[str, Any]:
     found = asdict(finding)
     return {**found, "file": finding.file or None, "line": finding.line or None, "hint": finding.hint or None,
-            "accepted": finding.accepted or None, "key": finding.key}  # fmt: skip
+            "accepted": finding.accepted or None, "path": finding.path or None, "key": finding.key}  # fmt: skip

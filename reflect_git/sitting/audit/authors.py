@@ -71,14 +71,16 @@ def by_claude(found: Iterable[Authored]) -> Iterator[Finding]:
             plural = "s" if len(claimed) > 1 else ""
             message = f"Claude wrote {len(claimed)} line{plural} here by itself, in session {claimed[number].session}"
             hint = f"see 'reflect-git why {sheet.label}:{number}'"
-            yield Finding("claude-wrote", WARNING, sheet.target.path, message, hint, sheet.label, number)
+            yield Finding(
+                "claude-wrote", WARNING, sheet.target.path, message, hint, sheet.label, number, path=sheet.path
+            )
 
 
 def counted(found: Iterable[Authored]) -> list[dict[str, Any]]:
     """Of each file, how many entries it has and how many of its other lines are whose."""
     return [
         {
-            "file": sheet.label, "learnings": len(sheet.lines),
+            "file": sheet.label, "path": sheet.path, "learnings": len(sheet.lines),
             "lines": dict(sorted(Counter(author.kind for author in authors.values()).items())),
         }
         for sheet, authors in found

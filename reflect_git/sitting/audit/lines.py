@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reflect_git import paths
@@ -36,7 +37,8 @@ def look_at_lines(matter: Matter) -> Iterator[Finding]:
             yield found
             continue
         seen |= set(found.mirrors)
-        yield from with_authors(matter, found, list(_findings(matter, found, mirrors)))
+        told = [replace(one, path=found.path) for one in _findings(matter, found, mirrors)]
+        yield from with_authors(matter, found, told)
     for path in sorted(set(mirrors) - seen):
         message = f"'{path}': the project is not here, or nobody worked in it lately"
         yield Finding("not-here", NOTE, path, message, "run 'reflect-git audit' in its folder")
@@ -145,11 +147,14 @@ def _strangers(sheet: Sheet) -> Iterator[Finding]:
 
 
 def _mirror(matter: Matter, sheet: Sheet, path: str, mirrored: dict[str, str]) -> Iterator[Finding]:
-    """What main says we wrote, against what was approved and what is there."""
+    """What main says we wrote, against what was approved and what is there. What a hand changed in the file is in the
+    mirror as well after the next approval: that is the file's difference, and told as such."""
     said = {line.id: line.text for line in sheet.lines}
     for identity, text in mirrored.items():
         rule = matter.in_force.get(identity)
-        is_wrong = rule is not None and not same(text, _words(matter, identity))
+        is_wrong = rule is not None and not any(
+            same(text, one) for one in (_words(matter, identity), said.get(identity, ""))
+        )
         if is_wrong or (rule is None and identity not in matter.learnings):
             there = f"'{said[identity]}'" if identity in said else "nothing"
             message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"

@@ -27,7 +27,10 @@ __all__ = ["DECIDE", "ERROR", "NOTE", "WARNING", "Finding", "Line", "Matter", "S
 
 @dataclass(frozen=True)
 class Finding:
-    """`subject` is an id, a commit or a key; `accepted` is the decision by which a person took it as it is."""
+    """`subject` is an id, a commit or a key; `accepted` is the decision by which a person took it as it is.
+
+    `file` is as its project names it, `path` where it lies on this machine: two projects have a CLAUDE.md each.
+    """
 
     code: str
     severity: str
@@ -37,6 +40,7 @@ class Finding:
     file: str = ""
     line: int = 0
     accepted: str = ""
+    path: str = ""
 
     @property
     def key(self) -> str:

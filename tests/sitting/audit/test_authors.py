@@ -9,7 +9,7 @@ import pytest
 
 from reflect_git.store.repository import Store
 from tests.faults import git
-from tests.sitting.audit.books import ADA, TABS, claude_md, edit, report, start
+from tests.sitting.audit.books import ADA, TABS, approve, claude_md, edit, report, start
 from tests.sitting.desk import PNPM, project_of
 from tests.sitting.shopkeeper import Claude
 
@@ -46,6 +46,14 @@ def test_lines_are_counted_by_author(store: Store) -> None:
     (file,) = report(store).authors
     assert (file["file"], file["learnings"]) == ("CLAUDE.md", 2)
     assert file["lines"]["commit"] == 2 and file["lines"]["you"] == 1
+
+
+def test_what_we_made_around_our_entries_is_nobody_else_s(store: Store) -> None:
+    approve(store, "the build script should not download the compiler", to="improvements")
+    page = project_of(os.environ) / ".claude/improvements.md"
+    assert [file["lines"] for file in report(store).authors if file["path"] == str(page)] == [{"mark": 6}]
+    page.write_text(f"{page.read_text()}\n## Rejected\n\nNothing yet.\n", encoding="utf-8")
+    assert [file["lines"] for file in report(store).authors if file["path"] == str(page)] == [{"mark": 6, "you": 2}]
 
 
 def test_what_claude_wrote_by_itself_is_told(store: Store, home: Path) -> None:

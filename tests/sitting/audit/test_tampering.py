@@ -209,6 +209,13 @@ def test_a_mirror_that_the_next_approval_replaced(store: Store) -> None:
     assert [one.subject for one in report(store).findings if one.code == "commit-without-decision"] == [forged]
 
 
+def test_a_change_by_hand_is_told_once_whatever_was_approved_since(store: Store) -> None:
+    """Our block has been written down since as it is, the changed entry included."""
+    edit("pnpm", "yarn")
+    approve(store, "no, always write tests first, never after the code")
+    assert codes(store) == ["entry-changed"]
+
+
 def test_an_entry_that_went_from_the_file(store: Store) -> None:
     claude_md().write_text("# Shop\n")
     assert codes(store) == ["entry-missing"]
