@@ -47,6 +47,12 @@ _DID = {
     ("you", "different"): "you changed this rule",
     ("you", drift.RETURNED): "you brought this rule back",
 }
+# One, several: what the project's own git has so is no question.
+_ON_BRANCH = {
+    "missing": ("is not", "are not"),
+    "different": ("reads otherwise", "read otherwise"),
+    drift.RETURNED: ("that is not in force here stands", "that are not in force here stand"),
+}
 
 
 def look(sitting: Sitting) -> tuple[Drift, list[Asked]]:
@@ -157,11 +163,12 @@ def notes(place: Place, found: Drift) -> Iterator[str]:
     """What is as it should be, or cannot be asked."""
     for trouble in found.troubles:
         yield click.style(printable(trouble), fg="yellow")
-    if found.elsewhere:
-        count = len(found.elsewhere)
-        files = ", ".join(dict.fromkeys(place.label(one.page.path) for one in found.elsewhere))
-        verb = "is" if count == 1 else "are"
-        yield printable(f"{portrait.plural(count, 'rule')} {verb} not on this branch ({files}); nothing to do")
+    for kind, words in _ON_BRANCH.items():
+        ones = [one for one in found.elsewhere if one.found.kind == kind]
+        files = ", ".join(dict.fromkeys(place.label(one.page.path) for one in ones))
+        if ones:
+            told = f"{portrait.plural(len(ones), 'rule')} {words[len(ones) != 1]} on this branch"
+            yield printable(f"{told} ({files}); nothing to do")
     if found.foreign:
         entries = "1 entry is" if found.foreign == 1 else f"{found.foreign} entries are"
         yield f"{entries} not of this store: left alone"

@@ -72,9 +72,14 @@ def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved) -> None
     front.out(printable(f"took back {reversal.told}{_where(sat, done)}, commit {done.commit[:10]}"))
     for note in reversal.notes:
         front.talk(printable(note))
+    advise_of(front, sat, done)
+    front.talk(UNDO)
+
+
+def advise_of(front: Front, sat: Sitting, done: Approved) -> None:
+    """What changed in the project is the person's to commit."""
     if done.target and not done.target.startswith(("/", "~")):
         advise(front, sat, done.target)
-    front.talk(UNDO)
 
 
 def _where(sat: Sitting, done: Approved) -> str:

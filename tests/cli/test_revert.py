@@ -217,7 +217,9 @@ def test_backups_are_listed_and_put_back_after_a_question(
         shown = terminal.passes("type 'yes' to write these bytes [no]:")
         assert "approved since, goes: LRN-" in shown and "Use ruff, not black" in shown
         terminal.types("yes")
-        assert "restored CLAUDE.md as of " in terminal.ends()
+        told = terminal.ends()
+        assert "restored CLAUDE.md as of " in told
+        assert "CLAUDE.md changed in your project; commit it with your work" in told
     assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
     types("undo")
     assert (shop / "CLAUDE.md").read_bytes() == before and sorted(_rules(run_cli, shop)) == sorted([rule, later])

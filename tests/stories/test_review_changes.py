@@ -13,6 +13,7 @@ from tests.faults import git
 from tests.sitting.desk import say
 from tests.sitting.shopkeeper import Claude, approve, make_project, with_a_rule
 from tests.stories.conftest import Reviews, commits
+from tests.stories.terminal import Terminal
 
 Reword = Callable[[str, str], None]
 
@@ -391,6 +392,30 @@ def test_another_branch_is_told_and_not_asked(store: Store, reviews: Reviews, sh
     git(shop, "switch", "-q", "main")
     reviews().is_left("Nothing to reflect on.")
     assert commits(store_home) == before
+
+
+def test_what_another_branch_has_in_other_words_or_still_is_told_as_such(
+    store: Store, reviews: Reviews, shop: Path, store_home: Path
+) -> None:
+    git(shop, "switch", "-q", "-c", "other")
+    file = shop / "CLAUDE.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("pnpm", "yarn"), encoding="utf-8")
+    git(shop, "-c", "user.name=Ada", "-c", "user.email=a@example.com", "commit", "-qam", "yarn")
+    before = commits(store_home)
+    reviews().is_left("""
+        1 rule reads otherwise on this branch (CLAUDE.md); nothing to do
+        Nothing to reflect on.
+        """)
+    assert commits(store_home) == before
+    git(shop, "switch", "-q", "main")
+    with Terminal("revert", "last", cwd=shop) as terminal:
+        terminal.ends()
+    git(shop, "-c", "user.name=Ada", "-c", "user.email=a@example.com", "commit", "-qam", "without")
+    git(shop, "switch", "-q", "other")
+    reviews().is_left("""
+        1 rule that is not in force here stands on this branch (CLAUDE.md); nothing to do
+        Nothing to reflect on.
+        """)
 
 
 def test_marks_that_cannot_be_read_are_told(reword: Reword, reviews: Reviews) -> None:

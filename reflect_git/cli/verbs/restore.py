@@ -11,7 +11,7 @@ from reflect_git.cli import completing, portrait
 from reflect_git.cli.front import Front, ago, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting
-from reflect_git.cli.taking import UNDO, document, links_of, person
+from reflect_git.cli.taking import UNDO, advise_of, document, links_of, person
 from reflect_git.errors import ReflectError
 from reflect_git.paths import home_dir
 from reflect_git.sitting import learnings_index, restore
@@ -57,6 +57,7 @@ def command(front: Front, name: str, dry_run: bool) -> None:
         front.data(document(restoring.reversal, done.commit, done.backup, done.target, done.diff))
         return
     front.out(printable(f"restored {restoring.reversal.title}, commit {done.commit[:10]}"))
+    advise_of(front, sat, done)
     front.talk(UNDO)
 
 
