@@ -13,11 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from bench import capture, concurrency, dedup_quality, generate, reading, reliability, reviewing, run, timing, variety
-from bench.setting import Setting
+from bench import (
+    capture,
+    concurrency,
+    dedup_quality,
+    generate,
+    reading,
+    reliability,
+    reviewing,
+    run,
+    scoring,
+    timing,
+    variety,
+)
+from bench.setting import REPO, Setting
 from bench.table import Row, Table, as_markdown, as_text, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
 from reflect_git.adapters import records
+from reflect_git.capture.score import TYPES
 from reflect_git.store.repository import Store
 
 
@@ -239,3 +252,21 @@ def test_the_figures_of_a_run_are_those_of_all_its_processes(
         ("tests passed", 12, False), ("tests failed", 1, True), ("tests skipped", 0, False),
     ]  # fmt: skip
     assert table.notes == ["ended 2026-02-11, after 1,234 s"]
+
+
+def test_scoring_is_measured_on_messages_of_ours_of_every_kind(setting: Setting) -> None:
+    (table,) = scoring.tables(setting)
+    assert [row.name for row in table.rows] == ["one message", "the slowest message", "loading the knowledge"]
+    assert all(row.ratio and row.ratio > 0 for row in table.rows)
+    assert any("\n" in text for text in scoring.messages())
+
+
+def test_what_the_scorer_learns_from_is_whole() -> None:
+    kinds = {"none", *TYPES}
+    for name, columns, places in (("examples.tsv", 5, (1, 2)), ("sessions.tsv", 9, (2, 3))):
+        head, *lines = (REPO / "bench" / name).read_text(encoding="utf-8").splitlines()
+        rows = [line.split("\t") for line in lines]
+        assert {len(row) for row in (head.split("\t"), *rows)} == {columns}
+        assert {row[places[0]] for row in rows} == kinds
+        assert {row[places[1]] for row in rows} <= {"+", "-", "."}
+        assert len({tuple(row) for row in rows}) == len(rows)

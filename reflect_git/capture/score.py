@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from math import exp, sqrt
+from operator import itemgetter
 from struct import calcsize, unpack_from
 
 from reflect_git.capture import features, sentence
@@ -62,6 +63,14 @@ class Verdict:
         return f"Verdict({', '.join(repr(getattr(self, name)) for name in self.__slots__)})"
 
 
+def taken(table: bytes, places: Sequence[int]) -> Sequence[int]:
+    """What stands at these places: in 0.4 of the time of a subscription each."""
+    if len(places) < 2:
+        return [table[place] for place in places]
+    found: Sequence[int] = itemgetter(*places)(table)
+    return found
+
+
 class Trees:
     """Small trees of one depth that ask for facts, level by level: below place n are 2n (does not hold) and 2n+1."""
 
@@ -81,7 +90,7 @@ class Trees:
         for level in self.levels:
             answers = level.translate(holds)
             places = [at + at + answers[at] for at in places]
-        return self.scale * (sum(map(self.leaves.__getitem__, places)) - ZERO * len(places))
+        return self.scale * (sum(taken(self.leaves, places)) - ZERO * len(places))
 
 
 class Head:
@@ -99,7 +108,7 @@ class Head:
     def pull(self, part: str, places: list[int]) -> float:
         """What one part says; a long message says more often, but not more."""
         scale, table = self.parts[part]
-        return scale * (sum([table[place] for place in places]) - ZERO * len(places)) / root_of(part, places)
+        return scale * (sum(taken(table, places)) - ZERO * len(places)) / root_of(part, places)
 
 
 class Types:

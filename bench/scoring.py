@@ -1,0 +1,54 @@
+"""What one message costs the scorer, and what loading its knowledge costs: in one process, on messages of our own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from bench.setting import REPO, Setting
+from bench.table import Row, Table
+from reflect_git.capture import score
+
+TRIES, LOADS = 7, 30
+MESSAGE, LOADING = 0.001, 0.005
+CONTEXT = {"assistant": "All done. I updated the module and the tests pass. Shall I commit?", "steps": 4}
+
+
+def tables(setting: Setting) -> list[Table]:
+    texts = messages()[:: 20 if setting.quick else 1]
+    each = [min(_times(partial(score.score, text, "prompt", CONTEXT), TRIES)) for text in texts]
+    data = Path(score.KNOWLEDGE, "messages.bin").read_bytes()
+    load = _times(partial(score.parse, data), LOADS)
+    ceiling = None if setting.quick else 1.0
+    rows = [
+        _row("one message", (min(each), median(each)), median(each), MESSAGE, ceiling),
+        _row("the slowest message", (max(each), max(each)), max(each), MESSAGE, ceiling),
+        _row("loading the knowledge", (min(load), median(load)), median(load), LOADING, ceiling),
+    ]
+    note = f"{len(texts):,} messages; the time of one is the least of {TRIES}, so that the machine's load hits none"
+    return [Table("Scoring a message, in one process", rows, notes=(note,))]
+
+
+def messages() -> list[str]:
+    """What the scorer learnt from, as far as it is ours."""
+    found = []
+    for name in ("examples.tsv", "sessions.tsv"):
+        lines = (REPO / "bench" / name).read_text(encoding="utf-8").splitlines()[1:]
+        found += [line.split("\t")[-1].replace("\\n", "\n") for line in lines]
+    return found
+
+
+def _times(call: Callable[[], object], count: int) -> list[float]:
+    found = []
+    for _ in range(count):
+        started = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - started)
+    return found
+
+
+def _row(name: str, figures: tuple[float, float], figure: float, allowed: float, ceiling: float | None) -> Row:
+    return Row(name, figures, figure / allowed, f"{allowed * 1000:g} ms", ceiling)
