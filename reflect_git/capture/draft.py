@@ -18,6 +18,7 @@ CONTENT_LIMIT = 2048
 CONTEXT_LIMIT = 4096
 NAME_LIMIT = 256
 _TAGS = 16
+_NAMESAKES = ("command", "gotcha")  # types that are categories, too
 
 
 def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
@@ -38,7 +39,7 @@ def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> S
         "source": source,
         "content": content,
         "context": clip(redact(_text(facts.get("context")), home), CONTEXT_LIMIT),
-        "category": _word(facts, "category", schema.CATEGORIES, "convention"),
+        "category": _word(facts, "category", schema.CATEGORIES, _usual_category(facts)),
         "tags": _tags(facts.get("tags"), home),
         "related": [],
         "promoted_to": None,
@@ -49,6 +50,11 @@ def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> S
         "key": key_of(content, facts.get("type") == "failure"),
         "stored": now,
     }  # fmt: skip
+
+
+def _usual_category(facts: Mapping[str, Any]) -> str:
+    kind = facts.get("type")
+    return str(kind) if kind in _NAMESAKES else "convention"
 
 
 def _identity(facts: Mapping[str, Any], timestamp: str, entry: Optional[str]) -> str:

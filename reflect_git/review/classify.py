@@ -46,7 +46,8 @@ _CATEGORIES = (
                       r"feature flags?|ports?|version \d\S*)\b|(?<!\w)\.env\b")),
     ("project-structure", (r"\b((live|lives|go|goes|belong|belongs|put|is|are|moved?) (in|into|under|to) "
                           r"[`'\"]?[\w.-]*/|director(y|ies)|folders?|monorepo|packages/|src/)")),
-    ("command", r"`[a-z][\w./-]*( [^`]+)?`|\b(run|execute|npm|pnpm|yarn|make|docker|git|cargo|pip|uv) "),
+    ("command", (r"`[a-z][\w./-]*( [^`]+)?`|\b(run|execute|npm|pnpm|yarn|docker|git|cargo|pip|uv) |"
+                r"\bmake (?!(sure|use|it|this|that|the|an?|no|all|each|every|your|our|my|them|sense|changes?)\b)")),
     ("preference", (r"\b(i (prefer|like|want|always|never|hate)|prefer|answers?|repl(y|ies)|short(er)?|concise|"
                    r"apologi[sz]\w*|tone|emojis?)\b")),
 )  # fmt: skip

@@ -26,6 +26,10 @@ class Finding(NamedTuple):
 _EARLIER = "(previous|prior|above|earlier|all|any|other|your|system)"
 _ORDERS = "(instruction|rule|prompt|guideline|constraint|directive)"
 _TELLING = "(tell|inform|mention|show|notify|alert|ask|warn)"
+# What a program does by itself and a person found out, as in "npm ci silently succeeds": told, not asked for.
+_OUTCOMES = (
+    "(fail|succeed|ignore|drop|skip|truncate|swallow|discard|overwrite|break|lose|convert|cast|wrap|exit)(s|es|d|ed)"
+)
 _SAFEGUARDS = (
     "(security|safety|tests?|hooks?|checks?|lint(er|ing)?|validation|auth(entication|orization)?|verification|signing|"
     "sandbox|firewall|audit|logging|csrf|cors|tls|ssl|2fa|mfa|review)"
@@ -39,7 +43,7 @@ _SIGNS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     )),
     ("hides-from-you", "asks to hide something from you", (
         rf"\b(do not|don't|dont|never|without)\s+{_TELLING}(ing)?\b.{{0,20}}\b(user|human|developer|owner|anyone)\b",
-        r"\b(silently|secretly|covertly)\b",
+        r"\b(secretly|covertly)\b", rf"\bsilently\b(?!\s+{_OUTCOMES}\b)",
     )),
     ("speaks-as-system", "imitates the client's own messages", (
         r"</?(system|system-reminder|assistant|human|instructions?|tool_result)\b",

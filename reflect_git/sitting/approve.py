@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ from reflect_git.store import memory
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
     from reflect_git.review.candidates import Candidate
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
 _ACTIONS = {
@@ -41,6 +43,12 @@ _OPENING = Finding(
     "opening",
     f"the new file begins with '{targets.AGENTS_IMPORT.strip()}', or Claude Code would not read "
     f"{targets.AGENTS_FILE} any more",
+)
+_UNREAD = Finding(
+    gate.NOTE,
+    "unread",
+    f"Claude Code does not read {targets.AGENTS_FILE} where there is a {targets.PROJECT_FILES[0]} that does not import "
+    f"it: add a line '{targets.AGENTS_IMPORT.strip()}' there",
 )
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 
@@ -136,12 +144,27 @@ def findings_on(
         has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
     )  # fmt: skip
     found += [_OPENING] if before is None and target.opening else []
-    return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or _is_always_read(target)))
+    is_unread = target.kind == "agents" and _hides_agents(sitting.place)
+    found += [_UNREAD] if is_unread else []
+    is_free = is_unread or not _is_always_read(target)
+    return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or not is_free))
 
 
 def _is_always_read(target: Target) -> bool:
     """Claude Code reads a proposal never, and the file of a folder only when it works there."""
     return target.form != "improvements" and target.kind != "dir"
+
+
+def _hides_agents(place: Place) -> bool:
+    """Whether the project has a CLAUDE.md that neither imports AGENTS.md nor is a link to it."""
+    main, agents = (os.path.join(place.root, name) for name in (targets.PROJECT_FILES[0], targets.AGENTS_FILE))
+    if os.path.realpath(main) == os.path.realpath(agents):
+        return False
+    try:
+        said = live.read(main)
+    except (ReflectError, OSError):
+        return False
+    return said is not None and targets.AGENTS_FILE.encode() not in said
 
 
 def carry_out(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str] | None = None) -> Approved:
@@ -203,8 +226,9 @@ def _improvement_fields(request: Request, text: str) -> dict[str, str]:
 
 
 def _action(kind: str, text: str) -> str:
-    """What is told is no action yet; what is ordered is one."""
-    return text if kind not in _ACTIONS or frame_of(text) else _ACTIONS[kind]
+    """What is told is no action yet; what is ordered is one. "No section documents it" reads like a ban and is told."""
+    is_order = frame_of(text) is not None and not text.lower().startswith(("no ", "there is no ", "nothing "))
+    return text if kind not in _ACTIONS or is_order else _ACTIONS[kind]
 
 
 def item_of(learning: Learning) -> Item:

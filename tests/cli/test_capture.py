@@ -60,6 +60,11 @@ def _at_terminal(home: Path, *args: str, env: dict[str, str] | None = None) -> s
     return shown.decode("utf-8")
 
 
+@pytest.mark.parametrize("kind, category", [("gotcha", "gotcha"), ("command", "command"), ("correction", "convention")])
+def test_what_it_is_about_may_be_left_out(run_cli: RunCli, store_home: Path, kind: str, category: str) -> None:
+    assert _capture(run_cli, "--type", kind, "--content", "the build hangs")["category"] == category
+
+
 def test_everything_that_is_said_is_kept(run_cli: RunCli, store_home: Path) -> None:
     record = _capture(
         run_cli, "--content", "use pnpm, never npm", "--category", "command", "--tag", "pnpm", "--tag", "node",

@@ -15,7 +15,7 @@ def test_stats_counts_by_status_type_and_category(run_cli: RunCli, store_home: P
         "total": 3,
         "status": {"captured": 3},
         "type": {"command": 1, "gotcha": 2},
-        "category": {"convention": 2, "gotcha": 1},
+        "category": {"command": 1, "gotcha": 2},
         "learnings": 0,
     }
     lines = run_cli("stats").out.splitlines()

@@ -50,6 +50,8 @@ def test_friction_and_flaws_go_to_the_project() -> None:
         ("Update the changelog with each release", "documentation"),
         ("Handlers live in src/handlers", "project-structure"),
         ("Build with `just dist`", "command"),
+        ("Use make check", "command"),
+        ("Make sure that errors are logged", "convention"),
         ("The config is read once", "configuration"),
         ("Keep secrets in .env files", "configuration"),
         ("I prefer short functions", "preference"),

@@ -191,6 +191,21 @@ def test_the_agents_file_of_a_folder_is_still_read(sitting: Sitting, home: Path)
     assert (home / "shop/web/CLAUDE.md").read_text().startswith("@AGENTS.md\n\n")
 
 
+def test_an_agents_file_that_nobody_reads_is_told(sitting: Sitting, home: Path) -> None:
+    def codes() -> set[str]:
+        return {one.code for one in propose(sitting, Request(sitting.gathered.strong[0], to="agents")).findings}
+
+    file = home / "shop/CLAUDE.md"
+    assert codes() & {"unread", "tokens"} == {"unread"}
+    file.write_bytes(BASE + b"@AGENTS.md\r\n")
+    assert codes() & {"unread", "tokens"} == {"tokens"}
+    file.unlink()
+    assert codes() & {"unread", "tokens"} == {"tokens"}
+    file.symlink_to("AGENTS.md")
+    (home / "shop/AGENTS.md").write_bytes(BASE)
+    assert codes() & {"unread", "tokens"} == {"tokens"}
+
+
 def test_a_rules_file_of_its_own(sitting: Sitting, home: Path) -> None:
     done = approved(sitting, to="rules:packages")
     (written,) = (home / "shop/.claude/rules/reflect").iterdir()
@@ -280,6 +295,7 @@ def test_a_text_hides_nothing_behind_its_length(sitting: Sitting) -> None:
     "kind, said, action",
     [
         ("gotcha", "the clock tests are flaky", "Fix it, or document it where it is met"),
+        ("project_friction", "no README section says how to build it", "Fix it, or document it where it is looked for"),
         ("gotcha", "run `make seed` before the tests", "Run `make seed` before the tests"),
         ("correction", "use uv, not pip", "Use uv, not pip"),
     ],
