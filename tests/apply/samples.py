@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from reflect_git.apply.finding import TITLES
 
+END = b"<!-- reflect-git:end -->"
 _LINES = [
     "", "", "", "   ", "\t", "# Title", "# Second title", "## Commands", "### Gotchas", "Commands\n---",
     "some words",
@@ -35,6 +36,18 @@ def bases(draw: st.DrawFn) -> bytes:
     if draw(st.booleans()):
         text = text.rstrip("\r\n")
     return (draw(st.sampled_from(["", "", "\ufeff"])) + text).encode()
+
+
+def require_untouched(base: bytes, written: bytes, identity: str) -> None:
+    """Apart from our block, and the blank lines that set it off, every byte is where it was."""
+    entry = written.index(identity.encode())
+    start = written.rindex(b"<!-- reflect-git:begin", 0, entry)
+    end = written.index(END, entry) + len(END)
+    above, below = written[:start], written[end:]
+    kept = next((at for at, (a, b) in enumerate(zip(above, base, strict=False)) if a != b), min(len(above), len(base)))
+    rest = base[kept:]
+    assert above[kept:].strip(b"\r\n") == b"", (base, written)
+    assert below.endswith(rest) and below[: len(below) - len(rest)].strip(b"\r\n") == b"", (base, written)
 
 
 identities = st.builds(

@@ -118,6 +118,7 @@ def test_every_plan_passes_its_check(base: bytes, text: str, category: str) -> N
     assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
     rule = RULE._replace(text=text, category=category)
     first = plan.add(CLAUDE, base, rule)
+    samples.require_untouched(base, first.after or b"", rule.id)
     both = plan.add(CLAUDE, first.after, OTHER)
     assert both.after is not None
     changed = plan.replace(CLAUDE, both.after, OTHER, OTHER._replace(text="Other words", category="naming"))
@@ -133,7 +134,9 @@ def test_approve_and_revert_give_back_the_bytes_deep(base: bytes | None, text: s
     found = block.find(base)
     assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
     rule = RULE._replace(text=text, category=category)
-    assert plan.remove(CLAUDE, plan.add(CLAUDE, base, rule).after, rule).after == base
+    added = plan.add(CLAUDE, base, rule)
+    samples.require_untouched(base or b"", added.after or b"", rule.id)
+    assert plan.remove(CLAUDE, added.after, rule).after == base
     count("plans of an approval and its revert")
 
 

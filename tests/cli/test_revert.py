@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.apply import samples
 from tests.conftest import REAL_GIT, RunCli
 from tests.reckoning import count
 from tests.store.probe import allow_unattended
@@ -243,6 +244,7 @@ def test_files_of_all_kinds_through_the_program(
         path.chmod(0o600 if seed % 2 else 0o644)
     before = _state(path)
     rules = [approve(f"use tool{number}, not other{number}") for number in range(3)]
+    samples.require_untouched(base if seed % 5 else b"", path.read_bytes(), rules[0])
     chance.shuffle(rules)
     for rule in rules:
         types("revert", rule)

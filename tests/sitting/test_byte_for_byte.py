@@ -52,7 +52,7 @@ def _there_and_back(shelf: Store, shop: Path, base: bytes, kind: str, to: str) -
     before = _state(path)
     number = next(_numbers)
     rule = approve(shelf, f"use tool{number}, not other{number}", to).learning
-    assert rule.encode() in path.read_bytes()
+    samples.require_untouched(b"" if kind == "missing" else base, path.read_bytes(), rule)
     revert(shelf, rule)
     assert _state(path) == before and in_force(shelf) == []
 
