@@ -22,13 +22,15 @@ _PERSONS = ("terminal", "ask-user-question")
 def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
     """What was decided in the newest commit of this machine, or in the newest by which a person decided something.
 
-    A switched policy is passed over: it is switched by its own command. In the order of commits: a clock that was wrong
-    once does not make a decision the last one for ever.
+    A switched policy is passed over: it is switched by its own command. So is a decision about a learning that was
+    purged. In the order of commits: a clock that was wrong once does not make a decision the last one for ever.
     """
+    learnings = sitting.scan.history.learnings
     known = {made["id"]: made for made in sitting.scan.history.decisions}
     for commit, named in _commits(sitting.store):
         decisions = tuple(known[one] for one in named if one in known)
-        mine = [made for made in decisions if made["machine"] == sitting.store.machine and not _is_passed_over(made)]
+        there = [made for made in decisions if not made["subject"].startswith("LRN-") or made["subject"] in learnings]
+        mine = [made for made in there if made["machine"] == sitting.store.machine and not _is_passed_over(made)]
         if mine and (not only_persons or any(made["by"]["road"] in _PERSONS for made in mine)):
             return Chosen(decisions, commit)
     raise ReflectError(

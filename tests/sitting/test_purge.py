@@ -237,6 +237,16 @@ def test_a_rule_that_was_replaced_and_says_something_else_comes_back_and_is_name
     assert after - before == {old} and old in claude_md().read_text()
 
 
+def test_undo_passes_over_what_was_purged(store: Store) -> None:
+    """Else it would take back the revert of a learning that is no more."""
+    from reflect_git.sitting import undo
+    from tests.sitting.desk import sit
+
+    take_out(store)
+    decisions = undo.last(sit(store, os.environ)).decisions
+    assert decisions and all(made["subject"] in reading.read(store).history.learnings for made in decisions)
+
+
 def test_a_rule_goes_from_a_project_in_another_folder(store: Store, home: Path) -> None:
     proposal = purge.propose(store, os.environ, reading.read, purge.by_pattern(WORD), str(home))
     assert not any("which is not here" in one for one in proposal.unreached)
