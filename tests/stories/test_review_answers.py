@@ -49,6 +49,7 @@ def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, shop: 
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
     assert terminal.ids["LRN-1"] == shown
@@ -75,6 +76,7 @@ def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) 
 
         2 approved
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
 
@@ -104,6 +106,7 @@ def test_no_is_a_commit_without_the_words(says: Says, reviews: Reviews, store_ho
         no: DEC-1
 
         1 no
+        to take the last answer back: reflect-git undo
         """)
     assert commits(store_home)[0] == f"dismiss: {signal}"
     reviews().is_left("Nothing to reflect on.")
@@ -118,6 +121,7 @@ def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli)
         never: DEC-1
 
         1 never
+        to take the last answer back: reflect-git undo
         """)
     decision = run_cli("show", terminal.ids["DEC-1"], "--json").json()["data"]["record"]
     assert (decision["kind"], decision["by"]["road"]) == ("never", "terminal")
@@ -155,6 +159,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         approved LRN-1 into '~/.claude/CLAUDE.md'
 
         1 approved
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
     assert "Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
@@ -179,6 +184,7 @@ def test_an_edited_text_is_shown_again_and_then_approved(
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
     assert "- Use pnpm for everything.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -287,6 +293,7 @@ def test_an_improvement_is_edited_field_by_field(
 
         1 approved
         .claude/improvements.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
     assert shown.read_text(encoding="utf-8").startswith(

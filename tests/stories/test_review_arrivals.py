@@ -99,6 +99,7 @@ def test_one_is_declined_for_this_machine_alone(
         not on this machine: DEC-1
 
         1 not for this machine
+        to take the last answer back: reflect-git undo
         """)
     assert (shop / "CLAUDE.md").read_bytes() == before
     assert commits(store_home)[0] == "decline: Use tabs"

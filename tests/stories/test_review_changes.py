@@ -85,6 +85,7 @@ def test_it_is_put_back_in_one_commit(reword: Reword, reviews: Reviews, shop: Pa
 
         1 put back
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         """)
     assert (shop / "CLAUDE.md").read_bytes() == before
     assert commits(store_home)[:2] == ["apply: Use pnpm, not npm", "approve: Use pnpm, not npm"]
@@ -101,6 +102,7 @@ def test_it_is_made_so_for_good(reword: Reword, reviews: Reviews, shop: Path, st
         LRN-1 reads so from now on
 
         1 for good
+        to take the last answer back: reflect-git undo
         """)
     assert "- Use yarn, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert commits(store_home)[0] == "amend: Use yarn, not npm"
@@ -207,6 +209,7 @@ def test_what_is_gone_is_taken_back_for_good(
         took LRN-1 back for good
 
         1 for good
+        to take the last answer back: reflect-git undo
         """)
     assert run_cli("rules", "--json", cwd=shop).json()["data"] == []
     assert (shop / "CLAUDE.md").read_text(encoding="utf-8") == "# Shop\n\nOur own text.\n"
@@ -258,6 +261,7 @@ def test_claude_s_words_are_kept_only_by_a_typed_yes(
         LRN-1 reads so from now on
 
         1 for good
+        to take the last answer back: reflect-git undo
         """)
     assert commits(store_home)[0] == "amend: Use yarn, not npm"
 
@@ -330,6 +334,7 @@ def test_what_claude_wrote_by_itself_is_taken_back(reviews: Reviews, shop: Path,
 
         1 put back
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         """)
     assert "yarn" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert commits(store_home)[0] == "revert: what Claude wrote into CLAUDE.md"

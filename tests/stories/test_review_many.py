@@ -182,6 +182,7 @@ def test_a_risk_takes_a_typed_yes(claude_says: Says, reviews: Reviews, shop: Pat
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
 

@@ -31,6 +31,7 @@ def test_without_a_terminal_it_lists_and_says_where_to_answer(
         assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 weak one\n"
         assert result.err == (
             "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code\n"
+            "for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'\n"
         )
 
 
@@ -122,6 +123,7 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
     assert (shop / "CLAUDE.md").read_text(encoding="utf-8").startswith("# Shop\n\n<!-- reflect-git:begin -->\n")

@@ -114,6 +114,7 @@ def test_the_second_is_shown_as_it_would_stand_beside_the_first(says: Says, revi
 
         2 approved
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
 
@@ -405,6 +406,7 @@ def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: P
 
         1 approved, 1 undecided
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         1 learning waits: run 'reflect-git review' when you like
         error: interrupted
         """,
@@ -432,6 +434,7 @@ def test_what_is_typed_ahead_answers_nothing_unseen(says: Says, reviews: Reviews
     terminal.is_left("""
         1 approved, 1 undecided
         CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
         1 learning waits: run 'reflect-git review' when you like
         """)
     assert [subject for subject in commits(store_home) if subject.startswith("approve")] == [

@@ -124,6 +124,7 @@ def _list(front: Front, gathered: Gathered) -> None:
     for line in _waiting(gathered):
         front.out(line)
     front.talk("there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code")
+    front.talk("for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'")
 
 
 def _say_elsewhere(front: Front, sat: Sitting) -> None:
@@ -220,6 +221,9 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
         told = committing.advice(desk.sitting, path, front.env)
         if told:
             front.out(printable(told))
+    # What was left as it is, or for another time, is no decision.
+    if any(not said.startswith("left") for said in answers) or any(map(deck.count, (APPROVED, NO, NEVER))):
+        front.out("to take the last answer back: reflect-git undo")
     left = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more)
     left += then.open if then else 0
     if left:
