@@ -309,6 +309,7 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
+    name = f"the change of the file for {name}" if mark and first["kind"] == "applied" and not is_no else name
     name = f"{_SAYING[first['kind']]} {name}" if mark and first["kind"] in _SAYING else name
     name = f"the no here to {name}" if is_no else name
     return f"the revert of {name}" if times % 2 else name

@@ -93,6 +93,21 @@ def test_it_is_put_back_in_one_commit(reword: Reword, reviews: Reviews, shop: Pa
     reviews().is_left("Nothing to reflect on.")
 
 
+def test_what_was_put_back_is_undone_and_the_rule_stays(
+    reword: Reword, reviews: Reviews, run_cli: RunCli, shop: Path
+) -> None:
+    reword("pnpm", "yarn")
+    changed_file = (shop / "CLAUDE.md").read_bytes()
+    terminal = reviews()
+    terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    terminal.types("b")
+    terminal.ends()
+    with Terminal("undo", cwd=shop) as undo:
+        assert "took back the change of the file for 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in undo.ends()
+    assert (shop / "CLAUDE.md").read_bytes() == changed_file
+    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]] == ["Use pnpm, not npm"]
+
+
 def test_it_is_made_so_for_good(reword: Reword, reviews: Reviews, shop: Path, store_home: Path) -> None:
     reword("pnpm", "yarn")
     terminal = reviews()
