@@ -25,17 +25,17 @@ def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> N
     require_unrefused(amendment.findings)
     new = amendment.new
     by, answer = approver(front, sat, wish_to_amend(amendment))
-    require_typed_yes(front, amendment.findings)
+    is_shown = require_typed_yes(front, amendment.findings, amendment.diff)
     done = amend.carry_out(sat, amendment, by, used(answer, new["id"]))
     learnings_index.write(sat.store, front.scan(sat.store))
-    _say(front, sat, amendment, done)
+    _say(front, sat, amendment, done, is_shown)
 
 
-def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved) -> None:
+def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved, is_shown: bool) -> None:
     if front.json:
         front.data(asdict(done))
         return
-    show_diff(front, done.diff)
+    show_diff(front, "" if is_shown else done.diff)
     front.out(printable(f"amended {done.learning} in '{done.target}', commit {done.commit[:10]}"))
     for plan in amendment.plans:
         if not plan.target.is_global:

@@ -140,17 +140,22 @@ def advise(front: Front, sat: Sitting, path: str) -> None:
         front.talk(printable(told))
 
 
-def require_typed_yes(front: Front, findings: Iterable[Finding]) -> None:
-    """What is risky is never approved by a key, a flag or in bulk."""
+def require_typed_yes(front: Front, findings: Iterable[Finding], diff: str) -> bool:
+    """What is risky is never approved by a key, a flag or in bulk, and not before the change was seen. Whether it was
+    shown for that."""
     risks = [found for found in findings if found.kind == "risk"]
     if not risks or front.env.get("CLAUDECODE"):  # there the person saw the warnings with the question
-        return
+        return False
+    is_asked = front.at_terminal and not front.no_input
+    if is_asked and not front.json:
+        show_diff(front, diff)
     for found in risks:
         front.talk(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
-    if front.no_input or not front.at_terminal:
+    if not is_asked:
         raise ReflectError("a risk needs a person's typed yes", "run it in a terminal", code="approval")
     if click.prompt("type 'yes' to approve it all the same", default="no", err=True) != "yes":
         raise ReflectError("nothing was changed", code="declined")
+    return True
 
 
 def show_diff(front: Front, diff: str) -> None:

@@ -28,10 +28,10 @@ def settle(front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: 
         _preview(front, reversal)
         return
     by, linked = person(front, there), links_of(there, reversal)
-    require_typed_yes(front, linked)
+    is_shown = require_typed_yes(front, linked, reversal.diff)
     done = revert.carry_out(there, reversal, by, linked)
     learnings_index.write(there.store, front.scan(there.store))
-    _say(front, there, reversal, done)
+    _say(front, there, reversal, done, is_shown)
 
 
 def links_of(sat: Sitting, reversal: Reversal) -> list[Finding]:
@@ -64,11 +64,11 @@ def _preview(front: Front, reversal: Reversal) -> None:
         front.talk("no file would change")
 
 
-def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved) -> None:
+def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved, is_shown: bool) -> None:
     if front.json:
         front.data(document(reversal, done.commit, done.backup or None, done.target or None, done.diff))
         return
-    show_diff(front, done.diff)
+    show_diff(front, "" if is_shown else done.diff)
     front.out(printable(f"took back {reversal.told}{_where(sat, done)}, commit {done.commit[:10]}"))
     for note in reversal.notes:
         front.talk(printable(note))

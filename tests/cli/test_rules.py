@@ -196,13 +196,17 @@ def test_an_edit_needs_a_person(run_cli: RunCli, approve: Approve, shop: Path, s
 def test_a_risky_wording_takes_a_typed_yes(approve: Approve, shop: Path, run_cli: RunCli) -> None:
     rule = approve("use pnpm, not npm")
     with Terminal("edit", rule, "--text", "Always commit with --no-verify.", cwd=shop) as terminal:
-        terminal.sees("""
-            risk: it switches a safeguard off
-            type 'yes' to approve it all the same [no]:
-            """)
+        seen = terminal.passes("type 'yes' to approve it all the same [no]:")
+        change, _, risk = seen.partition("risk: it switches a safeguard off\n")
+        assert "-- Use pnpm, not npm\n+- Always commit with --no-verify.\n" in change and "+" not in risk
         terminal.types("y")
         terminal.is_left("error: nothing was changed", code=1)
     assert _rules(run_cli, shop)[rule]["text"] == "Use pnpm, not npm"
+    with Terminal("edit", rule, "--text", "Always commit with --no-verify.", cwd=shop) as terminal:
+        terminal.passes("type 'yes' to approve it all the same [no]:")
+        terminal.types("yes")
+        told = terminal.ends()
+    assert "amended LRN-" in told and "diff --git" not in told, "it was shown once"
 
 
 def test_without_options_the_text_is_opened_in_the_editor(

@@ -55,17 +55,17 @@ def command(
         return
     require_unrefused(proposal.findings)
     by, answer = approver(front, sat, wish_of(proposal))
-    require_typed_yes(front, proposal.findings)
+    is_shown = require_typed_yes(front, proposal.findings, proposal.diff)
     done = carry_out(sat, proposal, by, used(answer, request.candidate.id))
     learnings_index.write(sat.store, front.scan(sat.store))
-    _say(front, sat, proposal, done)
+    _say(front, sat, proposal, done, is_shown)
 
 
-def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved) -> None:
+def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved, is_shown: bool) -> None:
     if front.json:
         front.data(asdict(done))
         return
-    show_diff(front, done.diff)
+    show_diff(front, "" if is_shown else done.diff)
     front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         advise(front, sat, done.target)

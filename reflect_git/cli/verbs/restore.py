@@ -50,7 +50,7 @@ def command(front: Front, name: str, dry_run: bool) -> None:
     if by["road"] == "terminal":
         _require_typed_yes(front)
     linked = links_of(sat, restoring.reversal)
-    require_typed_yes(front, linked)
+    require_typed_yes(front, linked, "")  # it was shown with the first question
     done = restore.carry_out(sat, restoring, by, linked)
     learnings_index.write(sat.store, front.scan(sat.store))
     if front.json:
