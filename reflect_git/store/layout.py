@@ -6,6 +6,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import ALPHABET
 
 MARKER = "signals/README.md"
+RESTORED = "restore: "  # what the commit that puts back what a hand removed begins with
 _KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "TLY"))
 _FOLDERS = {"DEC": "decisions", "EXP": "exposure", "TLY": "tally"}
 _LETTERS = frozenset(ALPHABET)

@@ -10,6 +10,7 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY
+from reflect_git.store.layout import RESTORED
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the tree without files
 _GONE, _FOLDER, _SUBMODULE = "000000", "040000", "160000"
 _KEPT, _LARGEST = "origins", 1 << 30
-_WALK = ("log", "--format=%H %T %cn <%ce>%n%P", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
+_WALK = ("log", "--format=%H %T %cn <%ce>%n%P%n%s", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
          "--no-renames")  # fmt: skip
 
 
@@ -50,12 +51,14 @@ class History:
                 self._begin(field)
 
     def _begin(self, head: bytes) -> None:
-        """`<commit> <tree> <committer>`, and in a second line the parents."""
+        """`<commit> <tree> <committer>`, in a second line the parents, in a third the subject."""
         self.commits += 1
-        head, _, parents = head.partition(b"\n")
+        head, parents, subject = head.split(b"\n", 2)
         self.parents.update(parents.split())
         self.objects.update((head[:40].decode("ascii"), head[41:81].decode("ascii")))
-        self._files = self.made if head[82:] == NOBODY.encode() else self.others
+        # What is put back is what a hand left there last.
+        is_made = head[82:] == NOBODY.encode() and not subject.startswith(RESTORED.encode())
+        self._files = self.made if is_made else self.others
 
     def _changed(self, meta: bytes, path: bytes) -> None:
         """A colon, a mode and an object for each parent, then the mode and the object that it is now."""

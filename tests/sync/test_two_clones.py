@@ -243,6 +243,42 @@ def test_a_hand_edit_of_what_nobody_else_has_is_undone_by_what_it_was(pair: tupl
     assert laptop.tree == desk.tree
 
 
+def _remove(clone: Clone, path: str) -> None:
+    """By the user's own hand; the next command puts it back."""
+    git(clone.root, "rm", "-q", "--", path)
+    git(clone.root, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "away with it")
+    clone.open()
+    assert git(clone.root, "log", "-1", "--format=%s").startswith("restore: ") and path in clone.paths()
+
+
+def test_a_hand_edit_that_was_removed_and_put_back_is_undone_all_the_same(pair: tuple[Clone, Clone]) -> None:
+    """A commit of the product has it, which made nothing of it."""
+    laptop, desk = pair
+    [path, _] = laptop.approve(1)
+    good = (laptop.root / path).read_bytes()
+    laptop.open()
+    laptop.commit(path, b"text: mine\n")
+    laptop.open()
+    _remove(laptop, path)
+    laptop.sync()
+    assert not desk.sync().refused
+    assert (desk.root / path).read_bytes() == (laptop.root / path).read_bytes() == good
+    assert laptop.tree == desk.tree
+
+
+def test_what_a_hand_wrote_in_anothers_name_stays_here_though_it_was_removed_and_put_back(
+    pair: tuple[Clone, Clone], remote: Path
+) -> None:
+    laptop, desk = pair
+    [(forged, data)] = files_of(decision(6, desk.store.machine)).items()
+    laptop.open()
+    laptop.commit(forged, data)
+    laptop.open()
+    _remove(laptop, forged)
+    assert [one["path"] for one in laptop.sync().refused] == [forged]
+    assert forged not in remote_tree(remote)
+
+
 @pytest.mark.parametrize("edit", [b"# mine\n", b""], ids=["no record", "a record"])
 def test_a_record_of_ours_that_a_hand_changed_is_known_again_when_it_comes_back(
     pair: tuple[Clone, Clone], edit: bytes
