@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -44,6 +45,30 @@ def test_every_exit_code_is_documented() -> None:
 def test_every_field_of_a_record_is_documented(prefix: str) -> None:
     words = set(re.findall(r"[a-z_0-9]+", _read("docs", "store.md")))
     assert set(schema.FIELDS[prefix]) <= words
+
+
+def _private_names() -> set[str]:
+    """What the code asks a store for below `.git/reflect`: by a string, or by a constant of its module."""
+    found = set()
+    for path in (REPO / "reflect_git").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        named = {
+            target.id: node.value
+            for node in tree.body if isinstance(node, ast.Assign)
+            for target in node.targets if isinstance(target, ast.Name)
+        }  # fmt: skip
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "private_path" and node.args:
+                first = node.args[0]
+                value = named.get(first.id, first) if isinstance(first, ast.Name) else first
+                found |= {value.value} if isinstance(value, ast.Constant) else set()
+    return {str(name) for name in found if name}
+
+
+def test_every_private_file_is_documented() -> None:
+    page = _read("docs", "store.md").partition("## .git/reflect")[2]
+    assert {name for name in _private_names() if not re.search(rf"`{re.escape(name)}/?`", page)} == set()
+    assert len(_private_names()) > 25, "as far as they can be found"
 
 
 @pytest.mark.parametrize("words", [schema.TYPES, schema.CATEGORIES, schema.TRUSTS, schema.DECISION_KINDS, schema.ROADS])

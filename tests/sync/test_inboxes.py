@@ -12,6 +12,7 @@ from reflect_git.store import machines, policy, reading
 from reflect_git.store.incoming import Incoming
 from reflect_git.workflow import inboxes
 from tests.faults import git
+from tests.scan import places_of
 from tests.store.operations import BY, DAY
 from tests.store.probe import capture, days_later, inbox_ids
 from tests.sync.clones import Clone, settle
@@ -38,6 +39,23 @@ def test_by_default_no_signal_leaves(tmp_path: Path, remote: Path) -> None:
     capture(clone.store, "my own words")
     clone.sync()
     assert inboxes_at(remote) == set()
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_what_another_machine_heard_counts_as_a_session_without_its_words(
+    tmp_path: Path, remote: Path, is_own: bool
+) -> None:
+    """A tally tells of it once it is gone there; that of a machine that nobody accepted tells nothing."""
+    laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    names = f"{desk.store.machine} {laptop.store.machine if is_own else ''}"
+    policy.set_keys(desk.store, {machines.OWN: names})
+    capture(laptop.store, "use pnpm and not npm", session_id="s-1", trust="tool_output", type="failure")
+    days_later(laptop.store, 20)
+    assert inbox_ids(laptop.root) == set()
+    settle(laptop, desk, rounds=1)
+    capture(desk.open(), "use pnpm and not npm", session_id="s-2", trust="tool_output", type="failure")
+    assert [one["confidence"] for one in reading.read(desk.store).signals] == [2 if is_own else 1]
+    assert places_of(desk.root, "s-1") == []
 
 
 def test_a_signal_of_an_own_machine_is_there_with_its_trust(pair: tuple[Clone, Clone]) -> None:
