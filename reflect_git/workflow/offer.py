@@ -96,8 +96,19 @@ def _without_ours(incoming: Incoming, bad: dict[Listed, str], before: Tree, is_p
     claimed = [one for one, reason in bad.items() if reason == validate.IN_OUR_NAME]
     mirrors = [one for one in claimed if names.kind_on_main(one[1]) == names.MIRROR]
     harmless = mirrors if is_purging else _outdated(incoming, mirrors, before)
-    ours = {*harmless, *incoming.once_ours(one for one in claimed if one not in harmless)}
+    places = {place: one for one in claimed if one not in harmless for place in _places_of(one)}
+    ours = {*harmless, *(places[place] for place in incoming.once_ours(places))}
     return {one: reason for one, reason in bad.items() if one not in ours}
+
+
+def _places_of(one: Listed) -> list[Listed]:
+    """Where main may have the same version of a record: which of two is at its place and which aside, others decide."""
+    mode, path, blob = one
+    kind = names.kind_on_main(path)
+    if kind not in (names.RECORD, names.ASIDE):
+        return [one]
+    home = path_of(names.set_aside(path)[0]) if kind == names.ASIDE else path
+    return [(mode, home, blob), (mode, names.aside(home, blob), blob)]
 
 
 def _outdated(incoming: Incoming, mirrors: Iterable[Listed], before: Tree) -> list[Listed]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,13 @@ def test_setting_it_tells_what_will_be_sent_and_asks(run_cli: RunCli, laptop: Cl
     assert "1 " in said and "learnings, as you approved them" in said and "bytes" in said
     examples = [line for line in said.partition("for example:")[2].splitlines() if line.startswith("    ")]
     assert len(examples) == 3 and "Rule number 1." in examples[0]
-    assert "private and yours alone" in said
+    assert "private and yours alone" in said and "every file with its size" not in said, "three are all"
+    laptop.approve(2)
+    said = run_cli("--no-input", "remote", "set", str(remote)).out
+    (command,) = [line.partition(": reflect-git ")[2] for line in said.splitlines() if "every file with" in line]
+    sends = data(run_cli(*shlex.split(command)))["sends"]
+    assert set(sends) == {path for path in laptop.paths() if not path.startswith("signals/")}
+    assert all(size == (laptop.root / path).stat().st_size for path, size in sends.items())
 
 
 def test_the_first_machine_sends_and_the_second_joins(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,29 @@ def test_a_hand_edit_of_what_nobody_else_has_is_undone_by_what_it_was(pair: tupl
     assert (desk.root / path).read_bytes() == (laptop.root / path).read_bytes() == good
     assert [file.read_bytes() for file in (laptop.root / ".git/reflect/quarantine").iterdir()] == [b"text: mine\n"]
     assert laptop.tree == desk.tree
+
+
+@pytest.mark.parametrize("is_smaller", [True, False])
+def test_what_a_copied_store_sets_aside_of_our_own_is_known_again(
+    tmp_path: Path, remote: Path, is_smaller: bool
+) -> None:
+    """The copy still has what a hand changed here before anybody else had seen it."""
+    laptop = Clone(tmp_path / "laptop", str(remote))
+    [path] = laptop.dismiss(1)
+    shutil.copytree(laptop.root, tmp_path / "copy", symlinks=True)
+    good = (laptop.root / path).read_bytes()
+    edits = (good.replace(b'reason: ""', b'reason: "%d"' % number) for number in range(99))
+    edit = next(data for data in edits if (blob_id(data) < blob_id(good)) == is_smaller)
+    laptop.open()
+    laptop.commit(path, edit)
+    laptop.sync()
+    copy = Clone(tmp_path / "copy")
+    assert copy.open().machine != laptop.store.machine
+    copy.sync()
+    assert not laptop.sync().refused
+    kept = [git(laptop.root, "show", f"main:{one}").encode() for one in laptop.paths() if one.startswith("aside/")]
+    assert sorted([(laptop.root / path).read_bytes(), *kept]) == sorted([good, edit])
+    assert laptop.tree == copy.tree
 
 
 def _remove(clone: Clone, path: str) -> None:

@@ -135,6 +135,10 @@ def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
         for path, text in met.examples:
             front.out(f"  {printable(path)}")
             front.out(f"    {one_line(_telling(text), portrait.width() - 4)}")
+        if count > len(met.examples):
+            front.out(
+                printable(f"every file with its size: reflect-git remote set {shlex.quote(url)} --dry-run --json")
+            )
     for one in met.refused:
         front.talk(printable(f"would be refused: '{one.path}': {one.reason}"))
     told = (
