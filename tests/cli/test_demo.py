@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from reflect_git.cli.front import Front
+from reflect_git.cli.verbs import demo
+from reflect_git.errors import ReflectError
 from tests.conftest import RunCli
 
 
@@ -50,3 +57,30 @@ def test_a_kept_home_can_be_played_with(run_cli: RunCli, home: Path, tmp_path: P
     there = _in_shell(advice.replace("laptop", "desktop").replace("$SHELL", "reflect-git status --json"))
     assert (there["learnings"], there["arrived"], there["remote"]) == (1, 1, f"{kept}/learnings.git")
     shutil.rmtree(kept)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_a_hook_that_a_busy_machine_gave_up_is_called_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], lost: int
+) -> None:
+    called, real = [], demo._Tour._hook
+
+    def hook(tour: demo._Tour, event: str, given: Mapping[str, str]) -> None:
+        called.append(event)
+        if len(called) > lost:
+            real(tour, event, given)
+
+    monkeypatch.setattr(demo._Tour, "_hook", hook)
+    monkeypatch.setattr(demo, "_AFTERWARDS", 0.1 if lost else 60.0)
+    tour = demo._Tour(Front(os.environ), tmp_path)
+    tour._notice()
+    assert len(called) > lost and len(tour._ask("candidates")) == 2
+    assert "Never use npm" in capfd.readouterr().out
+
+
+def test_a_machine_that_is_too_busy_is_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo._Tour, "_hook", lambda *_: None)
+    monkeypatch.setattr(demo, "_PATIENCE", 0.5)
+    with pytest.raises(ReflectError, match="stored nothing") as caught:
+        demo._Tour(Front(os.environ), tmp_path)._notice()
+    assert caught.value.hint
