@@ -92,8 +92,19 @@ def bare(path: Path, *options: str) -> Path:
     return path
 
 
+def rewrite_without(clone: Clone, path: str) -> None:
+    """A purge of a record, with all of the history that stays: who made what can still be told from it."""
+    store, sought = clone.open(), Sought([])
+    with store.locked(5):
+        found = purging.look(store, sought, [id_in(path)])
+        marks = [*map(epoch.id_mark, found.records), *map(epoch.blob_mark, found.blobs)]
+        said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
+        name = "".join(random.Random(path + store.machine).choices(ALPHABET, k=8))
+        purging.carry_out(store, found, sought, marks, {epoch.path_for(1, name): said}, "purge: a record\n")
+
+
 def take_out(clone: Clone, paths: Sequence[str]) -> None:
-    """A purge of some records; all history in one commit, which is enough here."""
+    """A purge of some records; all history in one commit, which is enough where no hand was in it."""
     store = clone.open()
     known = store.git.tree(clone.tip)
     marks = [mark for path in paths for mark in (epoch.blob_mark(known[path]), epoch.id_mark(id_in(path)))]

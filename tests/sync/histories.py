@@ -31,7 +31,7 @@ from tests.faults import git
 from tests.reckoning import count
 from tests.sitting.desk import BY, say
 from tests.store.probe import capture, days_later, inbox_ids
-from tests.sync.clones import Clone, bare, take_out
+from tests.sync.clones import Clone, bare, rewrite_without
 
 AGREED = Wishes(agrees=lambda purges: True, pause=lambda seconds: None)
 MOST = 5
@@ -233,7 +233,7 @@ class Histories(RuleBasedStateMachine):
         path = self._some_record(machine, chosen)
         if path:
             self.is_disjoint = False
-            take_out(machine, [path])
+            rewrite_without(machine, path)
             self.purged.add(path)
 
     @rule(who=WHO)

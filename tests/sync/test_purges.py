@@ -14,7 +14,7 @@ from reflect_git.sync.epoch import Purge
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
 from tests.scan import places_of
-from tests.sync.clones import Clone, bare, settle, take_out
+from tests.sync.clones import Clone, bare, rewrite_without, settle, take_out
 from tests.sync.hostile import FILE, offer
 from tests.sync.offers import decision, files_of, learning, mirror
 
@@ -90,6 +90,20 @@ def test_its_unpushed_records_survive_and_the_secret_does_not_return(pair: tuple
     assert laptop.tree == desk.tree
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
     assert places_of(remote, SECRET) == []
+
+
+def test_what_a_hand_spoiled_before_a_purge_gives_way_to_what_it_was(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    [path, _] = laptop.approve(3)
+    good = (laptop.root / path).read_bytes()
+    laptop.open()
+    laptop.commit(path, b"text: mine\n")
+    rewrite_without(laptop, PATH)
+    laptop.sync()
+    assert not desk.sync(AGREED).refused
+    settle(laptop, desk)
+    assert (desk.root / path).read_bytes() == (laptop.root / path).read_bytes() == good
+    assert PATH not in laptop.paths() and laptop.tree == desk.tree
 
 
 def test_what_others_pushed_meanwhile_is_taken_in_first(pair: tuple[Clone, Clone], remote: Path) -> None:
