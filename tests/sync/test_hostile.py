@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -342,9 +341,9 @@ def test_a_name_that_breaks_a_line_is_a_name(victim: Clone, remote: Path) -> Non
 def test_a_bomb_of_zeros_costs_nothing(victim: Clone, remote: Path) -> None:
     """Row 51. 200 MB that are 200 kB on the way."""
     offer(remote, {LINK: (FILE, bytes(200 << 20)), **good()})
-    began = time.monotonic()
+    began = sum(os.times()[:4])  # ours and that of every git, however busy the machine is
     assert refused(victim) == {LINK: "it is too large"}
-    assert time.monotonic() - began < 30 and set(GOOD) <= victim.paths()
+    assert sum(os.times()[:4]) - began < 15 and set(GOOD) <= victim.paths()
 
 
 def test_a_remote_that_lost_main_is_no_remote_that_deletes(victim: Clone, remote: Path) -> None:
