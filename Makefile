@@ -12,7 +12,7 @@ PRODUCT = $(filter-out tests bench docs,$(SOURCES))
 
 HOOK_PATH = hook bundle workflow capture sync model errors paths store \
 	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
-	adapters.transcript adapters.process adapters.live adapters.transport
+	adapters.transcript adapters.process adapters.live adapters.transport adapters.hearing
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 

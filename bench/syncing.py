@@ -233,15 +233,15 @@ def _sync(task: tuple[str, dict[str, str]]) -> tuple[int, int]:
     """In a process of the pool: how often it tried, and how much it fetched."""
     root, env = task
     fetched = 0
-    real = Incoming.fetch
+    real = Incoming.fetch_main
 
-    def counted(self: Incoming, *arguments: Any) -> dict[str, str]:
+    def counted(self: Incoming, *arguments: Any) -> str | None:
         nonlocal fetched
         found = real(self, *arguments)
         fetched += _size(Path(self.git.root))
         return found
 
-    Incoming.fetch = counted  # type: ignore[assignment, method-assign]
+    Incoming.fetch_main = counted  # type: ignore[assignment, method-assign]
     try:
         store = open_or_create(root, env)
         return syncing.sync(store, env, Wishes()).tries, fetched
@@ -250,7 +250,7 @@ def _sync(task: tuple[str, dict[str, str]]) -> tuple[int, int]:
             raise
         return syncing.TRIES + 1, fetched  # what it has goes with the next round
     finally:
-        Incoming.fetch = real  # type: ignore[method-assign]
+        Incoming.fetch_main = real  # type: ignore[method-assign]
 
 
 def _size(repository: Path) -> int:

@@ -13,7 +13,7 @@ from reflect_git.adapters.git import NETWORK, GitError, Result
 from reflect_git.errors import ReflectError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reflect_git.adapters.git import Child, Git
 
@@ -23,7 +23,7 @@ OK, BEHIND, REFUSED = "ok", "behind", "refused"
 _FETCH = (
     "core.fsync=none",
     "fetch.unpackLimit=1", "transfer.unpackLimit=1", "fetch.fsckObjects=true", "fetch.writeCommitGraph=false",
-    "transfer.bundleURI=false", "core.alternateRefsPrefixes=refs/heads/main", "fetch.negotiationAlgorithm=default",
+    "transfer.bundleURI=false", "fetch.negotiationAlgorithm=default",
 )  # fmt: skip
 # What a person's own git may have been told to overlook in old repositories, ours does not.
 _FAULTS = (
@@ -56,10 +56,6 @@ _RACES = (
     "cannot lock ref",
     "incorrect old value",
 )
-
-
-def _nothing() -> None:
-    pass
 
 
 class Limits(NamedTuple):
@@ -116,40 +112,44 @@ def quiet(user: Mapping[str, str]) -> dict[str, str]:
 
 def heads(git: Git, remote: Remote, limits: Limits) -> dict[str, str]:
     """Full name → commit of every branch there."""
-    result = _run(git, remote, limits, "ls-remote", "--heads", "--quiet", *_other_end(remote, "upload-pack"),
-                  "--end-of-options", remote.url)  # fmt: skip
+    asked = ("ls-remote", "--heads", "--quiet", *_other_end(remote, "upload-pack"), "--end-of-options", remote.url)
+    result = Under(git, remote, limits, *asked).end()
     lines = result.out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if len(lines) > limits.entries:
         raise TooMuch(f"{len(lines)} branches")
     return {name: oid for oid, _, name in (line.partition("\t") for line in lines) if len(oid) == 40}
 
 
-def fetch(
-    git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, meanwhile: Callable[[], object] = _nothing
-) -> None:  # fmt: skip
-    """Full name there → full name here. Nothing else comes along: no tags, no submodules, no FETCH_HEAD."""
+def fetch(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, knows_ours: bool = False) -> Under:
+    """Full name there → full name here. Nothing else comes along: no tags, no submodules, no FETCH_HEAD.
+
+    `knows_ours`: a ref of the repository tells what the one has whose objects it borrows.
+    """
     wanted = [f"{there}:{here}" for there, here in refs.items()]
-    _run(
+    borrowed = "core.alternateRefsCommand=true" if knows_ours else "core.alternateRefsPrefixes=refs/heads/main"
+    return Under(
         git, remote, limits, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
         "--no-auto-maintenance", *_other_end(remote, "upload-pack"), "--end-of-options", remote.url, *wanted,
-        config=(*_FETCH, *(f"fetch.fsck.{name}=error" for name in _FAULTS)), meanwhile=meanwhile,
+        config=(*_FETCH, borrowed, *(f"fetch.fsck.{name}=error" for name in _FAULTS)),
     )  # fmt: skip
 
 
-def push(
-    git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, lease: str = "",
-    meanwhile: Callable[[], object] = _nothing,
-) -> str:  # fmt: skip
-    """Full name there → commit, or nothing to delete it. All of them, by fast-forward alone.
+def push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, lease: str = "") -> Under:
+    """Full name there → commit, or nothing to delete it. All of them, by fast-forward alone; `sent` tells the end.
 
     `lease` is the one exception: main there is exactly this commit and is replaced, because of a purge.
     """
     leases = [f"--force-with-lease={name}:{lease}" for name in refs] if lease else []
-    result = _run(
+    return Under(
         git, remote, limits, "push", "--porcelain", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed",
         "--recurse-submodules=no", *leases, *_other_end(remote, "receive-pack"), "--end-of-options", remote.url,
-        *(f"{commit}:{name}" for name, commit in refs.items()), check=False, meanwhile=meanwhile,
+        *(f"{commit}:{name}" for name, commit in refs.items()),
     )  # fmt: skip
+
+
+def sent(under: Under, lease: str = "") -> str:
+    """How a push ended."""
+    result = under.end(check=False)
     if result.code == 0:
         return OK
     said = (result.out + result.err).decode("utf-8", "replace").lower()
@@ -187,24 +187,34 @@ def _other_end(remote: Remote, program: str) -> tuple[str, ...]:
     return (f"--{program}={_HERE}{program}",) if remote.is_here else ()
 
 
-def _run(
-    git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), check: bool = True,
-    meanwhile: Callable[[], object] = _nothing,
-) -> Result:  # fmt: skip
-    """`meanwhile` is done while git and the remote are busy with each other."""
-    allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
-    child = git.start(*arguments, config=(*config, *allowed), profile=NETWORK, through=held(limits), apart=limits.apart)
-    try:
-        meanwhile()
-    except BaseException:
-        child.drop()
-        raise
-    result = finished(child, limits, limits.seconds)
-    if result.code in _OUT_OF_TIME:
-        raise Unreachable(f"no end after {limits.seconds:.0f} seconds")
-    if check and result.code:
-        raise _failure(arguments, result)
-    return result
+class Under:
+    """A git that speaks with the remote; its caller may do something else until they are done with each other."""
+
+    def __init__(
+        self, git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = ()
+    ) -> None:  # fmt: skip
+        allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
+        self._limits, self._arguments = limits, arguments
+        self._child: Child | None = git.start(
+            *arguments, config=(*config, *allowed), profile=NETWORK, through=held(limits), apart=limits.apart
+        )
+
+    def end(self, check: bool = True) -> Result:
+        """Wait for it, no longer than is allowed."""
+        assert self._child is not None, "it ends once"
+        child, self._child = self._child, None
+        result = finished(child, self._limits, self._limits.seconds)
+        if result.code in _OUT_OF_TIME:
+            raise Unreachable(f"no end after {self._limits.seconds:.0f} seconds")
+        if check and result.code:
+            raise _failure(self._arguments, result)
+        return result
+
+    def drop(self) -> None:
+        """Nobody waits for it any more."""
+        if self._child is not None:
+            self._child.drop()
+            self._child = None
 
 
 def told(git: Git, limits: Limits, *arguments: str, streams: bool = False) -> Result:
@@ -219,7 +229,12 @@ def asked(git: Git, limits: Limits, *arguments: str, streams: bool = False) -> C
 
 
 def answer(child: Child, limits: Limits, *arguments: str) -> Result:
-    result = finished(child, limits)
+    return within(child.finish(most=limits.listing), limits, *arguments)
+
+
+def within(result: Result, limits: Limits, *arguments: str) -> Result:
+    """An answer that was held to its limit while it was read, if it is one."""
+    _require_short(result, limits)
     if result.code:
         raise _failure(arguments, result)
     return result
@@ -239,9 +254,13 @@ def require_sound(git: Git, limits: Limits, ids: Iterable[str], place: str) -> N
 def finished(child: Child, limits: Limits, seconds: float | None = None) -> Result:
     """What git answers, held to its limit while it is read."""
     result = child.finish(b"", seconds, limits.listing)
+    _require_short(result, limits)
+    return result
+
+
+def _require_short(result: Result, limits: Limits) -> None:
     if len(result.out) > limits.listing:
         raise TooMuch("a list of its files or branches is longer than allowed")
-    return result
 
 
 def _failure(arguments: Sequence[str], result: Result) -> ReflectError:

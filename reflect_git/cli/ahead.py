@@ -1,42 +1,65 @@
-"""A look at the past, asked of git before the command line is understood.
+"""What is asked of git, or of a remote, before the command line is understood.
 
-click takes 40 ms to load, and git has its answer in five. What is asked ahead changes nothing, and a command that turns
-out to want something else asks for that and leaves this alone.
+click takes 40 ms to load, and git has its answer to a `log` in five; a remote takes as long to tell what is new there.
+A command that turns out to want something else leaves alone what was asked ahead.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git import workflow
 from reflect_git.errors import ReflectError
-from reflect_git.sitting.asking import Asked
 from reflect_git.store import journal, spool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from reflect_git.sitting.asking import Asked
     from reflect_git.store.repository import Store
+    from reflect_git.workflow.syncing import Begun
 
 # Options that make it another question.
 _OTHERWISE = ("--since", "--until", "--type", "--captures", "-h", "--help")
+_COMPLETES = "_REFLECT_GIT_COMPLETE"
+
+
+class Plain(NamedTuple):
+    """The words of a `sync` that are understood at first sight."""
+
+    store: str = ""
+    json: bool = False
+    no_input: bool = False
+    yes: bool = False
+    dry_run: bool = False
 
 
 class Ahead:
-    """The store where it usually is, open and with nothing to sweep, and the newest of its log on the way."""
+    """An open and swept store, and what is on the way: the newest of its log, or what its remote has."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, asked: Asked | None = None, begun: Begun | None = None, plain: Plain | None = None
+    ) -> None:  # fmt: skip
         self.store = store
-        self.asked = Asked(store)
+        self.asked = asked
+        self.begun = begun
+        self.plain = plain
+
+    def drop(self) -> None:
+        """What nobody took up."""
+        if self.begun is not None:
+            self.begun.drop()
 
 
 def ask(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
     """For `log` with these words after it; None where there is no store, or where it has to be swept first."""
     if env.get(workflow.FAULT) or any(word.partition("=")[0] in _OTHERWISE for word in words):
         return None
+    from reflect_git.sitting.asking import Asked
+
     try:
         store = workflow.open_store(env, create=False)
-        return None if is_unswept(store) else Ahead(store)
+        return None if is_unswept(store) else Ahead(store, Asked(store))
     except (ReflectError, OSError):  # the command meets it again, and says so
         return None
 
@@ -44,3 +67,44 @@ def ask(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
 def is_unswept(store: Store) -> bool:
     """Whether something waits that could change the past; a look at it needs no inbox."""
     return journal.is_standing(store) or bool(spool.pending(store))
+
+
+def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
+    """For these words, if they are a plain `sync` of a store that has a remote; it is swept first, as ever."""
+    plain = plainly(words)
+    if plain is None or env.get(workflow.FAULT) or env.get(_COMPLETES):
+        return None
+    from reflect_git.store import inbox, remotes, sweep
+    from reflect_git.store.repository import MAIN
+    from reflect_git.workflow import syncing
+
+    try:
+        store = workflow.open_store(env, plain.store, create=False)
+        asked = MAIN, remotes.TRACKED, inbox.below(store)
+        refs = store.git.refs(*asked)
+        if sweep.is_needed(store, refs):
+            sweep.sweep(store)
+            refs = store.git.refs(*asked)
+        begun = syncing.begin(store, env, refs)
+    except (ReflectError, OSError):  # as above
+        return None
+    return Ahead(store, begun=begun, plain=plain) if begun else None
+
+
+def plainly(words: Sequence[str]) -> Plain | None:
+    """A `sync` in words that mean what they say here; None for every other command line, which click reads."""
+    place, given, rest = "", [], list(words)
+    while rest and rest[0] != "sync":
+        word = rest.pop(0)
+        if word == "--store" and rest:
+            place = rest.pop(0)
+        elif word.startswith("--store="):
+            place = word.partition("=")[2]
+        elif word in ("--json", "--no-input", "--yes"):
+            given.append(word)
+        else:
+            return None
+    if not rest or not {"--json", "--dry-run"}.issuperset(rest[1:]):
+        return None
+    given += rest[1:]
+    return Plain(place, *(word in given for word in ("--json", "--no-input", "--yes", "--dry-run")))

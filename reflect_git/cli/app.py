@@ -6,13 +6,12 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from reflect_git import __version__
-from reflect_git.cli.front import Front, leave, printable, report
+from reflect_git.cli.front import Front, end, open_streams, printable, report
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError
 
 if TYPE_CHECKING:
@@ -156,28 +155,25 @@ def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no
 
 def main(arguments: Sequence[str] | None = None, ahead: Ahead | None = None) -> NoReturn:
     """One run, up to its exit code; `ahead` is what was asked of git before."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the caller: what is said goes nowhere
-        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the run
-        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
-    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no "…" gets its escape, not a traceback
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    open_streams()
     front = Front(os.environ, ahead)
-    code = run(front, list(sys.argv[1:] if arguments is None else arguments))
-    if front.opened is not None:
-        from reflect_git.cli.detached import work_if_due
-
-        work_if_due(front.opened, front.later)
-    leave(code)
+    end(front, run(front, list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(front: Front, words: list[str]) -> int:
-    """The whole error policy."""
     try:
         result: Any = program.main(
             words, prog_name=PROGRAM, complete_var=COMPLETE_VAR, standalone_mode=False, obj=front
         )
         return result if isinstance(result, int) else 0
+    except (Exception, KeyboardInterrupt) as error:
+        return failure(front, error, words)
+
+
+def failure(front: Front, failed: BaseException, words: list[str]) -> int:
+    """The whole error policy."""
+    try:
+        raise failed
     except ReflectError as error:
         if error.exit_code == EXIT_USAGE:
             front.json = front.json or "--json" in words

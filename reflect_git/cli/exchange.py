@@ -9,15 +9,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from reflect_git.cli.front import Front, printable
+from reflect_git.errors import EXIT_DECISION, EXIT_OK
 from reflect_git.store import machines
 from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Report, Wishes
 
 if TYPE_CHECKING:
-    from reflect_git.store.reading import Scan
+    from reflect_git.store.reading import Foreseen, Scan
     from reflect_git.store.repository import Store
     from reflect_git.sync.epoch import Purge
 
@@ -58,10 +57,31 @@ class Progress:
         sys.stderr.flush()
 
 
+def sync(front: Front, dry_run: bool) -> int:
+    """The verb; returns its exit code."""
+    store = front.opened = front.ahead.store if front.ahead else front.store(create=False)
+    report = exchange(front, store, dry_run)
+    if not dry_run and store.setting("reflect.sync.apply") == "auto":
+        from reflect_git.cli.sittings import sitting  # few have it
+
+        sitting(front, writes=True)
+        report.looked = None
+    waits = [] if dry_run else waiting(front, store, report.looked)
+    if front.json:
+        front.data(as_data(report, waits))
+    else:
+        tell(front, report, waits, dry_run)
+    return EXIT_DECISION if report.purges else EXIT_OK
+
+
 def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
     """Sync, ask what only a person can answer, and sync again if the answer changed something."""
+    view, begun = _View(front, store), front.ahead.begun if front.ahead else None
     with Progress(front) as progress:
-        report = syncing.sync(store, front.env, Wishes(dry_run, say=progress, meanwhile=lambda: _read(front, store)))
+        report = syncing.sync(
+            store, front.env,
+            Wishes(dry_run, say=progress, foresee=view.foresee, meanwhile=view.read, begun=begun),
+        )  # fmt: skip
     if report.purges and not dry_run and _asks(front) and _agrees(report.purges):
         with Progress(front) as progress:
             report = syncing.sync(store, front.env, Wishes(say=progress, agrees=lambda purges: True))
@@ -72,12 +92,24 @@ def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
     return report
 
 
-def _read(front: Front, store: Store) -> Scan | None:
+class _View:
     """The store as it is told of after a sync. What is wrong with it is said then: now it would end the sending."""
-    try:
-        return front.scan(store).with_decisions()
-    except Exception:
-        return None
+
+    def __init__(self, front: Front, store: Store) -> None:
+        self._front, self._store = front, store
+        self.foreseen: Foreseen | None = None
+
+    def foresee(self, commit: str) -> None:
+        try:
+            self.foreseen = self._front.foresee(self._store, commit)
+        except Exception:
+            self.foreseen = None
+
+    def read(self) -> Scan | None:
+        try:
+            return self._front.scan(self._store, self.foreseen).with_decisions()
+        except Exception:
+            return None
 
 
 def freshen(front: Front, store: Store) -> None:
@@ -95,6 +127,8 @@ def _asks(front: Front) -> bool:
 
 def _agrees(purges: Sequence[Purge]) -> bool:
     """--yes does not answer this: it deletes, and a remote asked for it."""
+    import click  # who is not asked does without
+
     who = sorted({purge.machine for purge in purges})
     last = max(purge.timestamp for purge in purges)[:10]
     said = f"{', '.join(who)} took records out of all history, last on {last}"
@@ -103,6 +137,8 @@ def _agrees(purges: Sequence[Purge]) -> bool:
 
 def _meet(front: Front, store: Store) -> bool:
     """Machines that are new here: whether one was accepted. --yes does not answer: it is whom to trust."""
+    import click
+
     accepted = []
     for name, when in machines.strangers(store, front.scan(store).decided).items():
         said = f"new machine '{printable(name)}', first seen {printable(when[:10])}: yours?"

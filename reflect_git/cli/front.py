@@ -8,17 +8,19 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import click
 
 from reflect_git.errors import ReflectError
 
-# The store's modules take 15 ms to import: --help, --version and completion do without.
+# The store's modules take 15 ms to import: --help, --version and completion do without. A plain `sync` does without
+# click, which takes twice that.
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from reflect_git.cli.ahead import Ahead
     from reflect_git.store.excerpt import Excerpt
-    from reflect_git.store.reading import Scan, Snapshot
+    from reflect_git.store.reading import Foreseen, Scan, Snapshot
     from reflect_git.store.repository import Store
 
 SCHEMA_VERSION = 1
@@ -106,11 +108,17 @@ class Front:
             said = printable(shlex.join(["reflect-git", *store, *words]))
             raise ReflectError(why, f"run '{said}' in a terminal of your own{more}", code="approval")
 
-    def scan(self, store: Store) -> Scan:
+    def scan(self, store: Store, foreseen: Foreseen | None = None) -> Scan:
         """What lists and counts need of it."""
         from reflect_git.store import reading
 
-        return reading.scan(store, _by_hand)
+        return reading.scan(store, _by_hand, foreseen)
+
+    def foresee(self, store: Store, commit: str) -> Foreseen:
+        """What was decided by a commit that main is about to be."""
+        from reflect_git.store import reading
+
+        return reading.Foreseen(store, commit, _by_hand)
 
     def excerpt(self, store: Store) -> Excerpt:
         """What a question about few ids needs of it."""
@@ -129,17 +137,19 @@ class Front:
     def out(self, text: str = "") -> None:
         """A line of the answer."""
         try:
-            click.echo(text, color=self.uses_color(sys.stdout.isatty()))
+            _echo(text, sys.stdout, self.uses_color(sys.stdout.isatty()))
         except BrokenPipeError:
             leave(0)
 
     def talk(self, text: str) -> None:
         """A line beside the answer."""
-        click.echo(text, err=True, color=self.uses_color(sys.stderr.isatty()))
+        _echo(text, sys.stderr, self.uses_color(sys.stderr.isatty()))
 
     def hint(self, name: str, text: str) -> None:
         """Advice that a person can silence with `git config --global reflect.hint.<name> false`."""
         if not self.json and self._hints(name):
+            import click
+
             self.talk(click.style(f"hint: {text}", fg="yellow"))
             self.talk(click.style(f"hint: silence this with 'git config --global reflect.hint.{name} false'", dim=True))
 
@@ -169,7 +179,20 @@ class Front:
             return True
         if self.no_input or not self.at_terminal:
             raise ReflectError(f"cannot ask '{question}' without a terminal", "answer with --yes", code="no-input")
+        import click
+
         return click.confirm(question, err=True)
+
+
+def _echo(text: str, stream: TextIO, color: bool) -> None:
+    """A line; click takes out what colours it where it goes to a file."""
+    if "\x1b" in text:
+        import click
+
+        click.echo(text, stream, color=color)
+        return
+    stream.write(f"{text}\n")
+    stream.flush()
 
 
 def _by_hand(data: bytes) -> dict[str, Any]:
@@ -266,10 +289,31 @@ def report(front: Front, error: ReflectError) -> int:
         failure = {"code": error.code, "message": error.message, "hint": error.hint}
         _write_document("error", [encode(failure)])
         return error.exit_code
+    import click
+
     front.talk(click.style("error: ", fg="red", bold=True) + printable(error.message))
     if error.hint:
         front.talk(click.style(f"hint: {printable(error.hint)}", fg="yellow"))
     return error.exit_code
+
+
+def open_streams() -> None:
+    """As every run begins."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller: what is said goes nowhere
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the run
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no "…" gets its escape, not a traceback
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end(front: Front, code: int) -> NoReturn:
+    """As every run ends: what nobody waits for is begun."""
+    if front.opened is not None:
+        from reflect_git.cli.detached import work_if_due
+
+        work_if_due(front.opened, front.later)
+    leave(code)
 
 
 def leave(code: int) -> NoReturn:

@@ -20,18 +20,28 @@ def main() -> NoReturn:
     except SystemExit as end:
         if ahead is None:
             raise
+        ahead.drop()
         end_now(end.code if isinstance(end.code, int) else int(end.code is not None))
 
 
 def asked_ahead() -> Ahead | None:
-    if sys.argv[1:2] != ["log"]:
-        return None
-    from reflect_git.cli.ahead import ask
+    words = sys.argv[1:]
+    if words[:1] == ["log"]:
+        from reflect_git.cli.ahead import ask
 
-    return ask(sys.argv[2:], os.environ)
+        return ask(words[1:], os.environ)
+    if "sync" in words:
+        from reflect_git.cli.ahead import fetch
+
+        return fetch(words, os.environ)
+    return None
 
 
 def run(ahead: Ahead | None) -> NoReturn:
+    if ahead is not None and ahead.plain is not None:
+        from reflect_git.cli import plain
+
+        plain.main(ahead, ahead.plain)
     from reflect_git.cli import app
 
     app.main(ahead=ahead)
@@ -40,7 +50,7 @@ def run(ahead: Ahead | None) -> NoReturn:
 def end_now(code: int) -> NoReturn:
     """Exit without taking the interpreter apart, which takes 9 ms: the system frees its memory all the same.
 
-    For a look that wrote nothing and has nothing to let go of. What was to be done at the end is done all the same, a
+    For who asked ahead, and has nothing to let go of any more. What was to be done at the end is done all the same, a
     thread that somebody should wait for is waited for, and output that cannot be written fails as ever.
     """
     import atexit

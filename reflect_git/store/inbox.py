@@ -19,7 +19,7 @@ from reflect_git.store.repository import FIRST_GENERATION, INBOX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Optional
 
     from reflect_git.store.repository import Store
@@ -92,10 +92,16 @@ def is_checked_out(store: Store, ref: str) -> bool:
     return head.strip() == f"ref: {ref}".encode()
 
 
-def generations(store: Store) -> list[str]:
-    """Our inbox branches, oldest first; more than one only while a new one is being started."""
-    refs = [ref for ref in store.git.refs(f"{INBOX}{store.machine}/") if ref.rpartition("/")[2].isdigit()]
-    return sorted(refs, key=lambda ref: int(ref.rpartition("/")[2]))
+def below(store: Store) -> str:
+    """What the names of our inbox branches begin with."""
+    return f"{INBOX}{store.machine}/"
+
+
+def generations(store: Store, refs: Optional[Iterable[str]] = None) -> list[str]:
+    """Our inbox branches, oldest first, of all `refs`; more than one only while a new one is being started."""
+    known = store.git.refs(below(store)) if refs is None else refs
+    ours = [ref for ref in known if ref.startswith(below(store)) and ref.rpartition("/")[2].isdigit()]
+    return sorted(ours, key=lambda ref: int(ref.rpartition("/")[2]))
 
 
 def remember_current(store: Store, ref: str) -> None:
@@ -154,7 +160,7 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
     Nothing new means no commit: the stream ends early, and git changes nothing.
     """
     copied = all(identity.startswith("SIG-") for identity, _, _ in entries)
-    config = (*(_UNSYNCED if copied else SYNCED), _KEEP_PACK if count_packs(store) < MANY_PACKS else _UNPACK)
+    config = (*(_UNSYNCED if copied else SYNCED), packing(store))
     child = store.git.start("fast-import", "--quiet", "--done", config=config)
     message = subject(entries, store.machine).encode("utf-8", "replace")
     who = f"reflect-git <{store.machine}@localhost>"
@@ -178,6 +184,11 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
         _remove_crash_reports(store)
         return Result(0, b"", result.err)
     return child.finish(b"".join(stream) + b"get-mark :1\ndone\n")
+
+
+def packing(store: Store) -> str:
+    """Whether fast-import keeps the pack that it makes."""
+    return _KEEP_PACK if count_packs(store) < MANY_PACKS else _UNPACK
 
 
 def count_packs(store: Store) -> int:

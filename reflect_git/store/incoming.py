@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Callable, Optional, TypeVar
 
-    from reflect_git.adapters.git import Child
-    from reflect_git.adapters.transport import Limits, Remote
+    from reflect_git.adapters.git import Child, Result
+    from reflect_git.adapters.hearing import Heard
+    from reflect_git.adapters.transport import Limits, Remote, Under
     from reflect_git.store.origins import Listed
     from reflect_git.store.repository import Store
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Counted = TypeVar("Counted", bound=Sized)
 
 FOLDER = "incoming"
+_OURS, _HEX = "refs/ours", 40
 _OFFERED = "refs/heads/offered/"  # below heads/, so that git itself takes nothing but commits for them
 _CONFIG = "[core]\n\trepositoryformatversion = 0"
 _INDEX = b"\xfftOc\0\0\0\2"  # how the index of a pack begins
@@ -53,7 +55,9 @@ class Incoming:
         self.tracked: Optional[str] = None
         self._known: dict[tuple[str, ...], Any] = {}
         self._histories: dict[tuple[str, ...], History] = {}
-        self._begun: dict[tuple[str, ...], Child] = {}
+        self._begun: dict[tuple[str, ...], Heard] = {}
+        self._fetching: Optional[tuple[str, Under]] = None
+        self._pushing: Optional[tuple[Under, str]] = None
         discard(store)
         for folder in ("objects/info", "objects/pack", "refs"):
             files.make_private_dirs(os.path.join(self._root, folder))
@@ -70,54 +74,91 @@ class Incoming:
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         """Who was begun and is not needed stops."""
-        while self._begun:
-            self._begun.popitem()[1].drop()
+        self.leave_begun()
+        for under in (self._fetching and self._fetching[1], self._pushing and self._pushing[0]):
+            if under is not None:
+                under.drop()
 
-    def main_here(self) -> str:
-        """main of the store. What is asked about it is held to no limits, and what fails there is no remote's doing.
+    def main_here(self, refs: Optional[Mapping[str, str]] = None) -> str:
+        """main of the store, as `refs` has it, for who knows them. What is asked about it is held to no limits, and
+        what fails there is no remote's doing.
 
         `tracked` is what the store knows of main there.
         """
-        refs = self._store.git.refs(MAIN, TRACKED)
+        refs = self._store.git.refs(MAIN, TRACKED) if refs is None else refs
         self.ours, self.tracked = str(refs.get(MAIN)), refs.get(TRACKED)
         return self.ours
 
     def heads(self) -> dict[str, str]:
         return transport.heads(self.git, self.remote, self.limits)
 
-    def fetch(self, names: Iterable[str], meanwhile: Callable[[], object] = _nothing) -> dict[str, str]:
+    def fetch(self, names: Iterable[str]) -> dict[str, str]:
         """Branches there, into refs of ours: what they are called is never given to a command again. Name → commit."""
+        wanted = self._places(names)
+        if wanted:
+            transport.fetch(self.git, self.remote, wanted, self.limits).end()
+        return {name: self._tip(ref) for name, ref in wanted.items()}
+
+    def _places(self, names: Iterable[str]) -> dict[str, str]:
         wanted = {}
         for name in names:
             self._fetched += 1
             wanted[name] = f"{_OFFERED}{self._fetched}"
-        if wanted:
-            transport.fetch(self.git, self.remote, wanted, self.limits, meanwhile)
-        return {name: self._tip(ref) for name, ref in wanted.items()}
+        return wanted
+
+    def begin_main(self) -> None:
+        """`fetch_main` will be asked for: the remote is at it while the caller gets ready for the answer."""
+        wanted = self._places([MAIN])
+        self._fetching = wanted[MAIN], transport.fetch(self.git, self.remote, wanted, self.limits, self._knows_ours())
+
+    def _knows_ours(self) -> bool:
+        """Whether a ref here tells what the store has: otherwise git asks for it in the store, twice."""
+        if len(self.ours) == _HEX:
+            files.write_whole(os.path.join(self._root, _OURS), f"{self.ours}\n".encode("ascii"), sync=False)
+        return len(self.ours) == _HEX
+
+    @property
+    def is_asked(self) -> bool:
+        return self._fetching is not None
 
     def fetch_main(self, meanwhile: Callable[[], object] = _nothing) -> Optional[str]:
         """What main is there; None if there is none. One conversation, where `heads` and `fetch` are two.
 
         Whatever comes is compared with the tree of main here, which is read meanwhile.
         """
-
-        def prepare() -> None:
+        if self._fetching is None:
+            self.begin_main()
+        assert self._fetching is not None
+        place, under = self._fetching
+        try:
             meanwhile()
             if self.ours:
                 self.tree(self.ours)
-
-        try:
-            return self.fetch([MAIN], prepare)[MAIN]
+            under.end()
         except transport.NoBranch:
             return None
+        finally:
+            under.drop()
+            self._fetching = None
+        return self._tip(place)
 
     def _tip(self, ref: str) -> str:
         """In a repository that was made a moment ago a ref is a file."""
         data = files.read_if_there(os.path.join(self._root, ref))
         return data.decode("ascii", "replace").strip() if data else str(self.git.resolve(ref))
 
-    def push(self, refs: Mapping[str, str], lease: str = "", meanwhile: Callable[[], object] = _nothing) -> str:
-        return transport.push(self.git, self.remote, refs, self.limits, lease, meanwhile)
+    def push(self, refs: Mapping[str, str]) -> str:
+        return transport.sent(transport.push(self.git, self.remote, refs, self.limits))
+
+    def begin_push(self, refs: Mapping[str, str], lease: str = "") -> None:
+        """`pushed` will be asked for; what is sent is never waited for with the store's lock."""
+        self._pushing = transport.push(self.git, self.remote, refs, self.limits, lease), lease
+
+    def pushed(self) -> str:
+        assert self._pushing is not None
+        under, lease = self._pushing
+        self._pushing = None
+        return transport.sent(under, lease)
 
     def contains(self, commit: str, other: str) -> bool:
         """Whether `commit` is `other` or comes after it; not if `other` is unknown here."""
@@ -152,31 +193,43 @@ class Incoming:
 
     def begin(self, commit: str, known: Sequence[str]) -> None:
         """`history` will be asked for this: git walks through it while the caller has other things to look at."""
-        if commit not in known:
-            key = (commit, *known)
-            self._begun[key] = self._asked(commit, walk(commit, known))
+        from reflect_git.adapters.hearing import Heard
+
+        key = (commit, *known)
+        is_known = commit in known or key in self._histories or (len(known) == 1 and self._is_before(commit, known[0]))
+        if not is_known and key not in self._begun:
+            self._begun[key] = Heard(self._asked(commit, walk(commit, known)), most=self._most(commit))
+
+    def leave_begun(self, but: tuple[str, ...] = ()) -> None:
+        """What was begun is not what is needed, `but` for this."""
+        for key in [key for key in self._begun if key != but]:
+            self._begun.pop(key).drop()
 
     def _walked(self, commit: str, known: Sequence[str]) -> History:
         asked = walk(commit, known)
-        child = self._begun.pop((commit, *known), None) or self._asked(commit, asked)
-        found = History(self._answer(commit, child, asked))
+        begun = self._begun.pop((commit, *known), None)
+        told = self._judged(commit, begun.result(), asked) if begun else self._told(commit, asked)
+        found = History(told)
         if found.commits > self.limits.commits and commit != self.ours:
             raise TooMuch("its history is longer than allowed")
         self._counted(commit, found.files)
         return found
 
     def _told(self, commit: str, asked: Sequence[str], streams: bool = False) -> bytes:
-        return self._answer(commit, self._asked(commit, asked, streams), asked)
+        child = self._asked(commit, asked, streams)
+        return self._judged(commit, child.finish(most=self._most(commit)), asked)
+
+    def _most(self, commit: str) -> float:
+        return float("inf") if commit == self.ours else self.limits.listing
 
     def _asked(self, commit: str, asked: Sequence[str], streams: bool = False) -> Child:
         if commit == self.ours:
             return self.git.start(*asked)
         return transport.asked(self.git, self.limits, *asked, streams=streams)
 
-    def _answer(self, commit: str, child: Child, asked: Sequence[str]) -> bytes:
+    def _judged(self, commit: str, result: Result, asked: Sequence[str]) -> bytes:
         if commit != self.ours:
-            return transport.answer(child, self.limits, *asked).out
-        result = child.finish()
+            return transport.within(result, self.limits, *asked).out
         if result.code:
             raise GitError(asked, result)
         return result.out

@@ -32,6 +32,7 @@ _MOVING = "moving"  # the commit that a transaction of ours is about to write
 PATIENCE = 10.0
 SHORT_PATIENCE = 1.0  # for what a sweep finishes: the next one tries again
 _QUIET = 0.25
+_HEX = 40
 
 
 class IndexLocked(ReflectError):
@@ -114,6 +115,13 @@ def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) 
     out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
     made = out.decode("ascii").strip()
     return signing.signed(store, made) if signing.is_wanted(store, new) else made
+
+
+def tip(store: Store) -> str:
+    """The commit that main is at, as the loose ref says, which counts before all; asked of git while it is packed."""
+    loose = files.read_if_there(os.path.join(store.git_dir, *MAIN.split("/"))) or b""
+    said = loose.decode("ascii", "replace").strip()
+    return said if len(said) == _HEX else store.git.resolve(MAIN) or ""
 
 
 def standing(store: Store) -> tuple[str, bool]:

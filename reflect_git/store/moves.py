@@ -12,12 +12,12 @@ import time
 from reflect_git.adapters import faults, files
 from reflect_git.adapters.git import NOBODY, SYNCED, GitError
 from reflect_git.errors import ReflectError
-from reflect_git.store import journal, mainline
+from reflect_git.store import inbox, journal, mainline
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Optional
 
     from reflect_git.adapters.git import Listed
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 _FEW = 32
 _LARGEST = 1 << 26
+
+
+def _nothing() -> None:
+    pass
 
 
 class Moved(ReflectError):
@@ -75,7 +79,8 @@ def make(
         else:
             parts.append(f"M {change[0]} {marks.get(change[1], change[1])} ".encode() + name + b"\n")
     parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
-    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
+    config = (*SYNCED, inbox.packing(store))
+    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=config).out
     return out.decode("ascii").strip()
 
 
@@ -89,14 +94,18 @@ def _quoted(path: str) -> bytes:
     return b'"' + name + b'"'
 
 
-def move(store: Store, old: str, new: str, subject: str, changed: Optional[Changed] = None) -> None:
+def move(
+    store: Store, old: str, new: str, subject: str, changed: Optional[Changed] = None,
+    meanwhile: Callable[[], object] = _nothing,
+) -> None:  # fmt: skip
     """main goes from one commit to another, index and work tree included. The caller holds the lock.
 
-    `changed` is what differs between them, for who knows it; git is asked otherwise.
+    `changed` is what differs between them, for who knows it; git is asked otherwise. `meanwhile` is done while files
+    are written; it may be done again, and must not fail.
     """
     standing = journal.begin(store, "move", (), {"old": old, "new": new, "subject": subject})
     try:
-        _land(store, old, new, subject, mainline.PATIENCE, changed)
+        _land(store, old, new, subject, mainline.PATIENCE, changed, meanwhile)
     except BaseException:
         if _is_taken_back(store, old, new):
             journal.end(standing)
@@ -135,7 +144,8 @@ def _is_taken_back(store: Store, old: str, new: str) -> bool:
 
 
 def _land(
-    store: Store, old: str, new: str, subject: str, patience: float, changed: Optional[Changed] = None
+    store: Store, old: str, new: str, subject: str, patience: float, changed: Optional[Changed] = None,
+    meanwhile: Callable[[], object] = _nothing,
 ) -> None:  # fmt: skip
     deadline = time.monotonic() + patience
     while True:
@@ -144,7 +154,7 @@ def _land(
             raise Moved()
         patient = time.monotonic() < deadline - patience / 2
         if not (patient and mainline.user_is_at_work(store)) and mainline.advance(
-            store, main, new, lambda _: _prepare(store, old, new, changed), subject, patient, is_checked_out
+            store, main, new, lambda _: _prepare(store, old, new, changed, meanwhile), subject, patient, is_checked_out
         ):
             return
         if time.monotonic() > deadline:
@@ -152,7 +162,9 @@ def _land(
         time.sleep(0.01)
 
 
-def _prepare(store: Store, old: str, new: str, known: Optional[Changed]) -> Stamp:
+def _prepare(
+    store: Store, old: str, new: str, known: Optional[Changed], meanwhile: Callable[[], object]
+) -> Stamp:  # fmt: skip
     """A private index in which the files that differ are the new ones; and those files."""
     seen = mainline.copy_index(store, old, is_trusted=True)
     changed = store.git.differences(old, new) if known is None else known
@@ -170,7 +182,7 @@ def _prepare(store: Store, old: str, new: str, known: Optional[Changed]) -> Stam
     ours = _untouched(store, changed)
     _remove(store, [path for path in ours if changed[path][1] is None])
     written = [path for path in ours if changed[path][1] is not None]
-    _check_out(store, written)
+    _check_out(store, written, meanwhile)
     _sync([mainline.private_index(store), *(store.path(path) for path in written)])
     return seen
 
@@ -228,17 +240,23 @@ def _prune(store: Store, folder: str) -> None:
         folder = os.path.dirname(folder)
 
 
-def _check_out(store: Store, paths: Sequence[str]) -> None:
+def _check_out(store: Store, paths: Sequence[str], meanwhile: Callable[[], object]) -> None:
     """By git, from the private index: 10,000 files take as long as they take in a merge of its own."""
     if not paths:
         return
+    from reflect_git.adapters.hearing import Heard
+
     for folder in sorted({os.path.dirname(store.path(path)) for path in paths}):
         files.make_private_dirs(folder, below=store.root)
     listing = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    store.git.run(
-        "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin", stdin=listing,
-        index=mainline.private_index(store),
-    )  # fmt: skip
+    asked = ("checkout-index", "--force", "--index", "--quiet", "-z", "--stdin")
+    writing = Heard(store.git.start(*asked, index=mainline.private_index(store)), listing)
+    try:
+        meanwhile()
+    finally:
+        result = writing.result()
+    if result.code:
+        raise GitError(asked, result)
 
 
 def _sync(paths: Sequence[str]) -> None:

@@ -161,9 +161,19 @@ def read(store: Store, by_hand: Optional[Reader] = None) -> Snapshot:
     return Snapshot(*_now(store, by_hand))
 
 
-def scan(store: Store, by_hand: Optional[Reader] = None) -> Scan:
-    """What lists and counts need of it, in a third of the time."""
-    return Scan(*_now(store, by_hand))
+def scan(store: Store, by_hand: Optional[Reader] = None, foreseen: Optional[Foreseen] = None) -> Scan:
+    """What lists and counts need of it, in a third of the time; less where main is what it was `foreseen` to be."""
+    return Scan(*_now(store, by_hand, foreseen))
+
+
+class Foreseen:
+    """What was decided by a commit that main is about to be, read while it goes there."""
+
+    def __init__(self, store: Store, commit: str, by_hand: Optional[Reader] = None) -> None:
+        made = _Part(store, "main", _FOLDERS[MAIN], by_hand)
+        made.refresh({MAIN: commit}, in_halves=False)  # who goes there has work for the other core
+        self.commit = commit
+        self.shelves = list(made.shelves.values())
 
 
 def _others_of(shelves: Iterable[rows.Shelf]) -> list[Any]:
@@ -171,7 +181,9 @@ def _others_of(shelves: Iterable[rows.Shelf]) -> list[Any]:
     return list(json.loads(b"[%b]" % b",".join(texts)))
 
 
-def _now(store: Store, by_hand: Optional[Reader]) -> tuple[str, Shelves, Shelves, Optional[frozenset[str]]]:
+def _now(
+    store: Store, by_hand: Optional[Reader], foreseen: Optional[Foreseen] = None
+) -> tuple[str, Shelves, Shelves, Optional[frozenset[str]]]:
     """The moment, ways to what was captured and to what was decided by then, and whose word counts."""
     pending = _pending(store)  # before the branches: what is committed meanwhile is then in both, not in none
     refs = store.git.refs(INBOX, MAIN)
@@ -191,8 +203,13 @@ def _now(store: Store, by_hand: Optional[Reader]) -> tuple[str, Shelves, Shelves
         except GitError:  # another process took a text out since, and the commit with it: what is there now
             return at(store.git.refs(prefix), name, prefix)
 
+    def decided() -> list[rows.Shelf]:
+        if foreseen is not None and foreseen.commit == refs.get(MAIN):
+            return foreseen.shelves
+        return part("main", MAIN)
+
     # What is pending first: a branch that has the same record, too, comes later and wins.
-    return moment, lambda: [pending, *part("inbox", INBOX)], lambda: part("main", MAIN), own
+    return moment, lambda: [pending, *part("inbox", INBOX)], decided, own
 
 
 def _pending(store: Store) -> rows.Shelf:
@@ -227,23 +244,23 @@ class _Part:
         self._shared: dict[Any, Any] = {}
         self.shelves: dict[str, rows.Shelf] = {}
 
-    def refresh(self, tips: Mapping[str, str]) -> None:
+    def refresh(self, tips: Mapping[str, str], in_halves: bool = True) -> None:
         known = self._load()
         changed = len(set(known) - set(tips)) * _WORTH_WRITING
         for ref, tip in tips.items():
             shelf = self.shelves[ref] = known.get(ref) or rows.Shelf()
             if shelf.tip != tip:
-                changed += self._update(shelf, tip)
+                changed += self._update(shelf, tip, in_halves)
                 shelf.tip = tip
         if changed >= _WORTH_WRITING:
             self._save()
 
-    def _update(self, shelf: rows.Shelf, tip: str) -> int:
+    def _update(self, shelf: rows.Shelf, tip: str, in_halves: bool) -> int:
         """Bring the rows of one branch to another commit; returns how many changed."""
         added, gone = self._difference(shelf, tip)
         added.pop(MARKER, None)
         shelf.drop({*gone, *added})
-        if len(added) < _MANY or not beside.has_room():
+        if len(added) < _MANY or not in_halves or not beside.has_room():
             self._fill(shelf, added)
         else:
             self._fill_in_halves(shelf, added)

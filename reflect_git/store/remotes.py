@@ -6,14 +6,14 @@ import json
 import time
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import GitError
+from reflect_git.adapters.git import SYNCED, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any, Optional
 
@@ -70,13 +70,16 @@ def forget(store: Store) -> None:
         store.git.update_refs(f"delete {TRACKED}\n")
 
 
-def track(store: Store, commit: str) -> None:
+def track(store: Store, commit: str, meanwhile: Callable[[], object]) -> None:
     """Remember what main is there, for `git status`; a commit that was not taken over has no ref here."""
+    asked = ("update-ref", TRACKED, commit)
+    child = store.git.start(*asked, config=SYNCED)
     try:
-        store.git.update_refs(f"update {TRACKED} {commit}\n")
-    except GitError:
-        if store.git.resolve(f"{commit}^{{commit}}"):
-            raise
+        meanwhile()
+    finally:
+        result = child.finish()
+    if result.code and store.git.resolve(f"{commit}^{{commit}}"):
+        raise GitError(asked, result)
 
 
 def lost(store: Store, there: Mapping[str, Any]) -> list[str]:
@@ -96,14 +99,17 @@ def keep_before(store: Store) -> str:
 
 
 class Alone:
-    """`with Alone(store, 10):` – one sync at a time; hooks and other commands go on meanwhile."""
+    """`with Alone(store, 10):` – one sync at a time; hooks and other commands go on meanwhile.
+
+    It may be entered before, by who hands it over to that block.
+    """
 
     def __init__(self, store: Store, seconds: float) -> None:
         self._lock = files.Lock(store.private_path("syncing"))
         self._seconds = seconds
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(self._seconds):
+        if self._lock.descriptor < 0 and not self._lock.acquire(self._seconds):
             raise ReflectError("another sync is running", "wait for it to end", code="busy")
 
     def __exit__(

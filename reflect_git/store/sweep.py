@@ -12,21 +12,22 @@ from reflect_git.store.repository import Busy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterable
+    from typing import Any, Optional
 
     from reflect_git.store.repository import Store
 
 _WAIT = 2.0
 
 
-def is_needed(store: Store) -> bool:
+def is_needed(store: Store, refs: Optional[Iterable[str]] = None) -> bool:
+    """`refs` are those of the store, or at least its inboxes, for who knows them."""
     return bool(
         spool.pending(store)
         or journal.is_standing(store)
         or not copies.are_there(store)
         or os.path.exists(store.private_path(inbox.RESCUE))
-        or not inbox.generations(store)
+        or not inbox.generations(store, refs)
         or guard.is_needed(store)
     )
 

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import transport
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model.ids import utc
-from reflect_git.store import inbox, moves, remotes, sweep
+from reflect_git.store import inbox, mainline, moves, remotes, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync.validate import Refusal
 from reflect_git.workflow import landing as landings
@@ -29,15 +29,27 @@ _WAIT = 10.0
 _SAID = 200  # refusals that are remembered for `status`
 
 
+class Sending(NamedTuple):
+    """The commit that main is to be there, and the paths that are new in it."""
+
+    commit: str
+    paths: list[str]
+
+
+class Landed(NamedTuple):
+    """Where main is here, and what is on its way to the remote since, if anything is yet."""
+
+    target: str
+    sending: Sending | None = None
+
+
 def join(
     store: Store, incoming: Incoming, theirs: str | None, known: Mapping[str, object], wishes: Wishes, report: Report
 ) -> bool:  # fmt: skip
     """main there and main here become one; `known` is what the last sync left. False when it has to be done again."""
     ours = incoming.ours
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
-    offer = offers.look(incoming, theirs, ours, before, store.machine)
-    if offer.commit is not None and ours != known.get("main"):  # not before it was looked at: it is walked through, too
-        incoming.begin(ours, [offer.commit])
+    offer = offers.look(incoming, theirs, ours, before, store.machine, is_ours_next=ours != known.get("main"))
     report.refuse("remote", offer.refused)
     planned = landings.plan(incoming, ours, before, offer, store.machine)
     if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
@@ -49,10 +61,10 @@ def join(
     if wishes.dry_run:
         _foretell(store, incoming, offer, planned, report)
         return True
-    target = _land(store, incoming, offer, planned, wishes, report)
+    landed = _land(store, incoming, offer, planned, wishes, report)
     if planned.forgets:  # what the remote offered was forgotten, too: ask it again
         return False
-    return _publish(store, incoming, offer, planned, target, wishes, report)
+    return _publish(store, incoming, offer, planned, landed, wishes, report)
 
 
 def _require_history(
@@ -102,20 +114,26 @@ def shared(planned: Landing, there: Tree, bad: Mapping[Listed, str]) -> dict[str
 
 def _land(
     store: Store, incoming: Incoming, offer: Offer, planned: Landing, wishes: Wishes, report: Report
-) -> str:  # fmt: skip
+) -> Landed:  # fmt: skip
+    """main moves here while the remote takes what is to be its own: either may come to its end without the other, and
+    the next sync goes on from there. A purge is done here first."""
     with store.locked(_WAIT):
         sweep.finish_interrupted(store)
-        if store.git.resolve(MAIN) != planned.ours:  # also where nothing came: what a purge took out is not sent
+        if mainline.tip(store) != planned.ours:  # also where nothing came: what a purge took out is not sent
             raise moves.Moved()
         if landings.is_settled(planned):
-            return planned.ours
+            return Landed(planned.ours)
         wishes.say("merging")
-        target = landings.land(store, incoming, offer, planned, _message(store, len(planned.arrived)))
+        message = _message(store, len(planned.arrived))
+        target = landings.made(store, incoming, offer, planned, message)
+        is_first = planned.forgets or planned.replaces
+        sending = None if is_first else _send(store, incoming, offer, planned, target, report)
+        landings.land(store, planned, target, message.partition("\n")[0], lambda: wishes.foresee(target))
     report.pulled += planned.arrived
     report.beside += planned.beside
     if target not in (planned.ours, offer.commit):
         report.merged = target
-    return target
+    return Landed(target, sending)
 
 
 def _message(store: Store, count: int) -> str:
@@ -123,21 +141,29 @@ def _message(store: Store, count: int) -> str:
 
 
 def _publish(
-    store: Store, incoming: Incoming, offer: Offer, planned: Landing, target: str, wishes: Wishes, report: Report
+    store: Store, incoming: Incoming, offer: Offer, planned: Landing, landed: Landed, wishes: Wishes, report: Report
 ) -> bool:  # fmt: skip
     wishes.say("sending")
-    commit, pushed = _publication(store, incoming, offer, planned, target, report)
-    if commit != offer.commit:
-        lease = str(offer.commit) if planned.replaces else ""
-
-        def look() -> None:
-            report.looked = wishes.meanwhile()
-
-        if incoming.push({MAIN: commit}, lease, look) != transport.OK:
-            return False
-        report.pushed += pushed
-    remember(store, wishes, commit, target, report)
+    sending = landed.sending or _send(store, incoming, offer, planned, landed.target, report)
+    if sending.commit == offer.commit:
+        remember(store, wishes, sending.commit, landed.target, report, looks=landed.target != planned.ours)
+        return True
+    report.looked = wishes.meanwhile()
+    if incoming.pushed() != transport.OK:
+        return False
+    report.pushed += sending.paths
+    remember(store, wishes, sending.commit, landed.target, report)
     return True
+
+
+def _send(
+    store: Store, incoming: Incoming, offer: Offer, planned: Landing, target: str, report: Report
+) -> Sending:  # fmt: skip
+    """The remote begins to take what it lacks, if it lacks anything."""
+    sending = Sending(*_publication(store, incoming, offer, planned, target, report))
+    if sending.commit != offer.commit:
+        incoming.begin_push({MAIN: sending.commit}, str(offer.commit) if planned.replaces else "")
+    return sending
 
 
 def _publication(
@@ -162,14 +188,22 @@ def _publication(
     return incoming.commit(known[0] if known else None, new, parents, _message(store, len(new))), list(new)
 
 
-def remember(store: Store, wishes: Wishes, tip: str, main: str, report: Report) -> None:
+def remember(store: Store, wishes: Wishes, tip: str, main: str, report: Report, looks: bool = False) -> None:
+    """For the next sync, and for `status`. `looks`: there was nothing to wait for yet while the store is looked at."""
     if wishes.dry_run:
         return
     with store.locked(_WAIT):
-        if tip != remotes.state(store).get("tip") or not store.git.resolve(remotes.TRACKED):
-            remotes.track(store, tip)
         sent = {"inbox": store.git.resolve(inbox.current(store))} if remotes.shares_signals(store) else {}
-        remotes.remember(
-            store, tip=tip, main=main, time=utc(), error=None, hint=None, failed=None, refused=report.refused[:_SAID],
-            **sent,
-        )  # fmt: skip
+
+        def keep() -> None:
+            if looks:
+                report.looked = wishes.meanwhile()
+            remotes.remember(
+                store, tip=tip, main=main, time=utc(), error=None, hint=None, failed=None,
+                refused=report.refused[:_SAID], **sent,
+            )  # fmt: skip
+
+        if tip == remotes.state(store).get("tip") and store.git.resolve(remotes.TRACKED):
+            keep()
+        else:
+            remotes.track(store, tip, keep)

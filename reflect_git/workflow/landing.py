@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import files
@@ -85,25 +85,27 @@ def is_settled(landing: Landing) -> bool:
     return landing.parents == (landing.ours,) and not landing.is_new
 
 
-def land(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
-    """main as planned; returns where it is then. The caller holds the lock, and main did not move since."""
-    target = _target(store, incoming, offer, landing, message)
-    subject = message.partition("\n")[0]
+def land(store: Store, landing: Landing, target: str, subject: str, meanwhile: Callable[[], object]) -> None:
+    """main as planned, which is this commit. The caller holds the lock, and main did not move since.
+
+    `meanwhile` may be done while files are written.
+    """
     if target == landing.ours:
-        return target
+        return
     if landing.forgets:
         from reflect_git.model.sought import Sought  # once in a store's life, if ever
         from reflect_git.store import purging
 
         purging.require_ready(store)
         purging.swap(store, landing.ours, target, Sought([]), landing.marks, subject)
-        return target
+        return
     _quarantine(store, landing)
-    moves.move(store, landing.ours, target, subject, moves.differences(landing.before, landing.tree))
-    return target
+    changed = moves.differences(landing.before, landing.tree)
+    moves.move(store, landing.ours, target, subject, changed, meanwhile)
 
 
-def _target(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
+def made(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
+    """The commit that main is to be, on disk; no ref points to it yet. The caller holds the lock."""
     parents = landing.parents
     if is_settled(landing):
         return landing.ours

@@ -46,11 +46,18 @@ class Offer(NamedTuple):
         return epoch.marks(self.purges)
 
 
-def look(incoming: Incoming, commit: str | None, ours: str, before: Tree, us: str) -> Offer:
-    """A tip of main there; `ours` is main here and `before` its tree, which was judged before; `us` is this machine."""
+def look(
+    incoming: Incoming, commit: str | None, ours: str, before: Tree, us: str, is_ours_next: bool = False
+) -> Offer:  # fmt: skip
+    """A tip of main there; `ours` is main here and `before` its tree, which was judged before; `us` is this machine.
+
+    `is_ours_next`: the history here beside that of the tip will be asked for.
+    """
     if commit is None:
         return Offer()
     incoming.begin(commit, [ours])
+    if is_ours_next:  # what is there is walked through, too: nobody waits for it before that was looked at
+        incoming.begin(ours, [commit])
     marks = epoch.marks(purges_in(incoming, {path: blob for path, (_, blob) in before.items()}))
     listed = incoming.tree(commit)
     offered = dict.fromkeys(unlike(listed, before))

@@ -47,7 +47,8 @@ def _silence(step: str) -> None:
 class Wishes(NamedTuple):
     """How to sync. `agrees` is asked whether a purge of another machine may take records out here, too.
 
-    `meanwhile` is done while the remote takes what is sent: main here is then as it stays.
+    `foresee` is told which commit main is about to be, and what it does must not fail; `meanwhile` is done while the
+    remote takes what is sent: main here is then as it stays. `begun` is where the remote is being asked already.
     """
 
     dry_run: bool = False
@@ -56,7 +57,30 @@ class Wishes(NamedTuple):
     say: Callable[[str], None] = _silence
     limits: Limits = Limits()
     pause: Callable[[float], None] = time.sleep
+    foresee: Callable[[str], object] = _silence
     meanwhile: Callable[[], object] = _nothing
+    begun: Begun | None = None
+
+
+class Begun:
+    """A sync that has asked the remote already; nobody else syncs meanwhile. It goes on, or is dropped."""
+
+    def __init__(self, store: Store, alone: remotes.Alone, incoming: Incoming) -> None:
+        self._store = store
+        self.alone = alone
+        self._incoming: Incoming | None = incoming
+
+    def taken(self) -> Incoming | None:
+        """Once; by who goes on with it."""
+        incoming, self._incoming = self._incoming, None
+        return incoming
+
+    def drop(self) -> None:
+        incoming = self.taken()
+        if incoming is not None:
+            incoming.__exit__(None, None, None)
+            arrivals.discard(self._store)
+            self.alone.__exit__(None, None, None)
 
 
 class Report:
@@ -107,7 +131,7 @@ def sync(store: Store, env: Mapping[str, str], wishes: Wishes) -> Report:
     """Both directions. What failed is remembered for `status`, and raised."""
     remote = remote_of(store)
     report = Report()
-    with remotes.Alone(store, 0.0 if wishes.unattended else _WAIT):
+    with wishes.begun.alone if wishes.begun else remotes.Alone(store, 0.0 if wishes.unattended else _WAIT):
         try:
             _until_pushed(store, env, remote, wishes, report)
         except ReflectError as error:
@@ -119,6 +143,31 @@ def sync(store: Store, env: Mapping[str, str], wishes: Wishes) -> Report:
     return report
 
 
+def begin(store: Store, env: Mapping[str, str], refs: Mapping[str, str]) -> Begun | None:
+    """Ask the remote, before it is known what else is wished; None where something else comes first, or somebody else
+    is at it. `refs` are main here and what is known of main there."""
+    if remotes.shares_signals(store):
+        return None
+    remote, alone = remote_of(store), remotes.Alone(store, 0.0)
+    alone.__enter__()
+    try:
+        incoming = converse(store, env, remote, Wishes())
+    except BaseException:
+        alone.__exit__(None, None, None)
+        raise
+    begun = Begun(store, alone, incoming)
+    try:
+        known, ours = remotes.state(store), incoming.main_here(refs)
+        if not _is_asked_first(incoming, known, ours):
+            _ask(incoming, known, ours)
+            return begun
+    except BaseException:
+        begun.drop()
+        raise
+    begun.drop()
+    return None
+
+
 def converse(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes) -> Incoming:
     user = transport.quiet(env) if wishes.unattended else dict(env)
     return Incoming(store, remote, wishes.limits._replace(apart=wishes.unattended), user)
@@ -128,7 +177,7 @@ def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: 
     for report.tries in range(1, TRIES + 1):
         began = time.monotonic()
         try:
-            with converse(store, env, remote, wishes) as incoming:
+            with (wishes.begun and wishes.begun.taken()) or converse(store, env, remote, wishes) as incoming:
                 if _round(store, incoming, wishes, report):
                     return
         except moves.Moved:  # by the user's own git, a moment ago
@@ -167,7 +216,7 @@ def _round(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> 
 
 
 def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
-    known, ours = remotes.state(store), incoming.main_here()
+    known, ours = remotes.state(store), incoming.ours or incoming.main_here()
     report.looked = None
     theirs = _main_there(incoming, known, ours)
     from reflect_git.workflow import joining
@@ -181,13 +230,27 @@ def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Rep
 
 
 def _main_there(incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
-    """What was refused is not in the store: a fetch would bring all of it again, so the remote is asked first."""
     tip = known.get("tip")
-    is_unmoved = (
-        isinstance(tip, str) and known.get("main") == ours
-        and incoming.tracked != tip and incoming.heads().get(MAIN) == tip
-    )  # fmt: skip
-    return str(tip) if is_unmoved else incoming.fetch_main(_load)
+    if _is_asked_first(incoming, known, ours) and incoming.heads().get(MAIN) == tip:
+        return str(tip)
+    if not incoming.is_asked:
+        _ask(incoming, known, ours)
+    theirs = incoming.fetch_main(_load)
+    incoming.leave_begun(but=(ours,) if theirs is None else (ours, theirs))
+    return theirs
+
+
+def _is_asked_first(incoming: Incoming, known: Mapping[str, object], ours: str) -> bool:
+    """What was refused is not in the store: a fetch would bring all of it again, so the remote is asked what it has."""
+    tip = known.get("tip")
+    return isinstance(tip, str) and known.get("main") == ours and incoming.tracked != tip
+
+
+def _ask(incoming: Incoming, known: Mapping[str, object], ours: str) -> None:
+    """For main there. As a rule it is what it was, or is not there: what is new here beside that will be looked at."""
+    incoming.begin_main()
+    if ours != known.get("main"):
+        incoming.begin(ours, [incoming.tracked] if incoming.tracked else [])
 
 
 def _load() -> None:

@@ -12,17 +12,21 @@ from typing import IO, Any
 
 import pytest
 
+from reflect_git.adapters import records
 from reflect_git.cli import ahead
-from reflect_git.store import journal
+from reflect_git.store import journal, remotes
+from reflect_git.store.layout import path_of
 from reflect_git.store.repository import Store
 from tests.cli.past import approve, say_no
 from tests.conftest import REPO, RunCli
 from tests.sitting.shopkeeper import make_project
 from tests.store.probe import opened
+from tests.sync.clones import Clone, bare
+from tests.sync.offers import decision
 
 ENDED = """
 import atexit, os, sys, threading, time
-from reflect_git.cli import app, start
+from reflect_git.cli import ahead, app, start
 {before}
 def main(**_):
     sys.stdout.write("told")
@@ -33,7 +37,7 @@ start.main()
 
 
 def ended(
-    code: object = 0, before: str = "", stdout: int | IO[bytes] = subprocess.PIPE, ahead: str = "'a look'"
+    code: object = 0, before: str = "", stdout: int | IO[bytes] = subprocess.PIPE, ahead: str = "ahead.Ahead(None)"
 ) -> subprocess.CompletedProcess[str]:
     program = ENDED.format(code=code, before=before, ahead=ahead)
     env = {**os.environ, "PYTHONPATH": str(REPO)}
@@ -48,7 +52,7 @@ def test_the_exit_code_and_what_was_said_go_out(code: object, seen: int) -> None
     assert (done.returncode, done.stdout, done.stderr) == (seen, "told", "")
 
 
-@pytest.mark.parametrize(("ahead", "taken_apart"), [("'a look'", False), ("None", True)])
+@pytest.mark.parametrize(("ahead", "taken_apart"), [("ahead.Ahead(None)", False), ("None", True)])
 def test_only_a_look_ends_without_taking_the_interpreter_apart(ahead: str, taken_apart: bool) -> None:
     """A module's own names are let go of when the interpreter is taken apart, and only then."""
     part = "class Part:\n    def __del__(self): os.write(2, b'gone')\npart = Part()"
@@ -114,6 +118,7 @@ def test_nothing_is_asked_of_a_store_that_is_not_there(store_home: Path) -> None
 def test_nothing_is_asked_of_a_store_that_has_to_be_swept(store: Store) -> None:
     found = ahead.ask(("-n", "20"), os.environ)
     assert found is not None
+    assert found.asked is not None
     found.asked.log.drop()
     journal.begin(store, "main", (), {})
     assert ahead.ask(("-n", "20"), os.environ) is None
@@ -122,3 +127,70 @@ def test_nothing_is_asked_of_a_store_that_has_to_be_swept(store: Store) -> None:
 def test_a_word_that_is_not_understood_is_refused_as_ever(run_cli: RunCli, store: Store) -> None:
     done = run_cli("log", "--json", "--nonsense")
     assert (done.code, json.loads(done.out)["error"]["code"]) == (2, "usage")
+
+
+PLAIN = {
+    ("sync",): ahead.Plain(),
+    ("sync", "--json"): ahead.Plain(json=True),
+    ("--json", "sync", "--dry-run"): ahead.Plain(json=True, dry_run=True),
+    ("--store", "sync", "--no-input", "sync"): ahead.Plain("sync", no_input=True),
+    ("--store=/a", "--store=/b", "--yes", "sync"): ahead.Plain("/b", yes=True),
+}
+
+
+@pytest.mark.parametrize("words", PLAIN)
+def test_a_plain_sync_is_understood_at_first_sight(words: Sequence[str]) -> None:
+    assert ahead.plainly(words) == PLAIN[tuple(words)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("sync", "--help"), ("sync", "sync"), ("remote", "sync"), ("--store",), ("--store", "sync"),
+     ("--color", "never", "sync"), ("--json=1", "sync"), ("show", "--json", "sync")],
+)  # fmt: skip
+def test_what_is_no_plain_sync_is_read_by_click(words: Sequence[str]) -> None:
+    assert ahead.plainly(words) is None
+
+
+@pytest.fixture
+def shared(store: Store, tmp_path: Path) -> Clone:
+    return Clone(Path(store.root), str(bare(tmp_path / "remote.git")))
+
+
+@pytest.mark.parametrize("words", [("sync",), ("sync", "--dry-run"), ("sync", "--json")])
+def test_a_plain_sync_tells_what_any_sync_tells(
+    run_cli: RunCli, shared: Clone, tmp_path: Path, words: Sequence[str]
+) -> None:
+    """With a colour to think of, click reads the words."""
+    said = []
+    for number, given in enumerate((words, ("--color", "never", *words))):
+        shared.connect(str(bare(tmp_path / f"remote-{number}.git")))
+        remotes.forget(shared.store)
+        done = run_cli(*given)
+        said.append((done.code, done.out, done.err))
+    assert said[0] == said[1]
+    shared.require_sound()
+
+
+def test_a_plain_sync_that_fails_says_so_as_ever(run_cli: RunCli, shared: Clone, tmp_path: Path) -> None:
+    shared.connect(str(tmp_path / "nowhere.git"))
+    plain, read = run_cli("--json", "sync"), run_cli("--json", "--color", "never", "sync")
+    assert (plain.code, plain.json()["error"]["code"]) == (read.code, "remote-absent")
+    assert plain.out == read.out
+    shared.require_sound()
+
+
+def test_a_plain_sync_sweeps_first(run_cli: RunCli, shared: Clone) -> None:
+    made = decision(7, shared.store.machine)
+    path, text = path_of(made["id"]), records.emit(made).decode()
+    standing = journal.begin(shared.store, "main", (), {"message": "dismiss: x\n", "files": {path: text}})
+    assert run_cli("sync").code == 0
+    assert not os.path.exists(standing) and path in shared.paths()
+
+
+def test_a_plain_sync_loads_no_click(run_cli: RunCli, shared: Clone) -> None:
+    program = "import sys; from reflect_git.cli import start; sys.argv[1:] = ['sync']; start.run(start.asked_ahead())"
+    tells = f"import atexit, sys; atexit.register(lambda: print('click' in sys.modules)); {program}"
+    env = {**os.environ, "PYTHONPATH": str(REPO)}
+    done = subprocess.run([sys.executable, "-c", tells], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr

@@ -348,3 +348,12 @@ def test_who_asks_what_was_decided_waits_for_no_signals(store: Store) -> None:
 
     history = reading.Scan("now", captured, decided, own).history
     assert [made["id"] for made in history.decisions] == ["DEC-20260211-4c8d2a1f"]
+
+
+def test_what_was_foreseen_is_what_is_read(store: Store, store_home: Path) -> None:
+    """And is left alone where main went elsewhere."""
+    plant(store_home, "refs/heads/main", {DECISION: records.emit(decision())})
+    foreseen = reading.Foreseen(store, git(store_home, "rev-parse", "main").strip())
+    assert reading.scan(store, foreseen=foreseen).decided == reading.scan(store).decided != {}
+    plant(store_home, "refs/heads/main", {}, remove=(DECISION,))
+    assert reading.scan(store, foreseen=foreseen).decided == {}

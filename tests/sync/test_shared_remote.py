@@ -73,7 +73,7 @@ def test_what_git_is_told_when_it_goes_outside(tmp_path: Path) -> None:
     user = {"GIT_DIR": "/elsewhere", "GIT_CONFIG_COUNT": "1", "GIT_TERMINAL_PROMPT": "1", "PATH": "/usr/bin:/bin"}
     git = Git(str(program), str(tmp_path), str(tmp_path / "here.git"), user)
     remote = Remote("https://example.com/x.git")
-    fetch(git, remote, {"refs/heads/main": "refs/heads/offered/1"}, Limits())
+    fetch(git, remote, {"refs/heads/main": "refs/heads/offered/1"}, Limits()).end()
     lines = told.read_text(encoding="utf-8").splitlines()
     for word in ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "transfer.fsckObjects=true",
                  "fetch.fsckObjects=true", "core.symlinks=false", "core.protectHFS=true", "core.protectNTFS=true",
@@ -84,7 +84,7 @@ def test_what_git_is_told_when_it_goes_outside(tmp_path: Path) -> None:
     assert not [line for line in lines if line.startswith(("--filter", "GIT_CONFIG_COUNT"))]
     assert "protocol.http.allow=always" not in lines and "protocol.ext.allow=always" not in lines
     told.unlink()
-    push(git, remote, {"refs/heads/main": "0" * 40}, Limits())
+    push(git, remote, {"refs/heads/main": "0" * 40}, Limits()).end()
     lines = told.read_text(encoding="utf-8").splitlines()
     assert lines.index("--end-of-options") == lines.index(remote.url) - 1
     assert not [line for line in lines if "force" in line or line.startswith("+")]

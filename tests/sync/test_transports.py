@@ -10,7 +10,6 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from reflect_git.adapters import transport
 from reflect_git.adapters.git import Git, GitError, Result
 from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
+from reflect_git.store.incoming import Incoming
 from reflect_git.workflow import contact, syncing
 from reflect_git.workflow.syncing import Wishes
 from tests import reckoning
@@ -205,8 +205,8 @@ def test_who_never_gets_through_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 
     clone = Clone(tmp_path / "laptop", str(bare(tmp_path / "remote.git")))
     waited: list[float] = []
-    never: Callable[..., str] = lambda *arguments, **more: transport.BEHIND  # noqa: E731
-    monkeypatch.setattr(transport, "push", never)
+    monkeypatch.setattr(Incoming, "begin_push", lambda *arguments: None)
+    monkeypatch.setattr(Incoming, "pushed", lambda incoming: transport.BEHIND)
     with pytest.raises(ReflectError) as stop:
         clone.sync(Wishes(pause=waited.append))
     assert stop.value.code == "race" and len(waited) == 7 and max(waited) <= 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
-from reflect_git.store import remotes
+from reflect_git.store import mainline, moves, remotes
 from reflect_git.store.incoming import Incoming
+from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Wishes
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle, take_out
@@ -470,6 +472,60 @@ def test_a_dry_run_says_the_same_and_changes_nothing(pair: tuple[Clone, Clone], 
     assert (sorted(foretold.pulled), sorted(foretold.pushed)) == (sorted(done.pulled), sorted(done.pushed))
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_what_was_sent_while_main_could_not_move_comes_with_the_next_sync(
+    pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch, is_sent: bool
+) -> None:
+    """The remote takes the merge while files are written here, and one of the two fails."""
+    laptop, desk = pair
+    settle(laptop, desk)
+    made = [*laptop.approve(1), *desk.approve(2)]
+    laptop.sync()
+    before = desk.tip
+
+    def refused(*_: object, **__: object) -> None:
+        while is_sent and git(remote, "rev-parse", "main").strip() == laptop.tip:
+            time.sleep(0.01)
+        raise mainline.IndexLocked()
+
+    monkeypatch.setattr(moves, "move", refused)
+    with pytest.raises(mainline.IndexLocked):
+        desk.sync()
+    monkeypatch.undo()
+    assert desk.tip == before
+    desk.require_sound()
+    settle(desk, laptop)
+    assert laptop.tip == desk.tip == git(remote, "rev-parse", "main").strip() and set(made) <= desk.paths()
+    desk.require_sound()
+
+
+def test_what_is_asked_ahead_of_a_sync_is_what_it_goes_on_with(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    settle(laptop, desk)
+    made = laptop.approve(1)
+    laptop.sync()
+    store = desk.open()
+    begun = syncing.begin(store, desk.env, store.git.refs("refs/heads/main", remotes.TRACKED))
+    assert begun is not None
+    with pytest.raises(ReflectError, match="another sync is running"):
+        syncing.sync(store, desk.env, Wishes(unattended=True))
+    assert set(made) <= set(syncing.sync(store, desk.env, Wishes(begun=begun)).pulled)
+    assert desk.tip == laptop.tip
+    begun.drop()  # it is over, and takes nothing along
+    desk.require_sound()
+
+
+def test_what_is_asked_ahead_and_not_wanted_leaves_nothing(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    settle(laptop, desk)
+    store = desk.open()
+    begun = syncing.begin(store, desk.env, store.git.refs("refs/heads/main", remotes.TRACKED))
+    assert begun is not None
+    begun.drop()
+    desk.require_sound()
+    assert desk.sync().tries == 1
+
+
 def test_another_clone_that_is_faster_is_taken_in_and_tried_again(
     pair: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -477,19 +533,19 @@ def test_another_clone_that_is_faster_is_taken_in_and_tried_again(
     settle(laptop, desk)
     made = laptop.approve(1)
     raced: list[list[str]] = []
-    real = Incoming.push
+    real = Incoming.begin_push
 
-    def late(self: Incoming, *arguments: Any) -> str:
+    def late(self: Incoming, *arguments: Any) -> None:
         if len(raced) < 3:
             raced.extend([desk.dismiss(10 + len(raced))])
-            monkeypatch.setattr(Incoming, "push", real)
+            monkeypatch.setattr(Incoming, "begin_push", real)
             desk.sync()
-            monkeypatch.setattr(Incoming, "push", late)
-        return real(self, *arguments)
+            monkeypatch.setattr(Incoming, "begin_push", late)
+        real(self, *arguments)
 
-    monkeypatch.setattr(Incoming, "push", late)
+    monkeypatch.setattr(Incoming, "begin_push", late)
     report = laptop.sync()
     assert report.tries == 4 and set(made) <= set(report.pushed)
-    monkeypatch.setattr(Incoming, "push", real)
+    monkeypatch.setattr(Incoming, "begin_push", real)
     desk.sync()
     assert laptop.tip == desk.tip and {path for paths in raced for path in paths} <= laptop.paths()

@@ -88,7 +88,7 @@ def _open(front: Front) -> Store | None:
 
 def _asked(front: Front, store: Store, span: tuple[str, str], inboxes: bool) -> Asked:
     """The question may have been put ahead of this one; what reads the answers is loaded while git is at work."""
-    if front.ahead is not None and not inboxes and not any(span):
+    if front.ahead is not None and front.ahead.asked is not None and not inboxes and not any(span):
         return front.ahead.asked
     from reflect_git.sitting.asking import Asked
 

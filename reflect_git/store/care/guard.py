@@ -30,7 +30,7 @@ _KEPT = 50
 def is_needed(store: Store) -> bool:
     """Whether main moved since it was last looked at, or a `git revert` could conflict: two small files to read."""
     known = tips(store)
-    return not known or known[-1] != _tip(store) or bool(_wrong(store)) or _lacks_attributes(store)
+    return not known or known[-1] != mainline.tip(store) or bool(_wrong(store)) or _lacks_attributes(store)
 
 
 def guard(store: Store) -> None:
@@ -73,12 +73,6 @@ def remember(store: Store, now: str) -> None:
 
 def is_ancestor(store: Store, old: str, new: str) -> bool:
     return store.git.run("merge-base", "--is-ancestor", old, new, check=False).code == 0
-
-
-def _tip(store: Store) -> str:
-    """As the loose ref says; asked of git while it is packed."""
-    loose = files.read_if_there(os.path.join(store.git_dir, *MAIN.split("/")))
-    return (loose or b"").decode("ascii", "replace").strip() or store.git.resolve(MAIN) or ""
 
 
 def put_back(store: Store, old: str, new: str) -> list[str]:
