@@ -47,7 +47,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def _literal(text: str) -> str:
-    """`any` and `in` in backticks are names, not words to drop or to read."""
+    """`any` and `in` in backticks are names, not words to drop or to read; of a command no word is dropped."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return text
@@ -55,6 +55,8 @@ def _literal(text: str) -> str:
         words = parts[at].split()
         if len(words) == 1 and words[0] in MARKS:
             parts[at] = f"={words[0]}"
+        elif any(MARKS.get(word) == "" for word in words):
+            parts[at] = " ".join([f"={word}" if MARKS.get(word) == "" else word for word in words])
     return " ".join(parts)
 
 

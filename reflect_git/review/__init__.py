@@ -5,6 +5,8 @@ groups      signals that say one thing, and what was decided about them
 baseline    what instruction files already say
 likeness    how near two texts are, and whether they contradict each other
 clashes     whether two clauses seem to be at odds
+senses      what a text says, clause by clause, whatever its words
+families    which words exclude each other, which mean one thing; lexicon: those of other languages
 classify    scope, side, category, target, title
 wording     the text that is proposed
 matcher     a rule that can be tested, and its test over past sessions

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reflect_git.model.frames import Frame, frame_of, key_of
+from reflect_git.review.senses import sense_of
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*$")
@@ -36,6 +37,10 @@ class Statement:
     @cached_property
     def frame(self) -> Frame | None:
         return frame_of(self.text)
+
+    @cached_property
+    def sense(self) -> Frame | None:
+        return sense_of(self.text)
 
     @cached_property
     def key(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -150,19 +150,24 @@ class _Sayings:
     def __init__(self, statements: Sequence[Statement], rule: Callable[[Statement], str]) -> None:
         self.by_key: dict[str, str] = {}
         self._by_part: dict[tuple[str, str, str], list[tuple[Frame, str]]] = {}
+        self._by_sense: dict[tuple[str, str, str], list[tuple[Frame, str]]] = {}
         for said in statements:
             self.by_key.setdefault(said.key, rule(said))
-            for part in parts_of(said.frame):
-                self._by_part.setdefault(part, []).append((said.frame, rule(said)))  # type: ignore[arg-type]
+            for shelf, frame in ((self._by_part, said.frame), (self._by_sense, said.sense)):
+                for part in parts_of(frame):
+                    shelf.setdefault(part, []).append((frame, rule(said)))  # type: ignore[arg-type]
 
     def saying(self, group: Group) -> str | None:
         for key in group.keys:
             if key in self.by_key:
                 return self.by_key[key]
-        if group.frame is None:
-            return None
-        near = [said for part in parts_of(group.frame) for said in self._by_part.get(part, ())]
-        return max((rule for frame, rule in near if _covers(frame, group.frame)), default=None)
+        by_frame = self._on(self._by_part, group.frame)
+        return self._on(self._by_sense, group.sense) if by_frame is None else by_frame
+
+    @staticmethod
+    def _on(shelf: Mapping[tuple[str, str, str], Sequence[tuple[Frame, str]]], frame: Frame | None) -> str | None:
+        near = [said for part in parts_of(frame) for said in shelf.get(part, ())]
+        return max((rule for said, rule in near if frame and _covers(said, frame)), default=None)
 
 
 def _covers(said: Frame, frame: Frame) -> bool:

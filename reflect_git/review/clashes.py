@@ -1,132 +1,234 @@
-"""Do two rules seem to be at odds? Read clause by clause, where frames read nothing; for lists that a person looks at.
-
-Of the contradictions among a hundred pairs that nobody had looked at, 0.53 are flagged with it and 0.31 without; three
-of four that were flagged there are some. Among rules that go together it flags about one pair in five hundred.
-"""
+"""Do two rules seem to be at odds? Read clause by clause, where frames read nothing; for lists that a person reads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-from typing import NamedTuple
 
-from reflect_git.model.plainwords import BANS, opened, plain_words, stem
+from reflect_git.model.plainwords import stem
+from reflect_git.review.families import ALTERNATIVES, PURPOSES, SCOPES, canon
+from reflect_git.review.senses import MAKING, Clause, clauses_of
 
-_READ = 600
+_SHORT = 120  # two texts this short together may exclude each other without a word in common
 _FAILS = " fails here"
-_SEPARATORS = frozenset((",", ";", "BUT", "WHY"))
-_MARKS = frozenset("USE USEPOST PREFER ALWAYS ONLY ASK VAGUE INSTEAD INSTEADPOST USED GONE WITHOUT".split()) | BANS
-# An odd number of these says no: "don't X until Y" says yes to X.
-_DENIALS = BANS | frozenset(
-    """GONE WITHOUT INSTEAD INSTEADPOST off dead untouch forbidden ignor gitignor skip disabl needles unnecessary unless
-    until outsid""".split()
-)
 _EMPTY = frozenset(
-    """is be to of and or with by from it that as i you we they do then so in for when if on at per while into than this
-    there here me my own our us them its just all each any every whatever more no please may can should must need want
-    have has get got go goes mak put keep let tell thing way time new same also too still very real plain are am was
-    were will would whole such one some both through via under over up out right straight because since where which who
-    what how code project repo work set run write add""".split()
+    canon(stem(word))
+    for word in """is be to of and or with by from it that as i you we they do then so in for when if on at per while
+    into than this there here me my own our us them its just all each any every whatever more no please may can should
+    must need want have has get got go goes make put keep let tell thing way time new same also too still very real
+    plain are am was were will would such one some both through via under over up out right straight because since where
+    which who what how code project repo work set run write add ONLY unless until outside optional voluntary max min
+    yourself myself stay""".split()
 )
-_NUMBERS = dict(zip("two three four five six seven eight nine ten".split(), map(str, range(2, 11)), strict=True))
+GRANTED = frozenset("may can allow ok okay fin permit except".split())
 
 
-def _sets(*lines: str) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(map(stem, words.split())) for line in lines for words in line.split("|"))
+def _by_word(sets: Sequence[frozenset[str]]) -> dict[str, frozenset[int]]:
+    """Word → the numbers of the sets that hold it."""
+    found: dict[str, set[int]] = {}
+    for number, words in enumerate(sets):
+        for word in words:
+            found.setdefault(word, set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in found.items()}
 
 
-# Of each of these a thing has one.
-_ALTERNATIVES = _sets(
-    "npm pnpm yarn bun deno|jest vitest mocha jasmine|pytest unittest nose",
-    "pip poetry uv pipenv conda rye hatch|black ruff yapf autopep8|prettier biome dprint|eslint biome tslint",
-    "maven gradle bazel|webpack vite rollup esbuild|mysql postgres postgresql sqlite mariadb mongodb mongo",
-    "prisma drizzle typeorm sequelize knex|sqlalchemy peewee|redux zustand mobx jotai recoil",
-    "react vue svelte angular|tailwind bootstrap styled-components sass|yup zod joi|axios ky superagent",
-    "moment date-fns dayjs luxon|winston pino|structlog loguru|express fastify koa nestjs",
-    "django flask fastapi|celery rq|redis memcached|playwright cypress selenium puppeteer|rest graphql grpc",
-    "circleci jenkins travis gitlab github|vercel netlify heroku render fly|aws gcp azure|docker podman",
-    "kubernetes compose|sentence title|cursor offset|optimistic pessimistic|present past|upper lower",
-    "yaml json toml xml|tabs spaces|single double|singular plural|lf crlf|esm commonjs",
-    "uuid integer bigserial bigint|camelcase pascalcase snake_case kebab-case snake-case camel-case",
-    "uppercase lowercase|squash merge rebase|main develop master trunk|draft ready|monorepo multirepo",
-    "soft hard|eager lazy|flat nested|asynchronous synchronous|async synchronous|absolute relative",
-    "named default|required optional|class function functional|mutable immutable|inline separate|strict loose",
-    "warn error|local remote|local utc|manual automatic|manually automatically",
-    "weekly daily monthly nightly hourly|light dark|top bottom|ascend descend|numpy google sphinx",
-    "american british|verbose quiet concise brief|short long|short detail|concise detail|brief detail",
-    "keep remove delete drop|first after|create delete|enable disable|allow forbid block|before after",
-    "include exclude|du sie|tu vous|deutsch englisch französisch spanisch|inglés español alemán francés",
-    "anglais français allemand espagnol",
-    "english german french spanish chinese japanese korean russian portuguese italian polish dutch turkish",
-)
-# Where these differ, both may hold.
-_SCOPES = _sets(
-    "staging production prod dev development local ci",
-    "unit e2e integration smoke end-to-end",
-    "frontend backend client server api ui web mobile ios android lambda",
-    "public private internal external",
-    "python typescript javascript go rust java ruby sql css html markdown shell yaml",
-    "test src script doc example migration file function",
-    "feature release hotfix bugfix",
-)
+_KINDS, _SCOPES = _by_word(ALTERNATIVES), _by_word(SCOPES)
+_NONE: frozenset[int] = frozenset()
 
 
-class Clause(NamedTuple):
-    """The words that carry it, and whether it says no to them."""
-
-    denied: bool
-    words: frozenset[str]
+def _numbers(words: Set[str], table: Mapping[str, frozenset[int]]) -> frozenset[int]:
+    return _NONE.union(*(table[word] for word in words if word in table))
 
 
 def clash(a: str, b: str) -> bool:
     if _FAILS in a or _FAILS in b:  # what was found out is no order
         return False
-    return _is_denied(a, b) or _has_another_value(a, b)
-
-
-def exclude_each_other(x: str, y: str) -> bool:
-    return x != y and any(x in kind and y in kind for kind in _ALTERNATIVES)
-
-
-def _is_denied(a: str, b: str) -> bool:
-    """One says no to most of what the other says in a clause."""
-    return any(
-        one.denied != other.denied and _share_most(one.words, other.words)
-        for one in _clauses(a)
-        for other in _clauses(b)
-    )
-
-
-def _share_most(one: frozenset[str], other: frozenset[str]) -> bool:
-    shared, least = len(one & other), min(len(one), len(other))
-    return shared >= 0.6 * least and (shared > 1 or least == 1)
-
-
-def _has_another_value(a: str, b: str) -> bool:
-    """Of one thing, in one scope: another of its kind, or another number."""
-    one, other = _affirmed(a), _affirmed(b)
-    first, second = one - other, other - one
-    if not one & other or any(first & scope and second & scope for scope in _SCOPES):
+    if not (_touched(a) & _touched(b)) and len(a) + len(b) > _SHORT:
         return False
-    if any(first & kind and second & kind for kind in _ALTERNATIVES):
-        return True
-    rest, others = ({word for word in words if not word[0].isdigit()} for words in (first, second))
-    return len(first - rest) == len(second - others) == 1 and not (rest and others)
-
-
-def _affirmed(text: str) -> frozenset[str]:
-    return frozenset().union(*(clause.words for clause in _clauses(text) if not clause.denied))
+    return _is_denied(a, b) or _has_another_value(a, b) or _is_the_other_way_round(a, b) or _has_another_place(a, b)
 
 
 @lru_cache(maxsize=16384)
-def _clauses(text: str) -> tuple[Clause, ...]:
-    found: list[Clause] = []
-    part: list[str] = []
-    for word in [*opened(plain_words(text[:_READ])), ";"]:
-        if word not in _SEPARATORS:
-            part.append(_NUMBERS.get(word, word))
+def _touched(text: str) -> frozenset[str]:
+    return frozenset().union(*(_content(clause) for clause in clauses_of(text)))
+
+
+def exclude_each_other(x: str, y: str) -> bool:
+    x, y = canon(x), canon(y)
+    return x != y and not _KINDS.get(x, _NONE).isdisjoint(_KINDS.get(y, _NONE))
+
+
+def _is_denied(a: str, b: str) -> bool:
+    """One says no to most of what the other says in a clause, and does not say the same more plainly elsewhere."""
+    return any(
+        one.turned != other.turned
+        and _core(one) & _core(other)
+        and (_forbids(one, other) if one.turned else _forbids(other, one))
+        and not _differ_in_kind(_content(one), _content(other))
+        and not _have_other_objects(one, other)
+        and not _is_said_better(one, other, clauses_of(b))
+        and not _is_said_better(other, one, clauses_of(a))
+        for one in clauses_of(a)
+        for other in clauses_of(b)
+    )
+
+
+def _forbids(ban: Clause, wish: Clause) -> bool:
+    """Most of what is forbidden is in what is wanted. A ban that says more is one for a part: both hold."""
+    bad, good = _content(ban), _content(wish)
+    if not GRANTED.isdisjoint(wish.said) and good - bad:
+        return False  # what may be done beside a ban, and when
+    if len(bad) == 1:
+        return bad <= good and (len(good) == 1 or _first(wish) in bad or not next(iter(bad)).isalnum())
+    shared = len(bad & good)
+    return shared > 1 and shared >= (0.75 if good - bad else 0.5) * len(bad)
+
+
+def _first(clause: Clause) -> str:
+    content = _content(clause)
+    return next((word for word in clause.said if word in content and word not in MAKING), "")
+
+
+def _core(clause: Clause) -> frozenset[str]:
+    """Without when it holds: "check before guessing" does not say to guess."""
+    return frozenset(word for word in clause.tagged if ":" not in word) & _content(clause)
+
+
+def _differ_in_kind(one: frozenset[str], other: frozenset[str]) -> bool:
+    """No to one kind and yes to the other go together: merged and unmerged ones."""
+    first, second = one - other, other - one
+    return any(
+        exclude_each_other(x, y) or y in (f"un{x}", f"non-{x}") or x in (f"un{y}", f"non-{y}")
+        for x in first
+        for y in second
+    )
+
+
+def _is_said_better(one: Clause, other: Clause, others: Sequence[Clause]) -> bool:
+    """Another clause of the same text has as much in common with it, and says the same to it."""
+    near = _nearness(one, other)
+    return any(third.turned == one.turned and _nearness(one, third) >= near for third in others)
+
+
+def _nearness(one: Clause, other: Clause) -> float:
+    first, second = _content(one), _content(other)
+    return len(first & second) / max(1, len(first | second))
+
+
+def _have_other_objects(one: Clause, other: Clause) -> bool:
+    """The same is done, to other things."""
+    first, second = ([word for word in clause.said if word in _content(clause)] for clause in (one, other))
+    return (
+        first[:1] == second[:1] and bool(first[1:] and second[1:]) and first[1] not in second and second[1] not in first
+    )
+
+
+def _is_of_one_thing(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared, least = len(one & other), min(len(one), len(other))
+    return least > 0 and shared >= 0.6 * least and (shared > 1 or least == 1)
+
+
+def _has_another_value(a: str, b: str) -> bool:
+    """Of one thing, in one scope: another of its kind, or another number. All in all, or in a clause."""
+    pairs = [(_affirmed(a), _affirmed(b))]
+    if len(clauses_of(a)) + len(clauses_of(b)) > 2:
+        pairs += [(one, other) for one in _wishes(a) for other in _wishes(b)]
+    return any(_differ_in_value(one, other) for one, other in pairs)
+
+
+def _differ_in_value(one: frozenset[str], other: frozenset[str]) -> bool:
+    first, second = one - other, other - one
+    if not first or not second or _numbers(first, _SCOPES) & _numbers(second, _SCOPES):
+        return False
+    for number in _numbers(first, _KINDS) & _numbers(second, _KINDS):
+        rest, others = first - ALTERNATIVES[number], second - ALTERNATIVES[number]
+        if is_of_a_part(rest ^ others):
             continue
-        content = frozenset(word for word in part if word not in _EMPTY and word not in _MARKS)
-        if content:
-            found.append(Clause(sum(word in _DENIALS for word in part) % 2 == 1, content))
-        part = []
+        is_purpose = rest | others <= PURPOSES
+        if (one & other and (is_purpose or not (rest and others))) or (is_purpose and len(one) + len(other) < 7):
+            return True
+    if not one & other:
+        return False
+    rest, others = (frozenset(word for word in words if not word[0].isdigit()) for words in (first, second))
+    return len(first - rest) == len(second - others) == 1 and not (rest and others)
+
+
+def is_of_a_part(words: Set[str]) -> bool:
+    """What only one of two rules says, and that says where it holds: a rule for a part beside the rule for all."""
+    return not words.isdisjoint(_SCOPES)
+
+
+def _wishes(text: str) -> list[frozenset[str]]:
+    return [_content(clause) for clause in clauses_of(text) if not clause.turned]
+
+
+def _is_the_other_way_round(a: str, b: str) -> bool:
+    """A before B, and B before A; A first, and A after something."""
+    if any(_is_first(one, two) or _is_first(two, one) for one in clauses_of(a) for two in clauses_of(b)):
+        return True
+    return any(
+        _is_of_one_thing(one, after) and _is_of_one_thing(then, other) and not _is_of_one_thing(one, other)
+        for one, then in _orders(a)
+        for other, after in _orders(b)
+    )
+
+
+def _is_first(one: Clause, other: Clause) -> bool:
+    if one.denied or other.denied or "first" not in one.tagged or "first" in other.words:
+        return False
+    what, where = ({word for word in clause.tagged if ":" not in word} for clause in (one, other))
+    return len(what) > 2 and what - {"first"} <= where and any(word.startswith("after:") for word in other.tagged)
+
+
+def _has_another_place(a: str, b: str) -> bool:
+    """One thing goes to two places."""
+    return any(
+        thing == other and not (place <= there or there <= place)
+        for thing, place in _places(a)
+        for other, there in _places(b)
+    )
+
+
+@lru_cache(maxsize=16384)
+def _places(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """What is to be found where: "X live in Y", "put X into Y", "X are kept under Y", "open X against Y"."""
+    found = []
+    for clause in clauses_of(text):
+        said = clause.said
+        at = next((at for at, word in enumerate(said) if at and word in _WHERE and not clause.denied), 0)
+        verbs = _RECORDING if at and said[at] == "to" else _PLACING
+        if not at or (verbs.isdisjoint(said[:at]) and said[at] != "target") or not _LATER_ON.isdisjoint(said):
+            continue
+        thing = frozenset(said[:at]) - verbs - _EMPTY
+        place = frozenset(said[at + 1 :]) - _EMPTY - _WHERE
+        if thing and place:
+            found.append((thing, place))
     return tuple(found)
+
+
+_PLACING = frozenset("put plac stor sav keep liv go goe belong sit locat land open".split())
+_RECORDING = _PLACING | frozenset("writ record log send".split())
+_WHERE = frozenset("in into to under next besid alongsid at on against onto target".split())
+_LATER_ON = frozenset("before after when if unless until except while during for".split())
+
+
+@lru_cache(maxsize=16384)
+def _orders(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    found = []
+    for clause in clauses_of(text):
+        plain = frozenset(word for word in clause.tagged if ":" not in word) - _EMPTY
+        for tag in ("before:", "after:"):
+            other = frozenset(word.removeprefix(tag) for word in clause.tagged if word.startswith(tag)) - _EMPTY
+            if plain and other and not clause.denied:
+                found.append((plain, other) if tag == "before:" else (other, plain))
+    return tuple(found)
+
+
+@lru_cache(maxsize=16384)
+def _affirmed(text: str) -> frozenset[str]:
+    return frozenset().union(*_wishes(text))
+
+
+@lru_cache(maxsize=16384)
+def _content(clause: Clause) -> frozenset[str]:
+    return clause.words - _EMPTY

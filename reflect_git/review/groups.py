@@ -1,4 +1,4 @@
-"""Signals that say one thing, by key and frame alone; what was decided about them; how many there may be of a day."""
+"""Signals that say one thing, by key, frame and sense; what was decided about them; how many there may be of a day."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reflect_git.model.frames import Frame, agrees, frame_of
+from reflect_git.review.likeness import contradicts
+from reflect_git.review.senses import sense_of
 from reflect_git.store.fold import History, session_hash
 
 Signal = Mapping[str, Any]
 STRONG, WEAK = "strong", "weak"
 # Of one machine and one trust in a day; more is a flood, which waits behind what is not.
 FLOOD = 50
+CLOSELY = 1000  # groups, the newest, that are compared by sense, too: it takes four times as long as by frame
 AGAIN = 3  # sessions after a "no" until it is asked once more
 _HIGH = 3
 
@@ -40,6 +43,7 @@ class Group:
     rows: list[int]
     keys: set[str]
     frame: Frame | None = None
+    sense: Frame | None = None
     dismissed_before: str | None = None
     is_fixed: bool = False
     sessions: int = 1
@@ -63,7 +67,8 @@ def grouped(signals: Signals, history: History) -> list[Group]:
         else:
             found.rows.append(row)
     order = {row: place for place, row in enumerate(signals.rows)}
-    groups = _with_their_fix(_by_frame(list(by_key.values()), signals, order), signals, order)
+    groups = _by_sense(_by_frame(list(by_key.values()), signals, order), signals, order)
+    groups = _with_their_fix(groups, signals, order)
     expired: dict[str, set[str]] = {}
     for line in history.tallied:
         expired.setdefault(line[0], set()).add(line[4])
@@ -109,17 +114,52 @@ def _by_frame(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
         group.frame = frame = frame_of(contents[group.oldest])
         for part in parts_of(frame):
             shelves.setdefault(part, []).append(group)
+    return _joined(groups, shelves, lambda group: group.frame, contents, order)
+
+
+def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
+    """The same in other words: first what says exactly as much, then what says less."""
+    types, contents = signals.columns["type"], signals.columns["content"]
+    by_sense: dict[Frame, Group] = {}
+    shelves: dict[tuple[str, str, str], list[Group]] = {}
+    taken: set[int] = set()
+    for group in groups[-CLOSELY:]:
+        if types[group.oldest] == "failure":
+            continue
+        group.sense = sense_of(contents[group.oldest])
+        if group.sense is None:
+            continue
+        other = by_sense.setdefault(group.sense, group)
+        if other is not group and not contradicts(contents[other.oldest], contents[group.oldest]):
+            _take(other, group, order)
+            taken.add(id(group))
+            continue
+        for part in parts_of(group.sense):
+            shelves.setdefault(part, []).append(group)
+    kept = [group for group in groups if id(group) not in taken] if taken else groups
+    return _joined(kept, shelves, lambda group: group.sense, contents, order)
+
+
+def _joined(
+    groups: list[Group],
+    shelves: Mapping[tuple[str, str, str], Sequence[Group]],
+    read: Callable[[Group], Frame | None],
+    contents: Sequence[str],
+    order: Mapping[int, int],
+) -> list[Group]:
+    """Each that says less goes to the one that says more, unless something else of the two stands against it."""
     joined: set[int] = set()
     for group in groups:
-        if group.frame is None or (group.frame.wanted and group.frame.unwanted):
+        frame = read(group)
+        if frame is None or (frame.wanted and frame.unwanted):
             continue
         others = [
-            one for part in parts_of(group.frame) for one in shelves[part] if one is not group and id(one) not in joined
+            one for part in parts_of(frame) for one in shelves[part] if one is not group and id(one) not in joined
         ]
-        fuller = [
-            one for one in others if one.frame and agrees(group.frame, one.frame) and _is_fuller(one, group, order)
-        ]
-        if len({one.frame for one in fuller}) == 1:
+        fuller = [one for one in others if _says_as_much(read(one), frame, one, group, order)]
+        if len({read(one) for one in fuller}) == 1 and not contradicts(
+            contents[fuller[0].oldest], contents[group.oldest]
+        ):
             _take(fuller[0], group, order)
             joined.add(id(group))
     if not joined:
@@ -135,10 +175,11 @@ def parts_of(frame: Frame | None) -> list[tuple[str, str, str]]:
     return [(name, part, frame.condition) for name, part in named if part]
 
 
-def _is_fuller(one: Group, group: Group, order: Mapping[int, int]) -> bool:
+def _says_as_much(more: Frame | None, frame: Frame, one: Group, group: Group, order: Mapping[int, int]) -> bool:
     """Signals of old records may have one frame under two keys: then the older group takes the other in."""
-    assert one.frame and group.frame
-    return one.frame != group.frame or order[one.oldest] < order[group.oldest]
+    if more is None or not agrees(frame, more):
+        return False
+    return more != frame or order[one.oldest] < order[group.oldest]
 
 
 def _with_their_fix(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:

@@ -8,7 +8,8 @@ from functools import lru_cache
 from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, turned
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
-from reflect_git.review.clashes import clash, exclude_each_other
+from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
+from reflect_git.review.senses import plainly, sense_of
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
@@ -33,11 +34,16 @@ def similarity(a: str, b: str) -> float:
 
 def relation(a: str, b: str) -> str:
     """same (one entry is enough), contradicts, similar or different: what review makes of two texts."""
+    if key_of(a) == key_of(b):
+        return "same"
     first, second = _frame(a), _frame(b)
-    if key_of(a) == key_of(b) or (first and second and agrees(first, second)):
+    if first and second and agrees(first, second) and (first == second or not clash(a, b)):
         return "same"
     if contradicts(a, b):
         return "contradicts"
+    one, other = sense_of(a), sense_of(b)
+    if one and other and agrees(one, other):
+        return "same"
     return "similar" if similarity(a, b) >= SIMILAR else "different"
 
 
@@ -56,17 +62,19 @@ def contradicts(a: str, b: str) -> bool:
         return True
     if _differs_in_value(a, b) or _is_turned(a, b) or (not (first and second) and _is_denied(a, b)):
         return True
-    return not (first and second and agrees(first, second)) and clash(a, b)
+    return not (first and second and first == second) and clash(a, b)
 
 
 def _forbids(ban: Frame, wish: Frame) -> bool:
     """What is wanted is a case of what is forbidden, or the other way round."""
     if not ban.unwanted or not wish.wanted or ban.unwanted == wish.unwanted:
         return False
+    if not GRANTED.isdisjoint(wish.wanted.split()) and wish.condition != ban.condition:
+        return False  # what may be done, and when, beside a ban
     bad, good = set(ban.unwanted.split()) - _GLUE, set(wish.wanted.split()) - _GLUE
-    if not bad or not good or not (bad <= good or good <= bad):
+    if not bad or not good or not bad <= good:
         return False
-    apart = ban.condition and ban.condition != wish.condition and (wish.condition or bad < good)
+    apart = ban.condition and ban.condition != wish.condition
     return not apart or ban.condition.startswith("unless") or wish.condition.startswith("unless")
 
 
@@ -81,7 +89,7 @@ def _excludes(first: Frame, second: Frame, a: str, b: str) -> bool:
         return True
     if len(one) != len(other) or not 2 <= len(one) <= 3:
         return False
-    return one[-1] == other[-1] or (one[:-1] == other[:-1] and _is_number(one[-1]) and _is_number(other[-1]))
+    return one[:-1] == other[:-1] and _is_number(one[-1]) and _is_number(other[-1])
 
 
 def _one_thing(one: list[str], x: str, other: list[str], y: str) -> bool:
@@ -146,8 +154,10 @@ def _is_turned(a: str, b: str) -> bool:
         return len(first & second) >= 2
     if _number_of(one) and _number_of(other) and _number_of(one) != _number_of(other):
         near = _beside(a, _number_of(one)) & _beside(b, _number_of(other))
-        return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b)
+        return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b) and min(len(one), len(other)) == 1
     turned = {word for x in one for y in other if exclude_each_other(x, y) for word in (x, y)}
+    if is_of_a_part((one | other) - turned):
+        return False
     return bool(turned) and min(len(one), len(other)) == 1 and _polarity(a, turned) == _polarity(b, turned)
 
 
@@ -155,6 +165,8 @@ def _is_denied(a: str, b: str) -> bool:
     """One says no to what the other says, where not both are orders."""
     first, second = _bag(a), _bag(b)
     smaller, larger = sorted((first, second), key=len)
+    if smaller < larger and not GRANTED.isdisjoint(larger):
+        return False
     return len(smaller) >= 2 and smaller <= larger and _polarity(a) != _polarity(b)
 
 
@@ -187,12 +199,12 @@ def _is_number(word: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _frame(text: str) -> Frame | None:
-    return frame_of(text)
+    return frame_of(plainly(text))
 
 
 @lru_cache(maxsize=16384)
 def _words(text: str) -> list[str]:
-    return opened(plain_words(text))
+    return opened(plain_words(plainly(text)))
 
 
 @lru_cache(maxsize=16384)

@@ -66,7 +66,8 @@ def _command(part: str, said: str) -> list[str] | None:
     words = part.split()
     if words[:1] == ["run"]:
         words = words[1:]
-    if not words or len(words) > 4 or words[0] not in PROGRAMS or (len(words) == 1 and words[0] in _ENGLISH):
+    name = words[0].removeprefix("=") if words else ""  # as frames mark a name that is a word of talk, too
+    if not words or len(words) > 4 or name not in PROGRAMS or (len(words) == 1 and name in _ENGLISH):
         return None
     if not all(_WORD.match(word) for word in words):
         return None
@@ -80,7 +81,7 @@ def _in_code(words: list[str], said: str) -> list[str] | None:
     from reflect_git.model.plainwords import plain_words  # a matcher that was made is tried without
 
     for code in said.split("`")[1::2]:
-        if plain_words(code) == words or code.split() == words:
+        if plain_words(f"`{code}`") == words or code.split() == words:
             return code.split()
     return None
 

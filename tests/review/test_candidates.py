@@ -34,6 +34,37 @@ def test_what_says_less_joins_only_where_it_is_clear_which() -> None:
     assert [one.occurrences for one in found.strong] == [1, 1, 1]
 
 
+def test_one_rule_in_other_words_is_one_candidate() -> None:
+    said = [
+        "release notes should be concise",
+        "keep release notes short",
+        "don't ship until I approve",
+        "ask before shipping",
+    ]
+    found = gather([signal(text, day=day) for day, text in enumerate(said, 1)])
+    assert [one.occurrences for one in found.strong] == [2, 2]
+    assert len({signal(text)["key"] for text in said}) == 4  # keys are of the words, and stay as they were
+
+
+def test_a_no_to_one_form_of_it_holds_for_the_other() -> None:
+    old, new = signal("don't ship until I approve", day=1), signal("ask before shipping", day=2)
+    said = history(decisions=[decision("dismissed", old["id"], old["key"], day=3)])
+    assert not gather([old, new], said).strong
+    assert len(gather([new], said).strong) == 1  # without the old one nothing ties it to that no
+
+
+def test_what_a_file_says_in_other_words_is_not_asked_again() -> None:
+    found = gather([signal("keep release notes short")], files="- Release notes should be concise\n")
+    assert not found.strong and found.known == 1
+    other = gather([signal("keep release notes short")], files="- Release notes should not be concise\n")
+    assert len(other.strong) == 1
+
+
+def test_what_names_another_tool_does_not_join_for_its_ban() -> None:
+    found = gather([signal("npm is not used in this repo, it's yarn"), signal("use pnpm, not npm", day=2)])
+    assert [one.occurrences for one in found.strong] == [1, 1]
+
+
 def test_a_candidate_has_all_that_the_contract_names() -> None:
     (found,) = gather([signal("no, use pnpm not npm please", context="wait. no, use pnpm not npm please")]).strong
     shown = json.loads(json.dumps(found.as_json()))

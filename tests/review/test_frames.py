@@ -157,6 +157,7 @@ def test_small_differences_do_not_make_a_second_key() -> None:
     assert key_of("the release notes lag a day") == key_of("Release notes lag a day.")
     assert key_of("merge main into feature") != key_of("merge feature into main")
     assert key_of("you run it") != key_of("i run it")
+    assert key_of("run `just lint` after each edit") != key_of("run lint after each edit")  # a command is itself
     assert len(key_of("x")) == 16
 
 

@@ -1,0 +1,148 @@
+"""What a text says whatever its words, clause by clause; and what must never be taken for the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.model.frames import agrees
+from reflect_git.review.clashes import clash
+from reflect_git.review.likeness import contradicts, relation
+from reflect_git.review.senses import clauses_of, sense_of
+
+ALIKE = [
+    ("Invoices must not be renamed", "Never rename invoices"),  # told and ordered
+    ("Validate the payload before storing it", "Check the payload before it is stored"),
+    ("Release notes should be concise", "Keep release notes short"),  # another word for it
+    ("Columns may not exceed 30 characters", "Keep columns under 30 characters"),  # a bound, however it is said
+    ("Menus have at most seven entries", "Menus have no more than 7 entries"),
+    ("Don't deploy until I approve", "Ask before deploying"),  # what comes before what
+    ("Never deploy without asking", "Ask for approval before deploying"),
+    ("Seed the tables first, then start the worker", "Seed the tables before you start the worker"),
+    ("Don't add banners", "No banners"),
+    ("Fixtures go into the fixtures/ folder", "Fixtures live in fixtures/"),
+    ("Only publish drafts when asked", "Never publish drafts unless I ask"),
+    ("The report format is PDF", "Report format: PDF"),
+    ("Erlang 26 is required", "The project needs Erlang 26"),
+    ("Antworte auf Spanisch", "Answer in Spanish"),
+    ("Vor jedem Push die Tests laufen lassen", "Run the tests before every push"),
+    ("推送前运行测试", "Run the tests before pushing"),
+    ("Pull requests need a reviewer", "PRs need a reviewer"),
+]
+OPPOSED = [
+    ("Cypress isn't used", "Use Cypress for browser tests"),  # a no in what is told
+    ("Prefer enums over constants", "Use constants instead of enums"),
+    ("Menus have at most seven entries", "Menus have at most 9 entries"),
+    ("Migrate first, ask later", "Ask before you migrate"),  # the other way round
+    ("Write the specs first", "The specs are written after the review"),
+    ("The glossary is generated, do not touch it", "Update the glossary with each release"),  # what "it" is
+    ("Templates go next to the views", "Templates belong in a shared templates/ directory"),  # one thing, two places
+    ("Write the notes to NOTES.md", "Keep the notes in the wiki"),
+    ("I tag the releases, not you", "Tag the releases yourself"),  # who does it
+    ("Use gradle", "Use maven for builds"),  # of one family, for what it is for
+    ("Subtitles are optional", "Subtitles are required for films"),
+    ("Antworte auf Deutsch", "Answer in French"),
+    ("why are you using webpack again? this is a vite project", "Use webpack"),
+    ("Avoid any in the models", "Use any for models"),
+    ("npm is not used in this repo, it's yarn", "Use pnpm, not npm"),
+]
+APART = [
+    ("Use parcel in the admin", "Use rollup in the shop"),
+    ("Never edit templates that were published", "Edit unpublished templates in place"),
+    ("Check the schema before guessing", "Read the schema first instead of guessing"),
+    ("Do not stub the clock in integration tests", "Stub the payment gateway in integration tests"),
+    (
+        "Don't restart the queue",
+        "The queue may be restarted by the on-call person after an alarm",
+    ),  # a grant beside a ban
+    ("Commit after every step", "Never commit large binaries"),  # a ban of a part
+    ("Keep pages under 300 lines", "Lines must stay below 90 characters"),  # another unit
+    ("Never use `git stash`", "Use `git switch` to change branches"),  # another command
+    ("PRs target trunk", "Hotfix PRs target master"),  # a rule for a part
+    ("Push straight to trunk, no PRs needed", "Update the sitemap with each PR"),
+    ("Use short names", "Use long timeouts"),
+]
+NOT_ALIKE = [
+    ("Merge trunk into release", "Merge release into trunk"),
+    ("Copy the assets from web to mobile", "Copy the assets from mobile to web"),
+    ("Run the linter after each edit", "Run `just lint` after each edit"),
+    ("Run `make check`", "Run the checks"),
+    ("You run the seeds", "I run the seeds"),
+    ("Run the tests before committing", "Run the tests after committing"),
+    ("Use the parser only in scripts", "Use the parser in scripts"),
+    ("Menus have at most seven entries", "Menus have at least seven entries"),
+    ("Run the specs", "Write the specs"),
+    ("Publish drafts when asked", "Never publish drafts when asked"),
+]
+
+
+@pytest.mark.parametrize("a, b", ALIKE)
+def test_one_rule_in_other_words_is_the_same(a: str, b: str) -> None:
+    assert relation(a, b) == relation(b, a) == "same"
+
+
+@pytest.mark.parametrize("a, b", OPPOSED)
+def test_what_cannot_hold_at_once_is_never_merged(a: str, b: str) -> None:
+    assert relation(a, b) == relation(b, a) == "contradicts"
+
+
+@pytest.mark.parametrize("a, b", APART)
+def test_rules_for_other_things_or_parts_go_together(a: str, b: str) -> None:
+    assert not contradicts(a, b) and not contradicts(b, a)
+    assert relation(a, b) in ("similar", "different")
+
+
+@pytest.mark.parametrize("a, b", NOT_ALIKE)
+def test_what_differs_in_one_word_that_counts_is_not_the_same(a: str, b: str) -> None:
+    assert relation(a, b) != "same" and relation(b, a) != "same"
+
+
+def test_a_question_a_story_and_what_was_found_out_have_no_sense() -> None:
+    assert sense_of("should we rename the invoices?") is None
+    assert sense_of("rename the invoices " * 20) is None
+    assert sense_of("`make t` fails here (no rule); `make test` works") is None
+    assert sense_of("it is so") is None
+
+
+def test_a_reason_is_not_part_of_it() -> None:
+    bare, told = sense_of("Never rename invoices"), sense_of("Never rename invoices because customers link to them")
+    assert bare is not None and bare == told
+
+
+def test_a_clause_that_points_back_says_what_of() -> None:
+    first, second = clauses_of("The glossary is generated, do not touch it")
+    assert "glossary" in first.words and not first.denied
+    assert "glossary" in second.words and second.denied
+
+
+NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")
+SAID = st.sampled_from(
+    [
+        ("use {a}", "never use {a}"),
+        ("{a} must be run before {b}", "{a} must not be run before {b}"),
+        ("keep {a} in {b}", "do not keep {a} in {b}"),
+        ("prefer {a} over {b}", "prefer {b} over {a}"),
+        ("{a} is used here", "{a} isn't used here"),
+        ("run {a} when asked", "don't run {a} when asked"),
+        ("add {a} to {b}", "no {a} in {b}"),
+        ("{a} first, then {b}", "{b} first, then {a}"),
+        ("ask before {a}", "{a} without asking"),
+    ]
+)
+
+
+@given(NAMES, NAMES, SAID)
+def test_no_text_has_the_sense_of_its_opposite(a: str, b: str, said: tuple[str, str]) -> None:
+    if a == b:
+        return
+    one, other = (text.format(a=a, b=b) for text in said)
+    first, second = sense_of(one), sense_of(other)
+    assert not (first and second and agrees(first, second))
+    assert relation(one, other) != "same"
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text_can_be_read_and_clashes_have_no_direction(a: str, b: str) -> None:
+    assert clash(a, b) == clash(b, a)
+    sense_of(a)
