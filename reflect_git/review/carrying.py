@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from reflect_git.model.frames import frame_of
 from reflect_git.model.plainwords import BANS, plain_words
 from reflect_git.review.orders import ordered
-from reflect_git.review.talk import words
+from reflect_git.review.senses import Clause, clauses_of
+from reflect_git.review.talk import REPROACH, words
 
 SENTENCES = 3
 _LONGEST = 400
@@ -17,7 +18,7 @@ _LINES = 60
 _READ = 4000
 _TALKED = 24  # sentences that a person types at most in one message
 _I = re.IGNORECASE
-_ENDS = re.compile(r"(?<=[.!?…])(?<!\.\.\.)\s+(?=[\w`\"'(*@])|(?<=\.\.\.)\s+(?=[A-Z])|(?<=[。！？])")
+_ENDS = re.compile(r"(?<=[.!?…])(?<!\.\.\.)\s+(?=[\w`\"'(*@])|(?<=\.\.\.)\s+(?=[A-Z`])|(?<=[。！？])")
 _SHORTENED = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "z.b.", "bzw.", "ca.")
 # A request after a comma is a sentence of its own, unless what stands before says when it holds.
 _REQUEST = re.compile(
@@ -53,7 +54,10 @@ _HABITS = r"""always|never|make sure|be sure|ensure|remember|next time|from now 
 _TOLD = r"""(?:i|we|you)(?:'ve|'m| have| am| had| was| were| just)? ?(?:not )?(?:now |also |just |recently |already )*
     (?:ran|see|saw|seen|seeing|got|tried|trying|noticed|checked|went|spent|committed|thought|thinking|guess|suspect
     |wonder|wondering|read|been|confused|going|looking|understand|understood|appreciate|like how|hope|would have
-    |could have)|you are working on|let me|here'?s|here is|this is what|there (?:does )?seems?|looks like|seems like
+    |could have)|you are working on
+    |you (?:just |again |already )*(?:overwrote|rewrote|broke|deleted|removed|reverted|created)
+    |you(?:'re| are) (?:again |still |always |just )*\w+ing|let me|here'?s|here is
+    |this is what|there (?:does )?seems?|looks like|seems like
     |i'll|we'll|going back|(?:(?:the|our|these|those) )?(?:[\w-]+ ){0,2}?
     (?:tests?|builds?|pipeline|checks?|it|this|that|ci)(?: is| are)? still"""
 _CHAT = r"""(?:go|start|continue|proceed|get started|move on|stick|carry on|come back|keep going|do)
@@ -61,7 +65,10 @@ _CHAT = r"""(?:go|start|continue|proceed|get started|move on|stick|carry on|come
     |for|\d[\d.]*|and|get|started))*
     |(?:thanks?|thank you|great|good|nice|awesome|perfect|cool|excellent|wow|well done)
     (?: (?:job|work|point|idea|catch|stuff|one|so|far|very|much|for|the|explanation|that|this|now|there|buddy|again))*
-    |what are you doing|not yet|no|yes|ok(?:ay)?|sure|done|agreed|exactly|correct
+    |(?:(?:ok(?:ay)?|yeah|yes|yep|great|good|nice|cool|perfect|awesome|excellent|thanks?|thank you|lgtm)[,! ]*)+
+    |what are you doing|not yet|no|yes|don't|never|ever|not what i asked(?: for)?|(?:just )?use (?:it|that|this)
+    |i (?:already )?said no\b.{0,30}
+    |i (?:already )?told you(?: so| that)?(?: already)?|ok(?:ay)?|sure|done|agreed|exactly|correct
     |(?:that's |this is |that is )?wrong|stop|wait
     |.{0,30}\bsorry\b.{0,40}
     |(?:(?:the|all|this|that|it|everything)\b.{0,30} )?
@@ -104,8 +111,10 @@ _RECORDED = re.compile(
     _I,
 )
 # Without it, the sentence before would say more than was said.
-_CLINGS = re.compile(r"(?:(?:but|and) )?(?:unless|except|only|otherwise|instead|until|if|or|not|never)\b", _I)
+_CLINGS = re.compile(r"(?:(?:but|and) )?(?:unless|except|only|otherwise|instead|until|if|or|not|never|then)\b", _I)
 _POINTS = re.compile(r"^(?:it|it's|that|that's|this|they|these|those|them|there|make sure it|which)\b", _I)
+_WRONG = re.compile(r"^(?:that|this|it)(?:'s| is| isn't| is not) ?(?:not|wrong|how|what|the)\b", _I)
+_RIGHT = re.compile(r"^(?:it'?s|it is|we|use|that'?s) (?!not\b)\S", _I)
 _INSTEAD = re.compile(r"^(?:just |always )*(?:use|go back to|keep|stick (?:to|with)|prefer|take)\b|\binstead$", _I)
 _NEVER = re.compile(r"\b(?:not|never|no)\b|n't\b", _I)
 _WEIGHTY = frozenset(("ALWAYS", "ONLY", "PREFER", "INSTEAD", "INSTEADPOST", "WITHOUT", "USE", "USEPOST"))
@@ -126,7 +135,28 @@ def carrying(content: str, message: str) -> list[str]:
     is_short = all(own) and len(said) <= SENTENCES
     taken = _company(best, texts, weights, is_short)
     whole = _with_what_clings(_with_what_it_points_to(taken, texts, weights), said)
-    return [texts[at] for at in (whole if len(whole) <= SENTENCES else _with_what_clings([best], said))]
+    kept = whole if len(whole) <= SENTENCES else _with_what_clings([best], said)
+    return _no_repeats([texts[at] for at in kept], [said[at] for at in kept])
+
+
+def _no_repeats(texts: list[str], said: list[str]) -> list[str]:
+    """Without a reproach whose rule follows: "why did you delete the test?! Never delete a failing test"."""
+    read = [clauses_of(text) for text in texts]
+    return [
+        text
+        for at, text in enumerate(texts)
+        if not (_ABOUT_ONE.search(said[at]) and any(_is_within(read[at], other) for other in read[at + 1 :]))
+    ]
+
+
+_ABOUT_ONE = re.compile(r"\?[!?]*$|^you (?:should|must)(?:n't| not)? have\b", _I)
+
+
+def _is_within(clauses: Sequence[Clause], others: Sequence[Clause]) -> bool:
+    """Each clause of it is part of one there that says no or yes as it does."""
+    return bool(clauses) and all(
+        any(one.denied == other.denied and one.tagged <= other.tagged for other in others) for one in clauses
+    )
 
 
 def _no_chatter(sentences: list[str]) -> list[str]:
@@ -169,9 +199,13 @@ def _company(best: int, texts: Sequence[str], weights: Sequence[float], is_short
     return sorted(taken)
 
 
-def _with_what_it_points_to(taken: list[int], texts: Sequence[str], weights: Sequence[float]) -> list[int]:
+def _with_what_it_points_to(taken: list[int], texts: list[str], weights: Sequence[float]) -> list[int]:
     first = taken[0]
     if first and len(taken) < SENTENCES and _POINTS.match(texts[first]):
+        reproach = REPROACH.match(texts[first - 1])
+        if reproach and not _NEVER.search(reproach["act"]):  # what follows says where it belongs instead
+            texts[first - 1] = f"Do not {reproach['act']}"
+            return [first - 1, *taken]
         before = texts[first - 1]
         if len(before) <= 160 and not before.endswith(("?", "？")) and weights[first - 1] > -2:
             return [first - 1, *taken]
@@ -187,6 +221,8 @@ def _with_what_clings(taken: Sequence[int], said: Sequence[str]) -> list[int]:
 
 def _is_alternative(ban: str, sentence: str) -> bool:
     """The next sentence says what to do in its place."""
+    if _WRONG.match(ban) and _RIGHT.match(sentence):
+        return True
     frame = frame_of(ban)
     if not frame or not frame.unwanted or frame.wanted or len(sentence) > 160 or sentence.endswith("?"):
         return False

@@ -68,14 +68,23 @@ def _reproached(text: str) -> str:
     found = talk.MADE.match(text)
     if found and not says_no(found["what"]):
         return f"{found['verb']} {found['what']}"
-    found = talk.WHY_NOT.match(text) or talk.SHOULD_NOT.match(text)
+    found = talk.WHY_NOT.match(text)
     if found and not says_no(found["act"]):
         return found["act"]
+    found = talk.SHOULD_NOT.match(text)
+    if found and not talk.NOT.search(found["act"] or found["used"]):
+        return found["act"] or f"Use {found['used']}"
+    found = talk.TOLD.match(text)
+    if found:
+        return found["act"]
+    found = talk.NOT_USING.match(text)
+    if found:
+        return f"Use {found['what']}"
     found = talk.UNABLE.match(text)
     if found:
         return found["act"]
     found = talk.COULD_NOT.match(text)
-    if found and not re.search(r"\bnot\b|n't\b", found["act"] or found["other"]):
+    if found and not talk.NOT.search(found["act"] or found["other"]):
         return str(found["act"] or found["other"])
     found = talk.WHY_DID.match(text)
     if found and (found["loud"] or len(found["end"]) > 1) and not says_no(found["act"]):
@@ -89,7 +98,10 @@ def _tidy(text: str) -> str:
     text = talk.EDGES.sub("", text).strip()
     text = talk.MARKER.sub("", text).strip()
     text = talk.DONT.sub(lambda found: "Don't" if found[0][0] == "D" else "don't", text)
+    text = talk.YOU.sub(r"\1 you", text)
+    text = talk.SHOULD_HAVE.sub(lambda found: f"{found[1] or found[2]} have", text)
     text = talk.TAG.sub("", _opened(talk.POLITE.sub(_unpolite, _opened(text)).strip()))
+    text = talk.VOICE.sub("I", talk.VENTED.sub("", talk.MISTAKEN.sub("", text)))
     text = talk.LETS.sub(r"\1 ", text)
     text = re.sub(r"\s+([,.!?;:]+)(?=\s|$)", r"\1", text)
     text = re.sub(r"[,;:]\s*\)", ")", text).replace("( ", "(").strip(" ,;:—–-")
@@ -117,16 +129,27 @@ def _stopped(text: str) -> str:
 def _opened(text: str) -> str:
     """Openers go one by one, as long as something is left."""
     while True:
-        shorter = talk.OPENER.sub("", text, count=1)
+        shorter = talk.PRAISED.sub("", talk.OPENER.sub("", _unled(text), count=1), count=1)
         if shorter == text or not shorter.strip():
             return text
         text = shorter.lstrip()
 
 
+def _unled(text: str) -> str:
+    """Without a lead of small talk alone."""
+    found = talk.LEADING.match(text)
+    if found is None:
+        return text
+    plain = talk.SMALL_PHRASES.sub("ok", re.sub(r"(\w)\1\1+", r"\1", found["lead"].casefold()))
+    lead = re.findall(r"[\w'’]+", plain)
+    is_talk = bool(lead) and all(word in talk.SMALL for word in lead) and not talk.NO_MORE.search(plain)
+    return text[found.end() :] if is_talk else text
+
+
 def capital(text: str) -> str:
     """A sentence begins with a capital; a name, a command or a path does not."""
     first = text.split(None, 1)[0] if text else ""
-    is_name = not re.sub("['-]", "", first.rstrip(",.:;")).isalpha() or not first.islower()
+    is_name = not re.sub("['-]", "", first.rstrip(",.:;")).isalpha() or not first.islower() or max(first) >= "\u3040"
     return text if is_name or first in talk.TOOLS else text[:1].upper() + text[1:]
 
 

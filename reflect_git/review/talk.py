@@ -19,11 +19,12 @@ def words(table: str) -> str:
 
 # A word before the word, set off by a sign: "no,", "again:", "ah -". Some need no sign.
 _SET_OFF = words(
-    r"""no+|nope|nah|no no|hmm+|hm|um|uh|erm+|ehh*|ok(?:ay)?|k|yes|yeah|yep|yup|wait|stop|w8|actually|also|again
+    r"""no+|nope|nah|no(?:,? no)+|hmm+|hm|um|uh|erm+|ehh*|ok(?:ay)?|k|yes|yeah|yep|yup|wait|stop|w8|actually|also|again
     |remember|note|fyi|btw|hey|hi|hello|oh|ah|aha|ahh|sorry|my bad|look|listen|mate|dude|buddy|bro|man|guys|claude
     |@claude|well|right|important|reminder|quick thing|quick note|one more thing|one thing|another thing
     |several things|few things|heads up|great|good|perfect|cool|nice|awesome|excellent|amazing|thanks|thank you
     |alright|sure|wow|whoa|oops|anyway|anyways
+    |the thing is|here'?s the thing|thing is|long story short
     |(?:this|that|it|all|everything) (?:is|sounds|looks) (?:good|great|fine|nice)|looks good|sounds good|lgtm
     |good job|great job|nice work|good point|fair enough|got it|makes sense|q|question|update|correction|rule
     |first of all|wondering now|just wondering
@@ -43,8 +44,49 @@ _SET_OFF = words(
 _BARE = words(
     r"""hmm+|hm|um|uh|erm+|ok(?:ay)?|ok so|fyi|btw|hey|oh|ah|ugh|well|so|and|but|also|please|pls|plz|bitte|kindly
     |actually|just|as always|mate|dude|guys|yeah|yep|(?:yes|then)(?= let)|i mean|from now on|going forward|next time
-    |sorry,? but"""
+    |sorry,? but|anyways?|by the way|basically"""
 )
+# Of nothing but these, up to a comma or a "but", nothing is lost.
+SMALL = frozenset(
+    """no nope nah yes yeah yep ok okay alright well so and but also hm hmm uh um ugh argh ah oh hey hi hello sorry wait
+    stop please pls thanks great good perfect cool nice awesome fine super this that it its it's that's is looks sounds
+    works again already though one more small quick last little thing things note reminder nit btw actually basically
+    seriously honestly anyway look listen claude mate dude man bro guys lol just""".split()
+)
+NO_MORE = re.compile(r"\bno (?:more|small|quick|last|little|things?|notes?|reminders?|nits?|one|good|super)\b")
+SMALL_PHRASES = re.compile(
+    r"\b(?:for (?:the )?future(?: reference)?|in (?:the )?future|in general|next time|by the way|so far|hold on|my bad|"
+    r"(?:just )?a (?:second|moment|sec|minute)|thank you|to be (?:\w+ )?(?:honest|clear|fair|picky|frank|precise))\b"
+)
+LEADING = re.compile(
+    r"^(?P<lead>[^,:;!.…—–`\"\ue000-\uf8ff]{1,60}?)(?:\s*[,:;!….]+|\s+[—–-]+|\s+but)\s+(?=\S+\s+\S)", _I
+)
+# Praise that only leads up to what is wrong: "it works, but", "looks good so far but next time".
+PRAISED = re.compile(
+    r"^(?:(?:ok(?:ay)?|yes|yeah|yep|great|cool|nice|good|perfect|fine|thanks|thank you|not bad|almost(?: there)?|"
+    r"(?:that |this |it )?(?:works|looks|is|sounds) ?(?:good|great|fine|nice|ok(?:ay)?|well|better)?|"
+    r"good (?:job|work|start))(?: now| so far| overall| already)?[,.!]* )+(?:but|though|however|only that),? "
+    r"(?=\S+ \S)",
+    _I,
+)
+# How it makes one feel, behind what is wanted.
+VENTED = re.compile(
+    r"(?:,|\s[-–—]+)\s+(?:it'?s|that'?s|this is|it is|its|that is) (?:really |so |super |very |getting |just |pretty )*"
+    r"(?:annoying|irritating|frustrating|tiring|old|tiresome|maddening|driving me (?:crazy|nuts|mad))[.!]*$",
+    _I,
+)
+# What was wrong about it, before what is right.
+MISTAKEN = re.compile(
+    r"^(?:that'?s|this is|it'?s|that is|you(?:'re| are) (?:using|in|on|editing)) the wrong [\w ]{2,24}[,.;:–—-]+\s+"
+    r"(?=\S+ \S)",
+    _I,
+)
+YOU = re.compile(r"\b(can|could|would|will|did|do|are|should) u\b", _I)
+VOICE = re.compile(
+    r"\bi(?=['’](?:ve|m|d|ll)\b)|(?<=\b(?:if|as|so) )i(?= [a-z])|(?<=\b(?:what|that|than|when) )i(?= [a-z])|"
+    r"(?<=\buntil )i(?= [a-z])|(?<=\bunless )i(?= [a-z])|(?<=\bbefore )i(?= [a-z])|(?<=\bbecause )i(?= [a-z])"
+)
+SHOULD_HAVE = re.compile(r"\b(should|could|must)['’]?ve\b|\b(should)a\b", _I)
 OPENER = re.compile(
     rf"^(?:(?:{_SET_OFF})(?:\s*[,:;.!…—–-]+\s+|[，、。！：]\s*)|(?:{_BARE})\s+|请(?![求问勿假教]))(?![,.;:!?)])", _I
 )
@@ -109,6 +151,8 @@ _PAST = {
     "made": "make", "removed": "remove", "deleted": "delete", "changed": "change", "committed": "commit", "set": "set",
     "pushed": "push", "verified": "verify", "looked": "look", "waited": "wait", "started": "start", "moved": "move",
     "named": "name", "called": "call", "touched": "touch", "modified": "modify", "edited": "edit", "renamed": "rename",
+    "showed": "show", "told": "tell", "wrote": "write", "ran": "run", "did": "do", "gave": "give", "let": "let",
+    "stuck": "stick", "explained": "explain", "answered": "answer", "reviewed": "review", "planned": "plan",
     "installed": "install", "included": "include", "ignored": "ignore", "skipped": "skip", "stopped": "stop",
 }  # fmt: skip
 _DONE = "|".join(_PAST)
@@ -132,7 +176,16 @@ WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
     for pattern, order in (
         (r"i(?:'d| would) (?:rather|prefer (?:if|that)) (?:you|we) (?:did ?n't|didnt|did not) ", "Do not "),
         (rf"i(?:'d| would) (?:rather|prefer to) {_NOT}(?=[a-z]+ )", "Do not "),
+        ((r"(?:i(?:'d| would) (?:prefer|like|love|appreciate)(?: it)?|it(?:'d| would) be (?:better|best|nice|good))"
+          rf" if (?:you|we) {_SURE}(?!not\b)(?P<done>{_DONE})\b"), _done),
+        (r"i(?:'ve| have)? (?:noticed?|see|saw|reali[sz]ed)(?: that)? (?=you (?:just |always )?keep\b)", ""),
         (rf"i(?:'d| would) rather (?=(?:{_WISHED})\b)", ""),
+        (r"(?:what )?i mean[ts]?(?: is| was)? that (?=(?:the|we|you|it|all|every|our) )", ""),
+        (rf"(?:would|is) it (?:be )?possible to {_SOFT}(?=not )", "Do "),
+        (rf"(?:would|is) it (?:be )?possible to {_SOFT}(?=(?:{_WISHED})\b)", ""),
+        (r"did(?:n't| not|nt) i (?:already )?(?:tell|ask) you (?:not to|to not) ", "Do not "),
+        ((r"it(?:'s| is) (?:\w+ )?(?:important|crucial|essential|critical|vital) that (?:you|we) "
+          r"(?!are |be |have |can )"), ""),
         (r"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want (?:you |us )to ", "Do not "),
         (rf"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want to (?=(?:{_WISHED}|break|lose|ship)\b)", "Do not "),
         (r"(?:i|we) (?:do ?n't|dont|do not) want any (?=[a-z])", "No "),
@@ -146,6 +199,7 @@ WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
          r"(?!(?:get|find|take|see|derive|infer|reuse|tell|do)\b)(?![^?]*\binstead\b)"), "Do not "),
         (rf"(?:can|could|would|will) you {_SOFT}(?!not |be |help |have |tell |explain |see )(?=[a-z][a-z-]+ )", ""),
         (rf"(?:can|could) we {_SOFT}(?=(?:{_DOING}) )", ""),
+        (rf"(?:can|could|shall) we {_SOFT}(?=(?:{_WISHED}) [^?]*$)", ""),
         (rf"(?:can|could) we {_SOFT}(?=have an? (?!look|chat|talk|call))", ""),
         (rf"(?:can|could) we (?:please|pls|maybe|also) {_SOFT}(?!not |be |have )(?=[a-z/]+ )", ""),
         (r"(?:are|would|will) (?:you|we) (?:be )?able to (?=not )", "Do "),
@@ -179,13 +233,16 @@ WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
         (r"(?:remember|make sure|be sure|take care) (?:to not|not to) ", "Do not "),
         (r"(?:remember|make sure|be sure|take care) to (?=(?:always|never) (?!be |have ))", ""),
         (r"(?:remember|make sure|be sure|take care) to (?!be |have |not )(?=[a-z]+ )", ""),
+        (r"you (?:also |just |again )?(?:forgot|failed|neglected) to (?!not |be |have )(?P<act>[a-z]+ [^.!?]*?) again$",
+         r"\g<act>"),
         (r"you (?:also |just |again )?(?:forgot|failed|neglected|need(?:ed)?) to (?!not |be |have )(?=[a-z]+ )", ""),
         (r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? (?=not )", STOP),
         ((r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? "
          r"(?!getting|finding|having|doing (?:well|great))(?=[a-z]+ing\b)"), STOP),
         (r"i (?:already )?(?:told|asked) you (?:not to|to not) ", "Do not "),
         (r"i (?:already )?(?:told|asked) you to (?!not )(?=[a-z]+ )", ""),
-        (r"i (?:already )?said:? (?:to )?(?=(?:use|run|never|don't|do not|no|always|keep|put|add|only|ask)\b)", ""),
+        ((r"i (?:already )?said:? (?:to )?"
+          r"(?=(?:use|run|never|don't|do not|no(?! to\b)|always|keep|put|add|only|ask)\b)"), ""),
         (r"i (?:do ?n't|dont|do not) think (?:that )?(?:we|you) should (?!be |have |not )(?=[a-z]+ )", "Do not "),
         (r"(?:make|be) sure (?:that )?(?:you|we) (?=(?:always|never) (?!be |have ))", ""),
         ((r"(?:make|be) sure (?:that )?you (?!are |have |can |do |don't |did |were |will |not |always |never |also |"
@@ -206,7 +263,7 @@ WHY_NOT = re.compile(
 # "Shouldn't we refactor now?", "don't you think we should lint first?"
 SHOULD_NOT = re.compile(
     rf"^(?:(?:shouldn't|shouldnt) {_AGENT}|(?:don't|dont) you think (?:that )?{_AGENT} should) {_SOFT}"
-    rf"(?P<act>(?:{_DUTY}|{_DOING})\b[^?]*)[?!]+$",
+    rf"(?:(?P<act>(?:{_DUTY}|{_DOING})\b[^?]*)|be using (?P<used>[^?]+))[?!]+$",
     _I,
 )
 UNABLE = re.compile(
@@ -219,6 +276,20 @@ COULD_NOT = re.compile(
     rf"^(?:why )?(?:can't|cant|couldn't|couldnt) {_AGENT} (?:(?:just|simply) (?P<act>(?:{_DUTY}|{_DOING})\b.*?)"
     rf"|(?P<other>(?:{_DUTY}|{_DOING}|take)\b[^?]* instead))[?!]+$",
     _I,
+)
+# "Didn't I tell you to use rem?"
+TOLD = re.compile(
+    rf"^did(?:n't| not|nt) i (?:already )?(?:tell|ask) you to (?P<act>(?:{_DUTY}|{_WISHED}|always|never)\b[^?]*)[?!]+$",
+    _I,
+)
+# "Is there a reason you are not using the helper?"
+NOT_USING = re.compile(
+    r"^(?:is there )?(?:a|any) reason (?:why )?(?:(?:you|we)(?:'re| are) not|(?:you|we) aren't) using "
+    r"(?P<what>(?![^?]*\b(?:not|never|instead)\b)[^?]{2,80})[?!]+$",
+    _I,
+)
+REPROACH = re.compile(
+    rf"^why (?:did|do|would) you {_SURE}(?:still )?(?P<act>(?:{_DOING}|use|store|save)\b[^?]*?)[?!]+$", _I
 )
 ASKED = re.compile(
     r"^(?:did|have) you (?:actually |even |really |already )?(?:forget to )?"
@@ -244,7 +315,7 @@ _ENDINGS = """py|js|jsx|ts|tsx|mjs|json|ya?ml|toml|md|txt|sh|go|rs|rb|java|kt|cs
 CODE = re.compile(
     r"(?<![`\w/.@<>*-])((?<=use )--[a-z][\w-]+|(?<=with )--[a-z][\w-]+|(?<=without )--[a-z][\w-]+|"
     rf"(?:\.{{0,2}}/|~/)?(?:[\w.@-]+/)*[\w@-]*\.(?:{words(_ENDINGS)})|"
-    r"(?:\.{1,2}/|~/|/)[\w.@-]+(?:/[\w.@-]+)*/?|[\w.@-]+(?:/[\w.@-]+)+/|[a-z]+(?:_[a-z0-9]+)+)(?![\w/`*])(?!\.\w)",
+    r"(?:\.{1,2}/|~/|/)[\w.@-]+(?:/[\w.@-]+)*/?|[\w.@-]+(?:/[\w.@-]+)+/|[a-z]+(?:_[a-z0-9]+)+)(?![\w/`*<{])(?!\.\w)",
     re.ASCII,
 )
 NO = re.compile(
@@ -254,6 +325,7 @@ NO = re.compile(
     r"[不没別别勿禁]|ない|ません|안|않|말",
     _I,
 )
+NOT = re.compile(r"\bnot\b|n['’]t\b", _I)
 SPAN = re.compile(r"`[^`]+`|\"[^\"\n]{1,120}\"|“[^”\n]{1,120}”")
 PRIVATE = re.compile("[\ue000-\uf8ff]")
 TOOLS = frozenset(

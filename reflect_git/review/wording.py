@@ -95,9 +95,14 @@ def _said(content: str, message: str) -> str:
 
 def joined(sentences: Sequence[str]) -> str:
     """One after the other; the last, like a single one, without its full stop."""
-    return " ".join(
-        one if at == len(sentences) - 1 or one.endswith(_ENDS) else f"{one}." for at, one in enumerate(sentences)
-    )
+    text = ""
+    for at, one in enumerate(sentences):
+        is_wide = one[-1:] >= "\u3040"  # these write their own full stop, without a space behind it
+        text += one
+        if at < len(sentences) - 1:
+            stop = "" if one.endswith(_ENDS) else "。" if is_wide else "."
+            text += stop if is_wide else f"{stop} "
+    return text
 
 
 _ENDS = (".", "?", "!", "…", "。", "？", "！", ":")
@@ -105,9 +110,12 @@ _ENDS = (".", "?", "!", "…", "。", "？", "！", ":")
 
 def _replaced(content: str, context: str) -> str:
     """What was done and what is done here are one rule: "why did you use npm? we use pnpm"."""
-    said = sentences_in(context)[:8]
+    said = [part for sentence in sentences_in(context)[:8] for part in _halves(sentence)]
     for at, one in enumerate(said):
-        did, here = _DID.match(one), frame_of(said[at + 1]) if at + 1 < len(said) else None
+        did, its = _DID.match(one), _ITS.match(said[at + 1]) if at + 1 < len(said) else None
+        if did and its and any(part in content for part in (one, said[at + 1])):
+            return f"Use {its['good']}, not {did['bad']}"
+        here = frame_of(said[at + 1]) if did and at + 1 < len(said) else None
         if did is None or here is None or not here.wanted or here.unwanted or here.condition:
             continue
         told = _HERE.match(ordered(said[at + 1]))
@@ -118,10 +126,20 @@ def _replaced(content: str, context: str) -> str:
     return ""
 
 
+def _halves(sentence: str) -> list[str]:
+    """What was done and what it should be, with a comma between them."""
+    left, _, right = sentence.partition(", ")
+    return [left, right] if _DID.match(left) and (_ITS.match(right) or _HERE.match(ordered(right))) else [sentence]
+
+
+_ITS = re.compile(
+    r"^(?:no,? )?(?:it'?s|it is|this is an?) (?P<good>`[^`]+`|[\w.@/-]*\w)(?: (?:here|project|repo))?[ !.]*$", re.I
+)
 _DID = re.compile(
     r"^(?:.{0,20}[,:] )?(?:why (?:did|do|are|would) you (?:still |always |even )?"
-    r"(?:use|using|run|running|install|installing)|you (?:just |again )?(?:used|ran|installed|are using)) "
-    r"(?P<bad>`[^`]+`|[\w.@/-]*\w)(?: again)?[ ?!.]*$",
+    r"(?:use|using|run|running|install|installing)|you (?:just |again )?(?:used|ran|installed|are using)|"
+    r"(?:this|that)(?:'s| is) the \w+ time (?:that )?you(?:'ve)? (?:use|used|run|ran)) "
+    r"(?P<bad>`[^`]+`|[\w.@/-]*\w)(?: again| here)*[ ?!.]*$",
     re.IGNORECASE,
 )
 _HERE = re.compile(

@@ -25,6 +25,20 @@ RULES = ["Never log addresses.", "Always tag the release.", "use rsync, not scp"
         ("note this in CLAUDE.md: the queue is shared", ["The queue is shared"]),
         ("Don't inline the icons. Add this to CLAUDE.md.", ["Don't inline the icons"]),
         ("If the disk is full, can you stop the queue?", ["If the disk is full, stop the queue"]),
+        ("why did you delete the seed?! never delete a seed in use, fix it", ["Never delete a seed in use, fix it"]),
+        ("Never push. Never push on Fridays.", ["Never push", "Never push on Fridays"]),
+        ("you should not have pushed. only push when I tell you", ["Only push when I tell you"]),
+        ("you just overwrote my seeds!! always ask before writing seeds", ["Always ask before writing seeds"]),
+        ("stop. you're renaming everything. only rename what I asked for", ["Only rename what I asked for"]),
+        ("that's not how we name queues. it's team-purpose", ["That's not how we name queues", "It's team-purpose"]),
+        ("we never squash. never. find the cause", ["We never squash", "Find the cause"]),
+        ("yeah great, thanks! the mirror needs a VPN", ["The mirror needs a VPN"]),
+        ("I said no to that already. We do not squash here.", ["We do not squash here"]),
+        ("Seeds first. Then specs.", ["Seeds first", "Then specs"]),
+        (
+            "Why would you put keys in the image? they belong in the vault",
+            ["Do not put keys in the image", "They belong in the vault"],
+        ),
     ],
 )
 def test_a_short_message_says_what_is_no_talk(message: str, found: list[str]) -> None:

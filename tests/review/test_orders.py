@@ -30,6 +30,30 @@ ADDED = frozenset("do not no never stop use ask yourself".split())
         ("why did you push without asking?", "Do not push without asking"),
         ("why are you still patching vendored code?!", "Stop patching vendored code"),
         ("you keep inlining the icons", "Stop inlining the icons"),
+        ("I noticed you keep inlining the icons", "Stop inlining the icons"),
+        ("no no no, keep the old bucket", "Keep the old bucket"),
+        ("ok looks good so far but next time sign the build", "Sign the build"),
+        ("alright this is fine, but sign the build", "Sign the build"),
+        ("sorry to be picky but sign the build", "Sign the build"),
+        ("aaargh, sign the build", "Sign the build"),
+        ("good! though for the future: sign the build", "Sign the build"),
+        ("it works but the page is too wide", "The page is too wide"),
+        ("the thing is, the mirror is read-only", "The mirror is read-only"),
+        ("stop inlining the icons, it's super annoying", "Stop inlining the icons"),
+        ("that's the wrong bucket, exports go to cold storage", "Exports go to cold storage"),
+        ("I meant that the queue should stop, not restart", "The queue should stop, not restart"),
+        ("I'd prefer if you showed the query first", "Show the query first"),
+        ("you should've asked before dropping the index", "Ask before dropping the index"),
+        ("shouldn't we be using the queue here?", "Use the queue here"),
+        ("would it be possible to keep the pages short?", "Keep the pages short"),
+        ("didn't I tell you to use rsync?", "Use rsync"),
+        ("didn't I tell you not to squash", "Do not squash"),
+        ("is there a reason you are not using the parser??", "Use the parser"),
+        ("it's really important that you don't log addresses", "Don't log addresses"),
+        ("can u make sure the queue is empty", "Make sure the queue is empty"),
+        ("can we please use the queue everywhere", "Use the queue everywhere"),
+        ("you forgot to sign the build again", "Sign the build"),
+        ("don't ship until i've seen it", "Don't ship until I've seen it"),
         ("I told you not to squash", "Do not squash"),
         ("I said use rsync, not scp", "Use rsync, not scp"),
         ("I don't think we should add a cache", "Do not add a cache"),
@@ -101,6 +125,14 @@ def test_an_order_is_what_is_left_without_the_talk(said: str, order: str) -> Non
         "I don't understand why the runner uses rsync",
         "Did we run into this before?",
         "If the disk is full, we should not retry",
+        "For now, keep the small disk",
+        "This time, skip the seeds",
+        "No more small things, finish the queue",
+        "To the right, add a margin",
+        "I said no to the queue",
+        "Can we use rsync?",
+        "I meant the other bucket",
+        "Why are you using rsync?",
     ],
 )
 def test_what_might_mean_the_opposite_stays_as_it_was_typed(said: str) -> None:
@@ -114,6 +146,7 @@ def test_what_is_quoted_is_not_read() -> None:
 def test_a_path_within_a_command_gets_no_backticks_of_its_own() -> None:
     assert coded("Keep src/gen/api.ts as it is") == "Keep `src/gen/api.ts` as it is"
     assert coded("Run pytest spec/unit/test_a.py -q first") == "Run pytest spec/unit/test_a.py -q first"
+    assert coded("Put it into src/parts/<Name>/index.ts") == "Put it into src/parts/<Name>/index.ts"
 
 
 ORDERS = st.sampled_from(
@@ -127,7 +160,9 @@ AROUND = st.sampled_from(
      "I want you to {}", "mate, {} lol", "I think we should {}", "remember to {}", "wait - {}", "next time {}",
      "from now on, {}", "can you {}?", "could you please {}?", "I told you to {}", "you forgot to {}",
      "make sure to {}", "are you able to {}?", "for now, let's {}", "we've been over this, {}", "hold on, {}",
-     "sorry, but {}", "Claude, {}", "one more thing: {}", "{}, ok?", "{} 🙏", "yes. {}", "why don't you {}?"]
+     "sorry, but {}", "no no, {}", "alright this is fine, but {}", "sorry to be picky but {}", "it works but {}",
+     "good! though for the future: {}", "{}, it's really annoying", "so basically {}", "Claude, {}",
+     "one more thing: {}", "{}, ok?", "{} 🙏", "yes. {}", "why don't you {}?"]
 )  # fmt: skip
 NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")
 CODE = st.from_regex(r"\A`[a-z]{2,5} -[a-z] (please|thanks|dont|no|\./[a-z]{2,4}\.py)`\Z")

@@ -121,6 +121,8 @@ def test_no_wording_turns_a_wish_into_a_ban_or_a_ban_into_a_wish(name: str, orde
 def test_what_was_done_and_what_is_done_here_are_one_rule() -> None:
     assert _worded("why did you use deno? we use bun") == "Use bun, not deno"
     assert _worded("you used deno again. this repo uses bun.") == "Use bun, not deno"
+    assert _worded("this is the 3rd time you use deno here, its bun!!!") == "Use bun, not deno"
+    assert _worded("why are you using deno again? this is a bun project!") == "Use bun, not deno"
     assert _worded("why did you use deno? we use bun for the worker") == "We use bun for the worker"
 
 
