@@ -20,6 +20,10 @@ _EMPTY = frozenset(
     which who what how code project repo work set run write add ONLY unless until outside optional voluntary max min
     yourself myself stay""".split()
 )
+# Said with a number: beside another number, another unit does not make it another thing.
+_UNITS = frozenset(
+    map(stem, "kb mb gb tb ms s sec seconds minutes hours days px rem em percent port listen listens".split())
+)
 GRANTED = frozenset("may can allow ok okay fin permit except".split())
 
 
@@ -63,25 +67,40 @@ def _is_denied(a: str, b: str) -> bool:
     return any(
         one.turned != other.turned
         and _core(one) & _core(other)
-        and (_forbids(one, other) if one.turned else _forbids(other, one))
+        and (_forbids(one, other, clauses_of(a)) if one.turned else _forbids(other, one, clauses_of(b)))
         and not _differ_in_kind(_content(one), _content(other))
         and not _have_other_objects(one, other)
-        and not _is_said_better(one, other, clauses_of(b))
-        and not _is_said_better(other, one, clauses_of(a))
+        and (_is_plain_ban(other) or not _is_said_better(one, other, clauses_of(b)))
+        and (_is_plain_ban(one) or not _is_said_better(other, one, clauses_of(a)))
         for one in clauses_of(a)
         for other in clauses_of(b)
     )
 
 
-def _forbids(ban: Clause, wish: Clause) -> bool:
-    """Most of what is forbidden is in what is wanted. A ban that says more is one for a part: both hold."""
+def _is_plain_ban(clause: Clause) -> bool:
+    """Of one thing: "no queue"."""
+    return clause.turned and len(clause.words) == 1
+
+
+def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
+    """Most of what is forbidden is in what is wanted. A ban that says more is one for a part: both hold.
+
+    `beside` the ban stand the other clauses of its text: "send mails directly, without the queue"."""
     bad, good = _content(ban), _content(wish)
-    if not GRANTED.isdisjoint(wish.said) and good - bad:
-        return False  # what may be done beside a ban, and when
+    if _is_exception(wish, good - bad - GRANTED):
+        return False
     if len(bad) == 1:
-        return bad <= good and (len(good) == 1 or _first(wish) in bad or not next(iter(bad)).isalnum())
+        about = any(not clause.turned and _content(clause) & good - bad for clause in beside)
+        return bad <= good and (len(good) == 1 or about or _first(wish) in bad or not next(iter(bad)).isalnum())
     shared = len(bad & good)
-    return shared > 1 and shared >= (0.75 if good - bad else 0.5) * len(bad)
+    return shared > 1 and shared >= (0.66 if good - bad - GRANTED else 0.5) * len(bad)
+
+
+def _is_exception(wish: Clause, more: Set[str]) -> bool:
+    """What may be done beside a ban, and when or where."""
+    if GRANTED.isdisjoint(wish.said):
+        return False
+    return len(more) > 1 or any(":" in word for word in wish.tagged) or is_of_a_part(more)
 
 
 def _first(clause: Clause) -> str:
@@ -149,7 +168,8 @@ def _differ_in_value(one: frozenset[str], other: frozenset[str]) -> bool:
             return True
     if not one & other:
         return False
-    rest, others = (frozenset(word for word in words if not word[0].isdigit()) for words in (first, second))
+    rest, others = (frozenset(w for w in words - _UNITS if not w[0].isdigit()) for words in (first, second))
+    first, second = first - _UNITS, second - _UNITS
     return len(first - rest) == len(second - others) == 1 and not (rest and others)
 
 

@@ -11,7 +11,7 @@ from reflect_git.review.lexicon import FOREIGN
 # One word for those that mean the same in an order. The first of a line stands for the others.
 _SAME = """answer reply respond response
     edit change modify touch alter adjust update
-    remove delete erase drop
+    remove delete erase drop strip
     short concise brief briefly terse succinct
     detailed verbose lengthy elaborate extensive
     run execute invoke
@@ -93,6 +93,8 @@ ALTERNATIVES = _sets(
     "cookie jwt|interface type|let const|promise callback",
     "stop leave|open close|show hide|split combine|split join|pin upgrade|throw return|reuse duplicate",
     "lock unlock|round square|several single|expand collapse",
+    "newest oldest|latest oldest|explicit implicit|static dynamic|simple complex|early late|horizontal vertical",
+    "temporary permanent|strong weak|thick thin|wide narrow|even odd|positive negative|fast slow|prose bullet",
     "once twice|big small|large small|many few|high low|loud silent",
 )
 # Where these differ, both may hold.

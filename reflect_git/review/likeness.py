@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from functools import lru_cache
 
@@ -9,12 +10,12 @@ from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, t
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
 from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
-from reflect_git.review.senses import plainly, sense_of
+from reflect_git.review.senses import clauses_of, plainly, sense_of
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
 _GLUE = frozenset(
-    "is be to of and or with by from it that as i you we do then so in for when if on at per while put liv".split()
+    "is be to of and or with by from it that as i you we do then so in for when if on at per while put liv mak".split()
 )
 _EXCLUSIVE = frozenset("is us USE USED liv go belong nam start end target land stay sit".split())
 _PUT = frozenset("put plac stor keep sav".split())
@@ -83,7 +84,8 @@ def _excludes(first: Frame, second: Frame, a: str, b: str) -> bool:
     if not (_uses(a) and _uses(b)) or not first.wanted or not second.wanted or first.wanted == second.wanted:
         return False
     if first.condition or second.condition:
-        return first.condition == second.condition and first.condition.startswith("for ")
+        is_for = first.condition == second.condition and first.condition.startswith("for ")
+        return is_for and not (_ANY_ONE.search(a) or _ANY_ONE.search(b))  # a queue and a template for mails
     one, other = first.wanted.split(), second.wanted.split()
     if any(exclude_each_other(x, y) and _one_thing(one, x, other, y) for x in one for y in other):
         return True
@@ -107,6 +109,7 @@ def _asks_first(first: Frame, second: Frame) -> bool:
 
 
 _WISHES = frozenset(("USE", "PREFER"))
+_ANY_ONE = re.compile(r"\buse an? ", re.IGNORECASE)
 _FREELY = frozenset("freely yourself directly immediately automatically automatic".split())
 
 
@@ -119,15 +122,18 @@ def _differs_in_value(a: str, b: str) -> bool:
     first, second = _assertion(a), _assertion(b)
     if first is None or second is None or first[0] != second[0]:
         return False
-    one, other = set(first[1]), set(second[1])
-    if min(len(one), len(other)) > 1 and not one & other:
-        return False  # built in CI and pushed to a registry
+    same_verb = first[1][:1] == second[1][:1] and first[1][:1] != ()
+    one, other = set(first[1][same_verb:]), set(second[1][same_verb:])
+    if not same_verb and not one & other and min(len(one), len(other)) > 1:  # built in CI and pushed to a registry
+        return first[2] == second[2] and ORDERS.isdisjoint((first[1][0], second[1][0]))
+    if one & other and not (len(one - other) == len(other - one) == 1):
+        return False
     return bool(one and other) and not (one <= other or other <= one)
 
 
 @lru_cache(maxsize=4096)
-def _assertion(text: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Subject and value of a sentence with one verb that leaves no room for two values."""
+def _assertion(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str] | None:
+    """Subject, value and verb of a sentence with one verb that leaves no room for two values."""
     words = turned(" ".join(word for word in _words(text) if word != "ONLY")).split()
     if any(word in BANS for word in words):
         return None
@@ -141,7 +147,7 @@ def _assertion(text: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     value = [word for word in words[at + 1 :] if word not in _GLUE]
     if not at or len(words) - at > 6 or len(value) > 4 or "," in words[:at]:
         return None
-    return tuple(words[:at]), tuple(value)
+    return tuple(words[:at]), tuple(value), words[at]
 
 
 def _is_turned(a: str, b: str) -> bool:
@@ -162,7 +168,9 @@ def _is_turned(a: str, b: str) -> bool:
 
 
 def _is_denied(a: str, b: str) -> bool:
-    """One says no to what the other says, where not both are orders."""
+    """One says no to what the other says, where not both are orders. Of several clauses each says its own."""
+    if len(clauses_of(a)) > 1 or len(clauses_of(b)) > 1:
+        return False
     first, second = _bag(a), _bag(b)
     smaller, larger = sorted((first, second), key=len)
     if smaller < larger and not GRANTED.isdisjoint(larger):

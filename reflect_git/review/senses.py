@@ -44,6 +44,7 @@ _SPOKEN: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = tuple(
         (" any", (
             r"\b(?P<of>use|uses|using|avoid|no|of) any\b(?= (?:in|type|for|when|if|as|unless)\b|[.,;:!]|$)"
         ), r"\g<of> `any`"),
+        ("error", r"\b(?:is|are|count as|treated as) (?:an )?errors?\b(?! \w)", "is forbidden"),
         ("go ahead", r"\b(?:just )?go ahead and\b", ""),
         ("by hand", r"\bby hand\b", "manually"),
         (" out", r"\bcomment(?:ing|ed)? (?:(?:it|them|code|lines|things) )?out\b", "comment-out"),
@@ -265,7 +266,7 @@ def _turned(part: list[str], denied: bool) -> tuple[list[str], bool]:
     if "WITHOUT" in part:
         at = part.index("WITHOUT")
         what, missing = [word for word in part[:at] if word not in BANS], part[at + 1 :]
-        if what and missing and missing[0] in ORDERS and bans < 2:
+        if what and missing and (bans == 1 or missing[0] in ORDERS) and bans < 2:
             return [*missing, "before", *what], not (bans or denied)
         return [*part[:at], "BAN", *part[at + 1 :]] if not bans else part, denied
     if "ONLY" in part and not bans:

@@ -29,6 +29,7 @@ ALIKE = [
     ("Vor jedem Push die Tests laufen lassen", "Run the tests before every push"),
     ("推送前运行测试", "Run the tests before pushing"),
     ("Pull requests need a reviewer", "PRs need a reviewer"),
+    ("Use Oslo as the region", "The region is Oslo; Bergen isn't used"),
 ]
 OPPOSED = [
     ("Cypress isn't used", "Use Cypress for browser tests"),  # a no in what is told
@@ -46,6 +47,12 @@ OPPOSED = [
     ("why are you using webpack again? this is a vite project", "Use webpack"),
     ("Avoid any in the models", "Use any for models"),
     ("npm is not used in this repo, it's yarn", "Use pnpm, not npm"),
+    ("Thumbnails must be smaller than 80 KB", "Thumbnails may be up to 1 MB"),  # another unit of one measure
+    ("Letters are printed through the spooler", "Print letters directly, without the spooler"),
+    ("Cached state is fine", "Do not use cached state"),  # a grant of all of it
+    ("Allow empty headings", "Empty headings are an error"),
+    ("Put the newest chapter first", "The oldest chapter comes first"),
+    ("Builds are cut from trunk", "Builds are cut from the stable branch"),
 ]
 APART = [
     ("Use parcel in the admin", "Use rollup in the shop"),
@@ -62,6 +69,8 @@ APART = [
     ("PRs target trunk", "Hotfix PRs target master"),  # a rule for a part
     ("Push straight to trunk, no PRs needed", "Update the sitemap with each PR"),
     ("Use short names", "Use long timeouts"),
+    ("Use a spooler for letters", "Use a template for letters"),
+    ("Labels are shown in red", "Labels start with a lower-case letter"),
 ]
 NOT_ALIKE = [
     ("Merge trunk into release", "Merge release into trunk"),
