@@ -16,6 +16,7 @@ from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, p
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
 from reflect_git.review.risks import lowest, risks
+from reflect_git.review.senses import alike
 from reflect_git.store.fold import History
 from reflect_git.store.rows import HEAD
 
@@ -161,19 +162,20 @@ class _Sayings:
         for key in group.keys:
             if key in self.by_key:
                 return self.by_key[key]
-        by_frame = self._on(self._by_part, group.frame)
-        return self._on(self._by_sense, group.sense) if by_frame is None else by_frame
+        by_frame = _told_by(self._by_part, group.frame, agrees)
+        return _told_by(self._by_sense, group.sense, alike) if by_frame is None else by_frame
 
-    @staticmethod
-    def _on(shelf: Mapping[tuple[str, str, str], Sequence[tuple[Frame, str]]], frame: Frame | None) -> str | None:
-        near = [said for part in parts_of(frame) for said in shelf.get(part, ())]
-        return max((rule for said, rule in near if frame and _covers(said, frame)), default=None)
+
+_Shelf = Mapping[tuple[str, str, str], Sequence[tuple[Frame, str]]]
+
+
+def _told_by(shelf: _Shelf, frame: Frame | None, agree: Callable[[Frame, Frame], bool]) -> str | None:
+    near = [said for part in parts_of(frame) for said in shelf.get(part, ())]
+    return max((rule for said, rule in near if frame and agree(said, frame) and _covers(said, frame)), default=None)
 
 
 def _covers(said: Frame, frame: Frame) -> bool:
     """What is said says all that the frame says, and maybe more."""
-    if not agrees(said, frame):
-        return False
     return (not frame.wanted or frame.wanted == said.wanted) and (not frame.unwanted or frame.unwanted == said.unwanted)
 
 

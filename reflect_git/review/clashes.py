@@ -68,7 +68,7 @@ def _is_denied(a: str, b: str) -> bool:
         one.turned != other.turned
         and _core(one) & _core(other)
         and (_forbids(one, other, clauses_of(a)) if one.turned else _forbids(other, one, clauses_of(b)))
-        and not _differ_in_kind(_content(one), _content(other))
+        and not _differ_in_kind(one.words, other.words)
         and not _have_other_objects(one, other)
         and (_is_plain_ban(other) or not _is_said_better(one, other, clauses_of(b)))
         and (_is_plain_ban(one) or not _is_said_better(other, one, clauses_of(a)))
@@ -87,13 +87,20 @@ def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
 
     `beside` the ban stand the other clauses of its text: "send mails directly, without the queue"."""
     bad, good = _content(ban), _content(wish)
-    if _is_exception(wish, good - bad - GRANTED):
+    if "edit" in bad and not good.isdisjoint(_EDITING):  # not to be touched, so not to be patched
+        good |= {"edit"}
+    if _is_exception(wish, good - bad - GRANTED) or (good - bad and is_of_a_part(bad - good)):
         return False
     if len(bad) == 1:
         about = any(not clause.turned and _content(clause) & good - bad for clause in beside)
         return bad <= good and (len(good) == 1 or about or _first(wish) in bad or not next(iter(bad)).isalnum())
     shared = len(bad & good)
     return shared > 1 and shared >= (0.66 if good - bad - GRANTED else 0.5) * len(bad)
+
+
+_EDITING = frozenset(
+    canon(stem(word)) for word in "patch refactor rewrite remove rename format move fix extend".split()
+)
 
 
 def _is_exception(wish: Clause, more: Set[str]) -> bool:
@@ -217,7 +224,10 @@ def _places(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         said = clause.said
         at = next((at for at, word in enumerate(said) if at and word in _WHERE and not clause.denied), 0)
         verbs = _RECORDING if at and said[at] == "to" else _PLACING
-        if not at or (verbs.isdisjoint(said[:at]) and said[at] != "target") or not _LATER_ON.isdisjoint(said):
+        is_there = said[at - 1 : at] in (("is",), ("be",)) and any("/" in word for word in said[at:])
+        if not at or not (is_there or said[at] == "target" or not verbs.isdisjoint(said[:at])):
+            continue
+        if not _LATER_ON.isdisjoint(said):
             continue
         thing = frozenset(said[:at]) - verbs - _EMPTY
         place = frozenset(said[at + 1 :]) - _EMPTY - _WHERE

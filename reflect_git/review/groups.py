@@ -9,7 +9,7 @@ from typing import Any
 
 from reflect_git.model.frames import Frame, agrees, frame_of
 from reflect_git.review.likeness import contradicts
-from reflect_git.review.senses import sense_of
+from reflect_git.review.senses import alike, sense_of
 from reflect_git.store.fold import History, session_hash
 
 Signal = Mapping[str, Any]
@@ -114,7 +114,7 @@ def _by_frame(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
         group.frame = frame = frame_of(contents[group.oldest])
         for part in parts_of(frame):
             shelves.setdefault(part, []).append(group)
-    return _joined(groups, shelves, lambda group: group.frame, contents, order)
+    return _joined(groups, shelves, agrees, lambda group: group.frame, contents, order)
 
 
 def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
@@ -137,12 +137,13 @@ def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
         for part in parts_of(group.sense):
             shelves.setdefault(part, []).append(group)
     kept = [group for group in groups if id(group) not in taken] if taken else groups
-    return _joined(kept, shelves, lambda group: group.sense, contents, order)
+    return _joined(kept, shelves, alike, lambda group: group.sense, contents, order)
 
 
 def _joined(
     groups: list[Group],
     shelves: Mapping[tuple[str, str, str], Sequence[Group]],
+    agree: Callable[[Frame, Frame], bool],
     read: Callable[[Group], Frame | None],
     contents: Sequence[str],
     order: Mapping[int, int],
@@ -156,7 +157,11 @@ def _joined(
         others = [
             one for part in parts_of(frame) for one in shelves[part] if one is not group and id(one) not in joined
         ]
-        fuller = [one for one in others if _says_as_much(read(one), frame, one, group, order)]
+        fuller = [
+            one
+            for one in others
+            if id(one) not in joined and _says_as_much(read(one), frame, order[one.oldest] < order[group.oldest], agree)
+        ]
         if len({read(one) for one in fuller}) == 1 and not contradicts(
             contents[fuller[0].oldest], contents[group.oldest]
         ):
@@ -175,11 +180,9 @@ def parts_of(frame: Frame | None) -> list[tuple[str, str, str]]:
     return [(name, part, frame.condition) for name, part in named if part]
 
 
-def _says_as_much(more: Frame | None, frame: Frame, one: Group, group: Group, order: Mapping[int, int]) -> bool:
+def _says_as_much(more: Frame | None, frame: Frame, is_older: bool, agree: Callable[[Frame, Frame], bool]) -> bool:
     """Signals of old records may have one frame under two keys: then the older group takes the other in."""
-    if more is None or not agrees(frame, more):
-        return False
-    return more != frame or order[one.oldest] < order[group.oldest]
+    return more is not None and agree(frame, more) and (more != frame or is_older)
 
 
 def _with_their_fix(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:

@@ -10,7 +10,8 @@ from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, t
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
 from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
-from reflect_git.review.senses import clauses_of, plainly, sense_of
+from reflect_git.review.families import PURPOSES
+from reflect_git.review.senses import alike, clauses_of, plainly, sense_of
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
@@ -43,7 +44,7 @@ def relation(a: str, b: str) -> str:
     if contradicts(a, b):
         return "contradicts"
     one, other = sense_of(a), sense_of(b)
-    if one and other and agrees(one, other):
+    if one and other and alike(one, other):
         return "same"
     return "similar" if similarity(a, b) >= SIMILAR else "different"
 
@@ -96,8 +97,8 @@ def _excludes(first: Frame, second: Frame, a: str, b: str) -> bool:
 
 def _one_thing(one: list[str], x: str, other: list[str], y: str) -> bool:
     """What is left without the two that exclude each other is of one thing: not short answers and long names."""
-    first, second = set(one) - {x}, set(other) - {y}
-    return first <= second or second <= first
+    more = (set(one) - {x}) ^ (set(other) - {y})
+    return all(_is_number(word) or word in PURPOSES for word in more)
 
 
 def _asks_first(first: Frame, second: Frame) -> bool:

@@ -45,6 +45,9 @@ _SPOKEN: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = tuple(
             r"\b(?P<of>use|uses|using|avoid|no|of) any\b(?= (?:in|type|for|when|if|as|unless)\b|[.,;:!]|$)"
         ), r"\g<of> `any`"),
         ("error", r"\b(?:is|are|count as|treated as) (?:an )?errors?\b(?! \w)", "is forbidden"),
+        ("night|week|month|hour", r"\b(?:every|each|once (?:a|per)|per) (night|week|month|hour)\b", r"\1ly"),
+        (" day", r"\b(?:every|each|once (?:a|per)|per) day\b", "daily"),
+        ("be removed", r"\b(?:should|must|(?:has|have|needs?) to) be removed\b", "should be deleted"),
         ("go ahead", r"\b(?:just )?go ahead and\b", ""),
         ("by hand", r"\bby hand\b", "manually"),
         (" out", r"\bcomment(?:ing|ed)? (?:(?:it|them|code|lines|things) )?out\b", "comment-out"),
@@ -204,7 +207,7 @@ def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], be
     for at, word in enumerate(said):
         if word in _WHEN:
             tag = f"{word}:"
-        elif tag and tagged and said[0] in _WHEN and word in ORDERS and at + 1 < len(said):
+        elif tag and tagged and said[0] in _WHEN and word in ORDERS:
             tag = ""  # "after each edit run the linter"
             words.add(word)
             tagged.add(word)
@@ -261,8 +264,10 @@ _OF_TOOLS = frozenset("run cod".split())
 def _turned(part: list[str], denied: bool) -> tuple[list[str], bool]:
     """One form for what comes before what: "no B until A", "no B before A", "never B without A", "B only after A"."""
     bans = sum(word in BANS for word in part)
-    if part[0] == "i" and part[1:2] and part[1] in ORDERS and ("myself" in part or bans):
-        return [word for word in part[1:] if word != "myself" and word not in BANS], not denied
+    is_alone = part[:2] == ["ONLY", "i"]  # "only I merge"
+    who = part[1:] if is_alone else part
+    if who[0] == "i" and who[1:2] and who[1] in ORDERS and (is_alone or "myself" in part or bans):
+        return [word for word in who[1:] if word != "myself" and word not in BANS], not denied
     if "WITHOUT" in part:
         at = part.index("WITHOUT")
         what, missing = [word for word in part[:at] if word not in BANS], part[at + 1 :]
@@ -314,3 +319,9 @@ def sense_in(words: Iterable[str], clauses: Iterable[Clause]) -> Frame | None:
     if not (wanted or unwanted) or wanted & unwanted or max(len(wanted), len(unwanted)) > _PARTS:
         return None
     return Frame(" ".join(sorted(wanted)), " ".join(sorted(unwanted)), "")
+
+
+def alike(one: Frame, other: Frame) -> bool:
+    """Two senses say one thing, though one of them may also say what not. A bare no is no part of what says more:
+    "write a plan, don't commit" is not about commits."""
+    return one == other or bool(one.wanted and one.wanted == other.wanted and not (one.unwanted and other.unwanted))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reflect_git.model.frames import agrees
 from reflect_git.review.clashes import clash
 from reflect_git.review.likeness import contradicts, relation
-from reflect_git.review.senses import clauses_of, sense_of
+from reflect_git.review.senses import alike, clauses_of, sense_of
 
 ALIKE = [
     ("Invoices must not be renamed", "Never rename invoices"),  # told and ordered
@@ -29,6 +29,9 @@ ALIKE = [
     ("Vor jedem Push die Tests laufen lassen", "Run the tests before every push"),
     ("推送前运行测试", "Run the tests before pushing"),
     ("Pull requests need a reviewer", "PRs need a reviewer"),
+    ("Exports run every night", "Exports are run nightly"),
+    ("Delete stale drafts", "Stale drafts should be removed"),
+    ("Bitte immer vor dem Löschen fragen", "Always ask before deleting"),
     ("Use Oslo as the region", "The region is Oslo; Bergen isn't used"),
 ]
 OPPOSED = [
@@ -52,6 +55,10 @@ OPPOSED = [
     ("Cached state is fine", "Do not use cached state"),  # a grant of all of it
     ("Allow empty headings", "Empty headings are an error"),
     ("Put the newest chapter first", "The oldest chapter comes first"),
+    ("Only I publish the drafts", "Publish the drafts yourself"),
+    ("Never touch the borrowed code", "Patch the borrowed code where needed"),
+    ("Exports run every night", "Exports run weekly"),
+    ("The mailer lives in apps/mailer", "The mailer is in packages/post"),
     ("Builds are cut from trunk", "Builds are cut from the stable branch"),
 ]
 APART = [
@@ -70,6 +77,9 @@ APART = [
     ("Push straight to trunk, no PRs needed", "Update the sitemap with each PR"),
     ("Use short names", "Use long timeouts"),
     ("Use a spooler for letters", "Use a template for letters"),
+    ("Don't leave stubs in the tree", "Remove stubs before committing"),
+    ("Prefer explicit types over inference", "Prefer interfaces over type aliases"),
+    ("Private drafts need a login", "Public drafts need no login"),
     ("Labels are shown in red", "Labels start with a lower-case letter"),
 ]
 NOT_ALIKE = [
@@ -112,6 +122,14 @@ def test_a_question_a_story_and_what_was_found_out_have_no_sense() -> None:
     assert sense_of("rename the invoices " * 20) is None
     assert sense_of("`make t` fails here (no rule); `make test` works") is None
     assert sense_of("it is so") is None
+
+
+def test_a_bare_no_is_no_part_of_what_says_more() -> None:
+    plan, ban = sense_of("Write the outline to a draft, don't publish"), sense_of("we don't need to publish")
+    more, less = sense_of("The region is Oslo; Bergen isn't used"), sense_of("The region is Oslo")
+    assert plan and ban and more and less
+    assert plan.unwanted == ban.unwanted and not alike(plan, ban)
+    assert alike(more, less) and alike(less, more)
 
 
 def test_a_reason_is_not_part_of_it() -> None:
