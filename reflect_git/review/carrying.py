@@ -141,11 +141,12 @@ def carrying(content: str, message: str) -> list[str]:
 
 def _no_repeats(texts: list[str], said: list[str]) -> list[str]:
     """Without a reproach whose rule follows: "why did you delete the test?! Never delete a failing test"."""
-    read = [clauses_of(text) for text in texts]
+    once = dict(zip(texts, said, strict=True))  # and what was said twice, once
+    read = [clauses_of(text) for text in once]
     return [
         text
-        for at, text in enumerate(texts)
-        if not (_ABOUT_ONE.search(said[at]) and any(_is_within(read[at], other) for other in read[at + 1 :]))
+        for at, text in enumerate(once)
+        if not (_ABOUT_ONE.search(once[text]) and any(_is_within(read[at], other) for other in read[at + 1 :]))
     ]
 
 

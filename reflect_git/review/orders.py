@@ -103,7 +103,7 @@ def _tidy(text: str) -> str:
     text = talk.TAG.sub("", _opened(talk.POLITE.sub(_unpolite, _opened(text)).strip()))
     text = talk.VOICE.sub("I", talk.VENTED.sub("", talk.MISTAKEN.sub("", text)))
     text = talk.LETS.sub(r"\1 ", text)
-    text = re.sub(r"\s+([,.!?;:]+)(?=\s|$)", r"\1", text)
+    text = re.sub(r"\s+([,.!?:]+)(?=\s|$)", r"\1", text)  # a lone ";" may be what is talked about
     text = re.sub(r"[,;:]\s*\)", ")", text).replace("( ", "(").strip(" ,;:—–-")
     text = talk.RECORDED.sub("", _unbracketed(text))
     return _stopped(text)

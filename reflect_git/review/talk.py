@@ -51,7 +51,7 @@ SMALL = frozenset(
     """no nope nah yes yeah yep ok okay alright well so and but also hm hmm uh um ugh argh ah oh hey hi hello sorry wait
     stop please pls thanks great good perfect cool nice awesome fine super this that it its it's that's is looks sounds
     works again already though one more small quick last little thing things note reminder nit btw actually basically
-    seriously honestly anyway look listen claude mate dude man bro guys lol just""".split()
+    seriously honestly anyway look listen claude mate dude man bro guys lol just a""".split()
 )
 NO_MORE = re.compile(r"\bno (?:more|small|quick|last|little|things?|notes?|reminders?|nits?|one|good|super)\b")
 SMALL_PHRASES = re.compile(
@@ -176,7 +176,7 @@ WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
     for pattern, order in (
         (r"i(?:'d| would) (?:rather|prefer (?:if|that)) (?:you|we) (?:did ?n't|didnt|did not) ", "Do not "),
         (rf"i(?:'d| would) (?:rather|prefer to) {_NOT}(?=[a-z]+ )", "Do not "),
-        ((r"(?:i(?:'d| would) (?:prefer|like|love|appreciate)(?: it)?|it(?:'d| would) be (?:better|best|nice|good))"
+        ((r"(?:i(?:'d| would) (?:prefer|like|love|appreciate)(?: it)?|it(?:'d| would) be (?:better|nice|great|good))"
           rf" if (?:you|we) {_SURE}(?!not\b)(?P<done>{_DONE})\b"), _done),
         (r"i(?:'ve| have)? (?:noticed?|see|saw|reali[sz]ed)(?: that)? (?=you (?:just |always )?keep\b)", ""),
         (rf"i(?:'d| would) rather (?=(?:{_WISHED})\b)", ""),

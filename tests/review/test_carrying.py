@@ -31,6 +31,7 @@ RULES = ["Never log addresses.", "Always tag the release.", "use rsync, not scp"
         ("you just overwrote my seeds!! always ask before writing seeds", ["Always ask before writing seeds"]),
         ("stop. you're renaming everything. only rename what I asked for", ["Only rename what I asked for"]),
         ("that's not how we name queues. it's team-purpose", ["That's not how we name queues", "It's team-purpose"]),
+        ("we squash. we squash", ["We squash"]),
         ("we never squash. never. find the cause", ["We never squash", "Find the cause"]),
         ("yeah great, thanks! the mirror needs a VPN", ["The mirror needs a VPN"]),
         ("I said no to that already. We do not squash here.", ["We do not squash here"]),
