@@ -196,6 +196,24 @@ ANNOUNCED = [
     "数据库密码：{}",
     "パスワードは {} です",
     "비밀번호는 {} 입니다",
+    "비번은 {}",
+    "a palavra-passe é {}",
+    "la clave es {}",
+    "mon mdp c'est {}",
+    "my pass is {}",
+    "login: bob@example.com / {}",
+    '{{"name": "DB_PASSWORD", "value": "{}"}}',
+    "- name: DB_PASSWORD\n  value: {}",
+    '{{"Key": "DB_PASSWORD", "Value": "{}"}}',
+    "<key>password</key>\n\t<string>{}</string>",
+    "SSHPASS={} sshpass -e ssh bob@10.0.0.1",
+    "ROOTPW={}",
+    "ENV DB_PASS {}",
+    "curl -sSu bob:{} https://example.com",
+    "useradd -p {} bob",
+    "winrm -u:bob -p:{} quickconfig",
+    "mc alias set lamp http://localhost:9000 bob {}",
+    "ansible-playbook --vault-password-file <(echo {}) site.yml",
 ]
 
 
@@ -229,6 +247,14 @@ def test_a_password_goes_where_its_context_names_it(text: str, secret: str) -> N
         "https://{}@github.com/acme/app.git",
         "https://x.blob.core.windows.net/c?sv=1&sig={}",
         "https://b.example.com/o?X-Amz-Signature={}",
+        "https://{}:x-oauth-basic@github.com/acme/app.git",
+        "- name: API_KEY\n  value: {}",
+        "jwt: '{}'",
+        "jwt.sign(payload, '{}')",
+        "createHmac('sha256', '{}')",
+        'hmac.new(b"{}", body, "sha256")',
+        "cargo login {}",
+        "doctl auth init -t {}",
     ],
 )
 @pytest.mark.parametrize("secret", [MIXED + token(8, 5), HEX], ids=["mixed", "hex"])
@@ -296,10 +322,35 @@ def test_a_token_goes_where_its_context_names_it(text: str, secret: str) -> None
         "la contraseña debe tener 8 caracteres",
         "пароль должен содержать 8 символов",
         "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbCdEf",
+        "dist/cache-key-" + HEX[:32] + ".tar",
+        "JsonParseException: Unrecognized token 'lamp42x'",
+        "the password must match ^[A-Za-z0-9]{8,}$",
+        "the first pass is O(n2), the second pass is linear",
+        "BYPASS=Lamp2040x make check",
+        "the key of the row is " + HEX[:40],
+        "the public key is RWQf6LRC" + MIXED,
+        "- name: LAMP_LEVEL\n  value: " + MIXED,
+        "jwt.sign(payload, process.env.JWT_SECRET)",
+        "gh auth status",
+        "cargo login crates-io",
+        "useradd -m bob",
     ],
 )
 def test_a_clean_text_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
+
+
+def test_keys_without_a_shape_go_where_their_owner_is_named() -> None:
+    drawn = token(51, 4, string.ascii_lowercase + "234567") + "7"
+    name = "-".join((HEX[:8], HEX[:4], HEX[4:8], HEX[:4], HEX[:12]))
+    for text in ("PAT {}", "AZURE_DEVOPS_EXT_PAT={}"):
+        assert drawn not in redact(text.format(drawn))
+    assert redact(f"nix hash {drawn}") == f"nix hash {drawn}"
+    for text in ("snyk auth {}", "snyk config set api={}", "POSTMARK_API={}"):
+        assert name not in redact(text.format(name))
+    assert redact(f"snyk project {name}") == f"snyk project {name}"
+    assert MIXED not in redact(f"here is the new key for production: {MIXED}")
+    assert token(84, 6)[:8] not in redact(f"{token(76, 6)}AZDO{token(4)}")
 
 
 def test_invisible_characters_do_not_save_a_secret() -> None:

@@ -107,6 +107,10 @@ _EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtb])|(?<=%[0-9A-Fa-f]{2})|(?<=\[\dm)|(?<=
 _JWT_EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtb]))"
 _COMMAND = r"\b[^\n|;]{0,120}?\s"
 _SHELL = r"(?:\\?[\"'])?([^\s\"'\\]+)"
+_SIGNING_IN = (
+    "cargo", "vault", "doctl", "wrangler", "supabase", "railway", "fly", "npm", "sentry-cli", "pulumi", "hf", "wandb",
+    "stripe", "netlify", "vercel", "argocd", "infracost", "ngrok", "snyk", "codecov",
+)  # fmt: skip
 
 # (kind, evidence, markers, pattern). A marker is looked for in the lower-cased text; of the inner tuples each needs one hit.
 # Group 1 is the secret, else the whole match. Evidence names the check in looks.py that has to hold for it.
@@ -119,7 +123,7 @@ WORD_SHAPES = (
     ("openai", "real", (("t3blbkfj",),), r"[\w-]{0,200}T3BlbkFJ[\w-]{8,}"),
     ("elevenlabs", "digits", (("sk_",),), _EDGE + r"sk_[a-z0-9]{40,}"),
     ("sendgrid", "real", (("sg.",),), r"SG\.[\w-]{16,}\.[\w-]{16,}"),
-    ("mailgun", "real", (("key-",),), r"key-[0-9a-f]{32}"),
+    ("mailgun", "real", (("key-",),), _JWT_EDGE + r"key-[0-9a-f]{32}\b"),
     ("mailchimp", "real", (("-us",),), r"(?<![0-9a-f])[0-9a-f]{32}-us\d{1,2}\b"),
     ("resend", "real", (("re_",),), _EDGE + r"re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{16,}"),
     ("telegram", "real", ((":aa",),), r"(?<!\d)\d{8,10}:AA[\w-]{30,}"),
@@ -133,33 +137,35 @@ WORD_SHAPES = (
     ("terraform", "real", ((".atlasv1.",),), r"[A-Za-z0-9]{8,20}\.atlasv1\.[\w-]{20,}"),
     ("nuget", "real", (("oy2",),), _EDGE + r"oy2[a-z0-9]{43}\b"),
     ("newrelic", "real", (("nral",),), r"\b[0-9a-f]{30,40}NRAL\b"),
+    ("azure", "real", (("azdo",),), r"[A-Za-z0-9]{60,80}AZDO[A-Za-z0-9]{4}"),
 )  # fmt: skip
 # The same, but these need more of the text than one word.
 SHAPES = (
     ("aws", "strict", (("akia", "asia"),), r"A[KS]IA[A-Z0-9]{16}[^A-Z0-9][\s\S]{0,80}?(?<![\w/+])([A-Za-z0-9/+]{40})(?![\w/+=])"),
-    ("mailgun", "real", (("-",), ("mailgun",)), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
+    ("mailgun", "real", (("mailgun",), ("-",)), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
     ("putty", "any", (("private-mac",),), r"Private-MAC: (\w+)"),
     ("mnemonic", "any", (("seed", "mnemonic", "recovery"),), r"(?i)(?:seed|mnemonic|recovery)[^\n:=]{0,40}[:=][\s\"']{0,4}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"),
     ("card", "card", (("card", "visa", "amex", "credit", "cvv", "cvc", "karte", "carte", "tarjeta"),), r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-])"),
-    ("url", "userinfo", (("://", ":\\/\\/", ":%2f%2f"), ("@",)), r":\\?/\\?/[^\s/@:\"'<>\\]{0,100}:(?!\d{1,5}[/?#])([^\s/\"'<>\\]{1,256})@(?=[\w.\[{$<%-])"),
-    ("url", "strict", (("://",), ("@",)), r"://([^\s/@:\"'<>\\]{16,256})@"),
+    ("url", "userinfo", (("@",), ("://", ":\\/\\/", ":%2f%2f")), r":\\?/\\?/[^\s/@:\"'<>\\]{0,100}:(?!\d{1,5}[/?#])([^\s/\"'<>\\]{1,256})@(?=[\w.\[{$<%-])"),
+    ("url", "strict", (("@",), ("://",)), r"://([^\s/@:\"'<>\\]{16,256})(?::[^\s/@:\"'<>\\]{0,40})?@"),
     ("header", "header", (("authorization",),), r"(?i)authorization[\\\"'\]]{0,5}\s{0,4}[:=,]\s{0,4}[\\\"'`]{0,4}(?:[a-z][\w-]{1,20}[ :]\s{0,4})?([^\s\"'`\\]+)"),
     ("header", "strict", (("aws4-hmac", "digest "), ("signature=", "response=")), r"(?i)(?:signature|response)=\"?([\w/+=-]{16,})"),
     ("bearer", "header", (("bearer",),), r"(?i)bearer(?:\s|%20|\+|:|=){1,4}[\"']?([\w.~+/=-]{12,})"),
     ("basic", "strict", (("basic ",),), r"(?i)\bbasic +([A-Za-z0-9+/]{12,}={0,2})"),
     ("cookie", "cookie", (("cookie",),), r"(?i)cookies?[\\\"'\]]{0,4}\s{0,4}[:=,]\s{0,4}[\\\"']{0,4}([^\s\"'\\][^\n\"'\\]{8,4096})"),
-    ("cookie", "strong", (("sessid=", "sessionid=", "connect.sid=", "laravel_session=", "auth_session="),), r"(?i)(?:sessi(?:on)?d|sessid|connect\.sid|sessionid|_session)=([\w%.:+/-]{16,})"),
+    ("cookie", "strong", (("sess", "connect.sid="), ("sessid=", "sessionid=", "connect.sid=", "laravel_session=", "auth_session=")), r"(?i)(?:sessi(?:on)?d|sessid|connect\.sid|sessionid|_session)=([\w%.:+/-]{16,})"),
     ("signature", "strict", (("sig=", "signature=", "code="),), r"(?i)[?&;](?:sig|code|x-amz-signature|x-goog-signature|signature)=([\w%+/=~-]{24,})"),
     ("signature", "real", (("x-amz-", "x-goog-"),), r"(?i)x-(?:amz|goog)-(?:signature|security-token|credential)=([\w%+/=~-]{16,})"),
-    ("password", "argument", ((" -u", "--user", "--proxy-user", " -a ", "--auth", "\n-u"),), r"(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\\\"']{0,2}[^\s:\"'/\\]{1,80}:([^\s\"'\\]+)"),
+    ("password", "argument", (("-u", " -a ", "--auth"), (" -u", "--user", "--proxy-user", " -a ", "--auth", "\n-u")), r"(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\\\"']{0,2}[^\s:\"'/\\]{1,80}:([^\s\"'\\]+)"),
+    ("password", "argument", (("curl ",), ("fu ", "gu ", "iu ", "ku ", "lu ", "su ", "vu ")), r"curl" + _COMMAND + r"-[a-zA-Z]{1,8}u\s{0,4}[\\\"']{0,2}[^\s:\"'/\\]{1,80}:([^\s\"'\\]+)"),
     ("password", "shell", (("sshpass",),), r"sshpass" + _COMMAND + r"?-p\s{0,4}" + _SHELL),
     ("password", "shell", (("mysql", "mariadb", "7z"),), r"(?:mysql|mariadb|7z)\w*" + _COMMAND + r"[\"']?-p(?=[^\s])" + _SHELL),
-    ("password", "shell", ((" login ", "mongo", "twine ", "rdesktop", "psexec", "ncftp"), (" -p",)), r"(?:login|mongo\w*|twine|rdesktop|psexec\w*|ncftp\w*)" + _COMMAND + r"-p[ =]{1,4}" + _SHELL),
-    ("password", "shell", (("zip ", "sqlcmd", "bcp ", "mosquitto"), (" -p",)), r"(?:zip|sqlcmd|bcp|mosquitto_\w+)" + _COMMAND + r"-P\s{0,4}" + _SHELL),
+    ("password", "shell", ((" -p",), (" login ", "mongo", "twine ", "rdesktop", "psexec", "ncftp", "useradd", "usermod", "winrm")), r"(?:login|mongo\w*|twine|rdesktop|psexec\w*|ncftp\w*|useradd|usermod|winrm)" + _COMMAND + r"-p[ =:]{1,4}" + _SHELL),
+    ("password", "shell", ((" -p",), ("zip ", "sqlcmd", "bcp ", "mosquitto")), r"(?:zip|sqlcmd|bcp|mosquitto_\w+)" + _COMMAND + r"-P\s{0,4}" + _SHELL),
     ("password", "shell", (("redis-cli",), (" -a",)), r"redis-cli" + _COMMAND + r"-a\s{0,4}" + _SHELL),
     ("password", "shell", (("ldap",), (" -w",)), r"ldap\w+" + _COMMAND + r"-w\s{0,4}" + _SHELL),
     ("password", "shell", (("openssl", "cryptsetup"), ("pass:", " -k ")), r"(?:-pass(?:in|out)?\s{1,4}[\"']?pass:|-k\s{1,4})" + _SHELL),
-    ("password", "shell", (("smbclient", "rpcclient", "smbmap", "winexe", "mount"), ("%",)), r"(?:-U|--user)[ =]?[\"']?[^\s%\"']{1,60}%([^\s\"']+)"),
+    ("password", "shell", (("%",), ("smbclient", "rpcclient", "smbmap", "winexe", "mount")), r"(?:-U|--user)[ =]?[\"']?[^\s%\"']{1,60}%([^\s\"']+)"),
     ("password", "shell", (("sqlplus", "expdp", "impdp"), ("/",)), r"(?:sqlplus|expdp|impdp)" + _COMMAND + r"[\"']?[\w$]{1,40}/([^\s@\"'/]+)(?=@|\s|$)"),
     ("password", "shell", (("lftp",), (",",)), r"lftp" + _COMMAND + r"-u\s{0,4}[\w.@-]{1,60},([^\s\"']+)"),
     ("password", "shell", (("htpasswd",),), r"htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}(?:\S{1,200}\s{1,4}){2}" + _SHELL),
@@ -167,23 +173,32 @@ SHAPES = (
     ("password", "shell", (("add_user", "change_password", "net user", "wpa_passphrase", "authenticate_user"),), r"(?:add_user|change_password|net user|wpa_passphrase|authenticate_user)\s{1,4}[\"']?[\w.@-]{1,60}[\"']?\s{1,4}(?!/)" + _SHELL),
     ("password", "shell", (("net use",), ("/user:",)), r"(?i)/user:\S{1,80}\s{1,4}" + _SHELL),
     ("password", "shell", (("/p:",), ("freerdp", "mstsc", "msbuild", "/u:")), r"(?i)/p:" + _SHELL),
-    ("password", "shell", (("chpasswd", "sudo -s", "password-stdin", "with-token", "su -c"), ("echo", "printf", "<<<")), r"(?:echo|printf|<<<)\s{0,4}(?:-\w{1,3}\s{1,4})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,4})?" + _SHELL),
+    ("password", "shell", (("echo", "printf", "<<<"), ("chpasswd", "sudo -s", "password-stdin", "with-token", "su -c")), r"(?:echo|printf|<<<)\s{0,4}(?:-\w{1,3}\s{1,4})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,4})?" + _SHELL),
     ("password", "shell", (("login ",), ("password ",)), r"(?i)\blogin\s{1,8}\S{1,120}\s{1,8}password\s{1,8}(\S+)"),
     ("password", "shell", (("identified",),), r"(?i)identified\s{1,4}(?:with\s{1,4}\S{1,60}\s{1,4})?by\s{1,4}(?:password\s{1,4})?\\?[\"']([^\"'\\\n]{1,200})"),
     ("password", "strong", (("identified",),), r"(?i)identified\s{1,4}by\s{1,4}([^\s\"'\\;]+)"),
-    ("password", "shell", (("requirepass", "masterauth", "storepass", "keypass"),), r"(?i)(?:requirepass|masterauth|storepass|keypass)[\s=:]{1,4}[\\\"']{0,2}([^\s\"'\\;]+)"),
+    ("password", "shell", (("pass", "masterauth"), ("requirepass", "masterauth", "storepass", "keypass")), r"(?i)(?:requirepass|masterauth|storepass|keypass)[\s=:]{1,4}[\\\"']{0,2}([^\s\"'\\;]+)"),
     ("password", "shell", ((":5432:", ":5433:", ":*:", ":6432:"),), r":(?:543\d|6432|\*):[^:\s]{1,64}:[^:\s]{1,64}:([^\s]+)"),
     ("password", "shell", (("auth=", "auth("), (",",)), r"(?i)auth(?:=\s{0,4}|=?\s{0,4}\()\(?\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
-    ("password", "strong", (("login(", "credential(", "credentials(", "authenticate(", "connect(", "client("),), r"(?i)(?:login|credentials?|authenticate|connect|client)\((?:\s{0,8}[\"'][^\"'\n]{0,80}[\"']\s{0,4},){1,2}\s{0,8}[\"']([^\"'\n]{1,200})[\"']"),
+    ("password", "strong", (("(",), ("login(", "credential(", "credentials(", "authenticate(", "connect(", "client(")), r"(?i)(?:login|credentials?|authenticate|connect|client)\((?:\s{0,8}[\"'][^\"'\n]{0,80}[\"']\s{0,4},){1,2}\s{0,8}[\"']([^\"'\n]{1,200})[\"']"),
     ("password", "shell", (("bw unlock", "rclone obscure"),), r"(?:bw unlock|rclone obscure)\s{1,4}(?:--?\w{1,12}\s{1,4})?" + _SHELL),
+    ("password", "shell", (("alias set ", "host add "),), r"(?:alias set|host add)\s{1,4}\S{1,80}\s{1,4}\S{1,200}\s{1,4}\S{1,80}\s{1,4}" + _SHELL),
+    ("password", "strong", (("<(echo", "<(printf"),), r"<\((?:echo|printf)\s{1,4}(?:-\w{1,3}\s{1,4}|[\"']?%s\S{0,4}\s{1,4})?[\"']?([^\s\"')]+)"),
+    ("password", "strong", (("_pass ", "_pw ", "_key "), ("env ", "arg ", "setx ", "set -")), r"(?:ENV|ARG|setx|set -\w{1,4})\s{1,4}\w{0,60}(?:PASS|PW|_KEY)\s{1,4}" + _SHELL),
+    ("password", "spoken", (("pass",), ("pass is ", "pass was ", "pass: ")), r"(?i)\bpass(?: is| was|:)\s{1,4}[\"'`]?([^\s\"'`]+)"),
+    ("token", "lone", (("key",), ("a key", "e key", "s key", "my key", "r key", "w key", "d key", "t key")), r"(?i)\b(?:a|the|this|my|our|your|new|old|live|prod\w{0,6}|staging|test|root)\s{1,4}key\b[^\n:=?!;,\"]{0,40}?(?:[:=]| is)\s{1,4}[\"'`]{0,3}([\w-]{20,256})"),
+    ("token", "strict", ((" login ", " auth "), _SIGNING_IN), r"\b(?:" + "|".join(_SIGNING_IN) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
+    ("token", "strong", (("hmac", "jwt."), ("hmac(", "hmac.new(", "jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode")), r"(?i)(?:hmac(?:\.new)?|jwt\.(?:sign|verify|encode|decode))\((?:[^\n'\"()]{0,80}(?:[\"'][\w-]{2,12}[\"'],\s{0,4})?)b?[\"']([^\"'\n]{1,200})[\"']"),
+    ("azure", "lone", (("pat", "devops"), ("pat ", "pat=", "pat:", "devops")), r"(?<![A-Za-z0-9])[a-z2-7]{52}(?![A-Za-z0-9])"),
+    ("vendor-key", "real", (("snyk", "postmark"), ("api", "auth", "key", "token")), r"(?i)(?:snyk|postmark)[^\n]{0,40}?(?:api|auth|key|token)[^\n]{0,16}?\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
     ("basic", "strict", (("auth ",),), r"auth[ \t]{1,4}([A-Za-z0-9+/]{16,}={0,2})"),
     ("password", "strong", (("securestring",),), r"(?i)securestring\s{1,4}(?:-string\s{1,4})?[\"']?([^\s\"']+)"),
     ("password", "strong", (("send ", "send_keys", "sendline"), ("expect", "spawn", "password")), r"(?:send|sendline|send_keys|send_user)[\s(]{1,4}(?:-- )?[\\]?[\"']([^\"'\\\n]{1,200})"),
     ("password", "shell", (("secret set", "secrets set"),), r"secrets? set \S{1,80} (?:-b|--body)[ =]" + _SHELL),
     ("twilio", "real", (("twilio", "auth_token"),), r"(?i)twilio[^\n]{0,48}?\b((?:AC|SK)?[0-9a-f]{32})\b"),
     ("heroku", "real", (("heroku",), ("key", "token", "auth")), r"(?i)heroku[^\n]{0,40}?(?:key|token|auth)[^\n]{0,16}?\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
-    ("vendor-key", "real", (("datadog", "dd-api", "dd_api", "algolia", "fastly", "pagerduty", "rollbar", "bugsnag", "honeycomb"), ("key", "token")), r"(?i)(?:datadog|dd[-_]api|algolia|fastly|pagerduty|rollbar|bugsnag|honeycomb)[^\n]{0,40}?(?:key|token)[^\n]{0,16}?\b([0-9a-z]{32,40})\b"),
-    ("azure", "strict", (("azure", "storage", "cosmos", "servicebus"), ("==",), ("key",)), r"(?i)key[^\n]{0,30}?(?<![\w/+-])([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==)"),
+    ("vendor-key", "real", (("key", "token"), ("datadog", "dd-api", "dd_api", "algolia", "fastly", "pagerduty", "rollbar", "bugsnag", "honeycomb")), r"(?i)(?:datadog|dd[-_]api|algolia|fastly|pagerduty|rollbar|bugsnag|honeycomb)[^\n]{0,40}?(?:key|token)[^\n]{0,16}?\b([0-9a-z]{32,40})\b"),
+    ("azure", "strict", (("==",), ("azure", "storage", "cosmos", "servicebus"), ("key",)), r"(?i)key[^\n]{0,30}?(?<![\w/+-])([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==)"),
     ("private-key", "real", (("ls0tls1crudjti",),), r"LS0tLS1CRUdJTi(?!BDRVJU|BQVUJMSUMg|BDRVJ)[A-Za-z0-9+/=_-]{20,}(?:\s{1,8}[A-Za-z0-9+/=]{40,}){0,400}"),
     ("private-key", "any", (("private-lines",),), r"Private-Lines: \d+(?:(?:\\n|\s){1,4}[A-Za-z0-9+/=]{8,})+"),
 )  # fmt: skip
@@ -192,7 +207,7 @@ SHAPES = (
 PASSWORDS = (
     "password", "passwd", "passwort", "passphrase", "passcode", "kennwort", "pwd", "mot_de_passe", "contraseña", "contrasena",
     "senha", "wachtwoord", "hasło", "lösenord", "adgangskode", "parola", "şifre", "salasana", "jelszó", "heslo", "пароль",
-    "пароля", "паролем", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
+    "пароля", "паролем", "비번", "palavra_passe", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
 )  # fmt: skip
 TOKENS = (
     "secret", "token", "api_key", "apikey", "access_key", "accesskey", "private_key", "privatekey", "auth_key", "authkey",
@@ -206,7 +221,7 @@ TOKENS = (
 )  # fmt: skip
 # Too common to be read in prose: `pass` needs a sign after it, `login` a value that is beyond doubt.
 SHORT_PASSWORDS = ("pass", "pw", "pin", "psk", "mdp", "clave")
-ASSIGNED = (*SHORT_PASSWORDS, "_key", "auth", "otp", "encrypted", "salt")
+ASSIGNED = (*SHORT_PASSWORDS, "_key", "jwt", "auth", "otp", "encrypted", "salt")
 SPOKEN = (
     "login",
     "log_in",

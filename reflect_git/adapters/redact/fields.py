@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 # The rest of the name, what closes it, the sign, what opens the value.
 _SIGN = (
     r"([\w-]{0,40})([\\\"'`\]\)*}]{0,6})\s{0,4}"
-    r"(=>|->|:=|==?|[:>,]|：|＝|[\"']?\s{1,4}value=)(?:\*\*)?\s{0,12}(?:{\s{0,4}\"value\":\s{0,4}|[bfrNu@](?=[\"']))?(\\{0,3}[\"'`]|)"
+    r"(,?\s{0,60}[\"']?[vV]alue[\"']?\s{0,4}[:=]|</\w{1,12}>\s{0,20}<\w{1,12}>|=>|->|:=|==?|[:>,]|：|＝)(?:\*\*)?\s{0,12}(?:{\s{0,4}\"value\":\s{0,4}|[bfrNu@](?=[\"']))?(\\{0,3}[\"'`]|)"
 )
 _BARE = r"[^\s\"'`<>;,&=()\\]+={0,2}"
 _LINE = r"[^\s\"'`]+"
 _WRAP = "\"'`()[]{}<>,.;:“”„«»‘’"
 _REACH = 160
 _WIDEST = 4096
-_SHORT = ("pw", "mdp")
+_SHORT = ("pw", "mdp", "clave")
 _MANY = 2000
 _NOWHERE = 1 << 62
 _LONGEST_WORD = 600
@@ -41,6 +41,8 @@ def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
         if count > _MANY:  # nobody writes so; reading on would take seconds, and what is not read must not stay
             yield start, len(text)
             return
+        if not whole:  # another may begin within it: the `otp` in ROOTPW
+            end = start + 1
         span = _field(text, norm, start, end) if whole else None
         while span and span[0] < span[1]:
             yield span
@@ -77,7 +79,12 @@ def _whole(text: str, norm: str, start: int, end: int) -> bool:
     if norm[start] == "_":
         return text[start] in "_-" and not norm[end : end + 1].isalpha()
     head = start == 0 or not norm[start - 1].isalpha() or (text[start].isupper() and text[start - 1].islower())
-    return head and not norm[end : end + 1].isalpha()
+    return (head or _is_variable(text, start, end)) and not norm[end : end + 1].isalpha()
+
+
+def _is_variable(text: str, start: int, end: int) -> bool:
+    """`SSHPASS=…`, `ROOTPW=…`: capitals to the sign."""
+    return text[start - 1 : end].isupper() and text[end : end + 1] == "=" and text[start - 2 : end] != "BYPASS"
 
 
 def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
@@ -112,7 +119,8 @@ def _assigned(text: str, norm: str, start: int, end: int) -> Optional[Span]:
     value = text[begin:stop]
     if _kept(value, norm[start:end], plain, sign.group(1)):
         return begin, stop
-    return None if value.isalpha() and not quote and sign.group(3) == ":" else (end, end)
+    is_open = norm[start:end] in SPOKEN or (value.isalpha() and not quote and sign.group(3) == ":")
+    return None if is_open else (end, end)
 
 
 def _value_end(text: str, begin: int, quote: str, exported: bool) -> int:

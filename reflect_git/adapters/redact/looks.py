@@ -77,9 +77,15 @@ def strict(word: str) -> bool:
         return True
     mixed = capitals and small and digits >= 2 and changes >= 0.38 * len(word)
     padded = capitals and small and digits and len(word) > 15 and word[-1] == "="
-    return (
-        bool(mixed or padded) or _erratic(word) or (len(word) >= 32 and digits >= 6 and _HEX.issuperset(word.lower()))
-    )
+    return bool(mixed or padded) or _erratic(word) or _drawn(word, digits, changes)
+
+
+def _drawn(word: str, digits: int, changes: int) -> bool:
+    """Long, and of one case: hexadecimal, or letters and digits that no hand would mix so."""
+    if len(word) < 32:
+        return False
+    is_hex = digits >= 6 and _HEX.issuperset(word.lower())
+    return is_hex or (word.isalnum() and digits >= 4 and changes >= len(word) / 5)
 
 
 def _named(word: str) -> bool:
@@ -128,6 +134,11 @@ def digest_like(word: str) -> bool:
     return _HEX.issuperset(word.lower())
 
 
+def lone(word: str) -> bool:
+    """Beyond doubt, and nothing that names a commit."""
+    return strict(word) and not digest_like(word)
+
+
 def _userinfo(value: str) -> bool:
     return not dummy(value) and "{" not in value and not value.startswith(("%s", "%v", "%d"))
 
@@ -171,8 +182,10 @@ EVIDENCE: dict[str, Callable[[str], bool]] = {
     "cookie": _cookie,
     "digits": _digits,
     "header": _header,
+    "lone": lone,
     "real": _real,
     "shell": _shell,
+    "spoken": spoken,
     "strict": strict,
     "strong": strong,
     "userinfo": _userinfo,

@@ -17,6 +17,7 @@ HARMLESS_TAILS = (
 HARMLESS_TOKENS = (
     "page", "next", "public", "sync", "continuation", "cancellation", "pad", "eos", "bos", "stop", "special", "design",
     "unk", "sep", "mask", "cls", "resume", "cursor", "return", "syntax", "image", "string", "eof", "unexpected",
+    "unrecognized", "unrecognised",
 )  # fmt: skip
 HARMLESS_KEYS = (
     "public", "primary", "foreign", "cache", "idempotency", "partition", "sort", "object", "ssh", "host", "row",
@@ -47,7 +48,7 @@ DUMMY_PARTS = (
     "xxxx", "your", "example", "changeme", "change_me", "change-me", "placeholder", "redacted", "insert", "replace",
     "dummy", "****", "....", "…", "•••", "todo", "<", ">", "_here", "-here", "my-secret", "my_secret", "not-a-real",
     "notreal", "fakefake", "goes-here", "put-", "my-api-key", "my_api_key", "my-token", "my_token", "foobar", "::",
-    "${", "{{",
+    "${", "{{", "[a-z", "[0-9", "0-9]",
 )  # fmt: skip
 # Words of the trade that have digits in them and are no secrets.
 TRADE_STARTS = (
@@ -61,7 +62,7 @@ COPULAS = frozenset(
     (
         "is are was | - – — / from von = : ist lautet lauten sind est es é è to auf as son zu := -> → => be jest är"
         " er это является mit with using con avec is: ist: equals called named namens è: sei heißt heisst becomes now"
-        " jetzt says só olur adalah là usa use uses"
+        " jetzt says só olur adalah là usa use uses c'est c’est"
     ).split()
 )
 BACKWARD = frozenset("is was as are sind ist als war est comme es como è come é jest är som это как the".split())
