@@ -201,6 +201,9 @@ ANNOUNCED = [
     "la clave es {}",
     "mon mdp c'est {}",
     "my pass is {}",
+    "wp config create --dbpass={}",
+    "basic auth is bob / {}",
+    'credentials = ("bob", "{}")',
     "login: bob@example.com / {}",
     '{{"name": "DB_PASSWORD", "value": "{}"}}',
     "- name: DB_PASSWORD\n  value: {}",
@@ -255,6 +258,9 @@ def test_a_password_goes_where_its_context_names_it(text: str, secret: str) -> N
         'hmac.new(b"{}", body, "sha256")',
         "cargo login {}",
         "doctl auth init -t {}",
+        "use {} for the password",
+        "nimm {} für das Passwort",
+        "the otp seed is {}",
     ],
 )
 @pytest.mark.parametrize("secret", [MIXED + token(8, 5), HEX], ids=["mixed", "hex"])
@@ -327,6 +333,10 @@ def test_a_token_goes_where_its_context_names_it(text: str, secret: str) -> None
         "the password must match ^[A-Za-z0-9]{8,}$",
         "the first pass is O(n2), the second pass is linear",
         "BYPASS=Lamp2040x make check",
+        "compass=Lamp2040x",
+        "auth = HTTPBasicAuth(user, password)",
+        "['password' => 'required|min:8|confirmed']",
+        "see LAMP-1204 for the password form",
         "the key of the row is " + HEX[:40],
         "the public key is RWQf6LRC" + MIXED,
         "- name: LAMP_LEVEL\n  value: " + MIXED,
@@ -504,6 +514,7 @@ def test_nothing_around_it_saves_a_token(before: str, after: str, secret: str) -
         "a", "eyJ", "eyJ-", "eyJa.", "-----BEGIN ", "-----" + "BEGIN RSA PRIVATE KEY-----", "://", "://a:", "://a:b@",
         "password=", "password ", "password is ", 'password="', '"', "'", '\\"', "<private>", "key-", "AKIA", "\u200b",
         "密码", "--token ", "mysql ", "-u a:", "Cookie: a", "x.abcdef.", "[REDACTED:secret] password ", "\n", "=",
+        "bypass=",
     ],
 )  # fmt: skip
 def test_a_mebibyte_of_malice_takes_no_time(unit: str) -> None:

@@ -217,7 +217,7 @@ TOKENS = (
     "client_key", "consumer_key", "hmac_key", "jwt_key", "aes_key", "cipher_key", "role_key", "security_key",
     "subscription_key", "function_key", "host_key_base", "webhook_key", "key_data", "seed_hex", "api_schlüssel",
     "api_密钥", "密钥", "令牌", "clé_api", "clé_d'api", "clave_api", "clave_de_api", "chiave_api", "chave_api", "токен", "ключ",
-    "トークン", "apiキー", "토큰", "geheimnis", "jeton", "anon_key", "ingest_key", "write_key",
+    "トークン", "apiキー", "토큰", "geheimnis", "jeton", "anon_key", "ingest_key", "write_key", "otp_seed",
 )  # fmt: skip
 # Too common to be read in prose: `pass` needs a sign after it, `login` a value that is beyond doubt.
 SHORT_PASSWORDS = ("pass", "pw", "pin", "psk", "mdp", "clave")
@@ -226,6 +226,7 @@ SPOKEN = (
     "login",
     "log_in",
     "sign_in",
+    "basic_auth",
     "creds",
     "credential",
     "zugangsdaten",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SHORT_PASSWORDS, SPOKEN
 from reflect_git.adapters.redact.looks import chosen, digest_like, dummy, spoken, strict, strong
-from reflect_git.adapters.redact.words import BACKWARD, COPULAS, HARMLESS_KEYS, HARMLESS_TAILS, HARMLESS_TOKENS
+from reflect_git.adapters.redact.words import (
+    BACKWARD,
+    COPULAS,
+    HARMLESS_KEYS,
+    HARMLESS_TAILS,
+    HARMLESS_TOKENS,
+    PURPOSES,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +32,8 @@ _WRAP = "\"'`()[]{}<>,.;:“”„«»‘’"
 _REACH = 160
 _WIDEST = 4096
 _SHORT = ("pw", "mdp", "clave")
+_GLUED = ("pass", "pw")
+_OTHER_PASSES = ("by", "com", "sur", "tres", "under", "over")
 _MANY = 2000
 _NOWHERE = 1 << 62
 _LONGEST_WORD = 600
@@ -79,12 +88,12 @@ def _whole(text: str, norm: str, start: int, end: int) -> bool:
     if norm[start] == "_":
         return text[start] in "_-" and not norm[end : end + 1].isalpha()
     head = start == 0 or not norm[start - 1].isalpha() or (text[start].isupper() and text[start - 1].islower())
-    return (head or _is_variable(text, start, end)) and not norm[end : end + 1].isalpha()
+    return (head or _is_glued(norm, start, end)) and not norm[end : end + 1].isalpha()
 
 
-def _is_variable(text: str, start: int, end: int) -> bool:
-    """`SSHPASS=…`, `ROOTPW=…`: capitals to the sign."""
-    return text[start - 1 : end].isupper() and text[end : end + 1] == "=" and text[start - 2 : end] != "BYPASS"
+def _is_glued(norm: str, start: int, end: int) -> bool:
+    """`SSHPASS=…`, `--dbpass=…`, but not `compass=…`: written together with what it is the password of."""
+    return norm[end : end + 1] == "=" and norm[start:end] in _GLUED and not norm.endswith(_OTHER_PASSES, 0, start)
 
 
 def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
@@ -117,6 +126,8 @@ def _assigned(text: str, norm: str, start: int, end: int) -> Optional[Span]:
     begin, stop = sign.end(), _value_end(text, sign.end(), quote, exported)
     plain = bool(quote) or exported or _is_flag(norm, start)
     value = text[begin:stop]
+    if value and not quote and text[stop : stop + 1] == "(":  # a call
+        return end, end
     if _kept(value, norm[start:end], plain, sign.group(1)):
         return begin, stop
     is_open = norm[start:end] in SPOKEN or (value.isalpha() and not quote and sign.group(3) == ":")
@@ -255,7 +266,9 @@ def _said_before(text: str, start: int, noun: str) -> Optional[Span]:
     words = list(_pattern(r"\S+").finditer(text, max(0, start - 100), start))[-6:]
     for left, verb in zip(words, words[1:]):
         begin, stop = _unwrap(text, left.start(), left.end())
-        if verb.group().lower() in BACKWARD and text[begin:stop].isascii() and enough(text[begin:stop]):
+        needed = strict if verb.group().lower() in PURPOSES else enough
+        said = verb.group().lower() in BACKWARD or needed is strict
+        if said and text[begin:stop].isascii() and needed(text[begin:stop]):
             return _whole_word(text, begin), stop
     return None
 

@@ -60,9 +60,17 @@ def _lookalike(word: str) -> bool:
     """Paths, addresses, dates and e-mail addresses are as mixed as secrets are."""
     if "://" in word or _MOMENT.issuperset(word) or word.startswith(("/", "./", "~", "../", "@", "--")):
         return True
+    if "|" in word and all(_rule(part) for part in word.split("|")):
+        return True
     local, at, host = word.partition("@")
     named = host.replace(".", "").replace("-", "").isalnum() and local.replace(".", "").isalnum()
     return bool(at and "." in host and named)
+
+
+def _rule(part: str) -> bool:
+    """One of `required|min:8`, or of `string|null`."""
+    name = part.partition(":")[0]
+    return name.replace("_", "").isalpha() and name.islower()
 
 
 def strict(word: str) -> bool:

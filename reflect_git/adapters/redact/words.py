@@ -66,3 +66,4 @@ COPULAS = frozenset(
     ).split()
 )
 BACKWARD = frozenset("is was as are sind ist als war est comme es como è come é jest är som это как the".split())
+PURPOSES = frozenset("for für pour para per voor для".split())
