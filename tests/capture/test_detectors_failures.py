@@ -103,7 +103,7 @@ FIXED: dict[str, list[Step]] = {
         ran("npx tsc --noEmit", ""),
     ],
     "working form behind a pager that shows it": [
-        broke("cargo test -p lmap", "error: package ID specification `lmap` did not match any packages", 101),
+        broke("cargo test -p bulb", "error: package ID specification `bulb` did not match any packages", 101),
         ran("cargo test -p lamp 2>&1 | tail -3", "test result: ok. 9 passed"),
     ],
     "BSD grep": [

@@ -17,6 +17,7 @@ from tests.capture.windows import (
     families,
     globbed,
     grepped,
+    mined,
     missed,
     ran,
     said,
@@ -25,6 +26,12 @@ from tests.capture.windows import (
 CHANGED = "<tool_use_error>File has been modified since read, either by the user or by a linter.</tool_use_error>"
 MISCALLED = "<tool_use_error>InputValidationError: Read failed due to the following issue: file_path is missing"
 PARALLEL = "<tool_use_error>Cancelled: parallel tool call Bash(make lint) errored</tool_use_error>"
+
+
+def committed(title: str) -> str:
+    """As the client commits."""
+    return f"git add -A && git commit -m \"$(cat <<'EOF'\n{title}\n\nSo that it lasts.\nEOF\n)\""
+
 
 TEACHING: dict[str, list[Step]] = {
     "a shell that speaks German": [
@@ -133,6 +140,80 @@ TEACHING: dict[str, list[Step]] = {
         broke("npx jest", "Tests: 3 failed, 40 passed\nlisten EADDRINUSE: address already in use :::4000"),
         ran("npx jest --runInBand", "43 passed"),
     ],
+    "the same words in a container": [
+        broke("php artisan test --filter=Dim", "getaddrinfo for db failed: Temporary failure in name resolution"),
+        ran("docker compose exec -T app php artisan test --filter=Dim", "4 passed"),
+    ],
+    "the same words with a variable, though a file is what is missing": [
+        broke("bundle exec rspec spec/lamp", 'could not reach "/tmp/.s.lamp": No such file or directory'),
+        ran("LAMP_URL=lamp://localhost bundle exec rspec spec/lamp", "4 examples, 0 failures"),
+    ],
+    "tests that need a screen": [
+        broke("npm test -- lamp", "Tests: 3 failed, 1 passed"),
+        ran("xvfb-run npm test -- lamp", "Tests: 4 passed"),
+    ],
+    "another program, told the same": [
+        broke("php artisan migrate", "Your requirements could not be satisfied: PHP 8.3, you are running 8.1"),
+        ran("./vendor/bin/sail artisan migrate", "Running migrations."),
+    ],
+    "a message handed in from a text": [
+        broke(committed("Dim the lamp"), "commit refused: the message must reference an item of the board"),
+        ran(committed("[LAMP-31] Dim the lamp"), "[main 4be1] [LAMP-31] Dim the lamp"),
+    ],
+    "a scope that is not listed": [
+        broke('git commit -m "fix(bulb): dim"', "✖   scope must be one of [lamp, base] [scope-enum]"),
+        ran('git commit -m "fix(lamp): dim"', "[main 4be1] fix(lamp): dim"),
+    ],
+    "a step about what the failure names": [
+        broke("helm upgrade --install db lampshop/dimmer", "Error: repo lampshop not found"),
+        ran("helm repo add lampshop https://charts.example.com", "added"),
+        ran("helm upgrade --install db lampshop/dimmer", "STATUS: deployed"),
+    ],
+    "another package built first": [
+        broke("pnpm turbo test --filter=@lamp/web", " ERROR  run failed\nnothing in '@lamp/core/dist/index.js'"),
+        ran("pnpm turbo build --filter=@lamp/core", "1 successful"),
+        ran("pnpm turbo test --filter=@lamp/web", "1 successful"),
+    ],
+    "a workspace by its name": [
+        broke("yarn workspace web test", 'error Unknown workspace "web".'),
+        ran("yarn workspace @lamp/web test", "Done in 4.2s."),
+    ],
+    "an older program": [
+        broke("node --test", "node: bad option: --test", 9),
+        ran("nvm use 20 && node --test", "# pass 21"),
+    ],
+    "a field from a list": [
+        broke("gh pr view 9 --json lit", 'Unknown JSON field: "lit"\nAvailable fields:\n  isLit\n  title'),
+        ran("gh pr view 9 --json isLit", '{"isLit": true}'),
+    ],
+    "a shell that eats the signs of a path": [
+        broke("cd C:\\lamp && npm test", "bash: line 1: cd: C:lamp: No such file or directory"),
+        ran("cd /c/lamp && npm test", "10 passed"),
+    ],
+    "no way to the network": [
+        broke("gh api repos/lamp/lamp", "error connecting to api.lamp.example"),
+        broke("gh repo view lamp/lamp", "error connecting to api.lamp.example"),
+    ],
+    "no way to a name": [
+        broke(
+            "git fetch", "fatal: unable to access 'https://lamp.example/': Could not resolve host: lamp.example", 128
+        ),
+        broke("git pull", "fatal: unable to access 'https://lamp.example/': Could not resolve host: lamp.example", 128),
+    ],
+    "two files of one folder that may not be written": [
+        call("Write", {"file_path": "/etc/lamp/a.yml"}, "EACCES: permission denied, open '/etc/lamp/a.yml'", True),
+        call("Write", {"file_path": "/etc/lamp/b.yml"}, "EACCES: permission denied, open '/etc/lamp/b.yml'", True),
+    ],
+    "arguments that a server does not take": [
+        call(
+            "mcp__lamps__get", {"id": "a"}, 'MCP error -32602: Invalid arguments for get: [{"path": ["owner"]}]', True
+        ),
+        call("mcp__lamps__get", {"id": "b"}, 'MCP error -32602: Invalid arguments for get: [{"path": ["id"]}]', True),
+    ],
+    "two tools of a server that wants a project first": [
+        call("mcp__lamps__find", {"name": "dim"}, "Error: no active project", True),
+        call("mcp__lamps__search", {"text": "dim"}, "Error: no active project", True),
+    ],
     "a hook that wants a ticket": [
         broke("git commit -m 'dim the lamp'", "commit-msg: the subject must start with a ticket, as LAMP-12: text"),
         ran("git commit -m 'LAMP-31: dim the lamp'", "[main 4be1] LAMP-31: dim the lamp"),
@@ -140,6 +221,45 @@ TEACHING: dict[str, list[Step]] = {
 }
 
 PASSING: dict[str, list[Step]] = {
+    "a subcommand mistyped": [
+        broke("git chekout -b dim", "git: 'chekout' is not a git command. See 'git --help'."),
+        ran("git checkout -b dim", "Switched to a new branch 'dim'"),
+    ],
+    "letters in the wrong order": [
+        broke("npx playwright test lmap.spec.ts", "Error: No tests found."),
+        ran("npx playwright test lamp.spec.ts", "1 passed"),
+    ],
+    "the same words, timed": [
+        broke("npm test -- lamp", "Tests: 1 failed, 3 passed"),
+        ran("time npm test -- lamp", "Tests: 4 passed"),
+    ],
+    "the same words after an edit": [
+        broke("npm test -- lamp", "Tests: 1 failed, 3 passed"),
+        edited("lamp.ts"),
+        ran("CI=1 npm test -- lamp", "Tests: 4 passed"),
+    ],
+    "a message again, after what a hook found was mended": [
+        broke(committed("Dim the lamp"), "✖ eslint --fix:\n  3:1  error  'on' is never used"),
+        edited("lamp.ts"),
+        ran(committed("Dim the lamp"), "[main 4be1] Dim the lamp"),
+    ],
+    "a question written on the spot": [
+        broke("gh api repos/lamp --jq '.[] | {a'", "failed to parse jq expression (line 1, column 9)"),
+        ran("gh api repos/lamp --jq '.[] | {a}'", "{}"),
+    ],
+    "a name that is found at the next try": [
+        broke("git pull", "fatal: unable to access 'https://lamp.example/': Could not resolve host: lamp.example", 128),
+        ran("git pull", "Already up to date."),
+    ],
+    "a step about something else": [
+        broke("helm upgrade --install db lampshop/dimmer", "Error: another operation is in progress"),
+        ran("helm repo add shades https://charts.example.com", "added"),
+        ran("helm upgrade --install db lampshop/dimmer", "STATUS: deployed"),
+    ],
+    "two servers that say the same": [
+        call("mcp__lamps__find", {"name": "dim"}, "Error: no active project", True),
+        call("mcp__shades__find", {"name": "dim"}, "Error: no active project", True),
+    ],
     "a slow browser": [
         broke("npx playwright test", "Test timeout of 30000ms exceeded.\n1 failed"),
         ran("npx playwright test", "8 passed"),
@@ -267,3 +387,13 @@ def test_kept(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", PASSING)
 def test_not_kept(tmp_path: Path, name: str) -> None:
     assert families(tmp_path, PASSING[name]) == []
+
+
+def test_content_names_the_message_and_what_was_wrong_with_it(tmp_path: Path) -> None:
+    (signal,) = mined(tmp_path, TEACHING["a message handed in from a text"])
+    assert signal["content"] == (
+        "`git add -A && git commit -m Dim the lamp` fails here (commit refused: the message must reference an item of "
+        "the board); `git add -A && git commit -m [LAMP-31] Dim the lamp` works"
+    )
+    (field,) = mined(tmp_path, TEACHING["a field from a list"])
+    assert 'fails here (Unknown JSON field: "lit")' in field["content"]

@@ -1,9 +1,9 @@
 """A command fails, then a form of it works.
 
-The working form is the same program with other words, another program for the same purpose, or the same command in
-another place, with other surroundings or after a step that it needs. No fixes: the same command again, a success that
-could be that of a pager or of `|| true`, a red test that turned green because a file was edited, a check that was made
-narrower, a failure that passes by itself.
+The working form is the same program with other words, another program for the same purpose or told the same, the same
+words behind others (in a container, with a variable set), or the same command in another place or after a step that it
+needs. No fixes: the same command again, a success that could be that of a pager or of `|| true`, a red test that turned
+green because a file was edited, a check that was made narrower, a failure that passes by itself, a word mistyped.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _NARROWING = frozenset("--filter -F -k -t --grep -run --testNamePattern --worksp
 _BYPASSES = ("--no-verify", "push --force", "push -f", "--no-gpg-sign", "git reset --hard")
 _WRONG = ("error", "failed", "fatal", "not found", "cannot", "no such", "exception", "traceback", "denied", "refused")
 _SHELL_SIGNS = ("no matches found:", "syntax error near", "event not found", "bad substitution", "parse error near")
+_NEUTRAL = frozenset("time timeout gtimeout nohup nice stdbuf exec command env caffeinate".split())
 _ADVICE = (" use ", "use:", " run ", "run:", " try ", "try:", "instead", "please")
 
 
@@ -117,13 +118,17 @@ class Fix:
         kind = failure.outcome.kind
         if failure.command.essence == command.essence:
             how = _relate_same(failure, command) if is_untouched else ""
+        elif is_untouched and _is_wrapped(failure.command, command):
+            how = "form"
         elif kind in REAL or kind == "server":
             how = _relate_real(failure, command)
         elif kind == "red":
             how = _relate_red(failure, command) if is_untouched else ""
         else:
             how = _relate_unknown(failure, command) if is_untouched else ""
-        return how if how and _works(failure, command, output) else ""
+        if not how or _is_slip(failure.command.words, command.words):
+            return ""
+        return how if _works(failure, command, output) else ""
 
 
 def _works(failure: _Failure, command: Command, output: str) -> bool:
@@ -135,13 +140,52 @@ def _works(failure: _Failure, command: Command, output: str) -> bool:
     return failure.outcome.cause not in _whole_lines(output)  # said in either case, so not what was wrong
 
 
+def _is_wrapped(first: Command, command: Command) -> bool:
+    """The same words with something before them: in a container, as somebody else, with a variable set."""
+    before, found, rest = command.main.rpartition(f" {first.main}")
+    return bool(found and first.main and not rest) and any(
+        word not in _NEUTRAL and word[0] not in "-0123456789" for word in before.split()
+    )
+
+
+def _is_relaunched(first: Command, command: Command) -> bool:
+    """Two words or more that another program was told."""
+    is_plain = not first.is_look and first.tool not in SMALL
+    return is_plain and len(first.words) > 2 and first.words[1:] == command.words[1:]
+
+
+def _is_named(step: Command, low: str) -> bool:
+    """The failure names what the step is about."""
+    names = [word.rpartition("=")[2].lower() for word in step.words[1:] if word[:1] != "-" or "=" in word]
+    return any(len(name) > 3 and name not in _STEPS and name in low for name in names)
+
+
+def _is_slip(first: Sequence[str], second: Sequence[str]) -> bool:
+    """One word, mistyped."""
+    if len(first) != len(second):
+        return False
+    pairs = [(left, right) for left, right in zip(first, second) if left != right]
+    return len(pairs) == 1 and _is_mistyped(*pairs[0])
+
+
+def _is_mistyped(left: str, right: str) -> bool:
+    """A letter too few, too many or in another place, within the word: `tests` for `test` is another name."""
+    start = next((at for at, (one, other) in enumerate(zip(left, right)) if one != other), 0)
+    short, long = sorted((left[start:], right[start:]), key=len)
+    if min(len(left), len(right)) < 4 or not start or not short:
+        return False
+    if len(short) == len(long):
+        return len(short) > 1 and short[:2] == long[1::-1] and short[2:] == long[2:] and short[:2].isalpha()
+    return long[1:] == short and long[0].isalpha()
+
+
 def _relate_real(failure: _Failure, command: Command) -> str:
     first = failure.command
     if first.inline and first.words != command.words:  # another script, unless it is the same one run otherwise
         return "form" if first.words[1:] == command.words[1:] else ""
     if first.tool == command.tool:
         return _relate_same_tool(failure, command)
-    if first.purpose and first.purpose == command.purpose:
+    if (first.purpose and first.purpose == command.purpose) or _is_relaunched(first, command):
         return "form"
     if _is_absent(failure) and set(first.words[1:]) & set(command.words[1:]):
         return "form"
@@ -155,7 +199,7 @@ def _relate_same(failure: _Failure, command: Command) -> str:
         return "quoted" if failure.command.text != command.text and not command.masked else ""
     low = failure.outcome.text.lower()
     is_real = failure.outcome.kind in REAL
-    failure.steps = [step for step in failure.steps if is_real or step.family in low]
+    failure.steps = [step for step in failure.steps if is_real or step.family in low or _is_named(step, low)]
     return "after" if failure.steps else ""
 
 
@@ -172,8 +216,10 @@ def _relate_same_tool(failure: _Failure, command: Command) -> str:
 
 def _relate_unknown(failure: _Failure, command: Command) -> str:
     first = failure.command
+    if first.tool != command.tool:
+        return "form" if _is_relaunched(first, command) and not first.inline else ""
     is_plain = first.tool not in _STATEFUL | SMALL and not first.script and not first.inline
-    is_same = first.tool == command.tool and first.essence != command.essence
+    is_same = first.essence != command.essence
     is_narrower = any(word in _NARROWING and word not in first.words for word in command.words)
     return _same_action(first, command) if is_plain and is_same and not is_narrower else ""
 

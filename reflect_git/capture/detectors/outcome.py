@@ -32,7 +32,8 @@ _SURE = {
         "may not be empty", "[subject-", "[header-", "[type-", "conventional commit", "no projects matched",
         "does not match any", "protected branch", "build constraints exclude", "cannot use import statement outside",
         "err_require_esm", "unknown file extension",
-        "unknown primary", "invalid option -- ",
+        "unknown primary", "invalid option -- ", "bad option:", "unknown workspace", "no workspaces found",
+        "[scope-", "[body-", "[footer-",
     ),
     "place": (
         "not a git repository", "could not find `cargo.toml`", "go.mod file not found", "no makefile found",
@@ -53,6 +54,9 @@ _SURE = {
         "unable to connect", "not installed", "digital envelope routines", "is incompatible with", "requires node",
         "no such container", "no such service", "executable doesn't exist", "sure it's installed",
         "is it installed", "host key verification failed", "publickey", "requires rustc", "requires go ", "was refused",
+        "could not resolve host", "name resolution", "getaddrinfo", "network is unreachable", "no route to host",
+        "error connecting to", "connect tunnel failed", "connection to server", "connectionnotestablished",
+        "required scopes",
     ),
 }  # fmt: skip
 # Findings about the work itself: what a test, a compiler or a linter is there to say.
@@ -69,7 +73,7 @@ _RED = (
 )  # fmt: skip
 # The moment's own: gone, or done already, by the next try.
 _PASSING = (
-    "could not resolve host", "econnreset", "index.lock", "pathspec", "nothing to commit", "no changes added",
+    "econnreset", "index.lock", "pathspec", "nothing to commit", "no changes added",
     "non-fast-forward", "fetch first", "[rejected]", "already exists", "conflict", "rate limit", "502 bad", "503 ",
     "would be overwritten", "commit your changes or stash", "unmerged", "temporarily unavailable", "try again later",
     "no upstream branch", "nothing added to commit", "unstaged changes", "uncommitted changes", "not fully merged",
@@ -85,7 +89,9 @@ _LIKELY = {
         "task not found", "target not found", "requires at least", "requires exactly", "missing required",
         ": not found", "please use", " instead", "only supports", "no longer supported",
         "extra characters at the end", "denied this tool", "must start with", "must match",
-        "must contain", "must follow",
+        "must contain", "must follow", "must reference", "must include", "must have", "commit-msg",
+        "available fields", "available options", "available commands", "valid options", "valid values",
+        "possible values", "choose from", "expected one of",
     ),
     "place": ("no such file or directory", "enoent", "does not contain a", "cannot find the path", "not found in"),
     "surroundings": (
@@ -160,7 +166,9 @@ class Outcome:
         if not found:
             self.cause = self._error_line()
             return "unknown"
-        return "astray" if "cd:" in self.cause else found
+        if "cd:" not in self.cause:
+            return found
+        return "calling" if ":\\" in command.text else "astray"  # a shell that eats the signs of C:\\ is there to stay
 
     def _judge_other(self, turn: Turn) -> str:
         """Of the tools that are no programs only some can meet an obstacle that others will meet again."""
@@ -170,6 +178,8 @@ class Outcome:
             return self._find("surroundings", _SURE["surroundings"], low)
         if turn.tool == "Read":
             return "unknown" if "exceeds maximum" in low else ""
+        if turn.tool.startswith("mcp__"):  # what a server says in JSON is about this very call
+            self.cause = self.cause.partition("{")[0].rstrip(" [:") or self.cause
         is_outside = turn.tool.startswith("mcp__") or turn.tool == "WebFetch"
         return "unknown" if is_outside and "404" not in low and "ENOTFOUND" not in self.text else ""
 
@@ -201,12 +211,16 @@ class Outcome:
             return {"calling": kind, "surroundings": "server"}.get(kind, "")
         if command.inline or command.script or command.tool in _QUERYING:
             return kind if kind in ("calling", "surroundings") and not _is_about_data(self.cause) else ""
+        if _is_query(command) and "expression" in self.cause.lower():
+            return ""
         if kind == "unknown" and _is_report(command):
             return ""
         return kind
 
     def _line_with(self, mark: str) -> str:
         found = next((line for line in _lines(self.text) if mark in line.lower()), "")
+        if found.rstrip().endswith(":"):  # the head of a list of what is possible
+            return self._error_line()
         return clean(_clause(redact(found), mark)) or self._error_line()
 
     def _error_line(self) -> str:
@@ -229,10 +243,21 @@ def _is_about_data(cause: str) -> bool:
     return "does not exist" in cause and ("column" in cause or "relation" in cause or "table" in cause)
 
 
+def _is_query(command: shell.Command) -> bool:
+    """What is asked with it is written on the spot, too."""
+    return any(word.partition("=")[0] in ("--jq", "--query", "--template", "-q") for word in command.words)
+
+
 def _is_report(command: shell.Command) -> bool:
     if command.tool == "git":
         return command.action in _LOOKS_OF_GIT
     return command.tool in ("gh", "glab") and not _LOOKS_OF_FORGES.isdisjoint(command.words[1:3])
+
+
+def gist(cause: str) -> str:
+    """Without what is named in it: two files that may not be written fail for one reason."""
+    words = cause.replace('"', "'").split("'")[::2]
+    return " ".join(word for part in words for word in part.split() if "/" not in word and not word.isdigit())
 
 
 def is_meant(text: str) -> bool:

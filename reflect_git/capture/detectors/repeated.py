@@ -1,14 +1,15 @@
 """The same thing fails again.
 
-Two calls of one tool fail without a success in between: on the same program and action, or for the same reason. Red
-tests, calls the client did not run, refusals, cancelled siblings and looks around do not count; nor does a failure
-without a telling reason that an edit stands before, which is work going on.
+Two calls of one tool, or of one server's tools, fail without a success in between: on the same program and action, or
+for the same reason, whatever file or argument it names. Red tests, calls the client did not run, refusals, cancelled
+siblings and looks around do not count; nor does a failure without a telling reason that an edit stands before, which is
+work going on.
 """
 
 from __future__ import annotations
 
 from reflect_git.capture.detectors.moment import Clock, clip, completes, facts_of, quote
-from reflect_git.capture.detectors.outcome import REAL, WRITERS, Judge, Outcome, family_of, is_meant
+from reflect_git.capture.detectors.outcome import REAL, WRITERS, Judge, Outcome, family_of, gist, is_meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,20 +23,21 @@ _MOST = 64
 
 
 class _Failure:
-    __slots__ = ("call", "cause", "edits", "family", "texts", "tool")
+    __slots__ = ("call", "cause", "edits", "family", "server", "texts", "tool")
 
     def __init__(self, turn: Turn, outcome: Outcome, texts: int, edits: int) -> None:
         self.tool = turn.tool
+        self.server = turn.tool.rpartition("__")[0]
         self.call = turn.tool_use_id
         self.family = outcome.family
-        self.cause = outcome.cause
+        self.cause = outcome.cause if turn.tool == "Bash" else gist(outcome.cause)
         self.texts = texts
         self.edits = edits
 
     def is_like(self, other: _Failure) -> bool:
         """What a server says depends on the page, what a program says on what is wrong."""
         if self.tool != other.tool:
-            return False
+            return bool(self.server) and self.server == other.server and self.cause == other.cause
         is_same_thing = bool(self.family) and self.family == other.family
         return is_same_thing or (self.cause == other.cause and self.tool != "WebFetch")
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 2000
 _KEPT = 64
+_AROUND_MARKER = "-'\"\\ "
 _OPERATORS = frozenset(("&&", "||", "|", ";", "\n", "&"))
 _REDIRECTIONS = frozenset((">", ">>", "<", "1>", "2>", "2>>", "&>", "&>>"))
 _tokens: Optional[Pattern[str]] = None
@@ -92,11 +93,12 @@ class Command:
 
     def __init__(self, text: str) -> None:
         self.text = text[:_LONGEST]
-        self._parts = parse(self.text)
+        line = _titled(self.text)
+        self._parts = parse(line)
         self._essence = ""
         self._main = _main(self._parts)
         self.words = peel(self._main.words)
-        self.script, self.inline = "", "<<" in self.text
+        self.script, self.inline = "", "<<" in line
         self.tool, self.action = self._resolve()
         self.purpose = _purpose(self.words)
 
@@ -154,8 +156,22 @@ class Command:
         named = next((word for word in rest if not word.startswith("-")), "")
         if self.inline or not named:
             return tool, ""
-        self.script = _name(named)
-        return self.script, _action(rest[rest.index(named) + 1 :]) if self.script in VERBS else ""
+        script = _name(named)
+        if script in VERBS:  # `php artisan`: a program of a framework, not somebody's script
+            return script, _action(rest[rest.index(named) + 1 :])
+        self.script = script
+        return script, ""
+
+
+def _titled(text: str) -> str:
+    """With its title for a message that is handed in by `"$(cat <<EOF`: that is how the client commits."""
+    before, sign, rest = text.partition("$(cat <<")
+    if not sign:
+        return text
+    marker, _, body = rest.partition("\n")
+    title = body.lstrip().partition("\n")[0]
+    after = body.partition(f"\n{marker.strip(_AROUND_MARKER)}")[2].lstrip()
+    return f"{before}{title.replace(chr(34), chr(39))}{after[1:] if after[:1] == ')' else after}"
 
 
 def parse(text: str) -> list[Part]:
@@ -242,7 +258,8 @@ def _unwrap_runner(words: list[str]) -> list[str]:
 
 
 def _node_action(rest: list[str]) -> str:
-    plain = [word for word in _without_options(rest) if word != "run" and word != "workspace"]
+    plain = [word for word in _without_options(rest) if word != "run"]
+    plain = plain[2:] if plain[:1] == ["workspace"] else plain  # and the name of it
     action = plain[0] if plain else "install"
     return {"i": "install", "ci": "install", "add": "install", "t": "test", "tst": "test"}.get(action, action)
 
