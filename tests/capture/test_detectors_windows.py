@@ -214,6 +214,22 @@ TEACHING: dict[str, list[Step]] = {
         call("mcp__lamps__find", {"name": "dim"}, "Error: no active project", True),
         call("mcp__lamps__search", {"text": "dim"}, "Error: no active project", True),
     ],
+    "a reason without a word for it": [
+        broke("go test -race ./...", "go: -race requires cgo; enable cgo by setting CGO_ENABLED=1"),
+        ran("CGO_ENABLED=1 go test -race ./...", "ok lamp 1.0s"),
+    ],
+    "another Ruby": [
+        broke("bundle install", "Your Ruby version is 2.6.10, but your Gemfile specified 3.3.0", 18),
+        ran('eval "$(rbenv init -)" && bundle install', "Bundle complete!"),
+    ],
+    "a sign of red before what is none": [
+        broke("npx wrangler d1 execute DB --command 'select 1'", "✘ [ERROR] Couldn't find a D1 DB with the name 'DB'"),
+        ran("npx wrangler d1 execute lamp-db --command 'select 1'", "1"),
+    ],
+    "the file's own folder": [
+        broke("pytest api/tests/test_lamp.py", "pytest: error: unrecognized arguments: --lamp", 4),
+        ran("cd api && pytest tests/test_lamp.py", "4 passed"),
+    ],
     "a hook that wants a ticket": [
         broke("git commit -m 'dim the lamp'", "commit-msg: the subject must start with a ticket, as LAMP-12: text"),
         ran("git commit -m 'LAMP-31: dim the lamp'", "[main 4be1] LAMP-31: dim the lamp"),
@@ -242,6 +258,31 @@ PASSING: dict[str, list[Step]] = {
         broke(committed("Dim the lamp"), "✖ eslint --fix:\n  3:1  error  'on' is never used"),
         edited("lamp.ts"),
         ran(committed("Dim the lamp"), "[main 4be1] Dim the lamp"),
+    ],
+    "a file in another folder": [
+        broke("pytest tests/test_lamp.py", "ERROR: file or directory not found: tests/test_lamp.py", 4),
+        ran("pytest tests/unit/test_lamp.py", "4 passed"),
+    ],
+    "a package that new code wants": [
+        broke("node lamp.js", "Error: Cannot find package 'dimmer' imported from /home/ada/lamp/lamp.js"),
+        ran("npm install dimmer", "added 1 package"),
+        ran("node lamp.js", "on"),
+    ],
+    "a snapshot brought up to date": [
+        broke("npx jest", "› 1 snapshot failed. Inspect your code changes or run `npx jest -u` to update them."),
+        ran("npx jest -u", "› 1 snapshot updated."),
+    ],
+    "a request that is not ready": [
+        broke("gh pr merge 9 --squash", "X Pull request lamp#9 is not mergeable: checks are pending."),
+        ran("gh pr merge 9 --squash --auto", "will be merged"),
+    ],
+    "a state in one word": [
+        broke("systemctl is-active lamp", "inactive", 3),
+        broke("systemctl is-active lamp", "inactive", 3),
+    ],
+    "an expression cut short": [
+        broke("sed -i 's/on/off' lamp.cfg", "sed: -e expression #1, char 8: unterminated `s' command"),
+        ran("sed -i 's/on/off/' lamp.cfg", ""),
     ],
     "a question written on the spot": [
         broke("gh api repos/lamp --jq '.[] | {a'", "failed to parse jq expression (line 1, column 9)"),

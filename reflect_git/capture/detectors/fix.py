@@ -36,6 +36,7 @@ _NARROWING = frozenset("--filter -F -k -t --grep -run --testNamePattern --worksp
 _BYPASSES = ("--no-verify", "push --force", "push -f", "--no-gpg-sign", "git reset --hard")
 _WRONG = ("error", "failed", "fatal", "not found", "cannot", "no such", "exception", "traceback", "denied", "refused")
 _SHELL_SIGNS = ("no matches found:", "syntax error near", "event not found", "bad substitution", "parse error near")
+_ADDING = frozenset("js cargo go uv poetry pdm bundle composer dotnet".split())
 _NEUTRAL = frozenset("time timeout gtimeout nohup nice stdbuf exec command env caffeinate".split())
 _ADVICE = (" use ", "use:", " run ", "run:", " try ", "try:", "instead", "please")
 
@@ -126,7 +127,7 @@ class Fix:
             how = _relate_red(failure, command) if is_untouched else ""
         else:
             how = _relate_unknown(failure, command) if is_untouched else ""
-        if not how or _is_slip(failure.command.words, command.words):
+        if not how or _is_slip(failure.command, command):
             return ""
         return how if _works(failure, command, output) else ""
 
@@ -154,18 +155,32 @@ def _is_relaunched(first: Command, command: Command) -> bool:
     return is_plain and len(first.words) > 2 and first.words[1:] == command.words[1:]
 
 
+def _is_addition(step: Command, cause: str) -> bool:
+    """What new code wants is made part of the project: work, which the project remembers by itself."""
+    return step.tool in _ADDING and any(
+        len(word) > 1 and word.partition("@")[0] and word.rstrip("/") in cause
+        for word in step.words[2:]
+        if word[0] not in "-." and word not in _STEPS
+    )
+
+
 def _is_named(step: Command, low: str) -> bool:
     """The failure names what the step is about."""
     names = [word.rpartition("=")[2].lower() for word in step.words[1:] if word[:1] != "-" or "=" in word]
     return any(len(name) > 3 and name not in _STEPS and name in low for name in names)
 
 
-def _is_slip(first: Sequence[str], second: Sequence[str]) -> bool:
-    """One word, mistyped."""
-    if len(first) != len(second):
+def _is_slip(first: Command, command: Command) -> bool:
+    """One word, mistyped, or one file looked for in another folder."""
+    if len(first.words) != len(command.words) or first.folder != command.folder:
         return False
-    pairs = [(left, right) for left, right in zip(first, second) if left != right]
-    return len(pairs) == 1 and _is_mistyped(*pairs[0])
+    pairs = [(left, right) for left, right in zip(first.words, command.words) if left != right]
+    return len(pairs) == 1 and (_is_mistyped(*pairs[0]) or _is_same_file(*pairs[0]))
+
+
+def _is_same_file(left: str, right: str) -> bool:
+    name = left.rpartition("/")[2]
+    return "." in name[1:-1] and name == right.rpartition("/")[2] and "=" not in left
 
 
 def _is_mistyped(left: str, right: str) -> bool:
@@ -199,7 +214,8 @@ def _relate_same(failure: _Failure, command: Command) -> str:
         return "quoted" if failure.command.text != command.text and not command.masked else ""
     low = failure.outcome.text.lower()
     is_real = failure.outcome.kind in REAL
-    failure.steps = [step for step in failure.steps if is_real or step.family in low or _is_named(step, low)]
+    steps = [step for step in failure.steps if is_real or step.family in low or _is_named(step, low)]
+    failure.steps = [step for step in steps if not _is_addition(step, failure.outcome.cause)]
     return "after" if failure.steps else ""
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _READ = 1500  # at either end: errors say what they are where they begin or where they end
 _LINES = 60
 _LONG = 120
+_SENTENCE = 5  # words
 
 # What stands in the way whatever else the output says: tests that cannot reach their database fail as tests, too.
 _SURE = {
@@ -69,7 +70,7 @@ _RED = (
     "is not assignable", "lint error", "type error", "expected:", "tests:       ", "obsolete snapshot", "1 failed",
     "failed tests", "build failed", "undefined:", "declared and not used", "importerror: cannot import name",
     " problems found", "error  ", "warnings generated", "errors generated", "test suites:", "fail  ",
-    "cannot find module '.",
+    "cannot find module '.", "snapshot failed",
 )  # fmt: skip
 # The moment's own: gone, or done already, by the next try.
 _PASSING = (
@@ -77,7 +78,7 @@ _PASSING = (
     "non-fast-forward", "fetch first", "[rejected]", "already exists", "conflict", "rate limit", "502 bad", "503 ",
     "would be overwritten", "commit your changes or stash", "unmerged", "temporarily unavailable", "try again later",
     "no upstream branch", "nothing added to commit", "unstaged changes", "uncommitted changes", "not fully merged",
-    "bad gateway", "is already used by worktree", "overloaded",
+    "bad gateway", "is already used by worktree", "overloaded", "is not mergeable",
 )  # fmt: skip
 _LIKELY = {
     "calling": (
@@ -108,6 +109,10 @@ _ERROR_WORDS = (
 )  # fmt: skip
 # From which exit code on a checker says that it could not work, rather than that it found something.
 _USAGE_CODES = {"pytest": 4, "eslint": 2, "golangci-lint": 3, "mypy": 2, "prettier": 2, "ruff": 2}
+# These check nothing: whatever signs they put before it, they could not work.
+_USAGE_CODES.update(
+    dict.fromkeys("wrangler terraform tofu kubectl helm aws gcloud az vercel netlify fly supabase".split(), 1)
+)
 # What these are asked is written on the spot, like a script.
 _QUERYING = frozenset("psql sqlite3 mysql mariadb mongosh duckdb bq ssh".split())
 # Of a forge: how its checks stand, which are red or still running.
@@ -164,7 +169,7 @@ class Outcome:
             return "calling"
         found = self._find_kind(_LIKELY, low)
         if not found:
-            self.cause = self._error_line()
+            self.cause = self._error_line() or self._only_line()
             return "unknown"
         if "cd:" not in self.cause:
             return found
@@ -223,6 +228,11 @@ class Outcome:
             return self._error_line()
         return clean(_clause(redact(found), mark)) or self._error_line()
 
+    def _only_line(self) -> str:
+        """All that a program has to say when it fails is why, if it is a sentence."""
+        lines = _lines(self.text)
+        return clean(redact(lines[0])) if len(lines) == 1 and len(lines[0].split()) >= _SENTENCE else ""
+
     def _error_line(self) -> str:
         for line in _lines(self.text):
             low = line.lower()
@@ -245,6 +255,8 @@ def _is_about_data(cause: str) -> bool:
 
 def _is_query(command: shell.Command) -> bool:
     """What is asked with it is written on the spot, too."""
+    if command.tool in ("sed", "awk", "perl"):
+        return True
     return any(word.partition("=")[0] in ("--jq", "--query", "--template", "-q") for word in command.words)
 
 

@@ -18,7 +18,9 @@ _OPERATORS = frozenset(("&&", "||", "|", ";", "\n", "&"))
 _REDIRECTIONS = frozenset((">", ">>", "<", "1>", "2>", "2>>", "&>", "&>>"))
 _tokens: Optional[Pattern[str]] = None
 
-ASIDE = frozenset("cd pushd popd pwd echo printf export source . set unset sleep true clear date : nvm fnm".split())
+ASIDE = frozenset(
+    "cd pushd popd pwd echo printf export source . eval set unset sleep true clear date : nvm fnm".split()
+)
 EXPLORING = frozenset(
     """ls cat head tail find grep egrep rg fd ag ack wc stat du df tree file which whereis type test [ [[ diff cmp cut
     sort uniq awk jq sed ps pgrep lsof kill pkill rm rmdir less more basename dirname readlink realpath strings xxd tr
