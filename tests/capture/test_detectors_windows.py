@@ -230,6 +230,17 @@ TEACHING: dict[str, list[Step]] = {
         broke("pytest api/tests/test_lamp.py", "pytest: error: unrecognized arguments: --lamp", 4),
         ran("cd api && pytest tests/test_lamp.py", "4 passed"),
     ],
+    "a device that is not there": [
+        broke("adb install lamp.apk", "adb: no devices/emulators found"),
+        broke("adb shell pm list packages", "adb: no devices/emulators found"),
+    ],
+    "a script that may not reach out": [
+        broke(
+            "deno run scripts/dim.ts",
+            "NotCapable: Requires net access to lamp:443, run again with the --allow-net flag",
+        ),
+        ran("deno run --allow-net scripts/dim.ts", "dimmed"),
+    ],
     "a hook that wants a ticket": [
         broke("git commit -m 'dim the lamp'", "commit-msg: the subject must start with a ticket, as LAMP-12: text"),
         ran("git commit -m 'LAMP-31: dim the lamp'", "[main 4be1] LAMP-31: dim the lamp"),
@@ -275,6 +286,14 @@ PASSING: dict[str, list[Step]] = {
     "a request that is not ready": [
         broke("gh pr merge 9 --squash", "X Pull request lamp#9 is not mergeable: checks are pending."),
         ran("gh pr merge 9 --squash --auto", "will be merged"),
+    ],
+    "a question to a database in a container": [
+        broke("docker exec db psql -c 'select watt from lamps'", 'ERROR:  column "watt" does not exist'),
+        ran("docker exec db psql -c 'select power from lamps'", "60"),
+    ],
+    "a database that starts": [
+        broke("pg_isready -h localhost", "localhost:5432 - no response", 2),
+        broke("pg_isready -h localhost", "localhost:5432 - no response", 2),
     ],
     "a state in one word": [
         broke("systemctl is-active lamp", "inactive", 3),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _READ = 1500  # at either end: errors say what they are where they begin or where they end
 _LINES = 60
 _LONG = 120
-_SENTENCE = 5  # words
+_SENTENCE = 3  # words
 
 # What stands in the way whatever else the output says: tests that cannot reach their database fail as tests, too.
 _SURE = {
@@ -92,7 +92,8 @@ _LIKELY = {
         "extra characters at the end", "denied this tool", "must start with", "must match",
         "must contain", "must follow", "must reference", "must include", "must have", "commit-msg",
         "available fields", "available options", "available commands", "valid options", "valid values",
-        "possible values", "choose from", "expected one of",
+        "possible values", "choose from", "expected one of", "again with", "rerun with", "re-run with", "with the --",
+        "use the --", "pass --",
     ),
     "place": ("no such file or directory", "enoent", "does not contain a", "cannot find the path", "not found in"),
     "surroundings": (
@@ -115,6 +116,7 @@ _USAGE_CODES.update(
 )
 # What these are asked is written on the spot, like a script.
 _QUERYING = frozenset("psql sqlite3 mysql mariadb mongosh duckdb bq ssh".split())
+_CONTAINERS = frozenset("docker podman nerdctl kubectl".split())
 # Of a forge: how its checks stand, which are red or still running.
 _LOOKS_OF_FORGES = frozenset("checks watch view status list".split())
 _LOOKS_OF_GIT = frozenset("diff log show grep status ls-files rev-parse cat-file check-ignore describe config".split())
@@ -214,7 +216,7 @@ class Outcome:
             return kind if kind == "calling" and any(mark in low for mark in _OTHER_SYSTEM) else ""
         if command.tool in ("curl", "wget"):
             return {"calling": kind, "surroundings": "server"}.get(kind, "")
-        if command.inline or command.script or command.tool in _QUERYING:
+        if command.inline or command.script or _is_asking(command):
             return kind if kind in ("calling", "surroundings") and not _is_about_data(self.cause) else ""
         if _is_query(command) and "expression" in self.cause.lower():
             return ""
@@ -251,6 +253,13 @@ def family_of(turn: Turn) -> str:
 
 def _is_about_data(cause: str) -> bool:
     return "does not exist" in cause and ("column" in cause or "relation" in cause or "table" in cause)
+
+
+def _is_asking(command: shell.Command) -> bool:
+    """A database or another machine, maybe from within a container."""
+    if command.tool in _QUERYING:
+        return True
+    return command.tool in _CONTAINERS and any(word in _QUERYING for word in command.words[2:8])
 
 
 def _is_query(command: shell.Command) -> bool:

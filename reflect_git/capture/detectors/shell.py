@@ -24,7 +24,8 @@ ASIDE = frozenset(
 EXPLORING = frozenset(
     """ls cat head tail find grep egrep rg fd ag ack wc stat du df tree file which whereis type test [ [[ diff cmp cut
     sort uniq awk jq sed ps pgrep lsof kill pkill rm rmdir less more basename dirname readlink realpath strings xxd tr
-    md5sum sha256sum tee xargs yes env printenv id whoami uname hostname command hash nl column comm""".split()
+    md5sum sha256sum tee xargs yes env printenv id whoami uname hostname command hash nl column comm
+    pg_isready nc ping""".split()
 )
 SMALL = frozenset("mkdir cp mv touch chmod chown ln tar unzip zip".split())
 _LOOKS = ASIDE | EXPLORING
