@@ -201,6 +201,9 @@ ANNOUNCED = [
     "la clave es {}",
     "mon mdp c'est {}",
     "my pass is {}",
+    "the password's {}",
+    "az keyvault secret set --name lamp --value {}",
+    "aws secretsmanager create-secret --name lamp --secret-string '{}'",
     "wp config create --dbpass={}",
     "basic auth is bob / {}",
     'credentials = ("bob", "{}")',
@@ -261,6 +264,7 @@ def test_a_password_goes_where_its_context_names_it(text: str, secret: str) -> N
         "use {} for the password",
         "nimm {} für das Passwort",
         "the otp seed is {}",
+        "our old password, {}, is gone",
     ],
 )
 @pytest.mark.parametrize("secret", [MIXED + token(8, 5), HEX], ids=["mixed", "hex"])
@@ -334,6 +338,10 @@ def test_a_token_goes_where_its_context_names_it(text: str, secret: str) -> None
         "the first pass is O(n2), the second pass is linear",
         "BYPASS=Lamp2040x make check",
         "compass=Lamp2040x",
+        '"@lamp/auth-token": "workspace:^1.2.3"',
+        "Token(type=NUMBER, value='42')",
+        "the user may pass lampId2 to it",
+        "the password, as ever, is in the vault",
         "auth = HTTPBasicAuth(user, password)",
         "['password' => 'required|min:8|confirmed']",
         "see LAMP-1204 for the password form",
@@ -360,6 +368,7 @@ def test_keys_without_a_shape_go_where_their_owner_is_named() -> None:
         assert name not in redact(text.format(name))
     assert redact(f"snyk project {name}") == f"snyk project {name}"
     assert MIXED not in redact(f"here is the new key for production: {MIXED}")
+    assert MIXED not in redact(f"as user root and pass {MIXED}?")
     assert token(84, 6)[:8] not in redact(f"{token(76, 6)}AZDO{token(4)}")
 
 

@@ -186,6 +186,8 @@ SHAPES = (
     ("password", "strong", (("<(echo", "<(printf"),), r"<\((?:echo|printf)\s{1,4}(?:-\w{1,3}\s{1,4}|[\"']?%s\S{0,4}\s{1,4})?[\"']?([^\s\"')]+)"),
     ("password", "strong", (("_pass ", "_pw ", "_key "), ("env ", "arg ", "setx ", "set -")), r"(?:ENV|ARG|setx|set -\w{1,4})\s{1,4}\w{0,60}(?:PASS|PW|_KEY)\s{1,4}" + _SHELL),
     ("password", "spoken", (("pass",), ("pass is ", "pass was ", "pass: ")), r"(?i)\bpass(?: is| was|:)\s{1,4}[\"'`]?([^\s\"'`]+)"),
+    ("password", "lone", ((" pass ",), ("user", "root", "admin", "login", "ssh")), r"(?i)\bpass\s{1,4}[\"'`]?([^\s\"'`?]+)"),
+    ("password", "shell", (("--value", "--secret-string"), ("secret",)), r"secret[^\n]{0,200}?\s--(?:value|secret-string)[ =]" + _SHELL),
     ("token", "lone", (("key",), ("a key", "e key", "s key", "my key", "r key", "w key", "d key", "t key")), r"(?i)\b(?:a|the|this|my|our|your|new|old|live|prod\w{0,6}|staging|test|root)\s{1,4}key\b[^\n:=?!;,\"]{0,40}?(?:[:=]| is)\s{1,4}[\"'`]{0,3}([\w-]{20,256})"),
     ("token", "strict", ((" login ", " auth "), _SIGNING_IN), r"\b(?:" + "|".join(_SIGNING_IN) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
     ("token", "strong", (("hmac", "jwt."), ("hmac(", "hmac.new(", "jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode")), r"(?i)(?:hmac(?:\.new)?|jwt\.(?:sign|verify|encode|decode))\((?:[^\n'\"()]{0,80}(?:[\"'][\w-]{2,12}[\"'],\s{0,4})?)b?[\"']([^\"'\n]{1,200})[\"']"),

@@ -205,10 +205,11 @@ def _inside(text: str, noun: str, end: int) -> Optional[Span]:
 
 def _said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
     """The first word behind the noun, in its sentence, that looks like one: at once or behind a verb less is enough."""
-    if (noun in ASSIGNED and noun not in _SHORT) or text[end : end + 1] in tuple("_-=[.,<{/"):
+    aside = text[end : end + 2] == ", " and noun in PASSWORDS  # the password, …, is old: only what is beyond doubt
+    if (noun in ASSIGNED and noun not in _SHORT) or (text[end : end + 1] in tuple("_-=[.,<{/") and not aside):
         return None
     glued = text[end : end + 1].isalnum() and text[end].isascii()
-    near = near and not glued and noun not in SPOKEN
+    near = near and not glued and not aside and noun not in SPOKEN
     for place, match in enumerate(_words(text, end)):
         begin, stop = _unwrap(text, match.start(), match.end())
         word = text[begin:stop]

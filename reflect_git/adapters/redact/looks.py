@@ -53,7 +53,9 @@ def _special(word: str) -> bool:
 def _erratic(word: str) -> bool:
     """Letters in a disorder that no camelCase has."""
     digits, capitals, small, _ = _counts(word)
-    return len(word) >= 10 and not digits and capitals >= 0.25 * len(word) and small >= 0.2 * len(word)
+    if len(word) < 10 or digits or "=" in word.rstrip("="):
+        return False
+    return capitals >= 0.25 * len(word) and small >= 0.2 * len(word)
 
 
 def _lookalike(word: str) -> bool:

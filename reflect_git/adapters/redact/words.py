@@ -42,7 +42,7 @@ DUMMY_STARTS = (
     "os.environ", "os.getenv", "getenv", "secrets.", "vars.", "vault:", "op://", "arn:", "ssm:", "file:", "http://",
     "https://", "!ref", "&", "data:", "self.", "this.", "config.", "settings.", "import.meta", "sha256:", "sha1:",
     "sha512-", "sha256-", "sha384-", "sops:", "enc[", ".*", "[^", "context.", "props.", "state.", "\\${", "|", "==",
-    "*args", "var.", "local.", "module.", "each.", "=>",
+    "*args", "var.", "local.", "module.", "each.", "=>", "workspace:", "npm:", "catalog:", "link:", "git+",
 )  # fmt: skip
 DUMMY_PARTS = (
     "xxxx", "your", "example", "changeme", "change_me", "change-me", "placeholder", "redacted", "insert", "replace",
@@ -62,7 +62,7 @@ COPULAS = frozenset(
     (
         "is are was | - – — / from von = : ist lautet lauten sind est es é è to auf as son zu := -> → => be jest är"
         " er это является mit with using con avec is: ist: equals called named namens è: sei heißt heisst becomes now"
-        " jetzt says só olur adalah là usa use uses c'est c’est"
+        " jetzt says só olur adalah là usa use uses c'est c’est 's ’s"
     ).split()
 )
 BACKWARD = frozenset("is was as are sind ist als war est comme es como è come é jest är som это как the".split())
