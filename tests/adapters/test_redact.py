@@ -201,6 +201,7 @@ ANNOUNCED = [
     "la clave es {}",
     "mon mdp c'est {}",
     "my pass is {}",
+    "jdbc:oracle:thin:bob/{}@//db:1521/lamp",
     "the password's {}",
     "az keyvault secret set --name lamp --value {}",
     "aws secretsmanager create-secret --name lamp --secret-string '{}'",
@@ -264,6 +265,7 @@ def test_a_password_goes_where_its_context_names_it(text: str, secret: str) -> N
         "use {} for the password",
         "nimm {} für das Passwort",
         "the otp seed is {}",
+        "https://example.com/data?appid={}&q=x",
         "our old password, {}, is gone",
     ],
 )

@@ -158,8 +158,11 @@ def _prefixed(plain: str, long_words: str) -> Iterator[Finding]:
 
 def _shaped(plain: str, lower: str, shapes: tuple[Shape, ...]) -> Iterator[Finding]:
     for kind, evidence, markers, pattern in shapes:
-        if _marked(lower, markers):
-            yield from _matches(plain, kind, evidence, pattern)
+        for marker in markers[0]:  # most texts have none of them, and a call costs more than the look
+            if marker in lower:
+                if _marked(lower, markers[1:]):
+                    yield from _matches(plain, kind, evidence, pattern)
+                break
 
 
 def _marked(lower: str, markers: tuple[tuple[str, ...], ...]) -> bool:

@@ -167,6 +167,7 @@ SHAPES = (
     ("password", "shell", (("openssl", "cryptsetup"), ("pass:", " -k ")), r"(?:-pass(?:in|out)?\s{1,4}[\"']?pass:|-k\s{1,4})" + _SHELL),
     ("password", "shell", (("%",), ("smbclient", "rpcclient", "smbmap", "winexe", "mount")), r"(?:-U|--user)[ =]?[\"']?[^\s%\"']{1,60}%([^\s\"']+)"),
     ("password", "shell", (("sqlplus", "expdp", "impdp"), ("/",)), r"(?:sqlplus|expdp|impdp)" + _COMMAND + r"[\"']?[\w$]{1,40}/([^\s@\"'/]+)(?=@|\s|$)"),
+    ("password", "shell", (("thin:",),), r"thin:[\w$]{1,40}/([^\s@\"'/]+)@"),
     ("password", "shell", (("lftp",), (",",)), r"lftp" + _COMMAND + r"-u\s{0,4}[\w.@-]{1,60},([^\s\"']+)"),
     ("password", "shell", (("htpasswd",),), r"htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}(?:\S{1,200}\s{1,4}){2}" + _SHELL),
     ("password", "shell", (("htpasswd",),), r"htpasswd\s{1,4}-\w{0,6}n\w{0,6}\s{1,4}\S{1,200}\s{1,4}" + _SHELL),
@@ -223,7 +224,7 @@ TOKENS = (
 )  # fmt: skip
 # Too common to be read in prose: `pass` needs a sign after it, `login` a value that is beyond doubt.
 SHORT_PASSWORDS = ("pass", "pw", "pin", "psk", "mdp", "clave")
-ASSIGNED = (*SHORT_PASSWORDS, "_key", "jwt", "auth", "otp", "encrypted", "salt")
+ASSIGNED = (*SHORT_PASSWORDS, "_key", "jwt", "appid", "auth", "otp", "encrypted", "salt")
 SPOKEN = (
     "login",
     "log_in",
