@@ -295,6 +295,10 @@ PASSING: dict[str, list[Step]] = {
         broke("pg_isready -h localhost", "localhost:5432 - no response", 2),
         broke("pg_isready -h localhost", "localhost:5432 - no response", 2),
     ],
+    "another thing that one program can do": [
+        broke("gh pr edit 9 --add-label lit", "'lit' not found"),
+        ran("gh pr view 9", "Dim the lamp"),
+    ],
     "a state in one word": [
         broke("systemctl is-active lamp", "inactive", 3),
         broke("systemctl is-active lamp", "inactive", 3),

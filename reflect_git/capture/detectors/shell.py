@@ -56,6 +56,7 @@ VERBS = frozenset(
     lerna deno snap adb pod sqlx ansible jj hg svn fly flyctl heroku firebase op vault ng expo eas rustup nvm pyenv asdf
     mise tox nox invoke golangci-lint ruff js nix claude ssh sbt stack cabal zig hugo""".split()
 )
+_NESTED = frozenset("gh glab aws gcloud az".split())  # `gh pr view` and `gh pr edit` want two things
 _PURPOSES = {
     "test": "test tests pytest jest vitest mocha rspec phpunit playwright cypress tox nox ctest unittest spec nextest",
     "lint": "lint eslint ruff flake8 pylint golangci-lint clippy biome rubocop shellcheck oxlint stylelint ktlint",
@@ -151,7 +152,7 @@ class Command:
             return self._host(tool, rest)
         if "/" in words[0] and "." in tool:
             self.script = tool
-        return tool, _action(rest) if tool in VERBS else ""
+        return tool, _action(rest, tool in _NESTED) if tool in VERBS else ""
 
     def _host(self, tool: str, rest: list[str]) -> tuple[str, str]:
         """A script that is named is what was run; one that is written on the spot is none."""
@@ -276,9 +277,9 @@ def _without_options(rest: list[str]) -> list[str]:
     return kept
 
 
-def _action(rest: list[str]) -> str:
+def _action(rest: list[str], is_nested: bool = False) -> str:
     plain = _without_options(rest)
-    if plain[:1] == ["compose"]:
+    if is_nested or plain[:1] == ["compose"]:
         return " ".join(plain[:2])
     return plain[0] if plain else ""
 
