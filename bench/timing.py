@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import statistics
@@ -132,6 +133,9 @@ def _at_terminal(command: Command) -> float:
     try:
         started = time.perf_counter()
         child = os.posix_spawn(command.argv[0], list(command.argv), command.env, file_actions=actions, setsid=True)
+    finally:
+        os.close(terminal)  # so that the screen ends with the program
+    try:
         _read_until(screen, _QUESTION)
         os.write(screen, command.stdin)
         shown = _read_until(screen, command.until)
@@ -141,7 +145,6 @@ def _at_terminal(command: Command) -> float:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     finally:
         os.close(screen)
-        os.close(terminal)
     if code or command.until not in shown:
         said = shown.decode("utf-8", "replace").strip()[-500:]
         raise BenchError(f"'{' '.join(command.argv[:6])}' ended with {code}: {said}")
@@ -149,10 +152,15 @@ def _at_terminal(command: Command) -> float:
 
 
 def _read_until(screen: int, words: bytes) -> bytes:
-    """What is written until these words are, or until nothing was for a while."""
+    """What is written until these words are, until nobody writes any more, or nobody did for a while."""
     shown = b""
     while not (words and words in shown) and select.select([screen], [], [], _SILENCE if words else 0.2)[0]:
-        shown += os.read(screen, 1 << 16)
+        try:
+            shown += os.read(screen, 1 << 16)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            break
     return shown
 
 

@@ -129,7 +129,8 @@ def _killed_at(store: Store, number: int) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
 
 
-def test_a_switch_that_is_killed_never_changes_what_history_does_not_know(store: Store) -> None:
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_switch_that_is_killed_never_changes_what_history_does_not_know(store: Store, step: int) -> None:
     number = 1
     while _killed_at(store, number):
         sweep.sweep(store)
@@ -139,7 +140,7 @@ def test_a_switch_that_is_killed_never_changes_what_history_does_not_know(store:
         assert (journal.is_standing(opened), os.path.exists(Path(store.git_dir, "config.lock"))) == (False, False)
         policy.switch(opened, {"reflect.capture": None, "reflect.ignore": None}, ME, _time(2 * number + 1))
         store.reload()
-        number += 1
+        number += step
     assert number > 10
     assert Store(store.root).config["reflect.ignore"] == ["/a", "/b"]
 
