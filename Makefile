@@ -23,10 +23,13 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 # Made anew, not mended: a dependency that was dropped must be gone, and so must a half-made environment.
-# The second try speaks, so that what is wrong can be read.
+# The second try speaks, so that what is wrong can be read. As `pipx` has it: a pip whose console scripts load no `re`, and
+# no setuptools, which every start would pay for.
 $(STAMP): pyproject.toml
 	@echo "making $(VENV), about a minute" >&2
 	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PY) -m pip install -qq --disable-pip-version-check --upgrade pip
+	@$(PY) -m pip uninstall -qq --yes setuptools
 	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[dev]' \
 		|| $(PY) -m pip install --disable-pip-version-check -e '.[dev]'
 	@touch $@
