@@ -12,7 +12,7 @@ from bench.setting import REPO, Setting
 from bench.table import Row, Table
 from reflect_git.capture import score
 
-TRIES, LOADS = 7, 30
+TRIES, LOADS = 21, 30
 MESSAGE, LOADING = 0.001, 0.005
 CONTEXT = {"assistant": "All done. I updated the module and the tests pass. Shall I commit?", "steps": 4}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from reflect_git.model.frames import Frame
@@ -23,8 +23,8 @@ _PARTS = 14
 _COUNT = rf"(?=\d|(?:{'|'.join(NUMBERS)})\b)"
 # Said of how things are: it says no as plainly as an order does.
 # Each with what a text must hold for a look to be worth while: of 10,000 texts, most have none of it.
-_SPOKEN: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = tuple(
-    (tuple(hints.split("|")), re.compile(pattern), plain)
+_SPOKEN: tuple[tuple[tuple[str, ...], str, str], ...] = tuple(
+    (tuple(hints.split("|")), pattern, plain)
     for hints, pattern, plain in (
         ("n't|nt ", r"\b(?:is|are|was|were)n['’]?t\b|\bain['’]t\b", "is not"),
         ("n't|nt |cannot| not", (
@@ -111,8 +111,14 @@ def plainly(text: str) -> str:
     text = " ".join(text[:_READ].casefold().replace("\n", " ; ").split())
     for hints, pattern, plain in _SPOKEN:
         if any(map(text.__contains__, hints)):
-            text = pattern.sub(plain, text)
+            text = _compiled(pattern).sub(plain, text)
     return text
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """When a text has a hint of it: all of them would take as long as the first candidate's own reading."""
+    return re.compile(pattern)
 
 
 def _quoted(text: str) -> str:
