@@ -38,6 +38,14 @@ def _key(program: str, top: str, git_dir: str) -> Optional[str]:
     return _root_key(Git(program, top, git_dir=git_dir))
 
 
+def root_key(program: str, top: str) -> Optional[str]:
+    """What a project is called by its first commit, whatever remotes it has."""
+    try:
+        return _root_key(Git(program, top, git_dir=_git_dir(top)))
+    except (ReflectError, OSError):
+        return None
+
+
 def top_of(folder: str) -> Optional[str]:
     """The nearest folder upwards that has a .git (a folder, or the file of a work tree or submodule)."""
     current = os.path.realpath(folder)

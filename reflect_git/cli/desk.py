@@ -90,8 +90,8 @@ class Desk:
 
     def _foreign_project(self, candidate: Candidate) -> str:
         """The name of the project it comes from, if that is not this one."""
-        project, here = candidate.project, self.sitting.place.project
-        return "" if project is None or (here and here["key"] == project["key"]) else project["name"]
+        project = candidate.project
+        return "" if project is None or project["key"] in self.sitting.place.keys else project["name"]
 
     def destination(self, proposal: Proposal) -> str:
         path = self.sitting.place.label(self.sitting.place.path_of(proposal.plans[0].target))

@@ -14,6 +14,7 @@ from reflect_git.apply import targets
 from reflect_git.apply.targets import Surroundings, Target
 from reflect_git.capture.draft import project as named
 from reflect_git.errors import ReflectError
+from reflect_git.store.projects import other_keys
 from reflect_git.workflow import project_of
 
 if TYPE_CHECKING:
@@ -25,18 +26,24 @@ _RULES = 500
 
 
 class Place(NamedTuple):
-    """A project's folder and the client's own; `root` is empty outside a project."""
+    """A project's folder and the client's own; `root` is empty outside a project. `others`: what else it is called."""
 
     root: str
     config: str
     home: str
     project: Project | None
+    others: tuple[str, ...] = ()
 
     @property
     def keys(self) -> list[str]:
-        """All that the project may be called: before its first commit it was known by its path alone."""
-        by_path = named({"key": f"path:{os.path.realpath(self.root)}", "name": ""}, self.home) if self.root else None
-        return [found["key"] for found in (self.project, by_path) if found]
+        """All that the project may be called: by its path before its first commit, by that commit, by its remotes."""
+        mine = [self.project["key"]] if self.project else []
+        others = (f"path:{os.path.realpath(self.root)}", *self.others) if self.root else ()
+        return list(dict.fromkeys([*mine, *(self._name(key) for key in others)]))
+
+    def _name(self, key: str) -> str:
+        found = named({"key": key, "name": ""}, self.home)
+        return found["key"] if found else key
 
     def reaches(self, learning: Learning) -> bool:
         """Is it for here: for all projects, or for this one?"""
@@ -66,7 +73,8 @@ def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
     is_project = os.path.realpath(root) not in (os.path.realpath(home), os.path.realpath(config), "/")
     # As signals have it: without what a folder's name may give away.
     project = named(project_of(store, root), home) if is_project else None
-    return Place(root if is_project else "", config, home, project)
+    others = tuple(other_keys(store, root)) if project else ()
+    return Place(root if is_project else "", config, home, project, others)
 
 
 def surroundings(here: Place, to: str = "") -> Surroundings:

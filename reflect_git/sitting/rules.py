@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ class InForce:
 class Choice:
     """Those that hold here, or of one scope, or everywhere; of one file; with these words in text, target or id."""
 
-    project: Project | None
+    keys: Collection[str]
     where: str = ""
     words: str = ""
     target: str = ""
@@ -59,8 +59,8 @@ class Choice:
             return False
         if self.where in (ALL, GLOBAL):
             return self.where == ALL or is_global
-        mine, its = self.project, learning["project"]
-        is_here = mine is not None and its is not None and its["key"] == mine["key"]
+        its = learning["project"]
+        is_here = its is not None and its["key"] in self.keys
         return is_here and not is_global if self.where == PROJECT else is_global or is_here
 
     def says(self, rule: InForce) -> bool:

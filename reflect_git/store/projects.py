@@ -9,7 +9,7 @@ from reflect_git.adapters.project import top_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from reflect_git.model.schema import Project
     from reflect_git.store.repository import Store
@@ -30,10 +30,42 @@ def project_of(store: Store, folder: str) -> Project:
 
     found = identify(store.git.program, top)
     if stamp and not found["key"].startswith("path:"):
-        known.pop(top, None)
-        known[top] = {"stamp": stamp, "project": found}
-        _save(store, dict(list(known.items())[-_REMEMBERED:]))
+        _remember(store, known, top, {**_aliases(entry, found["key"]), "stamp": stamp, "project": found})
     return found
+
+
+def other_keys(store: Store, folder: str) -> list[str]:
+    """What else this project is called: by its first commit, and by every address that it had in this folder.
+
+    Another repository in the same folder has another first commit, and nothing of this.
+    """
+    top = top_of(folder) or ""
+    known = _load(store)
+    entry = known.get(top)
+    if not entry:
+        return []
+    if entry.get("rooted") != entry["stamp"]:
+        from reflect_git.adapters.project import root_key
+
+        root = root_key(store.git.program, top) or ""
+        former = entry.get("former", []) if root and entry.get("root") == root else []
+        entry = {**entry, "rooted": entry["stamp"], "root": root, "former": former}
+        _remember(store, known, top, entry)
+    return [key for key in (entry["root"], *entry["former"]) if key]
+
+
+def _aliases(entry: Optional[dict[str, Any]], key: str) -> dict[str, Any]:
+    """Of a project whose address changed: what it was called, and by which commit it can be known again."""
+    if not entry:
+        return {}
+    former = [name for name in (*entry.get("former", []), entry["project"]["key"]) if name != key]
+    return {"former": list(dict.fromkeys(former)), "root": entry.get("root", "")}
+
+
+def _remember(store: Store, known: dict[str, Any], top: str, entry: dict[str, Any]) -> None:
+    known.pop(top, None)
+    known[top] = entry
+    _save(store, dict(list(known.items())[-_REMEMBERED:]))
 
 
 def tops(store: Store) -> list[str]:

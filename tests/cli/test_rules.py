@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,42 @@ def test_rules_are_listed_with_where_and_since_when(
         f"global\n{everywhere}  since {day}, 1 session\n    → CLAUDE.md\n    Answer in German\n\n"
         f"project shop\n{here}  since {day}, 1 session\n    → CLAUDE.md\n    Use pnpm, not npm\n"
     )
+
+
+def _git(folder: Path, *words: str) -> None:
+    named = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    subprocess.run([REAL_GIT, "-C", str(folder), *named, *words], check=True, capture_output=True)
+
+
+def test_a_project_is_the_same_whatever_its_address(
+    run_cli: RunCli, approve: Approve, types: Types, shop: Path
+) -> None:
+    steps = (
+        ("Use pnpm, not npm", ("commit", "--allow-empty", "-m", "first")),
+        ("Run the linter first", ("remote", "add", "origin", "git@example.com:me/shop.git")),
+        ("Never push to main", ("remote", "set-url", "origin", "https://example.com/acme/store")),
+    )
+    for text, change in steps:
+        approve(text)
+        _git(shop, *change)
+    found = run_cli("rules", "--json", cwd=shop).json()["data"]
+    assert {rule["text"] for rule in found} == {text for text, _ in steps}
+    assert run_cli("status", cwd=shop).out.endswith("rules         3 in force\n")
+    assert "took back" in types("revert", found[0]["id"])
+    assert len(run_cli("rules", "--json", cwd=shop).json()["data"]) == 2
+
+
+def test_another_repository_in_the_same_folder_is_another_project(
+    run_cli: RunCli, approve: Approve, shop: Path
+) -> None:
+    _git(shop, "commit", "--allow-empty", "-m", "first")
+    _git(shop, "remote", "add", "origin", "git@example.com:me/shop.git")
+    approve("Use pnpm, not npm")
+    shutil.rmtree(shop / ".git")
+    _git(shop, "init", "-q")
+    _git(shop, "commit", "--allow-empty", "-m", "another")
+    _git(shop, "remote", "add", "origin", "git@example.com:me/other.git")
+    assert run_cli("rules", "--json", cwd=shop).json()["data"] == []
 
 
 def test_rules_that_are_not_there(run_cli: RunCli, shop: Path, types: Types) -> None:

@@ -65,7 +65,7 @@ def command(
         _say_none(front)
         return
     place = places.place(store, front.env, here())
-    choice = Choice(place.project, "".join(chosen), words, target)
+    choice = Choice(place.keys, "".join(chosen), words, target)
     scan = front.scan(store)
     if not at:
         _answer(front, in_force(scan, choice), bool(words or chosen or target), _absent(store, scan, place))
@@ -86,7 +86,7 @@ def _past(
         then = in_force(scan, choice, rules.history_at(scan, moment))
         return moment[:10], then, in_force(scan, choice)
     target, version = rules.version_at(store, scan, place, choice, at)
-    where = Choice(place.project, GLOBAL if target.is_global else PROJECT, choice.words, target.path)
+    where = Choice(place.keys, GLOBAL if target.is_global else PROJECT, choice.words, target.path)
     said = f"v{version.number} of {target.path}, {when(version.time)}"
     return said, rules.at_version(store, scan, choice, target, version), in_force(scan, where)
 
