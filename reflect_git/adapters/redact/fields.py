@@ -260,18 +260,23 @@ def _unwrap(text: str, start: int, end: int) -> Span:
 
 
 def _said_before(text: str, start: int, noun: str) -> Optional[Span]:
-    """`… is the password`."""
+    """`… is the password`; `… for the password` only of what no product is called."""
     if noun in ASSIGNED:
         return None
     enough = strict if noun in SPOKEN else spoken
     words = list(_pattern(r"\S+").finditer(text, max(0, start - 100), start))[-6:]
     for left, verb in zip(words, words[1:]):
         begin, stop = _unwrap(text, left.start(), left.end())
-        needed = strict if verb.group().lower() in PURPOSES else enough
-        said = verb.group().lower() in BACKWARD or needed is strict
-        if said and text[begin:stop].isascii() and needed(text[begin:stop]):
+        word, link = text[begin:stop], verb.group().lower()
+        said = (link in BACKWARD and enough(word)) or (link in PURPOSES and _drawn(word))
+        if said and word.isascii():
             return _whole_word(text, begin), stop
     return None
+
+
+def _drawn(word: str) -> bool:
+    """Beyond doubt, and with a digit in it: PostgreSQL and GraphQL-API have capitals enough."""
+    return any(map(str.isdigit, word)) and strict(word)
 
 
 def _whole_word(text: str, begin: int) -> int:
