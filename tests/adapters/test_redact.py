@@ -529,7 +529,7 @@ def test_nothing_around_it_saves_a_token(before: str, after: str, secret: str) -
         "a", "eyJ", "eyJ-", "eyJa.", "-----BEGIN ", "-----" + "BEGIN RSA PRIVATE KEY-----", "://", "://a:", "://a:b@",
         "password=", "password ", "password is ", 'password="', '"', "'", '\\"', "<private>", "key-", "AKIA", "\u200b",
         "密码", "--token ", "mysql ", "-u a:", "Cookie: a", "x.abcdef.", "[REDACTED:secret] password ", "\n", "=",
-        "bypass=",
+        "bypass=", "7z", "mysql", "ldap",
     ],
 )  # fmt: skip
 def test_a_mebibyte_of_malice_takes_no_time(unit: str) -> None:
@@ -537,6 +537,14 @@ def test_a_mebibyte_of_malice_takes_no_time(unit: str) -> None:
     begun = time.process_time()
     find(text)
     # Measured 0.1 to 0.6 s; quadratic time would be minutes.
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize("unit, rest", [("ldap", "| -w"), ("mongo", "| -p"), ("mosquitto_", "| -p")])
+def test_nor_does_a_program_with_a_name_without_end(unit: str, rest: str) -> None:
+    text = unit * ((1 << 20) // len(unit)) + rest
+    begun = time.process_time()
+    find(text)
     assert time.process_time() - begun < 2
 
 
