@@ -15,8 +15,8 @@ from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, La
 from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
+from reflect_git.review.parts import alike
 from reflect_git.review.risks import lowest, risks
-from reflect_git.review.senses import alike
 from reflect_git.store.fold import History
 from reflect_git.store.rows import HEAD
 

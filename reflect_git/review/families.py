@@ -11,11 +11,11 @@ from reflect_git.review.lexicon import FOREIGN
 # One word for those that mean the same in an order. The first of a line stands for the others.
 _SAME = """answer reply respond response
     edit change modify touch alter adjust update
-    remove delete erase drop strip
+    remove delete erase drop
     short concise brief briefly terse succinct
     detailed verbose lengthy elaborate extensive
     run execute invoke
-    test spec suite
+    test suite
     fix repair
     ask confirm permission approval approve consent
     summary recap

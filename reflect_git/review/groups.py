@@ -9,7 +9,8 @@ from typing import Any
 
 from reflect_git.model.frames import Frame, agrees, frame_of
 from reflect_git.review.likeness import contradicts
-from reflect_git.review.senses import alike, sense_of
+from reflect_git.review.parts import alike
+from reflect_git.review.senses import sense_of
 from reflect_git.store.fold import History, session_hash
 
 Signal = Mapping[str, Any]
@@ -130,7 +131,12 @@ def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
         if group.sense is None:
             continue
         other = by_sense.setdefault(group.sense, group)
-        if other is not group and not contradicts(contents[other.oldest], contents[group.oldest]):
+        if (
+            other is not group
+            and other.sense
+            and alike(other.sense, group.sense)
+            and not contradicts(contents[other.oldest], contents[group.oldest])
+        ):
             _take(other, group, order)
             taken.add(id(group))
             continue

@@ -11,7 +11,8 @@ from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
 from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
 from reflect_git.review.families import PURPOSES
-from reflect_git.review.senses import alike, clauses_of, plainly, sense_of
+from reflect_git.review.parts import alike
+from reflect_git.review.senses import clauses_of, plainly, sense_of
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))

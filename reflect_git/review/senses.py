@@ -79,7 +79,7 @@ _DENIALS = BANS | frozenset(
     "GONE off dead untouch forbidden ignor gitignor skip disabl needles unnecessary omit refrain".split()
 )
 _TURNS = frozenset("unless until outsid optional voluntary".split())
-_WHEN = frozenset("before after when if unless until except while during once".split())
+WHEN = frozenset("before after when if unless until except while during once".split())
 # Of these nothing is lost: they say that something is so, or point at what is there.
 _LIGHT = frozenset(
     canon(stem(word))
@@ -104,6 +104,16 @@ class Clause(NamedTuple):
     turned: bool  # with "until" and "unless" counted as a no each
     is_reason: bool
     said: tuple[str, ...]
+
+
+class Sense(Frame):
+    """All that a text says, as a frame of sorted words; and its clauses, where they have an order."""
+
+    __slots__ = ("clauses",)
+
+    def __init__(self, wanted: str, unwanted: str, clauses: Sequence[Clause]) -> None:
+        super().__init__(wanted, unwanted, "")
+        self.clauses = clauses
 
 
 def plainly(text: str) -> str:
@@ -211,9 +221,9 @@ def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], be
     tagged: set[str] = set()
     tag = ""
     for at, word in enumerate(said):
-        if word in _WHEN:
+        if word in WHEN:
             tag = f"{word}:"
-        elif tag and tagged and said[0] in _WHEN and word in ORDERS:
+        elif tag and tagged and said[0] in WHEN and word in ORDERS:
             tag = ""  # "after each edit run the linter"
             words.add(word)
             tagged.add(word)
@@ -300,21 +310,21 @@ def _topic(part: list[str]) -> list[str]:
         words = words[1:]
     found: list[str] = []
     for word in words:
-        if word in ("is", "be") or word in _WHEN or len(found) == 2:
+        if word in ("is", "be") or word in WHEN or len(found) == 2:
             break
         found += [word] if word not in _LIGHT else []
     return found
 
 
 @lru_cache(maxsize=16384)
-def sense_of(text: str) -> Frame | None:
-    """All that it says, as a frame of sorted words; None where not all of it was read."""
+def sense_of(text: str) -> Sense | None:
+    """None where not all of it was read."""
     if len(text) > _LONGEST or text.rstrip()[-1:] in ("?", "？") or " fails here" in text:
         return None
     return sense_in(words_of(text), clauses_of(text))
 
 
-def sense_in(words: Iterable[str], clauses: Iterable[Clause]) -> Frame | None:
+def sense_in(words: Iterable[str], clauses: Sequence[Clause]) -> Sense | None:
     if "VAGUE" in words or "ASK" in words:
         return None
     wanted: set[str] = set()
@@ -324,10 +334,4 @@ def sense_in(words: Iterable[str], clauses: Iterable[Clause]) -> Frame | None:
             (unwanted if clause.denied else wanted).update(clause.tagged)
     if not (wanted or unwanted) or wanted & unwanted or max(len(wanted), len(unwanted)) > _PARTS:
         return None
-    return Frame(" ".join(sorted(wanted)), " ".join(sorted(unwanted)), "")
-
-
-def alike(one: Frame, other: Frame) -> bool:
-    """Two senses say one thing, though one of them may also say what not. A bare no is no part of what says more:
-    "write a plan, don't commit" is not about commits."""
-    return one == other or bool(one.wanted and one.wanted == other.wanted and not (one.unwanted and other.unwanted))
+    return Sense(" ".join(sorted(wanted)), " ".join(sorted(unwanted)), clauses)

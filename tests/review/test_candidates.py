@@ -60,6 +60,13 @@ def test_what_a_file_says_in_other_words_is_not_asked_again() -> None:
     assert len(other.strong) == 1
 
 
+def test_the_same_words_the_other_way_round_are_asked_about() -> None:
+    there, back = "generate the labels from the catalogue", "generate the catalogue from the labels"
+    assert [one.occurrences for one in gather([signal(there), signal(back, day=2)]).strong] == [1, 1]
+    found = gather([signal(back)], files=f"- {there.capitalize()}\n")
+    assert len(found.strong) == 1 and not found.known
+
+
 def test_what_names_another_tool_does_not_join_for_its_ban() -> None:
     found = gather([signal("npm is not used in this repo, it's yarn"), signal("use pnpm, not npm", day=2)])
     assert [one.occurrences for one in found.strong] == [1, 1]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from reflect_git.model.frames import agrees
 from reflect_git.review.clashes import clash
 from reflect_git.review.likeness import contradicts, relation
-from reflect_git.review.senses import alike, clauses_of, sense_of
+from reflect_git.review.parts import alike
+from reflect_git.review.senses import clauses_of, sense_of
 
 ALIKE = [
     ("Invoices must not be renamed", "Never rename invoices"),  # told and ordered
@@ -33,6 +34,9 @@ ALIKE = [
     ("Delete stale drafts", "Stale drafts should be removed"),
     ("Bitte immer vor dem Löschen fragen", "Always ask before deleting"),
     ("Use Oslo as the region", "The region is Oslo; Bergen isn't used"),
+    ("Do not sign parcels", "No parcel signing"),  # in another order, each with its part
+    ("Use quills and ink", "Use ink and quills"),
+    ("In ledgers use quills", "Use quills in ledgers"),
 ]
 OPPOSED = [
     ("Cypress isn't used", "Use Cypress for browser tests"),  # a no in what is told
@@ -93,6 +97,20 @@ NOT_ALIKE = [
     ("Menus have at most seven entries", "Menus have at least seven entries"),
     ("Run the specs", "Write the specs"),
     ("Publish drafts when asked", "Never publish drafts when asked"),
+    ("Generate the labels from the catalogue", "Generate the catalogue from the labels"),  # what comes of what
+    ("Deploy from the annex", "Deploy to the annex"),
+    ("Backport patches from trunk to stable", "Backport patches from stable to trunk"),
+    ("The shop calls the depot", "The depot calls the shop"),  # who does it
+    ("The shop checks what the depot sends", "The depot checks what the shop sends"),
+    ("Wrap faults in envelopes", "Wrap envelopes in faults"),
+    ("Prefix crates with the aisle", "Prefix the aisle with crates"),
+    ("Link parcels to invoices", "Link invoices to parcels"),
+    ("Add a test for each ticket", "Add a ticket for each test"),
+    ("Use quills in ledgers and chalk in lists", "Use chalk in ledgers and quills in lists"),  # which goes where
+    ("Quills in ledgers, chalk in lists", "Chalk in ledgers, quills in lists"),
+    ("Use port 4100 for the shop and 4200 for the depot", "Use port 4200 for the shop and 4100 for the depot"),
+    ("Write a spec before implementing", "Write tests before implementing"),  # not quite another word for it
+    ("Strip the binaries", "Delete the binaries"),
 ]
 
 
