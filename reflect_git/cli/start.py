@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """The console program."""
     gc.disable()  # a run is over before a collection pays: it took 60 of 150 ms of reading 10,000 signals
-    ahead = asked_ahead()
+    try:
+        ahead = asked_ahead()
+    except (Exception, KeyboardInterrupt) as error:
+        fail(error)
     try:
         run(ahead)
     except SystemExit as end:
@@ -35,6 +38,17 @@ def asked_ahead() -> Ahead | None:
 
         return fetch(words, os.environ)
     return None
+
+
+def fail(error: BaseException) -> NoReturn:
+    """As a command fails: what is asked ahead may wait for a lock, and a person may not."""
+    from reflect_git.cli import app
+    from reflect_git.cli.front import Front, leave, open_streams
+
+    open_streams()
+    front = Front(os.environ)
+    front.json = "--json" in sys.argv[1:]
+    leave(app.failure(front, error, sys.argv[1:]))
 
 
 def run(ahead: Ahead | None) -> NoReturn:

@@ -59,6 +59,16 @@ def test_only_a_look_ends_without_taking_the_interpreter_apart(ahead: str, taken
     assert (ended(0, part, ahead=ahead).stderr == "gone") is taken_apart
 
 
+def test_an_interrupt_of_what_is_asked_ahead_ends_as_any_other() -> None:
+    script = (
+        "import sys\nfrom reflect_git.cli import start\ndef interrupted():\n    raise KeyboardInterrupt\n"
+        "start.asked_ahead, sys.argv = interrupted, ['reflect-git', 'sync', '--json']\nstart.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    assert json.loads(done.stdout)["error"]["code"] == "interrupted"
+
+
 def test_what_is_to_be_done_at_the_end_is_done(tmp_path: Path) -> None:
     left = tmp_path / "left"
     done = ended(3, f"atexit.register(lambda: open({str(left)!r}, 'w').close())")
