@@ -135,7 +135,7 @@ def advise(front: Front, sat: Sitting, path: str) -> None:
     """What is left to do about a file of the project that was changed."""
     from reflect_git.sitting import committing  # who only looks at what waits does without
 
-    told = committing.advice(sat, path, front.env)
+    told = committing.advice(sat, path, front.env, here())
     if told:
         front.talk(printable(told))
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from reflect_git.sitting.review import Sitting
 
 
-def advice(sitting: Sitting, name: str, env: Mapping[str, str]) -> str:
-    """One line about a file, as the project names it; nothing where git does not care for it."""
+def advice(sitting: Sitting, name: str, env: Mapping[str, str], stand: str) -> str:
+    """One line about a file, as the project names it; nothing where git does not care for it.
+
+    Who stands elsewhere is told which folder it is in: an undo may reach another project.
+    """
     path = os.path.join(sitting.place.root, name)
     top = top_of(os.path.dirname(path))
     if top is None:
@@ -23,14 +26,17 @@ def advice(sitting: Sitting, name: str, env: Mapping[str, str]) -> str:
     git = sitting.store.git
     checkout = Checkout(git.program, top)
     if checkout.is_tracked(path):
-        return _commit(name)
+        return _commit(name, top, stand)
     if not os.path.lexists(path) or checkout.is_ignored(path, _excludes(git.user_settings(), env, sitting.place.home)):
         return ""
-    return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else _commit(name)
+    return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else _commit(name, top, stand)
 
 
-def _commit(name: str) -> str:
-    return f"{name} changed in your project; commit it with your work"
+def _commit(name: str, top: str, stand: str) -> str:
+    is_here = top_of(stand) == top
+    return (
+        f"{name} changed in {'your project' if is_here else top}; commit it {'with your work' if is_here else 'there'}"
+    )
 
 
 def _excludes(settings: Mapping[str, list[str]], env: Mapping[str, str], home: str) -> str:

@@ -16,7 +16,8 @@ KEEP = "keep it out of git: add CLAUDE.local.md to .gitignore"
 
 
 def _advice(store: Store, name: str) -> str:
-    return committing.advice(sit(store), name, os.environ)
+    sitting = sit(store)
+    return committing.advice(sitting, name, os.environ, sitting.place.root)
 
 
 def test_a_shared_file_is_to_be_committed_unless_git_ignores_it(shelf: Store, shop: Path) -> None:

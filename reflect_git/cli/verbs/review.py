@@ -15,7 +15,7 @@ from reflect_git.cli.dialogue import Dialogue
 from reflect_git.cli.differences import Differences
 from reflect_git.cli.front import Front, columns, one_line, printable
 from reflect_git.cli.options import json_option, project_option
-from reflect_git.cli.sittings import sitting
+from reflect_git.cli.sittings import here, sitting
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import authority, committing, dismiss
 from reflect_git.sitting.review import all_tried, sit
@@ -218,7 +218,7 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     if deck.answers:
         front.out(", ".join(f"{count} {said}" for count, said in counts if count))
     for path in desk.changed:
-        told = committing.advice(desk.sitting, path, front.env)
+        told = committing.advice(desk.sitting, path, front.env, here())
         if told:
             front.out(printable(told))
     # What was left as it is, or for another time, is no decision.
