@@ -252,7 +252,7 @@ def test_what_was_written_into_the_file_of_another_project_was_not_written_here(
     store: Store, shop: Path, home: Path
 ) -> None:
     mill = make_project(home / "mill")
-    git(mill, "remote", "add", "origin", "https://git.example.org/mill")  # else the same first commit makes it the shop
+    git(mill, "commit", "-q", "--amend", "--allow-empty", "-m", "mill")  # the same first commit would make it the shop
     (mill / "CLAUDE.md").write_bytes((shop / "CLAUDE.md").read_bytes())
     assert told(look(store, mill)) == [(RETURNED, "you")]
 
