@@ -83,15 +83,14 @@ _CHINESE = dict(
     커밋=commit 테스트=test 실행=run 영어=english 한국어=korean 파일=file""".split()
 )
 _WORD = "|".join(sorted(_CHINESE, key=lambda word: -len(word)))
-_BEFORE = re.compile(rf"(?:每次|在)?({_WORD}|[a-z]+)\s*(?:する)?(?:之前|以前|前|하기 전)(?:に|必ず|先|,|，)*")
-_AFTER = re.compile(rf"(?:每次|在)?({_WORD}|[a-z]+)\s*(?:した)?(?:之后|以后|后|後)(?:に|,|，)*")
-_KNOWN = re.compile(_WORD)
+_BEFORE = rf"(?:每次|在)?({_WORD}|[a-z]+)\s*(?:する)?(?:之前|以前|前|하기 전)(?:に|必ず|先|,|，)*"
+_AFTER = rf"(?:每次|在)?({_WORD}|[a-z]+)\s*(?:した)?(?:之后|以后|后|後)(?:に|,|，)*"
 
 
 def in_english(text: str) -> str:
     """What scripts without spaces run together, set apart; the rest is looked up word by word."""
     if text.isascii() or max(text) < "\u3040":
         return text
-    text = _BEFORE.sub(r" before \1 , ", text)
-    text = _AFTER.sub(r" after \1 , ", text)
-    return _KNOWN.sub(lambda found: f" {_CHINESE[found[0]]} ", text)
+    text = re.sub(_BEFORE, r" before \1 , ", text)  # compiled with the first such text, and kept by `re`
+    text = re.sub(_AFTER, r" after \1 , ", text)
+    return re.sub(_WORD, lambda found: f" {_CHINESE[found[0]]} ", text)

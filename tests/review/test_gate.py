@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reflect_git.review.baseline import Statement
 from reflect_git.review.gate import Subject, findings, is_refused, is_risky
-from reflect_git.review.risks import Finding, lowest, risks
+from reflect_git.review.risks import SIGNS, Finding, finder, in_small_letters, lowest, risks
 
 RULE = Statement("CLAUDE.md", 4, "Use bun, not deno", "LRN-20260301-abcdefgh")
 THEIRS = Statement("CLAUDE.md", 9, "Use tabs")
@@ -104,6 +107,14 @@ def test_what_attacks_look_like_is_a_risk(text: str, code: str) -> None:
 )
 def test_an_honest_rule_is_none(text: str) -> None:
     assert not is_risky(_found(text))
+
+
+@given(st.data())
+def test_what_a_pattern_finds_has_a_hint_of_it(data: st.DataObject) -> None:
+    """Else a risk would be passed over unasked."""
+    sign = data.draw(st.sampled_from([sign for sign in SIGNS if sign.hints]))
+    text = data.draw(st.from_regex(re.compile(data.draw(st.sampled_from(sign.patterns)), re.IGNORECASE | re.DOTALL)))
+    assert not finder(sign).search(text) or any(hint in in_small_letters(text) for hint in sign.hints)
 
 
 @pytest.mark.parametrize("trust", ["assistant", "tool_output", "remote", "imported", "unheard of"])
