@@ -32,7 +32,8 @@ _MOVING = "moving"  # the commit that a transaction of ours is about to write
 PATIENCE = 10.0
 SHORT_PATIENCE = 1.0  # for what a sweep finishes: the next one tries again
 _QUIET = 0.25
-_HEX = 40
+_HEX = frozenset("0123456789abcdef")
+_ID = 40
 
 
 class IndexLocked(ReflectError):
@@ -121,7 +122,7 @@ def tip(store: Store) -> str:
     """The commit that main is at, as the loose ref says, which counts before all; asked of git while it is packed."""
     loose = files.read_if_there(os.path.join(store.git_dir, *MAIN.split("/"))) or b""
     said = loose.decode("ascii", "replace").strip()
-    return said if len(said) == _HEX else store.git.resolve(MAIN) or ""
+    return said if len(said) == _ID and _HEX.issuperset(said) else store.git.resolve(MAIN) or ""
 
 
 def standing(store: Store) -> tuple[str, bool]:

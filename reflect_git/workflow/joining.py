@@ -51,9 +51,10 @@ def join(
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
     offer = offers.look(incoming, theirs, ours, before, store.machine, is_ours_next=ours != known.get("main"))
     report.refuse("remote", offer.refused)
+    _tell_taken(incoming, offer, report)
     planned = landings.plan(incoming, ours, before, offer, store.machine)
     if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
-        report.lost += [path for path in remotes.lost(store, offer.tree) if path in planned.tree]
+        report.tell(lost=[path for path in remotes.lost(store, offer.tree) if path in planned.tree])
     _require_history(store, incoming, offer, planned, known)
     if planned.forgets and not wishes.agrees(offer.purges):
         report.purges = list(offer.purges)
@@ -90,8 +91,7 @@ def _require_history(
 
 def _foretell(store: Store, incoming: Incoming, offer: Offer, planned: Landing, report: Report) -> None:
     bad = offers.own(incoming, planned.ours, planned.tree, offer, store.machine, planned.replaces)
-    report.pulled = list(planned.arrived)
-    report.pushed = list(shared(planned, offer.tree, bad))
+    report.tell(planned.arrived, list(shared(planned, offer.tree, bad)))
     _tell_unshared(report, planned, bad)
 
 
@@ -129,8 +129,7 @@ def _land(
         is_first = planned.forgets or planned.replaces
         sending = None if is_first else _send(store, incoming, offer, planned, target, report)
         landings.land(store, planned, target, message.partition("\n")[0], lambda: wishes.foresee(target))
-    report.pulled += planned.arrived
-    report.beside += planned.beside
+    report.tell(planned.arrived, beside=planned.beside)
     if target not in (planned.ours, offer.commit):
         report.merged = target
     return Landed(target, sending)
@@ -151,7 +150,7 @@ def _publish(
     report.looked = wishes.meanwhile()
     if incoming.pushed() != transport.OK:
         return False
-    report.pushed += sending.paths
+    report.tell(pushed=sending.paths)
     remember(store, wishes, sending.commit, landed.target, report)
     return True
 
@@ -162,8 +161,15 @@ def _send(
     """The remote begins to take what it lacks, if it lacks anything."""
     sending = Sending(*_publication(store, incoming, offer, planned, target, report))
     if sending.commit != offer.commit:
+        report.begun[sending.commit] = sending.paths
         incoming.begin_push({MAIN: sending.commit}, str(offer.commit) if planned.replaces else "")
     return sending
+
+
+def _tell_taken(incoming: Incoming, offer: Offer, report: Report) -> None:
+    """A round that ended before the remote's answer, for main moved here meanwhile, may have been heard out there."""
+    for commit in [one for one in report.begun if offer.commit and incoming.contains(offer.commit, one)]:
+        report.tell(pushed=report.begun.pop(commit))
 
 
 def _publication(

@@ -84,9 +84,11 @@ class Begun:
 
 
 class Report:
-    """Paths that came and went; the commit on main that joined two histories, if there is one.
+    """Paths that came and went, each once in however many rounds; the commit on main that joined two histories, if
+    there is one.
 
-    `lost` is what the remote had and has no more: it was put back. `looked` is what `meanwhile` gave.
+    `lost` is what the remote had and has no more: it was put back. `looked` is what `meanwhile` gave. `begun` is what
+    the remote was offered, commit and paths, while it is not known whether it took it.
     """
 
     def __init__(self) -> None:
@@ -97,8 +99,19 @@ class Report:
         self.beside: list[str] = []
         self.purges: list[Purge] = []
         self.lost: list[str] = []
+        self.begun: dict[str, list[str]] = {}
         self.tries = 0
         self.looked: Any = None
+
+    def tell(
+        self, pulled: Sequence[str] = (), pushed: Sequence[str] = (), beside: Sequence[str] = (),
+        lost: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """What one round found or did."""
+        self.pulled = list(dict.fromkeys((*self.pulled, *pulled)))
+        self.pushed = list(dict.fromkeys((*self.pushed, *pushed)))
+        self.beside = list(dict.fromkeys((*self.beside, *beside)))
+        self.lost = list(dict.fromkeys((*self.lost, *lost)))
 
     def refuse(self, side: str, refused: Sequence[Refusal]) -> None:
         """Each path once; `side` says who has it."""
@@ -109,12 +122,9 @@ class Report:
 
     def add(self, later: Report) -> None:
         """What a second sync did is part of the same story."""
-        self.pulled += later.pulled
-        self.pushed += later.pushed
+        self.tell(later.pulled, later.pushed, later.beside, later.lost)
         self.merged = later.merged or self.merged
         self.refused += [one for one in later.refused if one not in self.refused]
-        self.beside += later.beside
-        self.lost += later.lost
         self.looked = later.looked
 
 

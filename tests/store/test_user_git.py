@@ -372,3 +372,18 @@ def test_pushing_by_accident_leaves_backups_and_inboxes_at_home(store: Store, st
     assert git(home / "remote.git", "for-each-ref") == ""
     git(store_home, "push", "-q", "origin", "main")
     assert git(home / "remote.git", "for-each-ref", "--format=%(refname)") == "refs/heads/main\n"
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_main_that_is_another_name_is_no_commit_however_long_the_name(store: Store, is_packed: bool) -> None:
+    """`git symbolic-ref refs/heads/main`: the file has forty characters, and so has a commit id."""
+    other = "of-twenty-four-character"
+    git(Path(store.root), "branch", other, "main")
+    if is_packed:
+        git(Path(store.root), "pack-refs", "--all")
+    tip = git(Path(store.root), "rev-parse", "main").strip()
+    git(Path(store.root), "symbolic-ref", "refs/heads/main", f"refs/heads/{other}")
+    assert len(f"ref: refs/heads/{other}") == 40
+    assert mainline.tip(store) == tip
+    git(Path(store.root), "symbolic-ref", "--delete", "refs/heads/main")
+    git(Path(store.root), "update-ref", "refs/heads/main", tip)

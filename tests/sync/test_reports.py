@@ -1,0 +1,108 @@
+"""What a sync says it did is what was done, whichever of its two halves ended first, or was done again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.store import moves
+from reflect_git.store.incoming import Incoming
+from reflect_git.workflow.syncing import Report
+from tests.faults import git
+from tests.sync.clones import Clone, settle
+
+
+@pytest.fixture
+def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
+    laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    settle(laptop, desk)
+    return laptop, desk
+
+
+def tree_of(remote: Path) -> set[str]:
+    return set(git(remote, "ls-tree", "-r", "--name-only", "main").splitlines())
+
+
+def disturbed(desk: Clone, monkeypatch: pytest.MonkeyPatch, before: Any = lambda: None, times: int = 1) -> Report:
+    """A sync of which the first landings fail, since the user's own git commits while the remote is sent the merge."""
+    left, real = list(range(times)), moves.move
+
+    def late(*given: Any, **named: Any) -> None:
+        if left:
+            before()
+            desk.commit(f"notes-{left.pop()}.txt", b"by hand")
+        real(*given, **named)
+
+    monkeypatch.setattr(moves, "move", late)
+    report = desk.sync()
+    monkeypatch.undo()
+    return report
+
+
+def test_what_went_before_the_landing_failed_is_told(
+    pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The remote has taken it: that it was sent again in the second round is not true, that nothing went neither."""
+    laptop, desk = pair
+    theirs, mine = laptop.approve(1), desk.approve(2)
+    laptop.sync()
+
+    def until_taken() -> None:
+        while git(remote, "rev-parse", "main").strip() == laptop.tip:
+            time.sleep(0.01)
+
+    before = tree_of(remote)
+    report = disturbed(desk, monkeypatch, until_taken)
+    assert report.tries == 2 and set(report.pulled) == set(theirs)
+    assert set(mine) <= set(report.pushed) == tree_of(remote) - before
+    assert len(report.pushed) == len(set(report.pushed))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_what_did_not_go_before_the_landing_failed_is_told_once(
+    pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    laptop, desk = pair
+    theirs, mine = laptop.approve(1), desk.approve(2)
+    laptop.sync()
+    before, real, begun = tree_of(remote), Incoming.begin_push, []
+
+    def never(self: Incoming, *given: Any) -> None:
+        begun.append(given)
+        if len(begun) > times:
+            real(self, *given)
+
+    monkeypatch.setattr(Incoming, "begin_push", never)
+    report = disturbed(desk, monkeypatch, times=times)
+    assert report.tries == times + 1 and sorted(report.pulled) == sorted(theirs)
+    assert set(mine) <= set(report.pushed) and sorted(report.pushed) == sorted(tree_of(remote) - before)
+
+
+def test_what_the_remote_lost_is_counted_once_though_another_machine_was_faster(
+    pair: tuple[Clone, Clone], tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desk = pair
+    lost = laptop.approve(1)
+    settle(laptop, desk)
+    work = tmp_path / "by-hand"
+    git(tmp_path, "clone", "-q", str(remote), str(work))
+    git(work, "rm", "-q", *lost)
+    git(work, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "tidy")
+    git(work, "push", "-q", "origin", "HEAD:main")
+    mine, real = desk.approve(2), Incoming.begin_push
+
+    def late(self: Incoming, *given: Any) -> None:
+        monkeypatch.setattr(Incoming, "begin_push", real)
+        (work / "notes.txt").write_text("another one")
+        git(work, "add", "notes.txt")
+        git(work, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "more")
+        git(work, "push", "-q", "origin", "HEAD:main")
+        real(self, *given)
+
+    monkeypatch.setattr(Incoming, "begin_push", late)
+    report = desk.sync()
+    assert report.tries == 2 and sorted(report.lost) == sorted(lost)
+    assert {*mine, *lost} <= set(report.pushed) <= tree_of(remote)
