@@ -50,6 +50,7 @@ _UNREAD = Finding(
     f"Claude Code does not read {targets.AGENTS_FILE} where there is a {targets.PROJECT_FILES[0]} that does not import "
     f"it: add a line '{targets.AGENTS_IMPORT.strip()}' there",
 )
+FIELDS = ("title", "impact", "details", "action")  # what a person may word of an improvement beside its text
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 
 
@@ -99,7 +100,9 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     if not text:
         raise ReflectError("there is no text to approve", "give one with --text TEXT", "usage")
     named = {old["id"]: old for old in (in_force_here(sitting, each) for each in request.supersedes)}
-    request, replaced = request._replace(supersedes=tuple(named)), tuple(named.values())
+    # As the file and a question have them.
+    fields: dict[str, Any] = {name: inert(getattr(request, name))[0] for name in FIELDS}
+    request, replaced = request._replace(supersedes=tuple(named), **fields), tuple(named.values())
     now = utc_precise()
     identity = random_id("LRN", now)
     to = request.to or candidate.target

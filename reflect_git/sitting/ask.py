@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.apply.inert import inert
@@ -9,10 +10,11 @@ from reflect_git.apply.targets import GLOBAL
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.review.risks import RISK, lowest, risks
 from reflect_git.sitting import links
+from reflect_git.sitting.approve import FIELDS
 from reflect_git.sitting.authority import LABELS, MEANS, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reflect_git.model.schema import Learning
     from reflect_git.review.candidates import Candidate
@@ -34,13 +36,15 @@ _SOURCES = {
 
 def question(
     sitting: Sitting, candidate: Candidate, number: int, count: int, text: str = "", joined: Sequence[Candidate] = (),
-    replaced: Sequence[Learning] = (),
+    replaced: Sequence[Learning] = (), fields: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:  # fmt: skip
-    """As AskUserQuestion takes it. The text between the two bars is what is approved, and nothing else."""
+    """As AskUserQuestion takes it. The text between the two bars is what is approved, and of an improvement the
+    `fields` that somebody worded for it; nothing else."""
     words, _ = inert(text or candidate.text)
     if not words:
         raise ReflectError("there is no text to ask for", "give one with --text TEXT", "usage", EXIT_USAGE)
     lines = [f"Learning {number} of {count} [{candidate.id}]", BAR, words, BAR]
+    lines += _worded({name: inert(fields.get(name, ""))[0] for name in FIELDS})
     lines += [source_of(each) for each in (candidate, *joined)]
     lines += [_replaces(old) for old in replaced]
     lines += warnings_of(words, (candidate, *joined))
@@ -56,10 +60,9 @@ def wish_of(proposal: Proposal) -> Wish:
     everyone = (request.candidate, *request.joined)
     risky = [line for line in warnings_of(text, everyone) if line.startswith("Risk: ")]
     risky += _risks(found for found in proposal.findings if found.code == links.CODE)
-    # No question shows these: inside Claude Code they are a person's to give at a terminal.
-    words = {name: getattr(request, name) for name in ("title", "impact", "details", "action", "reason")}
-    words["paths"] = ", ".join(request.paths)
-    own = [f"{name.capitalize()}: {value}" for name, value in words.items() if value]
+    # No question shows reason and paths: inside Claude Code they are a person's to give at a terminal.
+    words = {name: getattr(request, name) for name in (*FIELDS, "reason")}
+    own = _worded({**words, "paths": ", ".join(request.paths)})
     # The words that an improvement is told in stand in its file.
     quoted = (request.candidate,) if "improvement" in proposal.learning["meta"] else ()
     shown = [*map(source_of, (*quoted, *request.joined)), *map(_replaces, proposal.replaced), *risky, *own]
@@ -85,6 +88,11 @@ def _linked(sitting: Sitting) -> list[Finding]:
 
 def _risks(findings: Iterable[Finding]) -> list[str]:
     return [f"Risk: {found.message}" for found in findings if found.kind == RISK]
+
+
+def _worded(fields: Mapping[str, str]) -> list[str]:
+    """What somebody gave a wording of its own: a line each."""
+    return [f"{name.capitalize()}: {value}" for name, value in fields.items() if value]
 
 
 def _replaces(old: Learning) -> str:

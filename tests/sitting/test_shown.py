@@ -55,6 +55,39 @@ def test_words_of_the_model(sitting: Sitting, option: str) -> None:
     assert sitting.run(*words).code == 0
 
 
+@pytest.mark.parametrize("option", ["title", "details", "action", "impact"])
+def test_words_of_the_model_that_the_person_saw_are_written_as_they_were_seen(sitting: Sitting, option: str) -> None:
+    """Mended before they are shown: what nobody can see is neither in the question nor in the file or the record."""
+    hidden = "two lock\u200b files\nin one @folder"
+    shown = f"{option.capitalize()}: two lock files in one `@folder`"
+    asked = sitting.asked("--id", subject(sitting.asked()), f"--{option}", hidden)
+    assert shown in asked["question"].split("\n---\n")[2].split("\n")
+    sitting.answer(asked, "Add to improvements.md")
+    words = ("approve", subject(asked), "--to", "improvements")
+    require_refusal(sitting, "the person was not shown 'Details: a third", *words, "--details", "a third")
+    assert sitting.run(*words, f"--{option}", hidden).code == 0
+    text = (sitting.project / ".claude/improvements.md").read_text()
+    assert shown.partition(": ")[2] in text and "\u200b" not in text
+    (rule,) = (sitting.home / ".claude/reflections/learnings").glob("LRN-*.yaml")
+    assert shown.partition(": ")[2] in rule.read_text() and "\\u200b" not in rule.read_text()
+
+
+def test_what_an_improvement_says_beside_the_words_that_were_shown_is_of_the_program(sitting: Sitting) -> None:
+    """Nobody worded a field: each is the text, the quotation, or a word of a closed list."""
+    asked = sitting.asked()
+    _, text, rest = asked["question"].split("\n---\n")
+    quote = rest.split("\n")[0].removeprefix("You said: ")
+    sitting.answer(asked, "Add to improvements.md")
+    assert sitting.run("approve", subject(asked), "--to", "improvements").code == 0
+    lines = (sitting.project / ".claude/improvements.md").read_text().split("\n")
+    start = next(number for number, line in enumerate(lines) if line.startswith("### "))
+    assert lines[start].partition("] ")[2] in text
+    assert lines[start + 2 : start + 7] == [
+        "- **Category**: Command", "- **Impact**: Low", f"- **Details**: {quote}", f"- **Suggested action**: {text}",
+        "- **Confidence**: High (seen in 1 session)",
+    ]  # fmt: skip
+
+
 def test_a_rule_that_goes(sitting: Sitting, run_cli: RunCli) -> None:
     asked = sitting.asked()
     sitting.answer(asked, PROJECT)

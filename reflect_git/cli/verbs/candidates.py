@@ -17,7 +17,7 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting.review import all_tried
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reflect_git.review.candidates import Candidate, Gathered
     from reflect_git.sitting.review import Sitting
@@ -33,20 +33,25 @@ if TYPE_CHECKING:
     "--with", "joined", metavar="ID,ID", default="", help="With --ask --id: together with what says the same."
 )
 @click.option("--supersedes", metavar="LRN", multiple=True, help="With --ask --id: in place of a rule in force.")
+@click.option("--title", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
+@click.option("--impact", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
+@click.option("--details", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
+@click.option("--action", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
 @click.option("--for-skill", is_flag=True, help="Plain text for /reflect; always exit 0.")
 @json_option
 @click.pass_obj
 def command(
     front: Front, /, project: str | None, everything: bool, ask: bool, for_skill: bool, identity: str, text: str,
-    joined: str, supersedes: tuple[str, ...],
+    joined: str, supersedes: tuple[str, ...], **fields: str,
 ) -> None:  # fmt: skip
     """Show what waits for an answer: signals that say one thing, with the text proposed for it."""
     if ask and for_skill:
         raise ReflectError("--ask and --for-skill do not go together", "give one of them", "usage", EXIT_USAGE)
-    if (identity and not ask) or ((text or joined or supersedes) and not identity):
+    if (identity and not ask) or (any((text, joined, supersedes, *fields.values())) and not identity):
         raise ReflectError(
-            "--id belongs to --ask; --text, --with and --supersedes to --id", "see --help", "usage", EXIT_USAGE
-        )
+            "--id belongs to --ask; --text, --with, --supersedes and the fields of an improvement to --id",
+            "see --help", "usage", EXIT_USAGE,
+        )  # fmt: skip
     if for_skill:
         _for_skill(front, project)
         return
@@ -55,7 +60,7 @@ def command(
     if ask:
         from reflect_git.sitting.ask import questions  # a list does without what questions need, which takes 30 ms
 
-        alone = [_question(sat, identity, text, joined, supersedes)] if identity else []
+        alone = [_question(sat, identity, text, joined, supersedes, fields)] if identity else []
         front.data({"questions": alone or questions(sat, gathered.strong)})
     elif front.json:
         shown = all_tried(sat, gathered.strong)
@@ -65,7 +70,9 @@ def command(
     sat.keep()
 
 
-def _question(sat: Sitting, identity: str, text: str, joined: str, supersedes: Sequence[str]) -> dict[str, Any]:
+def _question(
+    sat: Sitting, identity: str, text: str, joined: str, supersedes: Sequence[str], fields: Mapping[str, str]
+) -> dict[str, Any]:  # fmt: skip
     """With the number it has among all that are asked; one that is not among them is asked alone."""
     from reflect_git.sitting.approve import in_force_here
     from reflect_git.sitting.ask import question
@@ -74,7 +81,7 @@ def _question(sat: Sitting, identity: str, text: str, joined: str, supersedes: S
     others = [sat.find(one.strip()) for one in joined.split(",") if one.strip()]
     strong = [each.id for each in sat.gathered.strong]
     place = (strong.index(candidate.id) + 1, len(strong)) if candidate.id in strong else (1, 1)
-    return question(sat, candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes])
+    return question(sat, candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes], fields)
 
 
 def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> None:
