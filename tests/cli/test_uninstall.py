@@ -156,13 +156,20 @@ def test_who_erases_with_the_plugin_is_told_what_comes_first(run_cli: RunCli, ho
     assert told in run_cli("uninstall", "--erase", "--yes").err
 
 
-def test_inside_claude_code_nothing_is_erased(
-    run_cli: RunCli, home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", [(), ("--unmark",), ("--erase",)])
+def test_inside_claude_code_nothing_is_taken_out(
+    run_cli: RunCli, home: Path, store: Store, how: tuple[str, ...]
 ) -> None:
-    monkeypatch.setenv("CLAUDECODE", "1")
-    refused = run_cli("uninstall", "--erase", "--yes")
-    assert (refused.code, "outside Claude Code" in refused.err) == (1, True)
-    assert Path(store.root).is_dir()
+    run_cli("enable")
+    learn(store, "always use pnpm instead of npm", "global")
+    before, inside = picture(home), {"CLAUDECODE": "1"}
+    refused = run_cli("uninstall", *how, "--yes", env=inside)
+    command = " ".join(("reflect-git uninstall", *how))
+    assert (refused.code, f"run '{command}' in a terminal of your own" in refused.err) == (1, True), refused.err
+    assert ("/reflect-toggle switches capture off" in refused.err) is not bool(how)
+    assert Path(store.root).is_dir() and picture(home) == before
+    assert run_cli("uninstall", *how, "--dry-run", env=inside).code == 0  # looking is nobody's to forbid
+    assert picture(home) == before
 
 
 def test_erasing_where_there_is_nothing_asks_nothing(run_cli: RunCli, home: Path, store_home: Path) -> None:

@@ -18,7 +18,6 @@ from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.cli.sittings import here, show_diff
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import leaving
-from reflect_git.sitting.authority import is_inside_client
 from reflect_git.sitting.leaving import ERASE, UNMARK, Change
 from reflect_git.store import creation, remotes
 from reflect_git.sync import urls
@@ -63,12 +62,13 @@ def _swept(front: Front) -> Store | None:
 
 
 def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> None:
-    """Whatever changes files or deletes the store is listed first, and is a person's to say."""
+    """Whatever changes files or deletes the store is listed first. That the hooks go is a person's to say, too: no
+    commit tells of it, as one does of a policy, and without them no answer of a person is kept any more."""
+    why = f"--{how} is for a person" if how else "reflect-git cannot be taken out from inside Claude Code"
+    more = "" if how else "; /reflect-toggle switches capture off"
+    front.require_outside(why, ["uninstall", *([f"--{how}"] if how else [])], more)
     if not how:
         return
-    root = workflow.locate_store(front.env, front.store_option)
-    if is_inside_client(root, front.env):
-        raise ReflectError(f"--{how} is for a person", "run it in a terminal outside Claude Code", code="approval")
     for change in found:
         front.talk(printable(f"{change.path}: {_plural(change.count, 'entry', 'entries')}"))
         if not front.json:
