@@ -202,7 +202,9 @@ def test_a_transcript_that_is_a_link_is_no_reason_to_give_up(run_cli: RunCli, st
     (home / "elsewhere.jsonl").write_text("{}\n")
     (folder / "linked.jsonl").symlink_to(home / "elsewhere.jsonl")
     (found,) = told(run_cli, "transcripts")
-    assert (found["level"], "no plain file" in found["message"]) == ("warning", True)
+    assert (found["level"], "the newest is no plain file of yours" in found["message"]) == ("warning", True)
+    (folder / "second.jsonl").symlink_to(home / "elsewhere.jsonl")
+    assert told(run_cli, "transcripts")[0]["message"].startswith("the newest are no plain files of yours, such as '")
 
 
 def test_a_long_instruction_file_is_noticed(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -265,6 +267,19 @@ def test_what_a_killed_run_left_is_removed(run_cli: RunCli, store: Store, home: 
     assert (found["level"], found["details"], found["fixable"]) == ("note", [str(left)], True)
     assert [finding["level"] for finding in told(run_cli, "leftovers", "--fix")] == ["fixed"]
     assert not left.exists()
+
+
+def test_what_cannot_be_mended_around_the_store_says_why_and_what_to_do(
+    run_cli: RunCli, store: Store, home: Path
+) -> None:
+    run_cli("enable")
+    path = home / ".claude" / "settings.json"
+    path.write_text(path.read_text().replace(str(REPO), "/elsewhere"))
+    (home / ".claude" / ".settings.json.reflect-git").mkdir()
+    failed, left = told(run_cli, "hooks", "--fix")
+    assert (failed["level"], failed["message"].startswith("could not be mended: ")) == ("error", True)
+    assert ("run it again" in failed["hint"], left["level"], left["fixable"]) == (True, "warning", True)
+    assert run_cli("doctor", "--fix").code == 1
 
 
 def test_what_a_killed_run_left_is_known_by_its_name_and_place(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -342,6 +357,8 @@ def test_a_remote_answers_or_not_and_lacks_what_was_not_sent(run_cli: RunCli, st
     run_cli("config", "capture.unattended", "all")
     (unsent,) = told(run_cli, "remote")
     assert (unsent["level"], unsent["message"]) == ("note", "it answers; a decision was not sent yet")
+    run_cli("config", "capture", "off")
+    assert told(run_cli, "remote")[0]["message"] == "it answers; 2 decisions were not sent yet"
     assert run_cli("sync").code == 0
     subprocess.run(["git", "-C", far, "update-ref", "refs/heads/main", "main~1"], check=True)
     (rewritten,) = told(run_cli, "remote")

@@ -99,7 +99,7 @@ def _look(front: Front, store: Known_contra, look: Look[Known_contra], fix: bool
         try:
             yield Line(name, FIXED, look.mend(front.env, store))
         except (ReflectError, OSError) as error:
-            yield Line(name, ERROR, f"could not be mended: {error}", getattr(error, "hint", None) or "")
+            yield _unmended(name, error)
         lines = [line for line in look.run(front.env, store) if line.level != OK]
     yield from lines
 
@@ -112,10 +112,15 @@ def _run(front: Front, store: Store, check: Check, fix: bool) -> Iterator[Line]:
         try:
             yield Line(check.name, FIXED, check.mend(case))
         except (ReflectError, OSError) as error:
-            yield Line(check.name, ERROR, f"could not be mended: {error}", getattr(error, "hint", None) or "")
+            yield _unmended(check.name, error)
         findings = [left for left in check.run(Case(store, time.time(), front.snapshot)) if left.level != OK]
     for finding in findings:
         yield _line(check.name, finding)
+
+
+def _unmended(name: str, error: ReflectError | OSError) -> Line:
+    hint = getattr(error, "hint", None) or "see what stands there and who may write it, then run it again"
+    return Line(name, ERROR, f"could not be mended: {error}", hint)
 
 
 def _line(name: str, finding: Finding) -> Line:

@@ -297,8 +297,10 @@ def look_at_disk(case: Case) -> list[Finding]:
         return [Finding(ERROR, "the file system is read-only", "mount it for writing, or choose another reflect.home")]
     free = disk.f_bavail * disk.f_frsize
     said = f"{free >> 20:,} MiB free".replace(",", " ")
-    if free < _NONE or (disk.f_files and not disk.f_favail):
-        return [Finding(ERROR, f"no room: {said}", "make room; captures cannot be acknowledged without")]
+    has_names = not disk.f_files or disk.f_favail
+    if free < _NONE or not has_names:
+        why = said if has_names else f"not one more file can be made, with {said}"
+        return [Finding(ERROR, f"no room: {why}", "make room; captures cannot be acknowledged without")]
     if free < _LITTLE:
         return [Finding(WARNING, said, "make room before captures cannot be acknowledged")]
     return [Finding(OK, said)]

@@ -319,6 +319,11 @@ def test_little_room_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     assert levels(look(store, "disk")) == ["error"]
     Disk.f_bavail = 100 << 20
     assert levels(look(store, "disk")) == ["warning"]
+    Disk.f_bavail, Disk.f_files, Disk.f_favail = 1 << 40, 1000, 0
+    (full,) = look(store, "disk")
+    assert (full.level, full.message) == ("error", "no room: not one more file can be made, with 1 048 576 MiB free")
+    Disk.f_files = 0  # of a file system that does not count them
+    assert levels(look(store, "disk")) == ["ok"]
     Disk.f_flag = os.ST_RDONLY
     assert "read-only" in look(store, "disk")[0].message
 
