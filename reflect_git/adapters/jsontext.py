@@ -1,15 +1,15 @@
-"""JSON for hooks: the C half of the standard library's `json` without its Python half.
+"""JSON for hooks and for a sync: the C half of the standard library's `json` without its Python half.
 
 `import json` loads `re`, `enum`, `functools` and `collections`: 10 of the 20 ms that a bare `import json, re` takes.
-The scanner and the string encoder below are the very ones `json` uses; where an interpreter has none, or asks its
-context for more than we give, `json` itself is taken.
+The scanner and the encoders below are the very ones `json` uses; where an interpreter has none, or asks its context for
+more than we give, `json` itself is taken.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from typing import Any, Callable, Optional, Union
 
     Scan = Callable[[str, int], tuple[Any, int]]
     Pairs = Callable[[list[tuple[str, Any]]], Any]
@@ -48,20 +48,39 @@ def _python_scanner(pairs: Optional[Pairs]) -> Scan:
     return decoder.scan_once  # type: ignore[no-any-return]
 
 
+def _c_writer() -> Callable[[Any], str]:
+    from _json import encode_basestring, make_encoder
+
+    write: Any = make_encoder(None, _refuse, encode_basestring, None, ":", ",", False, False, True)
+    return lambda value: "".join(write(value, 0))
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
 quote: Callable[[str], str]
+write: Callable[[Any], str]
 try:
     from _json import encode_basestring
 
     quote = encode_basestring
+    write = _c_writer()
     _scanner = _c_scanner
     _scan = _scanner(None)
-    _scan('{"a": [1.5, null]}', 0)
+    _scan(write({"a": [1.5, None]}), 0)
 except Exception:  # PyPy, or a Python to come
     import json
 
     quote = json.JSONEncoder(ensure_ascii=False).encode
+    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     _scanner = _python_scanner
     _scan = _scanner(None)
+
+
+def dumps(value: Any) -> bytes:
+    """Compact, UTF-8; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
+    return write(value).encode("utf-8", "backslashreplace")
 
 
 def raw_decode(text: str) -> tuple[Any, int]:
@@ -72,9 +91,9 @@ def raw_decode(text: str) -> tuple[Any, int]:
         raise ValueError("no JSON value") from None
 
 
-def loads(data: str, pairs: Optional[Pairs] = None) -> Any:
-    """As `json.loads`; with `pairs` as its `object_pairs_hook`."""
-    text = data.strip(_BLANK)
+def loads(data: Union[str, bytes], pairs: Optional[Pairs] = None) -> Any:
+    """As `json.loads`, of bytes that are UTF-8; with `pairs` as its `object_pairs_hook`."""
+    text = (data if isinstance(data, str) else data.decode("utf-8")).strip(_BLANK)
     try:
         value, end = (_scan if pairs is None else _scanner(pairs))(text, 0)
     except _REFUSALS:

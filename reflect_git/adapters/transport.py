@@ -7,11 +7,12 @@ repository on a stick somebody else's folder.
 from __future__ import annotations
 
 import resource
-from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters.git import NETWORK, GitError, Result
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 

@@ -6,12 +6,12 @@ A command that turns out to want something else leaves alone what was asked ahea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from reflect_git import workflow
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import journal, spool
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

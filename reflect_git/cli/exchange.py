@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from reflect_git.cli.front import Front, printable
 from reflect_git.errors import EXIT_DECISION, EXIT_OK
@@ -15,7 +14,10 @@ from reflect_git.store import machines
 from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Report, Wishes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from reflect_git.store.reading import Foreseen, Scan
     from reflect_git.store.repository import Store
     from reflect_git.sync.epoch import Purge

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, NoReturn
 
+from reflect_git.adapters.jsontext import dumps
 from reflect_git.errors import ReflectError
 
 # The store's modules take 15 ms to import: --help, --version and completion do without. A plain `sync` does without
 # click, which takes twice that.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import Any, NoReturn, TextIO
 
     from reflect_git.cli.ahead import Ahead
     from reflect_git.store.excerpt import Excerpt
@@ -105,6 +104,8 @@ class Front:
         """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
         if self.is_inside_client:
             store = ["--store", self.store_option] if self.store_option else []
+            import shlex  # hardly ever: a sync is over before it is loaded
+
             said = printable(shlex.join(["reflect-git", *store, *words]))
             raise ReflectError(why, f"run '{said}' in a terminal of your own{more}", code="approval")
 
@@ -128,7 +129,7 @@ class Front:
 
     def data(self, data: Any) -> None:
         """The one JSON document of this run."""
-        _write_document("data", [encode(data)])
+        _write_document("data", [dumps(data)])
 
     def parts(self, parts: list[bytes]) -> None:
         """The one JSON document of this run, from JSON that was made before."""
@@ -269,11 +270,6 @@ def ago(timestamp: str) -> str:
     return age(max(0.0, time.time() - seconds_of(timestamp)))
 
 
-def encode(data: Any) -> bytes:
-    """JSON as every reader takes it: UTF-8, and half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-
-
 def _write_document(kind: str, parts: list[bytes]) -> None:
     try:
         sys.stdout.flush()
@@ -287,7 +283,7 @@ def report(front: Front, error: ReflectError) -> int:
     """Say what failed and what to do, in the form this run speaks."""
     if front.json:
         failure = {"code": error.code, "message": error.message, "hint": error.hint}
-        _write_document("error", [encode(failure)])
+        _write_document("error", [dumps(failure)])
         return error.exit_code
     import click
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
 
 from reflect_git.cli import exchange
 from reflect_git.cli.front import Front, end, open_streams
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from reflect_git.cli.ahead import Ahead, Plain
 
 

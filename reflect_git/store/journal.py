@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from reflect_git.adapters import files
+from reflect_git.adapters import files, jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +24,9 @@ _LIMIT = 64 << 20
 
 def begin(store: Store, kind: str, locks: Sequence[str], facts: Mapping[str, Any]) -> str:
     """Write a journal, synced; returns its path."""
-    import json
-
     path = store.private_path("journal", f"{kind}-{os.urandom(4).hex()}.json")
     try:
-        files.write_whole(path, json.dumps({"kind": kind, "locks": list(locks), **facts}).encode())
+        files.write_whole(path, jsontext.dumps({"kind": kind, "locks": list(locks), **facts}))
     except OSError:  # written, perhaps, and not synced: the step is not begun, so nobody may finish it
         files.discard(path)
         raise
@@ -45,13 +43,11 @@ def is_standing(store: Store) -> bool:
 
 def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
     """(path, facts) of every journal; one that cannot be read is set aside, as its step never started."""
-    import json
-
     found = []
     for name in files.names_in(store.private_path("journal")):
         path = store.private_path("journal", name)
         try:
-            facts = json.loads(files.read_regular(path, _LIMIT))
+            facts = jsontext.loads(files.read_regular(path, _LIMIT))
             if not isinstance(facts, dict):
                 raise ValueError("not a mapping")
         except (OSError, ValueError, RecursionError):

@@ -6,11 +6,11 @@ when it did not, one `git for-each-ref` is all that is asked. Rebuilding gives t
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import GitError
+from reflect_git.adapters.jsontext import dumps, loads
 from reflect_git.errors import ReflectError
 from reflect_git.model.schema import VERSION
 from reflect_git.store import beside, machines, rows, spool
@@ -143,7 +143,7 @@ class Scan:
         return rows.json_parts([whole[row] for row in wanted])
 
     def whole(self, found: Iterable[int]) -> list[Signal]:
-        signals: list[Signal] = json.loads(b"".join(self.json(found)))
+        signals: list[Signal] = loads(b"".join(self.json(found)))
         return signals
 
 
@@ -178,7 +178,7 @@ class Foreseen:
 
 def _others_of(shelves: Iterable[rows.Shelf]) -> list[Any]:
     texts = [text for shelf in shelves for text in shelf.others.values()]
-    return list(json.loads(b"[%b]" % b",".join(texts)))
+    return list(loads(b"[%b]" % b",".join(texts)))
 
 
 def _now(
@@ -228,7 +228,7 @@ def _pending(store: Store) -> rows.Shelf:
 def _put(shelf: rows.Shelf, path: str, record: Mapping[str, Any], shared: dict[Any, Any], lines: bytes = b"") -> None:
     """A record of a newer version is kept whole: its fields may mean something else."""
     if record["version"] > VERSION:
-        shelf.others[path] = rows.to_json(record)
+        shelf.others[path] = dumps(record)
     else:
         shelf.add(path, record, shared, lines)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 
-from reflect_git.adapters import files
+from reflect_git.adapters import files, jsontext
 from reflect_git.adapters.git import SYNCED, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
@@ -49,7 +48,7 @@ def changes(url: Optional[str]) -> dict[str, Value]:
 def state(store: Store) -> dict[str, Any]:
     """What the last sync left: `tip` of main there, `main` here, `time`, `error`, `refused`, `inboxes`."""
     try:
-        found = json.loads(files.read_if_there(store.private_path(_STATE)) or b"{}")
+        found = jsontext.loads(files.read_if_there(store.private_path(_STATE)) or b"{}")
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -57,10 +56,8 @@ def state(store: Store) -> dict[str, Any]:
 
 def remember(store: Store, **news: Any) -> None:
     known = {**state(store), **news}
-    data = json.dumps({key: value for key, value in known.items() if value is not None}, ensure_ascii=False).encode(
-        "utf-8", "backslashreplace"
-    )
-    files.write_whole(store.private_path(_STATE), data)
+    data = {key: value for key, value in known.items() if value is not None}
+    files.write_whole(store.private_path(_STATE), jsontext.dumps(data))
 
 
 def forget(store: Store) -> None:

@@ -130,12 +130,10 @@ class Store:
         return cached if isinstance(cached, dict) else {}
 
     def _remember(self, stamp: Optional[list[int]], config: Mapping[str, list[str]]) -> None:
-        import json
-
         known = {"stamp": stamp, "git": self.git.program, "config": config}
         try:
             files.make_private_dirs(self.private_path("cache"))
-            files.write_whole(self.private_path("cache", "settings.json"), json.dumps(known).encode(), sync=False)
+            files.write_whole(self.private_path("cache", "settings.json"), jsontext.dumps(known), sync=False)
         except OSError:  # read-only or full: the next one asks git again
             pass
 

@@ -6,10 +6,11 @@ answer in JSON is put together from pieces that were made when the record was fi
 
 from __future__ import annotations
 
-import json
 import marshal
 import sys
 from functools import lru_cache
+
+from reflect_git.adapters.jsontext import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _COMPUTED = ("status", "confidence", "related", "promoted_to")
 STAMP = f"reflect-git rows 4 {sys.implementation.cache_tag} {marshal.version}\n".encode("ascii")
 _PLAIN = (str, int, type(None))
 _PLAIN_END = b'[],"promoted_to":null'
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Shelf:
@@ -66,7 +66,7 @@ class Shelf:
         """`shared` makes equal values one object, which marshal writes and reads once. `lines` are the record's
         canonical bytes, where it has some: what they say in JSON need not be written anew."""
         if not path.startswith("signals/") or not record.keys() >= _NEEDED:
-            self.others[path] = to_json(record)
+            self.others[path] = dumps(record)
             return
         self.paths.append(path)
         for column, field in zip(self.columns, HEAD):
@@ -111,18 +111,13 @@ def union(shelves: Iterable[Shelf]) -> tuple[dict[str, list[Any]], list[list[byt
     return dict(zip(COLUMNS, full[0].columns)), full[0].pieces
 
 
-def to_json(value: Any) -> bytes:
-    """Compact, UTF-8; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
-    return _encode(value).encode("utf-8", "backslashreplace")
-
-
 def _pieces(record: Mapping[str, Any]) -> Piece:
     """The record's JSON in its own order, cut where the computed fields stand: after `type` and after `tags`."""
     plain = [(name, value) for name, value in record.items() if name not in _COMPUTED]
     names = [name for name, _ in plain]
     cuts = sorted((names.index("type") + 1, names.index("tags") + 1))
     first, second, third = (
-        to_json(dict(part)) for part in (plain[: cuts[0]], plain[cuts[0] : cuts[1]], plain[cuts[1] :])
+        dumps(dict(part)) for part in (plain[: cuts[0]], plain[cuts[0] : cuts[1]], plain[cuts[1] :])
     )
     return first[:-1] + b',"status":', _after(second)[:-1] + b',"related":', _after(third)
 
@@ -163,7 +158,7 @@ def json_parts(rows: Iterable[tuple[str, int, list[str], Optional[str], bytes, b
     for status, confidence, related, promoted_to, first, second, third in rows:
         middle = middles.get((status, confidence))
         if middle is None:
-            middle = middles[status, confidence] = to_json(status) + b',"confidence":%d' % confidence
+            middle = middles[status, confidence] = dumps(status) + b',"confidence":%d' % confidence
         end = _end(related, promoted_to) if related or promoted_to is not None else _PLAIN_END
         parts += (b",", first, middle, second, end, third)
     parts[:1] = [b"["]
@@ -172,7 +167,7 @@ def json_parts(rows: Iterable[tuple[str, int, list[str], Optional[str], bytes, b
 
 
 def _end(related: list[str], promoted_to: Optional[str]) -> bytes:
-    return to_json(related) + b',"promoted_to":' + to_json(promoted_to)
+    return dumps(related) + b',"promoted_to":' + dumps(promoted_to)
 
 
 def dump_shelf(shelf: Shelf) -> bytes:

@@ -6,11 +6,10 @@ git children. Anything less keeps every expired quote on the disk.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
-from reflect_git.adapters import files
+from reflect_git.adapters import files, jsontext
 from reflect_git.adapters.git import GitError
 from reflect_git.model.ids import seconds_of
 from reflect_git.store import copies, creation, expiry, inbox, journal, mainline
@@ -43,7 +42,7 @@ def last_run(store: Store) -> float:
 
 def _notes(store: Store) -> dict[str, Any]:
     try:
-        notes = json.loads(files.read_if_there(store.private_path("upkeep.json")) or b"{}")
+        notes = jsontext.loads(files.read_if_there(store.private_path("upkeep.json")) or b"{}")
     except (ValueError, RecursionError):
         return {}
     return notes if isinstance(notes, dict) else {}
@@ -69,7 +68,7 @@ def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
     """Everything that is due; the caller holds the lock and has swept. Returns how many signals went."""
     first_seen = _first_seen(store, expiry.undated(store, snapshot, now), now)
     believable = clock_is_believable(snapshot, last_run(store), now)
-    notes = json.dumps({"last": now, "undated": first_seen}).encode()
+    notes = jsontext.dumps({"last": now, "undated": first_seen})
     files.write_whole(store.private_path("upkeep.json"), notes)
     gone = expiry.expired(store, snapshot, now, first_seen) if believable else []
     expiry.expire(store, gone, now)

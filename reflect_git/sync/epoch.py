@@ -6,14 +6,14 @@ hashes: of the blobs that held it, and of the records that are gone for good.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from reflect_git.adapters import records
 from reflect_git.adapters.records import RecordError
 from reflect_git.model.ids import digest
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.layout import id_in
 from reflect_git.sync.names import is_machine, set_aside
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 

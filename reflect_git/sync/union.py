@@ -7,11 +7,11 @@ themselves decide, never the side they are on, so that any order of syncs among 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
 from reflect_git.sync import epoch, names
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from reflect_git.adapters import redact
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.tuples import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 

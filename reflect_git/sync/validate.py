@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import machines
 from reflect_git.store.layout import id_in
 from reflect_git.sync import epoch, names, union
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

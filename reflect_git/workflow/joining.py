@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import transport
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model.ids import utc
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import inbox, mainline, moves, remotes, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync.validate import Refusal
 from reflect_git.workflow import landing as landings
 from reflect_git.workflow import offer as offers
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from reflect_git.store.incoming import Incoming
     from reflect_git.store.origins import Listed

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import files
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import moves
 from reflect_git.sync import epoch, names, union
 from reflect_git.sync.validate import FILE
 from reflect_git.workflow import offer as offers
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from reflect_git.store.incoming import Incoming
     from reflect_git.store.repository import Store

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import records
 from reflect_git.adapters.transport import TooMuch
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.sync import epoch, names, union, validate
 from reflect_git.sync.epoch import Purge
 from reflect_git.sync.validate import FILE, Refusal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from reflect_git.store.incoming import Incoming
     from reflect_git.store.origins import Listed

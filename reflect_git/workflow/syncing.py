@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from reflect_git.adapters import transport
 from reflect_git.adapters.git import GitError
 from reflect_git.adapters.transport import Limits, Remote
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import incoming as arrivals
 from reflect_git.store import moves, remotes
 from reflect_git.store.incoming import Incoming
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import urls
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,0 +1,44 @@
+"""JSON without `json` is that of `json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_git.adapters import jsontext
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(VALUES)
+def test_what_is_written_is_what_json_writes(value: Any) -> None:
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert jsontext.dumps(value) == written.encode("utf-8", "backslashreplace")
+
+
+@given(VALUES)
+def test_what_is_read_is_what_json_reads(value: Any) -> None:
+    assert jsontext.loads(jsontext.dumps(value)) == jsontext.loads(json.dumps(value)) == json.loads(json.dumps(value))
+
+
+def test_half_a_surrogate_pair_is_written_as_its_escape() -> None:
+    assert jsontext.dumps(["\ud83d"]) == b'["\\ud83d"]'
+    assert jsontext.loads(jsontext.dumps(["\ud83d"])) == ["\ud83d"]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1] 2", b"\xff", "nul", b'{"a": 1,}'])
+def test_a_bad_text_is_a_value_error(data: str | bytes) -> None:
+    with pytest.raises(ValueError):
+        jsontext.loads(data)
+
+
+def test_what_has_no_form_is_refused() -> None:
+    with pytest.raises(TypeError):
+        jsontext.dumps({"a": {1, 2}})
