@@ -55,7 +55,7 @@ def gather(
     after those that never were, so that ten "not now" do not block the line. `now` bounds what a wrong clock dates.
     `begun`: when sessions began, in order."""
     live = signals.among(_live(signals, project, now))
-    rules = _Rules(history, baselines, project)
+    rules = _Rules(history, baselines, project, live.columns["content"])
     trusts = live.columns["trust"]
     fresh: list[Group] = []
     again: list[Group] = []
@@ -118,7 +118,10 @@ def _live(signals: Signals, project: Collection[str], now: str) -> list[int]:
 class _Rules:
     """What is said already: learnings in force here, and the statements of files."""
 
-    def __init__(self, history: History, baselines: Sequence[Statement], project: Collection[str]) -> None:
+    def __init__(
+        self, history: History, baselines: Sequence[Statement], project: Collection[str], contents: Sequence[str]
+    ) -> None:
+        self._contents = contents
         self._learnings = {one["id"]: one for one in history.in_force() if _holds_in(one, project)}
         own = [Statement(one["target"]["path"], 0, one["text"], identity) for identity, one in self._learnings.items()]
         self.statements = [*own, *baselines]
@@ -138,8 +141,9 @@ class _Rules:
 
         What was `taken_over` from the client's own notes is asked about although those notes say it.
         """
-        rule = self._said.saying(group)
-        return self._noted.saying(group) if rule is None and not taken_over else rule
+        content = self._contents[group.oldest]
+        rule = self._said.saying(group, content)
+        return self._noted.saying(group, content) if rule is None and not taken_over else rule
 
     def since(self, rule: str) -> str:
         return self._learnings[rule]["timestamp"]
@@ -150,28 +154,33 @@ class _Sayings:
 
     def __init__(self, statements: Sequence[Statement], rule: Callable[[Statement], str]) -> None:
         self.by_key: dict[str, str] = {}
-        self._by_part: dict[tuple[str, str, str], list[tuple[Frame, str]]] = {}
-        self._by_sense: dict[tuple[str, str, str], list[tuple[Frame, str]]] = {}
+        self._rule = rule
+        self._by_part: dict[tuple[str, str, str], list[tuple[Frame, Statement]]] = {}
+        self._by_sense: dict[tuple[str, str, str], list[tuple[Frame, Statement]]] = {}
         for said in statements:
             self.by_key.setdefault(said.key, rule(said))
             for shelf, frame in ((self._by_part, said.frame), (self._by_sense, said.sense)):
                 for part in parts_of(frame):
-                    shelf.setdefault(part, []).append((frame, rule(said)))  # type: ignore[arg-type]
+                    shelf.setdefault(part, []).append((frame, said))  # type: ignore[arg-type]
 
-    def saying(self, group: Group) -> str | None:
+    def saying(self, group: Group, content: str) -> str | None:
+        """`content`: the words that the group's frame and sense were read from."""
         for key in group.keys:
             if key in self.by_key:
                 return self.by_key[key]
-        by_frame = _told_by(self._by_part, group.frame, agrees)
-        return _told_by(self._by_sense, group.sense, alike) if by_frame is None else by_frame
+        for shelf, frame, agree in ((self._by_part, group.frame, agrees), (self._by_sense, group.sense, alike)):
+            told = [said for said in _told_by(shelf, frame, agree) if not contradicts(said.text, content)]
+            if told:
+                return max(map(self._rule, told))
+        return None
 
 
-_Shelf = Mapping[tuple[str, str, str], Sequence[tuple[Frame, str]]]
+_Shelf = Mapping[tuple[str, str, str], Sequence[tuple[Frame, Statement]]]
 
 
-def _told_by(shelf: _Shelf, frame: Frame | None, agree: Callable[[Frame, Frame], bool]) -> str | None:
+def _told_by(shelf: _Shelf, frame: Frame | None, agree: Callable[[Frame, Frame], bool]) -> list[Statement]:
     near = [said for part in parts_of(frame) for said in shelf.get(part, ())]
-    return max((rule for said, rule in near if frame and agree(said, frame) and _covers(said, frame)), default=None)
+    return [said for read, said in near if frame and agree(read, frame) and _covers(read, frame)]
 
 
 def _covers(said: Frame, frame: Frame) -> bool:

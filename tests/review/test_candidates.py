@@ -72,6 +72,12 @@ def test_what_names_another_tool_does_not_join_for_its_ban() -> None:
     assert [one.occurrences for one in found.strong] == [1, 1]
 
 
+def test_a_file_that_names_another_tool_does_not_answer_for_a_ban() -> None:
+    found = gather([signal("npm is not used in this repo, it's yarn")], files="- Use pnpm, not npm\n")
+    assert len(found.strong) == 1 and not found.known
+    assert [entry["text"] for entry in found.strong[0].conflicts_with] == ["Use pnpm, not npm"]
+
+
 def test_a_candidate_has_all_that_the_contract_names() -> None:
     (found,) = gather([signal("no, use pnpm not npm please", context="wait. no, use pnpm not npm please")]).strong
     shown = json.loads(json.dumps(found.as_json()))
