@@ -7,6 +7,7 @@ A command that turns out to want something else leaves alone what was asked ahea
 from __future__ import annotations
 
 from reflect_git import workflow
+from reflect_git.cli.start import COMPLETE_VAR
 from reflect_git.errors import ReflectError
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import journal, spool
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 # Options that make it another question.
 _OTHERWISE = ("--since", "--until", "--type", "--captures", "-h", "--help")
-_COMPLETES = "_REFLECT_GIT_COMPLETE"
 
 
 class Plain(NamedTuple):
@@ -72,7 +72,7 @@ def is_unswept(store: Store) -> bool:
 def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
     """For these words, if they are a plain `sync` of a store that has a remote; it is swept first, as ever."""
     plain = plainly(words)
-    if plain is None or env.get(workflow.FAULT) or env.get(_COMPLETES):
+    if plain is None or env.get(workflow.FAULT) or env.get(COMPLETE_VAR):
         return None
     from reflect_git.store import inbox, remotes, sweep
     from reflect_git.store.repository import MAIN

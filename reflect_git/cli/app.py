@@ -12,6 +12,7 @@ import click
 
 from reflect_git import __version__
 from reflect_git.cli.front import Front, end, open_streams, printable, report
+from reflect_git.cli.start import COMPLETE_VAR
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from reflect_git.cli.ahead import Ahead
 
 PROGRAM = "reflect-git"
-COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are this program
 
 # Verb → group and one line; --help reads this table and imports no verb.
 VERBS = {

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from reflect_git.cli.ahead import Ahead
 
+COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are this program
+
 
 def main() -> NoReturn:
     """The console program."""

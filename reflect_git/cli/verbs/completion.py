@@ -8,9 +8,10 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from reflect_git import paths
-from reflect_git.cli.app import COMPLETE_VAR, PROGRAM
+from reflect_git.cli.app import PROGRAM
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import json_option
+from reflect_git.cli.start import COMPLETE_VAR
 
 _PROGRAMS = (PROGRAM, "git-reflect")
 _INSTALL = {
