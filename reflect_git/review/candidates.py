@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.model.frames import Frame, agrees
+from reflect_git.model.frames import Frame
 from reflect_git.model.ids import fingerprint
 from reflect_git.review import classify, wording
 from reflect_git.review.baseline import Statement, is_note
@@ -15,7 +15,7 @@ from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, La
 from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
-from reflect_git.review.parts import alike
+from reflect_git.review.parts import agree, alike
 from reflect_git.review.risks import lowest, risks
 from reflect_git.store.fold import History
 from reflect_git.store.rows import HEAD
@@ -168,8 +168,8 @@ class _Sayings:
         for key in group.keys:
             if key in self.by_key:
                 return self.by_key[key]
-        for shelf, frame, agree in ((self._by_part, group.frame, agrees), (self._by_sense, group.sense, alike)):
-            told = [said for said in _told_by(shelf, frame, agree) if not contradicts(said.text, content)]
+        for shelf, frame, is_same in ((self._by_part, group.frame, agree), (self._by_sense, group.sense, alike)):
+            told = [said for said in _told_by(shelf, frame, is_same) if not contradicts(said.text, content)]
             if told:
                 return max(map(self._rule, told))
         return None

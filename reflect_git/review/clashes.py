@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 
 from reflect_git.model.plainwords import stem
-from reflect_git.review.families import ALTERNATIVES, PURPOSES, SCOPES, canon
-from reflect_git.review.senses import MAKING, Clause, clauses_of
+from reflect_git.review.families import ALTERNATIVES, PURPOSES, SCOPES, canon, roughly
+from reflect_git.review.senses import MAKING, Clause
+from reflect_git.review.senses import clauses_of as exactly
 
 _SHORT = 120  # two texts this short together may exclude each other without a word in common
 _FAILS = " fails here"
 _EMPTY = frozenset(
-    canon(stem(word))
+    roughly(canon(stem(word)))
     for word in """is be to of and or with by from it that as i you we they do then so in for when if on at per while
     into than this there here me my own our us them its just all each any every whatever more no please may can should
     must need want have has get got go goes make put keep let tell thing way time new same also too still very real
     plain are am was were will would such one some both through via under over up out right straight because since where
     which who what how code project repo work set run write add ONLY unless until outside optional voluntary max min
-    yourself myself stay""".split()
+    yourself myself stay give come live sit belong located require requirement follow already their onto within name
+    call word appear cover look like carry contain place command anything repository codebase""".split()
 )
 # Said with a number: beside another number, another unit does not make it another thing.
 _UNITS = frozenset(
@@ -53,12 +55,30 @@ def clash(a: str, b: str) -> bool:
 
 
 @lru_cache(maxsize=16384)
+def clauses_of(text: str) -> tuple[Clause, ...]:
+    """With one word for those that mean nearly the same."""
+    return tuple(
+        clause._replace(
+            words=frozenset(map(roughly, clause.words)),
+            tagged=frozenset(map(_tagged_roughly, clause.tagged)),
+            said=tuple(map(roughly, clause.said)),
+        )
+        for clause in exactly(text)
+    )
+
+
+def _tagged_roughly(word: str) -> str:
+    tag, sign, bare = word.rpartition(":")
+    return f"{tag}{sign}{roughly(bare)}"
+
+
+@lru_cache(maxsize=16384)
 def _touched(text: str) -> frozenset[str]:
     return frozenset().union(*(_content(clause) for clause in clauses_of(text)))
 
 
 def exclude_each_other(x: str, y: str) -> bool:
-    x, y = canon(x), canon(y)
+    x, y = roughly(canon(x)), roughly(canon(y))
     return x != y and not _KINDS.get(x, _NONE).isdisjoint(_KINDS.get(y, _NONE))
 
 
@@ -99,7 +119,7 @@ def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
 
 
 _EDITING = frozenset(
-    canon(stem(word)) for word in "patch refactor rewrite remove rename format move fix extend".split()
+    roughly(canon(stem(word))) for word in "patch refactor rewrite remove rename format move fix extend".split()
 )
 
 

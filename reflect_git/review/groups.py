@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reflect_git.model.frames import Frame, agrees, frame_of
+from reflect_git.model.frames import Frame, frame_of
 from reflect_git.review.likeness import contradicts
-from reflect_git.review.parts import alike
+from reflect_git.review.parts import agree, alike
 from reflect_git.review.senses import sense_of
 from reflect_git.store.fold import History, session_hash
 
@@ -115,7 +115,7 @@ def _by_frame(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
         group.frame = frame = frame_of(contents[group.oldest])
         for part in parts_of(frame):
             shelves.setdefault(part, []).append(group)
-    return _joined(groups, shelves, agrees, lambda group: group.frame, contents, order)
+    return _joined(groups, shelves, agree, lambda group: group.frame, contents, order)
 
 
 def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Set
 from functools import lru_cache
 
-from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, turned
+from reflect_git.model.frames import Frame, frame_of, key_of, opposes, turned
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
 from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
 from reflect_git.review.families import PURPOSES
-from reflect_git.review.parts import alike
-from reflect_git.review.senses import clauses_of, plainly, sense_of
+from reflect_git.review.parts import agree, alike
+from reflect_git.review.senses import clauses_of, sense_of
+from reflect_git.review.spoken import plainly
 
 SIMILAR = 0.4
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
@@ -23,7 +24,7 @@ _EXCLUSIVE = frozenset("is us USE USED liv go belong nam start end target land s
 _PUT = frozenset("put plac stor keep sav".split())
 _PLACES = frozenset("in into next under at alongsid besid on".split())
 _MEANS = frozenset("with through via from".split())
-_NEGATIVE = frozenset("off disabl remov forbidden GONE needles unnecessary".split())
+_NEGATIVE = frozenset("off disabl remov forbidden GONE needless unnecessary".split())
 
 
 def similarity(a: str, b: str) -> float:
@@ -40,7 +41,7 @@ def relation(a: str, b: str) -> str:
     if key_of(a) == key_of(b):
         return "same"
     first, second = _frame(a), _frame(b)
-    if first and second and agrees(first, second) and (first == second or not clash(a, b)):
+    if first and second and agree(first, second) and (first == second or not clash(a, b)):
         return "same"
     if contradicts(a, b):
         return "contradicts"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from reflect_git.model.frames import Frame
@@ -16,79 +16,29 @@ from reflect_git.model.phrases import MARKS, ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words, stem
 from reflect_git.review.families import NUMBERS, canon
 from reflect_git.review.lexicon import in_english
+from reflect_git.review.spoken import plainly
 
-_READ = 600
 _LONGEST = 200  # of a text that may be the same as another one: a story has more to it than its words
 _PARTS = 14
-_COUNT = rf"(?=\d|(?:{'|'.join(NUMBERS)})\b)"
-# Said of how things are: it says no as plainly as an order does.
-# Each with what a text must hold for a look to be worth while: of 10,000 texts, most have none of it.
-_SPOKEN: tuple[tuple[tuple[str, ...], str, str], ...] = tuple(
-    (tuple(hints.split("|")), pattern, plain)
-    for hints, pattern, plain in (
-        ("n't|nt ", r"\b(?:is|are|was|were)n['’]?t\b|\bain['’]t\b", "is not"),
-        ("n't|nt |cannot| not", (
-            r"\b(?:does|did|wo|would|could|has|have|ca)n['’]?t\b|\bcannot\b|\b(?:can|does|did|will|could) not\b"
-        ), "do not"),
-        (" about", r"\b(?:don['’]?t|do not) (?:care|worry|bother) about\b", "no"),
-        (" need| necessary| required", (
-            r"\b(?:don['’]?t|do not|no) need (?:to have|to|for|an?|any)?\b|\bnot (?:needed|necessary|required)\b"
-        ), "no "),
-        ("why ", r"\bwhy (?:are|do|did|would) you (?:(?:still|always|even|again) )*(?!not\b)", "don't "),
-        (" off", r"\bswitched off\b|\bturned off\b|\bleave (?:it|them) off\b", "disabled"),
-        (" off", r"\b(?:switch|turn) off\b", "disable"),
-        (" on", r"\b(?:switch|turn)(?:ed)? on\b", "enable"),
-        ("told you", (
-            r"\b(?:i(?:'ve| have)? )?(?:already )?told you(?: like| about)?(?: \w+ times)?(?: already| before)?\b"
-        ), ""),
-        (" any", (
-            r"\b(?P<of>use|uses|using|avoid|no|of) any\b(?= (?:in|type|for|when|if|as|unless)\b|[.,;:!]|$)"
-        ), r"\g<of> `any`"),
-        ("error", r"\b(?:is|are|count as|treated as) (?:an )?errors?\b(?! \w)", "is forbidden"),
-        ("night|week|month|hour", r"\b(?:every|each|once (?:a|per)|per) (night|week|month|hour)\b", r"\1ly"),
-        (" day", r"\b(?:every|each|once (?:a|per)|per) day\b", "daily"),
-        ("be removed", r"\b(?:should|must|(?:has|have|needs?) to) be removed\b", "should be deleted"),
-        ("go ahead", r"\b(?:just )?go ahead and\b", ""),
-        ("by hand", r"\bby hand\b", "manually"),
-        (" out", r"\bcomment(?:ing|ed)? (?:(?:it|them|code|lines|things) )?out\b", "comment-out"),
-        ("not you", r",? (?:and )?not you\b", " myself"),
-        ("end of", r"\b(?:at|in|by) the end of\b", "after finishing"),
-        ("force", r"\bforce[- ]push(?:ing|ed|es)?\b", "force-push"),
-        ("pull", r"\bpull[- ]requests?\b", "pr"),
-        ("co-author", r"\bco-author(?:ed)?(?:-by)?(?: (?:lines?|trailers?|tags?))?\b", "co-author"),
-        ("0|1|2|3|4|5|6|7|8|9|" + "|".join(f" {word}" for word in NUMBERS), (
-            r"\b(?:(?:must|may|should|can|do|does|is|are) )?(?:not|never|no) (?:be |get |go )?(?:exceed(?:ing)?"
-            rf"|(?:longer|more|larger|bigger|greater|higher|wider) than|over|above|beyond|past) {_COUNT}"
-        ), " max "),
-        ("at most|up to|max|under|below|within|limited to|capped at|than", (
-            r"\b(?:at most|up to|max(?:imum|imal)?(?: of| is)?|under|below|within|limited to|capped at"
-            rf"|(?:less|fewer|shorter|smaller) than) {_COUNT}"
-        ), " max "),
-        ("at least|min|less than|fewer than|below", (
-            rf"\b(?:at least|min(?:imum|imal)?(?: of| is)?|(?:no|not) (?:less|fewer) than|not below) {_COUNT}"
-        ), " min "),
-        ("above|over|than", rf"\b(?:above|over|(?:more|longer|larger|bigger|greater|higher) than) {_COUNT}", " min "),
-    )
-)  # fmt: skip
 _ENDS = frozenset((",", ";", "BUT", "WHY"))
 _MARKS = BANS | frozenset(
     "USE USEPOST PREFER ALWAYS ASK VAGUE INSTEAD INSTEADPOST USED GONE WITHOUT OVER BUT WHY ARROW instead".split()
 )
+# These say no to something in a way of their own: what is ignored may be there, what is skipped may be written.
+_MILD = frozenset("GONE off dead untouch ignor gitignor skip disabl needless unnecessary".split())
 # An odd number of these says no: "don't X until Y" says yes to X.
-_DENIALS = BANS | frozenset(
-    "GONE off dead untouch forbidden ignor gitignor skip disabl needles unnecessary omit refrain".split()
-)
+_DENIALS = BANS | _MILD | frozenset("off-limits omit refrain".split())
 _TURNS = frozenset("unless until outsid optional voluntary".split())
 WHEN = frozenset("before after when if unless until except while during once".split())
 # Of these nothing is lost: they say that something is so, or point at what is there.
 _LIGHT = frozenset(
     canon(stem(word))
-    for word in """is be am do done have get give goes come live sit belong located need require requirement follow want
-    must should also too very really already still so then and of for with by in on at to into onto from through via
-    under within as it its they them their you we that which there here per project repository codebase name
-    call way word appear cover it's that's shall will look like carry contain place command anything""".split()
+    for word in """is be am do done goes live sit belong located must should also too very really already still so then
+    and of for with by in on at to into onto from through via under within as it its they them their you we that which
+    there here per it's that's shall will anything""".split()
 )
-_MEASURED = frozenset("keep stay length long character limit".split())  # light beside a bound: "keep lines under 80"
+_HELPING = frozenset(stem(word) for word in "have get give come need require want".split())  # unless they are the order
+_MEASURED = frozenset("keep stay length long character limit may".split())  # light beside a bound: "lines under 80"
 _STATES = frozenset("short small simpl clean fast flat pur minimal stabl consistent tidy private".split())
 _MOVING = frozenset("merg mov copy rebas migrat switch convert renam port sync push pull translat cast".split())
 _TOWARDS = frozenset("into onto to from on as".split())
@@ -116,21 +66,6 @@ class Sense(Frame):
         self.clauses = clauses
 
 
-def plainly(text: str) -> str:
-    """In small letters, with one form for what is said in many: "isn't", "may not exceed", "why are you using"."""
-    text = " ".join(text[:_READ].casefold().replace("\n", " ; ").split())
-    for hints, pattern, plain in _SPOKEN:
-        if any(map(text.__contains__, hints)):
-            text = _compiled(pattern).sub(plain, text)
-    return text
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """When a text has a hint of it: all of them would take as long as the first candidate's own reading."""
-    return re.compile(pattern)
-
-
 def _quoted(text: str) -> str:
     """A command is itself to the last word: `just lint` is not to lint."""
     parts = text.split("`")
@@ -143,10 +78,13 @@ def _quoted(text: str) -> str:
     return " ".join(parts)
 
 
+_FORBIDDEN = re.compile(r"\b(?:forbidden|disallowed|prohibited|banned)\b")  # what is only deprecated is not
+
+
 @lru_cache(maxsize=16384)
 def words_of(text: str) -> tuple[str, ...]:
     """Marks and plain words of what is meant; other languages word by word."""
-    words = opened(plain_words(_quoted(in_english(plainly(text)))))
+    words = opened(plain_words(_quoted(in_english(_FORBIDDEN.sub("off-limits", plainly(text))))))
     return tuple(canon(NUMBERS.get(word, word)) for word in words)
 
 
@@ -214,14 +152,15 @@ def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], be
     part, denied = _turned(part, denied)
     said = [word for at, word in enumerate(part) if word not in _MARKS and not _says_no(part, at)]
     noes = denied + sum(_says_no(part, at) for at in range(len(part)))
-    if noes % 2 and said[1:] and said[0] in MAKING:  # "don't add X" is "no X"
+    mild = {word for at, word in enumerate(part) if word in _MILD and _says_no(part, at)}
+    if noes % 2 and not mild and said[1:] and said[0] in MAKING and said[1] not in _LIGHT:  # "don't add X" is "no X"
         said = said[1:]
     is_measured = "max" in said or "min" in said or not _STATES.isdisjoint(said)
     words: set[str] = set()
-    tagged: set[str] = set()
+    tagged: set[str] = mild
     tag = ""
     for at, word in enumerate(said):
-        if word in WHEN:
+        if word in WHEN and at + 1 < len(said):
             tag = f"{word}:"
         elif tag and tagged and said[0] in WHEN and word in ORDERS:
             tag = ""  # "after each edit run the linter"
@@ -253,6 +192,10 @@ def _implied(words: set[str]) -> frozenset[str]:
         found |= _COUNTED
     if not words.isdisjoint(_DONE_BY_TOOLS):  # "run the formatter" is "format the code"
         found |= _OF_TOOLS
+    if "port" in words:
+        found |= _AT_PORTS
+    if not words.isdisjoint(_TONGUES):  # "write the comments in English"
+        found |= _WRITING
     return found
 
 
@@ -262,11 +205,25 @@ def _says_no(part: list[str], at: int) -> bool:
 
 
 def _is_empty(said: list[str], at: int, tag: str) -> bool:
-    """Who asks is no matter, nor that things go where they go."""
-    after = said[at + 1 : at + 2]
-    return (said[at] in _VOICES and (bool(tag) or after == ["ask"])) or (said[at] == "go" and after in _INTO)
+    """Who asks is no matter, nor that things go where they go. Any other word is empty only in its own place: a name is
+    logged, but functions in snake_case are named so."""
+    word, after = said[at], said[at + 1 : at + 2]
+    if word in _HELPING:
+        return at > 0
+    if word in _HOUSES:
+        return (at == 0 or said[at - 1] in _OF_HOUSES) and (not after or after[0] in _LIGHT or after[0] in _HELPING)
+    if word == "nam":
+        return any("cas" in other or other in _NAMED for other in said)
+    if word == "command":
+        return any("+" in other for other in said)
+    if word == "suit":
+        return said[at - 1 : at] == ["test"]
+    return (word in _VOICES and (bool(tag) or after == ["ask"])) or (word == "go" and after in _INTO)
 
 
+_HOUSES = frozenset("project repository codebas".split())
+_OF_HOUSES = frozenset("in of for on".split())
+_NAMED = frozenset("prefix suffix singular plural".split())
 _AT_THE_END = frozenset("dead off".split())
 MAKING = frozenset("add writ put creat includ hav".split())
 _VOICES = frozenset("i me".split())
@@ -275,6 +232,9 @@ _DONE_BY_TOOLS = frozenset("lint format".split())
 _HOLDERS = frozenset("directory fil".split())
 _COUNTED = frozenset(("version",))
 _OF_TOOLS = frozenset("run cod".split())
+_AT_PORTS = frozenset("run listen".split())
+_TONGUES = frozenset("english german french spanish chines japanes korean russian portugues italian".split())
+_WRITING = frozenset(("writ",))
 
 
 def _turned(part: list[str], denied: bool) -> tuple[list[str], bool]:

@@ -37,6 +37,12 @@ ALIKE = [
     ("Do not sign parcels", "No parcel signing"),  # in another order, each with its part
     ("Use quills and ink", "Use ink and quills"),
     ("In ledgers use quills", "Use quills in ledgers"),
+    ("Seal the crates before shipping", "Don't ship until the crates are sealed"),
+    ("Write the labels in English", "Labels should be English"),
+    ("The depot runs on port 7100", "The depot listens on port 7100"),
+    ("Invoices may be at most 40 lines long", "Keep invoices shorter than 40 lines"),
+    ("Never check in the ledgers", "Don't commit the ledgers"),
+    ("Labels are named in kebab-case", "Use kebab-case for labels"),
 ]
 OPPOSED = [
     ("Cypress isn't used", "Use Cypress for browser tests"),  # a no in what is told
@@ -111,6 +117,34 @@ NOT_ALIKE = [
     ("Use port 4100 for the shop and 4200 for the depot", "Use port 4200 for the shop and 4100 for the depot"),
     ("Write a spec before implementing", "Write tests before implementing"),  # not quite another word for it
     ("Strip the binaries", "Delete the binaries"),
+    ("Log the parcel", "Log the parcel name"),  # a word that is empty elsewhere
+    ("Print the command", "Print it"),
+    ("Log each depot call", "Log each depot"),
+    ("Build the project", "Build"),
+    ("Tag the repository image", "Tag the image"),
+    ("Follow the couriers", "Use the couriers"),
+    ("Name the crate", "Use the crate"),
+    ("Cover the ledger", "Use the ledger"),
+    ("Count the crates once", "Count the crates"),
+    ("Check in the ledger", "Check the ledger"),  # what is done to it, or with it, or there
+    ("Sign in to the depot", "Sign the depot"),
+    ("Ship with the crate", "Ship the crate"),
+    ("Write to the ledger", "Write the ledger"),
+    ("Print labels with the stamp", "Print the stamp for labels"),
+    ("Gitignore the ledgers", "Do not write the ledgers"),  # a no of its own
+    ("Skip the drills", "Don't write drills"),
+    ("Ignore late parcels", "No late parcels"),
+    ("Disable the stamp", "Don't add a stamp"),
+    ("Don't worry about stamps", "Don't add stamps"),
+    ("You don't need to count the crates", "Never count the crates"),
+    ("Count the legacy crates", "Do not count the crates"),
+    ("Update the ledger", "Edit the ledger"),  # near, but not the same
+    ("Leave a note on the crate", "Keep the note on the crate"),
+    ("Add a suite for parcels", "Add a test for parcels"),
+    ("Document the formatter", "Document the format"),
+    ("Don't use var", "Don't use variables"),
+    ("Use quills, don't publish letters", "Use quills"),  # two matters, and one of them
+    ("Count the crates, never open parcels", "Count the crates"),
 ]
 
 
@@ -143,7 +177,7 @@ def test_a_question_a_story_and_what_was_found_out_have_no_sense() -> None:
 
 
 def test_a_bare_no_is_no_part_of_what_says_more() -> None:
-    plan, ban = sense_of("Write the outline to a draft, don't publish"), sense_of("we don't need to publish")
+    plan, ban = sense_of("Write the outline to a draft, don't publish"), sense_of("we never publish")
     more, less = sense_of("The region is Oslo; Bergen isn't used"), sense_of("The region is Oslo")
     assert plan and ban and more and less
     assert plan.unwanted == ban.unwanted and not alike(plan, ban)
