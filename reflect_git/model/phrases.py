@@ -144,7 +144,7 @@ IRREGULAR = {
     "live": "liv", "uses": "us", "dependencies": "dependency", "chars": "character", "char": "character",
     "repo": "repository", "repos": "repository", "docs": "doc", "documentation": "doc", "pr": "pr", "prs": "pr",
     "is": "is", "was": "is", "are": "is", "were": "is", "this": "this", "its": "its", "us": "us", "as": "as",
-    "message": "messag", "children": "child", "people": "person", "ourselves": "ourselves",
+    "message": "messag", "children": "child", "people": "person", "ourselves": "ourselves", "https": "https",
     "rebuilt": "rebuild", "rewritten": "rewrit", "indentation": "indent", "validation": "validat",
     "installation": "install", "deployment": "deploy", "execute": "run", "executing": "run", "folder": "directory",
     "folders": "directory", "dir": "directory", "dirs": "directory", "env": "environment",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 
+from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import stem
-from reflect_git.review.families import ALTERNATIVES, PURPOSES, SCOPES, canon, roughly
+from reflect_git.review.families import ALTERNATIVES, JOBS, LANGUAGES, PURPOSES, SCOPES, canon, roughly
+from reflect_git.review.lexicon import FOREIGN
 from reflect_git.review.senses import MAKING, Clause
 from reflect_git.review.senses import clauses_of as exactly
 
@@ -15,11 +17,11 @@ _FAILS = " fails here"
 _EMPTY = frozenset(
     roughly(canon(stem(word)))
     for word in """is be to of and or with by from it that as i you we they do then so in for when if on at per while
-    into than this there here me my own our us them its just all each any every whatever more no please may can should
-    must need want have has get got go goes make put keep let tell thing way time new same also too still very real
+    into than this there here me my our us them its just all each any every whatever more no please may can should
+    must need want have has get got go goes make put keep let tell thing way time new same also too still very around
     plain are am was were will would such one some both through via under over up out right straight because since where
     which who what how code project repo work set run write add ONLY unless until outside optional voluntary max min
-    yourself myself stay give come live sit belong located require requirement follow already their onto within name
+    yourself myself stay give come live sit belong located requirement follow already their onto within name
     call word appear cover look like carry contain place command anything repository codebase""".split()
 )
 # Said with a number: beside another number, another unit does not make it another thing.
@@ -51,7 +53,10 @@ def clash(a: str, b: str) -> bool:
         return False
     if not (_touched(a) & _touched(b)) and len(a) + len(b) > _SHORT:
         return False
-    return _is_denied(a, b) or _has_another_value(a, b) or _is_the_other_way_round(a, b) or _has_another_place(a, b)
+    return (
+        _is_denied(a, b) or _has_another_value(a, b) or _is_the_other_way_round(a, b) or _has_another_place(a, b)
+        or _is_taken_away(a, b) or _is_taken_away(b, a)
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=16384)
@@ -78,8 +83,23 @@ def _touched(text: str) -> frozenset[str]:
 
 
 def exclude_each_other(x: str, y: str) -> bool:
-    x, y = roughly(canon(x)), roughly(canon(y))
-    return x != y and not _KINDS.get(x, _NONE).isdisjoint(_KINDS.get(y, _NONE))
+    x, y = (roughly(canon(FOREIGN.get(word, word))) for word in (x, y))
+    return x != y and (
+        not _KINDS.get(x, _NONE).isdisjoint(_KINDS.get(y, _NONE)) or _is_opposite(x, y) or _are_versions(x, y)
+    )
+
+
+def _is_opposite(x: str, y: str) -> bool:
+    return y in (f"un{x}", f"non-{x}") or x in (f"un{y}", f"non-{y}")
+
+
+def _are_versions(x: str, y: str) -> bool:
+    """python2 and python3."""
+    bare = x.rstrip(_DIGITS)
+    return len(bare) > 2 and bare not in (x, y) and bare == y.rstrip(_DIGITS)
+
+
+_DIGITS = "0123456789."
 
 
 def _is_denied(a: str, b: str) -> bool:
@@ -109,11 +129,15 @@ def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
     bad, good = _content(ban), _content(wish)
     if "edit" in bad and not good.isdisjoint(_EDITING):  # not to be touched, so not to be patched
         good |= {"edit"}
+    elif _first(wish) in AVOIDING - bad or _say_other_things(ban, wish):
+        return False
     if _is_exception(wish, good - bad - GRANTED) or (good - bad and is_of_a_part(bad - good)):
         return False
     if len(bad) == 1:
         about = any(not clause.turned and _content(clause) & good - bad for clause in beside)
-        return bad <= good and (len(good) == 1 or about or _first(wish) in bad or not next(iter(bad)).isalnum())
+        return bad <= good and (
+            len(good - GRANTED) == 1 or about or _first(wish) in bad or not next(iter(bad)).isalnum()
+        )
     shared = len(bad & good)
     return shared > 1 and shared >= (0.66 if good - bad - GRANTED else 0.5) * len(bad)
 
@@ -121,6 +145,32 @@ def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
 _EDITING = frozenset(
     roughly(canon(stem(word))) for word in "patch refactor rewrite remove rename format move fix extend".split()
 )
+
+
+# Who does this with a thing wants no more of it: "strip blanks", "mock the clock".
+AVOIDING = frozenset(roughly(canon(stem(word))) for word in "remove strip trim eliminate mock replace".split())
+
+
+def _say_other_things(ban: Clause, wish: Clause) -> bool:
+    """Of the same: "titles have no full stop", "titles are in English"."""
+    first, second = ([word for word in clause.said if word in _content(clause)] for clause in (ban, wish))
+    is_of_one = first[:1] == second[:1] and (first[0] not in ORDERS or first[:2] == second[:2])
+    return is_of_one and first[-1] not in second and second[-1] not in first and GRANTED.isdisjoint(wish.said)
+
+
+def _is_taken_away(a: str, b: str) -> bool:
+    """One removes what the other keeps or allows."""
+    return any(
+        one.said[0] == "remov" and not one.turned and not other.turned and bool(_kept(other))
+        and _kept(other) == _content(one) - {"remov"}
+        for one in clauses_of(a)
+        for other in clauses_of(b)
+    )  # fmt: skip
+
+
+def _kept(clause: Clause) -> frozenset[str]:
+    is_kept = clause.said[0] == "keep" or not GRANTED.isdisjoint(clause.said)
+    return _content(clause) - GRANTED if is_kept else frozenset()
 
 
 def _is_exception(wish: Clause, more: Set[str]) -> bool:
@@ -143,11 +193,7 @@ def _core(clause: Clause) -> frozenset[str]:
 def _differ_in_kind(one: frozenset[str], other: frozenset[str]) -> bool:
     """No to one kind and yes to the other go together: merged and unmerged ones."""
     first, second = one - other, other - one
-    return any(
-        exclude_each_other(x, y) or y in (f"un{x}", f"non-{x}") or x in (f"un{y}", f"non-{y}")
-        for x in first
-        for y in second
-    )
+    return any(exclude_each_other(x, y) for x in first for y in second)
 
 
 def _is_said_better(one: Clause, other: Clause, others: Sequence[Clause]) -> bool:
@@ -190,14 +236,18 @@ def _differ_in_value(one: frozenset[str], other: frozenset[str]) -> bool:
         rest, others = first - ALTERNATIVES[number], second - ALTERNATIVES[number]
         if is_of_a_part(rest ^ others):
             continue
-        is_purpose = rest | others <= PURPOSES
+        is_purpose = rest | others <= PURPOSES and (rest & JOBS == others & JOBS or not (rest & JOBS and others & JOBS))
         if (one & other and (is_purpose or not (rest and others))) or (is_purpose and len(one) + len(other) < 7):
             return True
     if not one & other:
         return False
-    rest, others = (frozenset(w for w in words - _UNITS if not w[0].isdigit()) for words in (first, second))
+    rest, others = (frozenset(w for w in words - _UNITS if not _is_version(w)) for words in (first, second))
     first, second = first - _UNITS, second - _UNITS
     return len(first - rest) == len(second - others) == 1 and not (rest and others)
+
+
+def _is_version(word: str) -> bool:
+    return word[0].isdigit() or word in ("latest", "newest")
 
 
 def is_of_a_part(words: Set[str]) -> bool:
@@ -223,14 +273,14 @@ def _is_the_other_way_round(a: str, b: str) -> bool:
 def _is_first(one: Clause, other: Clause) -> bool:
     if one.denied or other.denied or "first" not in one.tagged or "first" in other.words:
         return False
-    what, where = ({word for word in clause.tagged if ":" not in word} for clause in (one, other))
-    return len(what) > 2 and what - {"first"} <= where and any(word.startswith("after:") for word in other.tagged)
+    what = _core(one) - {"first"}
+    return bool(what) and any(what <= later and ORDERS.isdisjoint(later - what) for _, later in _order(other))
 
 
 def _has_another_place(a: str, b: str) -> bool:
-    """One thing goes to two places."""
+    """One thing goes to two places, or is written in two languages."""
     return any(
-        thing == other and not (place <= there or there <= place)
+        thing == other and not (place <= there or there <= place) and bool(place & LANGUAGES) == bool(there & LANGUAGES)
         for thing, place in _places(a)
         for other, there in _places(b)
     )
@@ -243,19 +293,20 @@ def _places(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     for clause in clauses_of(text):
         said = clause.said
         at = next((at for at, word in enumerate(said) if at and word in _WHERE and not clause.denied), 0)
-        verbs = _RECORDING if at and said[at] == "to" else _PLACING
+        verbs = _RECORDING if at and (said[at] == "to" or not LANGUAGES.isdisjoint(said[at + 1 :])) else _PLACING
         is_there = said[at - 1 : at] in (("is",), ("be",)) and any("/" in word for word in said[at:])
         if not at or not (is_there or said[at] == "target" or not verbs.isdisjoint(said[:at])):
             continue
         if not _LATER_ON.isdisjoint(said):
             continue
-        thing = frozenset(said[:at]) - verbs - _EMPTY
+        thing = (frozenset(said[:at]) - verbs - _EMPTY) or (frozenset(said[:at]) - verbs - _BEING)
         place = frozenset(said[at + 1 :]) - _EMPTY - _WHERE
         if thing and place:
             found.append((thing, place))
     return tuple(found)
 
 
+_BEING = frozenset(("is", "be"))
 _PLACING = frozenset("put plac stor sav keep liv go goe belong sit locat land open".split())
 _RECORDING = _PLACING | frozenset("writ record log send".split())
 _WHERE = frozenset("in into to under next besid alongsid at on against onto target".split())
@@ -264,14 +315,18 @@ _LATER_ON = frozenset("before after when if unless until except while during for
 
 @lru_cache(maxsize=16384)
 def _orders(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    return tuple(pair for clause in clauses_of(text) for pair in _order(clause))
+
+
+def _order(clause: Clause) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """What comes before what."""
     found = []
-    for clause in clauses_of(text):
-        plain = frozenset(word for word in clause.tagged if ":" not in word) - _EMPTY
-        for tag in ("before:", "after:"):
-            other = frozenset(word.removeprefix(tag) for word in clause.tagged if word.startswith(tag)) - _EMPTY
-            if plain and other and not clause.denied:
-                found.append((plain, other) if tag == "before:" else (other, plain))
-    return tuple(found)
+    plain = frozenset(word for word in clause.tagged if ":" not in word) - _EMPTY
+    for tag in ("before:", "after:"):
+        other = frozenset(word.removeprefix(tag) for word in clause.tagged if word.startswith(tag)) - _EMPTY
+        if plain and other and not clause.denied:
+            found.append((plain, other) if tag == "before:" else (other, plain))
+    return found
 
 
 @lru_cache(maxsize=16384)

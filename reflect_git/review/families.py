@@ -6,7 +6,6 @@ Data, read by `senses` and `clashes`. A line may be added without a look at the 
 from __future__ import annotations
 
 from reflect_git.model.plainwords import stem
-from reflect_git.review.lexicon import FOREIGN
 
 # One word for those that mean the same in an order. The first of a line stands for the others.
 _SAME = """answer reply respond response
@@ -34,6 +33,7 @@ _SAME = """answer reply respond response
     start begin launch boot
     stop kill terminate
     when once whenever
+    need require
     several multiple various
     end finish
     plan planning
@@ -48,10 +48,13 @@ _NEAR = """edit update
     detailed verbose lengthy elaborate extensive
     test suite
     keep leave
+    upgrade bump
+    mock stub fake
+    share shared
+    explain explanation
     lint linter
     format formatter"""
 _CANON = {stem(word): stem(line.split()[0]) for line in _SAME.split("\n") for word in line.split()}
-_CANON |= {word: _CANON.get(meaning, meaning) for word, meaning in FOREIGN.items()}
 _ROUGHLY = {stem(word): stem(line.split()[0]) for line in _NEAR.split("\n") for word in line.split()}
 
 
@@ -95,7 +98,7 @@ ALTERNATIVES = _sets(
     "debug info warn error trace fatal|local remote|local utc|manual automatic|manually automatically",
     "weekly daily monthly nightly hourly yearly|light dark|top bottom|left right|ascending descending",
     "numpy google sphinx|american british|short long|short detailed|first last",
-    "keep remove drop|create remove|enable disable|allow forbid block|before after|first after",
+    "keep remove drop|create remove|enable disable|allow forbid block|before after",
     "include exclude|du sie|tu vous|tú usted|open closed|stateless stateful|online offline|dense sparse",
     "english german french spanish chinese japanese korean russian portuguese italian polish dutch turkish",
     "parallel sequential serial|whole affected|whole partial|plain encrypted|http https",
@@ -105,7 +108,11 @@ ALTERNATIVES = _sets(
     "lock unlock|round square|several single|expand collapse",
     "newest oldest|latest oldest|explicit implicit|static dynamic|simple complex|early late|horizontal vertical",
     "temporary permanent|strong weak|thick thin|wide narrow|even odd|positive negative|fast slow|prose bullet",
-    "once twice|big small|large small|many few|high low|loud silent",
+    "once twice|big small|large small|huge small|many few|high low|loud silent|1 several",
+    "monday tuesday wednesday thursday friday saturday sunday|string integer float decimal|semver calver calendar",
+    "swallow raise propagate bubble|catch propagate bubble|raise return|accept reject|upgrade downgrade",
+    "own share|own global|mock real|old new|more fewer less",
+    "conda venv virtualenv|ssh https|increase decrease|sync async|raw escaped",
 )
 # Where these differ, both may hold.
 SCOPES = _sets(
@@ -125,10 +132,18 @@ PURPOSES = frozenset(
         """install package packages dependency dependencies manager manage library libraries test tests testing suite
         runner format formatter formatting lint linter linting style styling build builds bundle bundler database store
         storage orm state management framework deploy hosting host language indent indentation quote quotes strings
-        string ci pipeline editor shell case script scripts run tool code python javascript node typescript""".split(),
+        string ci pipeline editor shell case script scripts run tool code python javascript node typescript answer
+        explain everything""".split(),
     )
 )
-_COUNTED = "two three four five six seven eight nine ten".split()
-NUMBERS = {stem(word): str(number) for number, word in enumerate(_COUNTED, 2)} | {
-    word: str(number) for number, word in enumerate(_COUNTED, 2)
+# Of these purposes each may have its own tool.
+JOBS = frozenset(map(stem, "install test format lint build bundle deploy store host style".split()))
+# What programs are written in: another one for the same program is at odds.
+LANGUAGES = frozenset(
+    canon(stem(word))
+    for word in "python typescript javascript go rust java kotlin ruby bash shell perl php scala swift c elixir".split()
+)
+_COUNTED = "one two three four five six seven eight nine ten".split()
+NUMBERS = {stem(word): str(number) for number, word in enumerate(_COUNTED, 1)} | {
+    word: str(number) for number, word in enumerate(_COUNTED, 1)
 }

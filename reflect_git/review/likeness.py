@@ -9,8 +9,8 @@ from functools import lru_cache
 from reflect_git.model.frames import Frame, frame_of, key_of, opposes, turned
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
-from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
-from reflect_git.review.families import PURPOSES
+from reflect_git.review.clashes import AVOIDING, GRANTED, clash, exclude_each_other, is_of_a_part
+from reflect_git.review.families import PURPOSES, canon
 from reflect_git.review.parts import agree, alike
 from reflect_git.review.senses import clauses_of, sense_of
 from reflect_git.review.spoken import plainly
@@ -126,7 +126,9 @@ def _differs_in_value(a: str, b: str) -> bool:
     if first is None or second is None or first[0] != second[0]:
         return False
     same_verb = first[1][:1] == second[1][:1] and first[1][:1] != ()
-    one, other = set(first[1][same_verb:]), set(second[1][same_verb:])
+    one, other = (set(map(canon, value[same_verb:])) for value in (first[1], second[1]))
+    if all(word[0] == "-" for word in one | other):  # options of a command go together
+        return False
     if not same_verb and not one & other and min(len(one), len(other)) > 1:  # built in CI and pushed to a registry
         return first[2] == second[2] and ORDERS.isdisjoint((first[1][0], second[1][0]))
     if one & other and not (len(one - other) == len(other - one) == 1):
@@ -165,7 +167,7 @@ def _is_turned(a: str, b: str) -> bool:
         near = _beside(a, _number_of(one)) & _beside(b, _number_of(other))
         return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b) and min(len(one), len(other)) == 1
     turned = {word for x in one for y in other if exclude_each_other(x, y) for word in (x, y)}
-    if is_of_a_part((one | other) - turned):
+    if is_of_a_part((one | other) - turned) or len((one | other) - turned) > 1:
         return False
     return bool(turned) and min(len(one), len(other)) == 1 and _polarity(a, turned) == _polarity(b, turned)
 
@@ -176,7 +178,7 @@ def _is_denied(a: str, b: str) -> bool:
         return False
     first, second = _bag(a), _bag(b)
     smaller, larger = sorted((first, second), key=len)
-    if smaller < larger and not GRANTED.isdisjoint(larger):
+    if smaller < larger and not (GRANTED | AVOIDING).isdisjoint(larger - smaller):
         return False
     return len(smaller) >= 2 and smaller <= larger and _polarity(a) != _polarity(b)
 

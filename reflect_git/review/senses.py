@@ -15,7 +15,7 @@ from reflect_git.model.frames import Frame
 from reflect_git.model.phrases import MARKS, ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words, stem
 from reflect_git.review.families import NUMBERS, canon
-from reflect_git.review.lexicon import in_english
+from reflect_git.review.lexicon import FOREIGN, in_english
 from reflect_git.review.spoken import plainly
 
 _LONGEST = 200  # of a text that may be the same as another one: a story has more to it than its words
@@ -37,7 +37,7 @@ _LIGHT = frozenset(
     and of for with by in on at to into onto from through via under within as it its they them their you we that which
     there here per it's that's shall will anything""".split()
 )
-_HELPING = frozenset(stem(word) for word in "have get give come need require want".split())  # unless they are the order
+_HELPING = frozenset(stem(word) for word in "have get give come want".split())  # unless they are the order
 _MEASURED = frozenset("keep stay length long character limit may".split())  # light beside a bound: "lines under 80"
 _STATES = frozenset("short small simpl clean fast flat pur minimal stabl consistent tidy private".split())
 _MOVING = frozenset("merg mov copy rebas migrat switch convert renam port sync push pull translat cast".split())
@@ -85,7 +85,15 @@ _FORBIDDEN = re.compile(r"\b(?:forbidden|disallowed|prohibited|banned)\b")  # wh
 def words_of(text: str) -> tuple[str, ...]:
     """Marks and plain words of what is meant; other languages word by word."""
     words = opened(plain_words(_quoted(in_english(_FORBIDDEN.sub("off-limits", plainly(text))))))
-    return tuple(canon(NUMBERS.get(word, word)) for word in words)
+    is_foreign = sum(word in FOREIGN for word in words) > 1
+    return tuple(canon(_in_english(word, is_foreign)) for word in words)
+
+
+def _in_english(word: str, is_foreign: bool) -> str:
+    """A short word may be an English one: ES modules, the MIT license, a TODO."""
+    if word in FOREIGN and (is_foreign or len(word) > 4 or not word.isascii()):
+        return FOREIGN[word]
+    return NUMBERS.get(word, word)
 
 
 @lru_cache(maxsize=16384)
@@ -168,7 +176,7 @@ def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], be
             tagged.add(word)
         elif word in _TOWARDS and said[0] in _MOVING and words:
             tag = f"{word}:"
-        elif word in _LIGHT or _is_empty(said, at, tag):
+        elif (word in _LIGHT and not _is_particle(said, at)) or _is_empty(said, at, tag):
             continue
         else:
             words.add(word)
@@ -210,8 +218,10 @@ def _is_empty(said: list[str], at: int, tag: str) -> bool:
     word, after = said[at], said[at + 1 : at + 2]
     if word in _HELPING:
         return at > 0
+    if word == "need":  # "the project needs X", "X is required"
+        return said[at - 1] in (_HOUSES if after else _BEING)
     if word in _HOUSES:
-        return (at == 0 or said[at - 1] in _OF_HOUSES) and (not after or after[0] in _LIGHT or after[0] in _HELPING)
+        return (at == 0 or said[at - 1] in _OF_HOUSES) and (not after or after[0] in _LIGHT or after[0] in _NEEDING)
     if word == "nam":
         return any("cas" in other or other in _NAMED for other in said)
     if word == "command":
@@ -221,7 +231,16 @@ def _is_empty(said: list[str], at: int, tag: str) -> bool:
     return (word in _VOICES and (bool(tag) or after == ["ask"])) or (word == "go" and after in _INTO)
 
 
+def _is_particle(said: list[str], at: int) -> bool:
+    """What belongs to the word before it: to log in as somebody."""
+    return said[at] in _PARTICLES and at > 0 and (at + 1 == len(said) or said[at + 1] in _AFTER_PARTICLES)
+
+
+_PARTICLES = frozenset("in on through by".split())
+_AFTER_PARTICLES = frozenset("to as with at from into for".split()) | WHEN
 _HOUSES = frozenset("project repository codebas".split())
+_NEEDING = _HELPING | {"need"}
+_BEING = frozenset(("is", "be"))
 _OF_HOUSES = frozenset("in of for on".split())
 _NAMED = frozenset("prefix suffix singular plural".split())
 _AT_THE_END = frozenset("dead off".split())

@@ -32,10 +32,23 @@ _SPOKEN: tuple[tuple[tuple[str, ...], str, str], ...] = tuple(
             r"\bchecked in(?:to git)?\b|(?<=never )check in\b|(?<=n't )check in\b|(?<=not )check in\b|\bchecking in\b"
         ), "commit"),
         ("push", r"(?:\brun )?\bgit push (?:--force|-f)\b", "force-push"),
-        (" limits|-limits", r"\boff[- ]limits\b", "forbidden"),
+        ("out of ", (
+            r"\b(?:keep|leave) (.{1,40}?) out of (?:git|version control|the repo(?:sitory)?)\b"
+        ), r"never commit \1"),
+        ("git|version control", (
+            r"\b(?:must|should|may|do|are|is)? ?not (?:be )?(?:in|tracked in|tracked by) (?:git|version control)\b"
+        ), "must not be committed"),
+        ("track", r"\btrack (.{1,40}?) in (?:git|version control)\b", r"commit \1"),
+        ("leave ", r"\bleave out\b", "omit"),
+        ("leave ", r"\bleave (\w+(?: \w+)?) out\b(?! of)", r"omit \1"),
+        ("in detail", r"\bin (?:full |great )?detail\b", "detailed"),
+        ("twice", r"\btwice\b(?! an?\b)", "2 times"),
+        ("limits", r"\boff[- ]limits\b", "forbidden"),
         (" off", r"\bswitched off\b|\bturned off\b|\bleave (?:it|them) off\b", "disabled"),
         (" off", r"\b(?:switch|turn) off\b", "disable"),
         (" on", r"\b(?:switch|turn)(?:ed)? on\b", "enable"),
+        (" on", r"\b(be|is|are|stays?|start|default to) on(?= by default\b| in\b|[.,;]|$)", r"\1 enabled"),
+        (" off", r"\b(be|is|are|stays?|start|default to) off(?= by default\b| in\b|[.,;]|$)", r"\1 disabled"),
         ("told you", (
             r"\b(?:i(?:'ve| have)? )?(?:already )?told you(?: like| about)?(?: \w+ times)?(?: already| before)?\b"
         ), ""),

@@ -70,6 +70,23 @@ OPPOSED = [
     ("Exports run every night", "Exports run weekly"),
     ("The mailer lives in apps/mailer", "The mailer is in packages/post"),
     ("Builds are cut from trunk", "Builds are cut from the stable branch"),
+    ("Ship parcels on Mondays", "Parcels go out on Thursdays, ship them then"),
+    ("Weights are stored as strings", "Store weights as integers"),
+    ("Write the sorter in Rust", "The sorter is written in Kotlin"),
+    ("Keep the ledgers out of git", "The ledgers are checked in"),
+    ("Every parcel needs two stamps", "One stamp is enough for a parcel"),
+    ("The depot tests use a real scale", "Mock the scale in the depot tests"),
+    ("Each courier has its own ledger", "All couriers share one ledger"),
+    ("The siren stays on", "Turn off the siren"),
+    ("Draft labels are allowed", "Remove all draft labels"),
+    ("Specs come first", "Write the specs after the review"),
+    ("Stay on Erlang 25", "Use the latest Erlang"),
+    ("Count the crates twice", "Count the crates five times"),
+    ("Leave stamps out", "Add stamps to letters"),
+    ("Use erlang2", "Use erlang3"),
+    ("Use signed weights", "Use unsigned weights"),
+    ("Forbid gifts", "Allow gifts"),
+    ("Use HTTP for the scales", "Use HTTPS for the scales"),
 ]
 APART = [
     ("Use parcel in the admin", "Use rollup in the shop"),
@@ -91,6 +108,14 @@ APART = [
     ("Prefer explicit types over inference", "Prefer interfaces over type aliases"),
     ("Private drafts need a login", "Public drafts need no login"),
     ("Labels are shown in red", "Labels start with a lower-case letter"),
+    ("No blank labels", "Strip blank labels"),  # the same way, though one says no
+    ("Unit tests must not call the scale", "Mock the scale in unit tests"),
+    ("Parcel titles are in English", "Parcel titles have no stamps"),  # another thing of the same
+    ("Use ruff for linting", "Use black for formatting"),  # each job has its tool
+    ("Run the drills with -x", "Run the drills with -v"),
+    ("Count first", "Ship after the count"),
+    ("Keep the ledger", "Remove old ledger pages"),
+    ("Write the sorter in Rust", "Write the guide in Markdown"),
 ]
 NOT_ALIKE = [
     ("Merge trunk into release", "Merge release into trunk"),
@@ -143,6 +168,11 @@ NOT_ALIKE = [
     ("Add a suite for parcels", "Add a test for parcels"),
     ("Document the formatter", "Document the format"),
     ("Don't use var", "Don't use variables"),
+    ("Tests need the depot", "Depot tests"),
+    ("Don't log in as porter", "Don't log as porter"),
+    ("Use ES modules", "Use modules"),  # no foreign words
+    ("Use the MIT license", "Use the license"),
+    ("Remove TODOs", "Remove it"),
     ("Use quills, don't publish letters", "Use quills"),  # two matters, and one of them
     ("Count the crates, never open parcels", "Count the crates"),
 ]
