@@ -83,10 +83,18 @@ def _touched(text: str) -> frozenset[str]:
 
 
 def exclude_each_other(x: str, y: str) -> bool:
-    x, y = (roughly(canon(FOREIGN.get(word, word))) for word in (x, y))
-    return x != y and (
-        not _KINDS.get(x, _NONE).isdisjoint(_KINDS.get(y, _NONE)) or _is_opposite(x, y) or _are_versions(x, y)
-    )
+    x, y = _kind_word(x), _kind_word(y)
+    if x == y:
+        return False
+    kinds = _KINDS.get(x)
+    if kinds and not kinds.isdisjoint(_KINDS.get(y, _NONE)):
+        return True
+    return (x[-1] == y[-1] and _is_opposite(x, y)) or (x[0] == y[0] and _are_versions(x, y))
+
+
+@lru_cache(maxsize=16384)
+def _kind_word(word: str) -> str:
+    return roughly(canon(FOREIGN.get(word, word)))
 
 
 def _is_opposite(x: str, y: str) -> bool:
@@ -160,17 +168,20 @@ def _say_other_things(ban: Clause, wish: Clause) -> bool:
 
 def _is_taken_away(a: str, b: str) -> bool:
     """One removes what the other keeps or allows."""
-    return any(
-        one.said[0] == "remov" and not one.turned and not other.turned and bool(_kept(other))
-        and _kept(other) == _content(one) - {"remov"}
-        for one in clauses_of(a)
-        for other in clauses_of(b)
-    )  # fmt: skip
+    return any(thing in _kept(b) for thing in _removed(a))
 
 
-def _kept(clause: Clause) -> frozenset[str]:
-    is_kept = clause.said[0] == "keep" or not GRANTED.isdisjoint(clause.said)
-    return _content(clause) - GRANTED if is_kept else frozenset()
+@lru_cache(maxsize=16384)
+def _removed(text: str) -> frozenset[frozenset[str]]:
+    clauses = (clause for clause in clauses_of(text) if not clause.turned and clause.said[0] == "remov")
+    return frozenset(_content(clause) - {"remov"} for clause in clauses)
+
+
+@lru_cache(maxsize=16384)
+def _kept(text: str) -> frozenset[frozenset[str]]:
+    clauses = (clause for clause in clauses_of(text) if not clause.turned)
+    kept = (clause for clause in clauses if clause.said[0] == "keep" or not GRANTED.isdisjoint(clause.said))
+    return frozenset(_content(clause) - GRANTED for clause in kept) - {frozenset()}
 
 
 def _is_exception(wish: Clause, more: Set[str]) -> bool:
