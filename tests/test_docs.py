@@ -82,6 +82,16 @@ def test_every_word_that_a_commit_begins_with_is_documented() -> None:
     assert {word for word in TYPES if f"`{word}: " not in page} == set()
 
 
+def test_every_finding_of_an_audit_is_explained() -> None:
+    """Their codes are the first word of each, or the first of two that a function gives."""
+    made = "".join(path.read_text(encoding="utf-8") for path in (REPO / "reflect_git/sitting/audit").glob("*.py"))
+    found = set(re.findall(r'Finding\(\s*"([a-z-]+)"|return "([a-z]+-[a-z-]+)", f"', made))
+    codes = {code for pair in found for code in pair if code}
+    said = set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"(?m)^\| (`[a-z-]+`.*?) \|", _read("docs", "audit.md")))))
+    assert len(codes) > 30 and codes <= said, codes - said
+    assert all(f'"{code}"' in made for code in said), "what is told does not exist any more"
+
+
 def test_every_road_of_an_approval_is_explained() -> None:
     page = _read("docs", "approval.md")
     assert {road for road in schema.ROADS if f"| `{road}` | " not in page} == set()

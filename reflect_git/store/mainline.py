@@ -44,12 +44,15 @@ class IndexLocked(ReflectError):
         )  # fmt: skip
 
 
-def record(store: Store, new: Mapping[str, bytes], message: str) -> str:
-    """Add files to main in one commit, index and work tree included; returns it. The caller holds the lock."""
+def record(store: Store, new: Mapping[str, bytes], message: str, unsigned: bool = False) -> str:
+    """Add files to main in one commit, index and work tree included; returns it. The caller holds the lock.
+
+    `unsigned`: though decisions are signed here.
+    """
     facts = {"message": message, "files": {path: data.decode("utf-8") for path, data in new.items()}}
-    standing = journal.begin(store, "main", (), facts)
+    standing = journal.begin(store, "main", (), {**facts, **({"unsigned": True} if unsigned else {})})
     try:
-        commit = _land(store, new, message, PATIENCE)
+        commit = _land(store, new, message, PATIENCE, unsigned)
     except BaseException:
         if _withdraw(store, new):
             journal.end(standing)
@@ -69,11 +72,11 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     release_index(store)
     bury_refs(store)
     new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
-    _land(store, new, facts["message"], SHORT_PATIENCE)
+    _land(store, new, facts["message"], SHORT_PATIENCE, bool(facts.get("unsigned")))
     journal.end(path)
 
 
-def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float) -> str:
+def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float, unsigned: bool) -> str:
     """Until it succeeds or patience ends: whoever was faster, the user or another step of ours, stays."""
     deadline = time.monotonic() + patience
     parent = commit = ""
@@ -84,7 +87,7 @@ def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float)
         patient = time.monotonic() < deadline - patience / 2
         if not (patient and user_is_at_work(store)):
             if old != parent:
-                commit = old if _has_all(store, old, new) else make_commit(store, old, new, message)
+                commit = old if _has_all(store, old, new) else make_commit(store, old, new, message, unsigned)
                 parent = old
             here = store.git.checked_out() == MAIN
             if advance(store, old, commit, lambda tip: _prepare_index(store, tip, new), message, patient, here):
@@ -103,7 +106,7 @@ def _has_all(store: Store, commit: str, new: Mapping[str, bytes]) -> bool:
     return all(blob == data for blob, data in zip(blobs, new.values()))
 
 
-def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) -> str:
+def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str, unsigned: bool = False) -> str:
     """The objects only; no ref points to them yet. `reset` to nothing keeps fast-import from leaving one."""
     text = message.encode("utf-8")
     parts = [
@@ -115,7 +118,7 @@ def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str) 
     parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
     out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
     made = out.decode("ascii").strip()
-    return signing.signed(store, made) if signing.is_wanted(store, new) else made
+    return signing.signed(store, made) if not unsigned and signing.is_wanted(store, new) else made
 
 
 def tip(store: Store) -> str:

@@ -6,7 +6,7 @@ import time
 
 from reflect_git.adapters import records
 from reflect_git.model.ids import digest, utc
-from reflect_git.store import configfile, journal, mainline, memory, quiet, sweep
+from reflect_git.store import configfile, journal, mainline, memory, quiet, signing, sweep
 from reflect_git.store.layout import path_of
 
 TYPE_CHECKING = False
@@ -33,8 +33,11 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
     """Set keys, and write one policy decision that says from what to what. Returns the commit.
 
     One journal covers both, and the decision comes first: a kill in between leaves a decision that is not followed yet,
-    which is visible, never a change that history does not know.
+    which is visible, never a change that history does not know. That nothing is signed any more is decided without a
+    signature where none can be made: an audit tells of it.
     """
+    if signing.is_on(changes.get(signing.SETTING)):
+        signing.require_able(store, str(changes[signing.SETTING]))
     before = {key: public(key, in_force(store, key)) for key in changes}
     after = {key: public(key, value) for key, value in changes.items()}
     meta = {"from": before, "to": after, "at": time.time_ns()}  # two switches of one second have an order
@@ -46,7 +49,9 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
         "changes": {**changes, **_spans(store, changes)},
         "message": f"policy: {memory.title(listed)}\n\n{trailers}",
         "files": {path_of(made["id"]): records.emit(made).decode("utf-8")},
-    }
+        "unsigned": signing.SETTING in changes and not signing.is_on(changes[signing.SETTING])
+        and signing.is_on(in_force(store, signing.SETTING)) and not signing.is_able(store),
+    }  # fmt: skip
     return _carry_out(store, facts)
 
 
@@ -91,7 +96,9 @@ def _files(facts: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _apply(store: Store, facts: Mapping[str, Any]) -> str:
-    commit = mainline.record(store, _files(facts), facts["message"]) if facts.get("files") else ""
+    commit = ""
+    if facts.get("files"):
+        commit = mainline.record(store, _files(facts), facts["message"], bool(facts.get("unsigned")))
     store.change_config(facts.get("changes", {}))
     return commit
 

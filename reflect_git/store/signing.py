@@ -10,6 +10,7 @@ import os
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SETTINGS, SYNCED, GitError
 from reflect_git.errors import ReflectError
+from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +27,36 @@ _KEPT_BYTES = 1 << 16
 
 def is_wanted(store: Store, paths: Iterable[str]) -> bool:
     """Whether a commit that brings these files is one that a person signs."""
-    return store.setting(SETTING) in _FORMATS and any(path.startswith(("decisions/", "purges/")) for path in paths)
+    return is_on(store.setting(SETTING)) and any(path.startswith(("decisions/", "purges/")) for path in paths)
 
 
-def signed(store: Store, commit: str) -> str:
-    """The same commit with a signature; no ref points to it yet."""
+def is_on(value: object) -> bool:
+    """Whether this is a value of the setting by which decisions are signed."""
+    return value in _FORMATS
+
+
+def require_able(store: Store, kind: str) -> None:
+    """Before it is switched on: who cannot sign could decide nothing any more. The trial has no ref, and goes."""
+    try:
+        signed(store, str(store.git.resolve(MAIN)), kind)
+    except ReflectError as error:
+        said = error.message.partition(": ")[2]
+        hint = "name a key of yours: git config --global user.signingKey KEY"
+        raise ReflectError(f"nothing can be signed: {said}", hint, code="sign") from None
+
+
+def is_able(store: Store) -> bool:
+    """Whether decisions can be signed as they are to be, with the key and the programs that are here now."""
+    try:
+        require_able(store, store.setting(SETTING))
+    except ReflectError:
+        return False
+    return True
+
+
+def signed(store: Store, commit: str, kind: str = "") -> str:
+    """The same commit with a signature, of this `kind` or as the store has it; no ref points to it yet."""
+    kind = kind or store.setting(SETTING)
     data = next(store.git.blobs([commit]))
     head, _, message = data.partition(b"\n\n")
     fields = [line.split(b" ", 1) for line in head.split(b"\n")]
@@ -39,12 +65,12 @@ def signed(store: Store, commit: str) -> str:
     settings = store.git.user_settings()
     name, _, mail = NOBODY.rstrip(">").partition(" <")
     config = (
-        f"gpg.format={_FORMATS[store.setting(SETTING)]}", f"user.name={name}", f"user.email={mail}",
+        f"gpg.format={_FORMATS[kind]}", f"user.name={name}", f"user.email={mail}",
         "i18n.commitEncoding=UTF-8", *SYNCED,
     )  # fmt: skip
     try:
         made = store.git.run(
-            "commit-tree", f"-S{_key(store, settings)}", tree, *parents, "-F", "-", stdin=message, config=config,
+            "commit-tree", f"-S{_key(kind, settings)}", tree, *parents, "-F", "-", stdin=message, config=config,
             profile=SETTINGS, seconds=_SECONDS,
         )  # fmt: skip
     except GitError as error:
@@ -56,10 +82,10 @@ def signed(store: Store, commit: str) -> str:
     return made.out.decode("ascii").strip()
 
 
-def _key(store: Store, settings: Mapping[str, Sequence[str]]) -> str:
+def _key(kind: str, settings: Mapping[str, Sequence[str]]) -> str:
     """The person's: gpg would look for one of the committer, who is nobody."""
     chosen = (settings.get("user.signingkey") or [""])[-1]
-    if chosen or store.setting(SETTING) == "ssh":
+    if chosen or kind == "ssh":
         return chosen
     return (settings.get("user.email") or [""])[-1]
 

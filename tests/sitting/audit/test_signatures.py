@@ -77,3 +77,24 @@ def test_what_cannot_be_signed_is_not_decided(store: Store, store_home: Path, ho
         approve(store, TABS)
     assert git(store_home, "rev-parse", "main") == before
     assert git(store_home, "status", "--porcelain") == ""
+
+
+def test_who_cannot_sign_any_more_can_switch_it_off_and_an_audit_tells_of_it(
+    store: Store, store_home: Path, home: Path
+) -> None:
+    (home / "key").unlink()
+    policy.switch(store, {signing.SETTING: None}, BY, utc_precise())
+    tip = git(store_home, "rev-parse", "main").strip()
+    assert [(one.code, one.subject) for one in report(store).findings] == [("unsigned", tip)]
+    approve(store, TABS)
+    assert codes(store) == ["unsigned"], "and then goes on without"
+
+
+def test_it_is_switched_on_by_who_can_sign(store_home: Path, home: Path) -> None:
+    """Else nothing could be decided any more, not even that it is off."""
+    store = start(store_home, home, PNPM)
+    before = git(store_home, "rev-parse", "main")
+    with pytest.raises(ReflectError, match="nothing can be signed") as refused:
+        policy.switch(store, {signing.SETTING: "ssh"}, BY, utc_precise())
+    assert "user.signingKey" in str(refused.value.hint)
+    assert (git(store_home, "rev-parse", "main"), store.setting(signing.SETTING)) == (before, "")
