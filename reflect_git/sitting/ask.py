@@ -49,9 +49,20 @@ def question(
     lines += [_replaces(old) for old in replaced]
     lines += warnings_of(words, (candidate, *joined))
     lines += _risks(_linked(sitting))
+    return _passed_on(lines, candidate.target)
+
+
+def question_to_amend(amendment: Amendment) -> dict[str, Any]:
+    """The same for other words of a rule in force."""
+    wish = wish_to_amend(amendment)
+    return _passed_on([f"Learning 1 of 1 [{wish.subject}]", BAR, wish.text, BAR, *wish.shown], wish.to)
+
+
+def _passed_on(lines: Sequence[str], target: str) -> dict[str, Any]:
+    """With what is proposed as the first option."""
     options = [{"label": label, "description": MEANS[to]} for label, to in LABELS.items()]
-    return {"question": "\n".join(lines), "header": "Learning", "options": _suggested_first(candidate, options),
-            "multiSelect": False}  # fmt: skip
+    options.sort(key=lambda option: LABELS[option["label"]] != target)
+    return {"question": "\n".join(lines), "header": "Learning", "options": options, "multiSelect": False}
 
 
 def wish_of(proposal: Proposal) -> Wish:
@@ -111,10 +122,6 @@ def warnings_of(text: str, candidates: Sequence[Candidate]) -> list[str]:
     for each in candidates:
         lines += [f"Conflicts with: {inert(other['text'])[0]}" for other in each.conflicts_with]
     return list(dict.fromkeys(" ".join(line.split()) for line in lines))
-
-
-def _suggested_first(candidate: Candidate, options: list[dict[str, str]]) -> list[dict[str, str]]:
-    return sorted(options, key=lambda option: LABELS[option["label"]] != candidate.target)
 
 
 def questions(sitting: Sitting, shown: Sequence[Candidate]) -> list[dict[str, Any]]:

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from reflect_git.review.candidates import Candidate, Gathered
     from reflect_git.sitting.review import Sitting
 
+_RULE = "LRN"
+
 
 @click.command()
 @project_option
 @click.option("--all", "everything", is_flag=True, help="Of all projects.")
 @click.option("--ask", is_flag=True, help="The questions to pass on with AskUserQuestion, as JSON.")
-@click.option("--id", "identity", metavar="ID", default="", help="With --ask: this one alone.")
+@click.option("--id", "identity", metavar="ID", default="", help="With --ask: this one alone, or a rule to reword.")
 @click.option("--text", metavar="TEXT", default="", help="With --ask --id: in another wording.")
 @click.option(
     "--with", "joined", metavar="ID,ID", default="", help="With --ask --id: together with what says the same."
@@ -55,6 +57,9 @@ def command(
     if for_skill:
         _for_skill(front, project)
         return
+    if identity.upper().startswith(_RULE):
+        _ask_of_rule(front, project, identity, text, is_alone=not any((joined, supersedes, *fields.values())))
+        return
     sat = sitting_with(front, project, identity) if identity else sitting(front, project, everything)
     gathered = sat.gathered
     if ask:
@@ -68,6 +73,20 @@ def command(
     else:
         _print(front, gathered, all_tried(sat, gathered.strong))
     sat.keep()
+
+
+def _ask_of_rule(front: Front, project: str | None, identity: str, text: str, is_alone: bool) -> None:
+    """What 'edit' wants answered inside Claude Code."""
+    from reflect_git.sitting import amend
+    from reflect_git.sitting.ask import question_to_amend
+    from reflect_git.sitting.writing import require_unrefused
+
+    if not text or not is_alone:
+        raise ReflectError("a rule in force is asked about in other words", "give --text alone", "usage", EXIT_USAGE)
+    sat = sitting(front, project, everything=True)
+    wanted = amend.amend(sat, amend.find(sat, identity), amend.Wanted(text))
+    require_unrefused(wanted.findings)
+    front.data({"questions": [question_to_amend(wanted)]})
 
 
 def _question(
