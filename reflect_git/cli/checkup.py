@@ -262,16 +262,24 @@ def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     except ReflectError as error:
         yield Line("remote", WARNING, error.message, error.hint or _ASK_IT)
         return
-    span = f"{remotes.TRACKED}..{MAIN}"
-    asked = store.git.run("rev-list", "--count", span, "--", "decisions", check=False)
-    unsent = int(asked.out) if asked.code == 0 else 0
+    unsent = _unsent(store)
     if unsent:
         said = "a decision was not sent yet" if unsent == 1 else f"{unsent} decisions were not sent yet"
         yield Line("remote", NOTE, f"it answers; {said}", "run 'reflect-git sync'")
-    elif there.get(MAIN) != store.git.resolve(remotes.TRACKED):
+    elif there.get(MAIN) not in (remotes.state(store).get("tip"), store.git.resolve(remotes.TRACKED)):
         yield Line("remote", NOTE, "it answers, and is not what it was at the last sync", "run 'reflect-git sync'")
     else:
         yield Line("remote", OK, "it answers, and has every decision")
+
+
+def _unsent(store: Store) -> int:
+    """Decisions since the last sync, or since a push of the user's own. What is there may be a commit that is not here:
+    it has no ref then."""
+    known = [str(one) for one in (remotes.state(store).get("main"), store.git.resolve(remotes.TRACKED)) if one]
+    if not known:
+        return 0
+    asked = store.git.run("rev-list", "--count", MAIN, "--not", *known, "--", "decisions", check=False)
+    return int(asked.out) if asked.code == 0 else 0
 
 
 def _leftovers(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:

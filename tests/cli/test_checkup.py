@@ -369,6 +369,23 @@ def test_a_remote_answers_or_not_and_lacks_what_was_not_sent(run_cli: RunCli, st
     assert ("\n" in lost["message"], "reflect-git remote set URL" in lost["hint"]) == (False, True)
 
 
+def test_a_remote_that_does_not_get_a_file_of_ones_own_has_every_decision_all_the_same(
+    run_cli: RunCli, store: Store, tmp_path: Path
+) -> None:
+    """What is there is a commit that this store does not have."""
+    far, author = tmp_path / "far.git", ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    subprocess.run(["git", "init", "-q", "--bare", far], check=True)
+    Path(store.root, "notes.txt").write_text("mine")
+    subprocess.run(["git", "-C", store.root, "add", "notes.txt"], check=True)
+    subprocess.run(["git", "-C", store.root, *author, "commit", "-qm", "notes"], check=True)
+    assert run_cli("--yes", "remote", "set", str(far)).code == 0
+    assert told(run_cli, "remote")[0]["message"] == "it answers, and has every decision"
+    run_cli("config", "capture", "off")
+    assert told(run_cli, "remote")[0]["message"] == "it answers; a decision was not sent yet"
+    assert run_cli("sync").code == 0
+    assert told(run_cli, "remote")[0]["message"] == "it answers, and has every decision"
+
+
 def test_whose_name_stands_under_decisions(run_cli: RunCli, store: Store, home: Path) -> None:
     (found,) = told(run_cli, "identity")
     assert (found["level"], "git config --global user.name" in found["hint"]) == ("note", True)
