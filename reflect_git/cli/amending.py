@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import advise, approver, preview, require_typed_yes, show_diff, used
+from reflect_git.cli.sittings import advise, approver, preview, require_typed_yes, show_diff, used, way_back
 from reflect_git.sitting import amend, learnings_index
 from reflect_git.sitting.ask import wish_to_amend
 from reflect_git.sitting.writing import require_unrefused
@@ -28,10 +28,10 @@ def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> N
     is_shown = require_typed_yes(front, amendment.findings, amendment.diff)
     done = amend.carry_out(sat, amendment, by, used(answer, new["id"]))
     learnings_index.write(sat.store, front.scan(sat.store))
-    _say(front, sat, amendment, done, is_shown)
+    _say(front, sat, amendment, done, is_shown, by["road"])
 
 
-def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved, is_shown: bool) -> None:
+def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved, is_shown: bool, road: str) -> None:
     if front.json:
         front.data(asdict(done))
         return
@@ -40,4 +40,4 @@ def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved, is_sh
     for plan in amendment.plans:
         if not plan.target.is_global:
             advise(front, sat, plan.path)
-    front.talk("to take it back: reflect-git undo")
+    front.talk(way_back(road, done.commit))

@@ -82,6 +82,11 @@ def sitting_with(front: Front, project: str | None, identity: str, *, writes: bo
     return sat
 
 
+def way_back(road: str, commit: str) -> str:
+    """`undo` takes back what a person decided last, and passes over what a script did since."""
+    return f"to take it back: reflect-git {f'revert {commit[:10]}' if road == 'unattended' else 'undo'}"
+
+
 def here() -> str:
     try:
         return os.getcwd()

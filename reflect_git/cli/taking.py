@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import advise, require_typed_yes, show_diff
+from reflect_git.cli.sittings import advise, require_typed_yes, show_diff, way_back
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import elsewhere, learnings_index, links, revert
 from reflect_git.sitting.authority import is_inside_client
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from reflect_git.sitting.revert import Chosen, Reversal, Wanted
     from reflect_git.sitting.review import Sitting
     from reflect_git.sitting.writing import Approved
-
-UNDO = "to take it back: reflect-git undo"
 
 
 def settle(front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: bool) -> None:
@@ -31,7 +29,7 @@ def settle(front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: 
     is_shown = require_typed_yes(front, linked, reversal.diff)
     done = revert.carry_out(there, reversal, by, linked)
     learnings_index.write(there.store, front.scan(there.store))
-    _say(front, there, reversal, done, is_shown)
+    _say(front, there, reversal, done, is_shown, by["road"])
 
 
 def links_of(sat: Sitting, reversal: Reversal) -> list[Finding]:
@@ -64,7 +62,7 @@ def _preview(front: Front, reversal: Reversal) -> None:
         front.talk("no file would change")
 
 
-def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved, is_shown: bool) -> None:
+def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved, is_shown: bool, road: str) -> None:
     if front.json:
         front.data(document(reversal, done.commit, done.backup or None, done.target or None, done.diff))
         return
@@ -73,7 +71,7 @@ def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved, is_show
     for note in reversal.notes:
         front.talk(printable(note))
     advise_of(front, sat, done)
-    front.talk(UNDO)
+    front.talk(way_back(road, done.commit))
 
 
 def advise_of(front: Front, sat: Sitting, done: Approved) -> None:

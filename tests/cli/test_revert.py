@@ -110,6 +110,21 @@ def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types:
     assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
 
 
+def test_what_a_script_decided_is_taken_back_by_its_commit(
+    run_cli: RunCli, types: Types, shop: Path, store_home: Path
+) -> None:
+    """`undo` at a terminal takes back what a person decided last, which is something else."""
+    identity = types("capture", "--type", "convention", "--content", "always use tabs").split()[1]
+    allow_unattended(store_home)
+    for words in (("dismiss", identity), ("approve", identity, "--to", "project")):
+        said = run_cli(*words, cwd=shop).err.splitlines()[-1]
+        commit = run_cli("log", "-n", "1", "--json").json()["data"][0]["commit"]
+        assert said == f"to take it back: reflect-git revert {commit[:10]}"
+        said = run_cli(*said.partition("reflect-git ")[2].split(), cwd=shop).err.splitlines()[-1]
+        assert said.startswith("to take it back: reflect-git revert ")
+        assert run_cli("show", identity, "--json").json()["data"]["record"]["status"] != "promoted"
+
+
 def test_a_dismissal_says_how_to_undo_it(run_cli: RunCli, types: Types, shop: Path) -> None:
     signal = types("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
     assert types("dismiss", signal).endswith("to take it back: reflect-git undo\n")

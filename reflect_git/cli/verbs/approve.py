@@ -10,7 +10,16 @@ import click
 from reflect_git.cli import completing
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import TARGETS, dry_run_option, json_option, project_option, reason_option
-from reflect_git.cli.sittings import advise, approver, preview, require_typed_yes, show_diff, sitting_with, used
+from reflect_git.cli.sittings import (
+    advise,
+    approver,
+    preview,
+    require_typed_yes,
+    show_diff,
+    sitting_with,
+    used,
+    way_back,
+)
 from reflect_git.sitting import learnings_index
 from reflect_git.sitting.approve import Request, carry_out, propose
 from reflect_git.sitting.ask import wish_of
@@ -58,10 +67,10 @@ def command(
     is_shown = require_typed_yes(front, proposal.findings, proposal.diff)
     done = carry_out(sat, proposal, by, used(answer, request.candidate.id))
     learnings_index.write(sat.store, front.scan(sat.store))
-    _say(front, sat, proposal, done, is_shown)
+    _say(front, sat, proposal, done, is_shown, by["road"])
 
 
-def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved, is_shown: bool) -> None:
+def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved, is_shown: bool, road: str) -> None:
     if front.json:
         front.data(asdict(done))
         return
@@ -69,4 +78,4 @@ def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved, is_show
     front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         advise(front, sat, done.target)
-    front.talk("to take it back: reflect-git undo")
+    front.talk(way_back(road, done.commit))

@@ -11,8 +11,7 @@ from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.portrait import plural
-from reflect_git.cli.sittings import here
-from reflect_git.cli.taking import UNDO
+from reflect_git.cli.sittings import here, way_back
 from reflect_git.cli.telling import who
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.sitting import audit, places
@@ -72,9 +71,10 @@ def _chosen(report: Report, keys: Sequence[str]) -> dict[str, Finding]:
 def _accept(front: Front, store: Store, chosen: Collection[Finding], reason: str) -> None:
     if front.no_input or not front.at_terminal:
         raise ReflectError("accepting a finding needs a person at a terminal", "run it there", code="approval")
-    made = audit.accept(store, chosen, workflow.author(store, "terminal"), reason)
+    by = workflow.author(store, "terminal")
+    made = audit.accept(store, chosen, by, reason)
     front.talk(f"accepted {len(chosen)} of them: {made['id']}")
-    front.talk(UNDO)
+    front.talk(way_back(by["road"], ""))
 
 
 def _show(front: Front, report: Report, store: Store) -> None:

@@ -10,7 +10,7 @@ from reflect_git import workflow
 from reflect_git.cli import completing
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import dry_run_option, json_option, reason_option
-from reflect_git.cli.sittings import sitting_with, used
+from reflect_git.cli.sittings import sitting_with, used, way_back
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import authority, dismiss
 from reflect_git.sitting.ask import source_of
@@ -62,4 +62,4 @@ def command(front: Front, identity: str, later: bool, never: bool, reason: str, 
     if decision:
         again = "" if never else "; it is asked once more after three further sessions"
         front.talk(f"commit {str(commit)[:10]}{again}")
-        front.talk("to take it back: reflect-git undo")
+        front.talk(way_back(road, str(commit)))

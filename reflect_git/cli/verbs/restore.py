@@ -10,8 +10,8 @@ import click
 from reflect_git.cli import completing, portrait
 from reflect_git.cli.front import Front, ago, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting
-from reflect_git.cli.taking import UNDO, advise_of, document, links_of, person
+from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting, way_back
+from reflect_git.cli.taking import advise_of, document, links_of, person
 from reflect_git.errors import ReflectError
 from reflect_git.paths import home_dir
 from reflect_git.sitting import learnings_index, restore
@@ -58,7 +58,7 @@ def command(front: Front, name: str, dry_run: bool) -> None:
         return
     front.out(printable(f"restored {restoring.reversal.title}, commit {done.commit[:10]}"))
     advise_of(front, sat, done)
-    front.talk(UNDO)
+    front.talk(way_back(by["road"], done.commit))
 
 
 def _folder_of(backup: Kept) -> str:
