@@ -39,10 +39,15 @@ CASES = cases()
 
 @cache
 def known_in(file: str) -> dict[str, str]:
-    """Name → docstring of every test of a file, in a class or not."""
+    """Name → docstring of every test of a file, as pytest takes it: of one in a class, with the name of that."""
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    return {node.name: ast.get_docstring(node) or "" for node in functions}
+    listed = [("", node) for node in tree.body]
+    listed += [(f"{node.name}::", one) for node in tree.body if isinstance(node, ast.ClassDef) for one in node.body]
+    return {
+        before + node.name: ast.get_docstring(node) or ""
+        for before, node in listed
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
 
 
 def test_cases_are_counted_without_a_gap() -> None:

@@ -105,8 +105,8 @@ def test_a_candidate_knows_how_many_sessions_began_since() -> None:
 
 
 def test_trust_is_that_of_the_least_trusted_signal_however_often_it_is_said() -> None:
-    said = [signal("use bun not deno", day=day, trust="remote") for day in range(1, 21)]
-    (found,) = gather([*said, signal("use bun not deno", day=22)]).strong
+    said = [signal("use bun not deno", day=day, trust="remote") for day in range(2, 22)]
+    (found,) = gather([signal("use bun not deno", day=1), *said, signal("use bun not deno", day=23)]).strong
     assert (found.trust, found.confidence) == ("remote", 3)
     assert found.warnings == ("not your own words: it comes from another machine",)
 
