@@ -250,10 +250,10 @@ def set_limits(data: Data, heights: Any, lasting: Any) -> dict[str, float]:
     trust = trust_in(data.messages[: data.count])
     return {
         "returned": limit_at(heights, trust, 0.74),
-        "confident": limit_at(heights, trust, 0.51),
+        "confident": limit_at(heights, trust, 0.56),
         "certain": limit_at(heights, trust, 0.24),
         # F1 by session and by repository 0.549, 0.458; at 0.65 it is 0.534, 0.445.
-        "durable": limit_at(lasting, trust * data.durable[: data.count], 0.74),
+        "durable": limit_at(lasting, trust * data.durable[: data.count], 0.77),
         "refusal": -4.0,
         **ADDED,
     }
