@@ -17,7 +17,7 @@ HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep release e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories release e2e clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -83,11 +83,15 @@ bench: $(STAMP) ## the budgets, measured side by side; ARGS go to bench/run.py
 bench-all: $(STAMP) ## hours: everything that RESULTS.md tells, the deep runs and the real client included
 	@rm -rf .reliability
 	@-$(MAKE) deep
+	@-$(MAKE) histories
 	@-$(MAKE) e2e
 	@$(PY) bench/run.py --write
 
 deep: $(STAMP) ## the slow tests, with many more examples
 	@RELIABILITY=.reliability/deep HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
+
+histories: $(STAMP) ## 10,000 histories of machines that sync, with kills in the midst: an hour and more
+	@RELIABILITY=.reliability/histories $(PY) -m pytest -n auto -m histories $(ARGS)
 
 release: $(STAMP) ## wheel and sdist on every Python that is here, and known weaknesses of what they need
 	@$(PY) -m pytest -n auto -v -m 'slow or not slow' -rs tests/test_release.py $(ARGS)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 # A script starts with its own folder on the path; its modules are `bench.timing` … here and in the tests.
@@ -49,7 +50,7 @@ SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "quality": quality.tables,
     "dedup": dedup_quality.tables,
     "wording": wording_quality.tables,
-    "reliability": reliability.tables,
+    **{name: partial(reliability.tables, name) for name in reliability.RUNS},
 }
 _MARK = "<!-- {} -->"
 HOW = """\

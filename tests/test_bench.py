@@ -237,7 +237,7 @@ def test_the_figures_of_a_run_are_those_of_all_its_processes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, setting: Setting
 ) -> None:
     monkeypatch.setenv("RELIABILITY", str(tmp_path))
-    assert reliability.tables(setting) == [], "nothing is told of what did not run"
+    assert reliability.tables("deep", setting) == [], "nothing is told of what did not run"
     (tmp_path / "deep" / "part").mkdir(parents=True)
     for path, facts in {
         "1.json": {"counts": {"kills": 3}},
@@ -246,7 +246,7 @@ def test_the_figures_of_a_run_are_those_of_all_its_processes(
         "part/4.json": {"counts": {}, "passed": 4, "failed": 0, "skipped": 0, "seconds": 34, "ended": "2026-02-10"},
     }.items():
         (tmp_path / "deep" / path).write_text(json.dumps(facts))
-    (table,) = reliability.tables(setting)
+    (table,) = reliability.tables("deep", setting)
     assert [(row.name, row.ratio, row.is_over) for row in table.rows] == [
         ("kills", 7, False), ("storms", 1, False),
         ("tests passed", 12, False), ("tests failed", 1, True), ("tests skipped", 0, False),

@@ -20,7 +20,7 @@ def test_histories_converge(part: int) -> None:
     assert histories.run(200 // PARTS, 8, chance=part)["histories"] >= 200 // PARTS
 
 
-@pytest.mark.slow
+@pytest.mark.histories
 @pytest.mark.parametrize("part", range(DEEP_PARTS))
 def test_ten_thousand_histories_converge(part: int) -> None:
     """Others in every run; `chance` is told with a failure, to repeat it."""
