@@ -16,6 +16,7 @@ sys.path.insert(0, _UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else o
 from reflect_git import paths, workflow  # noqa: E402
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError  # noqa: E402
 from reflect_git.model import schema  # noqa: E402
+from reflect_git.model.counts import plural  # noqa: E402
 from reflect_git.model.ids import utc_precise  # noqa: E402
 
 TYPE_CHECKING = False
@@ -220,7 +221,7 @@ def stats(words: Sequence[str]) -> None:
         answer(counts)
         return
     waiting = counts["status"].get("captured", 0)
-    sys.stdout.write(f"{waiting} signal{'' if waiting == 1 else 's'} waiting\n" if waiting else "no signals waiting\n")
+    sys.stdout.write(f"{plural(waiting, 'signal')} waiting\n" if waiting else "no signals waiting\n")
 
 
 def promote(words: Sequence[str]) -> None:

@@ -108,3 +108,9 @@ def test_a_new_room_and_a_long_function_are_seen(tmp_path: Path) -> None:
     stairs, _, door = house.modules(tmp_path)
     assert (stairs.room, stairs.functions) == ("attic", (house.Function("attic.stairs.climb", 90),))
     assert door.leans == {"attic", "cellar"}
+
+
+def test_counts_are_worded_by_one_function() -> None:
+    own = re.compile(r"""'s' if | else 's'|"s" if | else "s\"""")
+    files = [*(REPO / "reflect_git").rglob("*.py"), *(REPO / "hooks").glob("*.py")]
+    assert [str(file) for file in files if own.search(file.read_text(encoding="utf-8"))] == []

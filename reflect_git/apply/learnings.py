@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
+from reflect_git.model.counts import plural
 
 SHOWN = 30
 INDEX = "LEARNINGS.md"
@@ -37,5 +38,5 @@ def render(learnings: list[Listed]) -> dict[str, str]:
 
 
 def _line(learning: Listed) -> str:
-    sessions = f", {learning.sessions} sessions" if learning.sessions > 1 else ""
+    sessions = f", {plural(learning.sessions, 'session')}" if learning.sessions > 1 else ""
     return f"- [{learning.id}] {inert(learning.text)[0]} (confirmed{sessions})"

@@ -13,6 +13,7 @@ from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import ago, one_line, printable
 from reflect_git.cli.sittings import approver
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import effects, learnings_index
 from reflect_git.sitting import waiting as arrived
 from reflect_git.sitting.approve import target_of
@@ -147,7 +148,7 @@ class Arrivals:
         for step in effects.of(self._desk.sitting.place, [one.shift for one in chosen]).steps:
             self._desk.say("", *portrait.field("into", self._where(step.plan.target)), "")
             self._desk.show_change(shown(step.plan))
-        return self._console.line(f"take over {portrait.plural(len(chosen), 'learning')} [y,n]? ") == "y"
+        return self._console.line(f"take over {plural(len(chosen), 'learning')} [y,n]? ") == "y"
 
     def _by(self, one: Waiting) -> By:
         learning = one.learning
@@ -160,7 +161,7 @@ class Arrivals:
 
 
 def _told(chosen: Sequence[Waiting]) -> str:
-    what = chosen[0].learning["id"] if len(chosen) == 1 else portrait.plural(len(chosen), "learning")
+    what = chosen[0].learning["id"] if len(chosen) == 1 else plural(len(chosen), "learning")
     return f"took {what} out" if all(one.kind == REMOVE for one in chosen) else f"took over {what}"
 
 

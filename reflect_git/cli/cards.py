@@ -16,6 +16,7 @@ from reflect_git.cli.differences import headline
 from reflect_git.cli.front import printable
 from reflect_git.cli.sittings import approver
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import drift, settle
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.authors import CLAUDE
@@ -141,7 +142,7 @@ class PassageCard:
         for line in passage.lines[:_LONGEST]:
             self._desk.say(*_texts(line))
         if len(passage.lines) > _LONGEST:
-            self._desk.say(f"    … and {portrait.plural(len(passage.lines) - _LONGEST, 'more line')}")
+            self._desk.say(f"    … and {plural(len(passage.lines) - _LONGEST, 'more line')}")
         self._desk.say("", *portrait.field("in", self._desk.sitting.place.label(passage.page.path)))
         if passage.call.prompt:
             self._desk.say(*portrait.field("you typed", f'"{_brief(passage.call.prompt)}"'))

@@ -21,6 +21,7 @@ from reflect_git.cli import wiring
 from reflect_git.cli.front import age
 from reflect_git.cli.sittings import GIVE_A_NAME, NAMELESS, here
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.review.gate import MOST_ENTRIES
 from reflect_git.store import expiry, remotes
 from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
@@ -159,7 +160,7 @@ def _client(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     elsewhere = " (CLAUDE_CONFIG_DIR)" if env.get("CLAUDE_CONFIG_DIR") else ""
     given = _setting(env, "cleanupPeriodDays")
     days = given if isinstance(given, int) and not isinstance(given, bool) else _TRANSCRIPT_DAYS
-    kept = f"transcripts are kept for {days} days"
+    kept = f"transcripts are kept for {plural(days, 'day')}"
     lifetime = expiry.lifetime(store)
     if days < lifetime:
         hint = f'set "cleanupPeriodDays" in its settings.json to {lifetime} or more'
@@ -190,7 +191,8 @@ def _transcripts(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
         return
     versions = ", ".join(sorted(found.versions)[-3:])
     if found.is_odd:
-        said = f"{found.unreadable + found.odd} of {found.entries} entries cannot be read (client {versions})"
+        entries = plural(found.entries, "entry", "entries")
+        said = f"{found.unreadable + found.odd} of {entries} cannot be read (client {versions})"
         yield Line(
             "transcripts", WARNING, said, "look for a newer reflect-git; its 'import transcripts' reads them then"
         )
@@ -212,7 +214,7 @@ def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]
         lines, tokens = data.count(b"\n"), len(data) // _BYTES_A_TOKEN
         learned = _learned(data)
         rules = f"{learned} of at most {MOST_ENTRIES} rules, " if learned else ""
-        said = f"'{path}' has {rules}{lines} lines, about {tokens} tokens in every session"
+        said = f"'{path}' has {rules}{plural(lines, 'line')}, about {tokens} tokens in every session"
         is_long = lines > _LONG_FILE  # 50 rules, of which an approval warns, are as many
         yield Line("instructions", NOTE, said, _shorter(learned)) if is_long else Line("instructions", OK, said)
 

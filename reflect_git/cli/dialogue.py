@@ -17,6 +17,7 @@ from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, NOT_NOW, Answer, Deck
 from reflect_git.cli.front import printable
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import dismiss
 from reflect_git.sitting.approve import Proposal, Request
 
@@ -94,7 +95,7 @@ class Dialogue:
     def weak_line(self, goes: str) -> str:
         count = self._weak_left()
         by_itself = "it goes by itself" if count == 1 else "they go by themselves"
-        return f"{portrait.plural(count, 'weak one')}: w to see, {by_itself} in {goes}"
+        return f"{plural(count, 'weak one')}: w to see, {by_itself} in {goes}"
 
     def _obey(self) -> bool:
         """One key; True if a candidate is to be shown now."""
@@ -224,8 +225,8 @@ class Dialogue:
             self.desk.show_change(proposal.diff)
         self.desk.say("")
         if len(found) < len(group):
-            self.desk.say(f"{portrait.plural(len(group) - len(found), 'other')} left out: each needs a look of its own")
-        what = f"{portrait.plural(len(found), 'learning')} of the category '{category}'"
+            self.desk.say(f"{plural(len(group) - len(found), 'other')} left out: each needs a look of its own")
+        what = f"{plural(len(found), 'learning')} of the category '{category}'"
         if self.console.line(f"approve {what}, one commit each [y,n]? ") != "y":
             self.desk.say("nothing was approved")
             return False

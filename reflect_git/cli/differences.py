@@ -16,6 +16,7 @@ from reflect_git.cli import portrait
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import ago, one_line, printable
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import drift, passages, removals
 from reflect_git.sitting.authors import CLAUDE
 from reflect_git.sitting.drift import Difference, Drift
@@ -167,7 +168,7 @@ def notes(place: Place, found: Drift) -> Iterator[str]:
         ones = [one for one in found.elsewhere if one.found.kind == kind]
         files = ", ".join(dict.fromkeys(place.label(one.page.path) for one in ones))
         if ones:
-            told = f"{portrait.plural(len(ones), 'rule')} {words[len(ones) != 1]} on this branch"
+            told = f"{plural(len(ones), 'rule')} {words[len(ones) != 1]} on this branch"
             yield printable(f"{told} ({files}); nothing to do")
     if found.foreign:
         entries = "1 entry is" if found.foreign == 1 else f"{found.foreign} entries are"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from reflect_git.cli.front import Front, printable
 from reflect_git.errors import EXIT_DECISION, EXIT_OK
+from reflect_git.model.counts import plural
 from reflect_git.store import machines
 from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Report, Wishes
@@ -192,7 +193,7 @@ def tell(front: Front, report: Report, waits: Sequence[dict[str, Any]], dry_run:
     came, went = len(report.pulled), len(report.pushed)
     would = "would come" if dry_run else "came"
     if came or went:
-        front.out(f"{came} file{'' if came == 1 else 's'} {would}, {went} {'would go' if dry_run else 'went'}")
+        front.out(f"{plural(came, 'file')} {would}, {went} {'would go' if dry_run else 'went'}")
     elif not report.purges:
         front.out("nothing new")
     for side, what in (("remote", "refused"), ("here", "not sent")):

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 
 from reflect_git.adapters.jsontext import dumps
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 
 # The store's modules take 15 ms to import: --help, --version and completion do without. A plain `sync` does without
 # click, which takes twice that.
@@ -259,7 +260,7 @@ def age(seconds: float) -> str:
     for unit, name in _AGES:
         count = int(seconds // unit)
         if count >= (2 if name == "week" else 1):  # ten days are ten days, not one week
-            return f"{count} {name}{'s' if count > 1 else ''}"
+            return plural(count, name)
     return "a moment"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.cli.front import ago, columns, printable, terminal_width
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import seconds_of
 
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ _COLOURS = {"refused": "red", "risk": "red", "mended": "yellow", "note": None}
 
 def width() -> int:
     return min(_WIDEST, max(_NARROWEST, terminal_width()))
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def wrap(text: str, room: int) -> list[str]:

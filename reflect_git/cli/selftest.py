@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import reflect_git
 from reflect_git import workflow
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import inbox, reading, spool, sweep
-from reflect_git.store.care.case import count
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import Store
 
@@ -72,7 +72,7 @@ class _Trial:
             codes.append(child.returncode)
         if codes[0] != -9 or any(codes[1:]):
             raise ReflectError(f"processes ended with {sorted(set(codes))}")
-        return f"{PROCESSES} processes at once, one killed: {len(self.acknowledged)} captures acknowledged"
+        return f"{PROCESSES} processes at once, one killed: {plural(len(self.acknowledged), 'capture')} acknowledged"
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         package = os.path.dirname(os.path.dirname(reflect_git.__file__))
@@ -92,8 +92,8 @@ class _Trial:
         sweep.sweep(self.store)
         left = spool.pending(self.store)
         if left:
-            raise ReflectError(f"{len(left)} captures are still pending")
-        return f"{count(waiting, 'pending capture')} committed"
+            raise ReflectError(f"still pending: {plural(len(left), 'capture')}")
+        return f"{plural(waiting, 'pending capture')} committed"
 
     def compare(self) -> str:
         tree = self.store.git.tree(inbox.current(self.store), "signals")

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from reflect_git.cli.portrait import plural
 from reflect_git.cli.telling import when, who
 from reflect_git.history.story import IN_FORCE, SUPERSEDED
+from reflect_git.model.counts import plural
 
 if TYPE_CHECKING:
     from reflect_git.history.story import Count, Story

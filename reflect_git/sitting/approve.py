@@ -16,6 +16,7 @@ from reflect_git.apply.plan import Item, Plan, Rule
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model import schema
+from reflect_git.model.counts import plural
 from reflect_git.model.frames import frame_of
 from reflect_git.model.ids import random_id, utc_precise
 from reflect_git.review import gate
@@ -219,7 +220,7 @@ def _title(request: Request, text: str) -> str:
 def _improvement_fields(request: Request, text: str) -> dict[str, str]:
     """From the facts of the signal where nobody said otherwise."""
     candidate = request.candidate
-    times = f"seen in {candidate.sessions} session{'s' if candidate.sessions != 1 else ''}"
+    times = f"seen in {plural(candidate.sessions, 'session')}"
     return {
         "impact": request.impact or CONFIDENCE[max(1, min(3, candidate.sessions))],
         "details": request.details or candidate.quote or text,

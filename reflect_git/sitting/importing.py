@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git import paths
 from reflect_git.capture.draft import draft
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc, utc_precise
 from reflect_git.review.baseline import head_of, statements
 from reflect_git.store import append
@@ -116,7 +117,7 @@ def _queue(path: str) -> Found:
         raise _no_queue(path, "it is not a list")
     said = [item for item in items if isinstance(item, dict) and isinstance(item.get("message"), str)]
     odd = len(items) - len(said)
-    left_out = [f"{odd} of {len(items)} entries of '{path}' have no message"] if odd else []
+    left_out = [f"{odd} of {plural(len(items), 'entry', 'entries')} of '{path}': no message"] if odd else []
     return Found([_queued(item, path) for item in said], left_out)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
 from reflect_git.model.sought import Sought, literal
 from reflect_git.sitting import elsewhere, learnings_index, revert, review
@@ -60,7 +61,7 @@ class Proposal:
     def phrase(self) -> str:
         """What a person has to type."""
         count = len(self.found.records)
-        return f"purge {count} record{'' if count == 1 else 's'}"
+        return f"purge {plural(count, 'record')}"
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Propos
         wish = Wish(wish.ids | _about(snapshot, wish.ids), wish.sought)
         found = purging.look(store, wish.sought, wish.ids)
         number, new, marks = _announced(store, found)
-        subject = f"purge: {len(found.records)} record{'' if len(found.records) == 1 else 's'}"
+        subject = f"purge: {plural(len(found.records), 'record')}"
         commit = purging.carry_out(store, found, wish.sought, marks, new, subject)
     learnings_index.write(store, read(store))
     return Done(commit, number, found.records, tuple(purging.left(store, wish.sought)))

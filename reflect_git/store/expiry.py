@@ -11,6 +11,7 @@ import time
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import random_id, seconds_of, utc
 from reflect_git.model.schema import VERSION
 from reflect_git.store import copies, inbox, journal, mainline
@@ -84,7 +85,7 @@ def expire(store: Store, gone: list[Signal], now: float) -> None:
         return
     old = inbox.start_inbox(store)
     if store.git.checked_out() == old:  # the user looks at it; it cannot be taken from under their feet
-        store.log(f"'{old}' is checked out: {len(gone)} signals stay for now")
+        store.log(f"'{old}' is checked out: {plural(len(gone), 'signal')} left for now")
         return
     number = int(old.rpartition("/")[2]) + 1
     facts = {
@@ -104,7 +105,9 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """
     tallies = {name: text.encode("utf-8") for name, text in facts["tallies"].items()}
     try:
-        mainline.record(store, tallies, f"roll: {len(facts['gone'])} signals went\n\nMachine: {store.machine}\n")
+        mainline.record(
+            store, tallies, f"roll: {plural(len(facts['gone']), 'signal')} went\n\nMachine: {store.machine}\n"
+        )
     except (ReflectError, OSError):
         if not mainline.has(store, tallies):
             journal.end(path)
@@ -128,7 +131,7 @@ def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
 
 def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None:
     """A commit without a parent: the old tree less what is gone."""
-    message = f"roll: {len(gone)} signals went, a new generation\n\nMachine: {store.machine}\n".encode()
+    message = f"roll: {plural(len(gone), 'signal')} went, a new generation\n\nMachine: {store.machine}\n".encode()
     tree = store.git.resolve(f"{old}^{{tree}}")
     stream = [
         f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,

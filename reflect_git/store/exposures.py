@@ -6,6 +6,7 @@ import time
 
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.model.counts import plural
 from reflect_git.store import inbox, mainline
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import MAIN
@@ -38,7 +39,7 @@ def move(store: Store) -> int:
         new = [path for path in paths if path not in known]
         if new:
             data = dict(zip(new, store.git.blobs([waiting[path] for path in new])))
-            mainline.record(store, data, f"record: {len(new)} session{'s' if len(new) > 1 else ''}\n{_machine(store)}")
+            mainline.record(store, data, f"record: {plural(len(new), 'session')}\n{_machine(store)}")
         _leave(store, ref, paths)
     if len(waiting) == len(paths):
         files.discard(store.private_path(_WAITING))

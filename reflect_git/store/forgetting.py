@@ -12,6 +12,7 @@ import time
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest
 from reflect_git.model.sought import Sought
 from reflect_git.store import backups, copies, inbox, origins, rewriting, spool, upkeep
@@ -255,7 +256,7 @@ def _free(store: Store, spoiled: Collection[str]) -> None:
             return
         if time.monotonic() > deadline:
             raise ReflectError(
-                f"{len(left)} objects that were purged are still in the store",
+                f"still in the store: {plural(len(left), 'object')} of what was purged",
                 "end the git that works there; the next reflect-git command takes them out", code="busy",
             )  # fmt: skip
         time.sleep(0.25)

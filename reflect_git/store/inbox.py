@@ -13,6 +13,7 @@ import time
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import SYNCED, GitError, Result
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import corpses, spool
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import FIRST_GENERATION, INBOX
@@ -212,12 +213,8 @@ def subject(entries: list[Entry], machine: str) -> str:
         trailers.append(f"Signal-Count: {count}")
     trailers.extend(f"Session: {session}" for session in _sessions(entries))
     trailers.append(f"Machine: {machine}")
-    what = _counted("capture", count, "signal") if count else _counted("record", len(entries), "session")
+    what = f"capture: {plural(count, 'signal')}" if count else f"record: {plural(len(entries), 'session')}"
     return f"{what}{where}\n\n" + "\n".join(trailers) + "\n"
-
-
-def _counted(verb: str, count: int, noun: str) -> str:
-    return f"{verb}: {count} {noun}{'s' if count > 1 else ''}"
 
 
 def _project_name(record: Mapping[str, Any]) -> str:

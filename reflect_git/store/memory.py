@@ -9,6 +9,7 @@ from __future__ import annotations
 from reflect_git.adapters import records
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest, random_id
 from reflect_git.store.append import append
 from reflect_git.store.layout import path_of
@@ -140,7 +141,7 @@ def archive(store: Store, snapshot: Snapshot, before: str, status: str, by: By, 
         first, *others = identities[start : start + _AT_ONCE]
         made.append(decision(store, "archived", first, by, now, meta={"signals": others} if others else {}))
     if made:
-        record(store, made, f"archive: {len(identities)} signals from before {before[:10]}", {})
+        record(store, made, f"archive: {plural(len(identities), 'signal')} from before {before[:10]}", {})
     return made
 
 

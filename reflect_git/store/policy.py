@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from reflect_git.adapters import records
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest, utc
 from reflect_git.store import configfile, journal, mainline, memory, quiet, signing, sweep
 from reflect_git.store.layout import path_of
@@ -136,5 +137,5 @@ def public(key: str, value: Value) -> Value:
 
 def _said(value: Value) -> str:
     if isinstance(value, list):
-        return f"{len(value)} value{'' if len(value) == 1 else 's'}"
+        return plural(len(value), "value")
     return "unset" if value is None else value

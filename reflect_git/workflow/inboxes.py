@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git.adapters import records, transport
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import expiry, inbox, machines, mainline, sweep
 from reflect_git.store.layout import id_in, path_of
 from reflect_git.store.repository import INBOX
@@ -75,7 +76,9 @@ def _fold(store: Store, incoming: Incoming, ref: str, tip: str, known: str | Non
     made = expiry.tally_of(store, signals, now)
     if made:
         new = {path_of(tally["id"]): records.emit(tally) for tally in made}
-        mainline.record(store, new, f"roll: {len(signals)} signals of a silent machine\n\nMachine: {store.machine}\n")
+        mainline.record(
+            store, new, f"roll: {plural(len(signals), 'signal')} of a silent machine\n\nMachine: {store.machine}\n"
+        )
     if known:
         store.git.update_refs(f"delete {ref} {known}\n")
     _delete_there(incoming, [ref])

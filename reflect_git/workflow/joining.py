@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from reflect_git.adapters import transport
 from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import inbox, mainline, moves, remotes, sweep
@@ -137,7 +138,7 @@ def _land(
 
 
 def _message(store: Store, count: int) -> str:
-    return f"sync: {count} file{'' if count == 1 else 's'} from other machines\n\nMachine: {store.machine}\n"
+    return f"sync: {plural(count, 'file')} from other machines\n\nMachine: {store.machine}\n"
 
 
 def _publish(

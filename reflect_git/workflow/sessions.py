@@ -8,6 +8,7 @@ import time
 from reflect_git import paths
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc
 from reflect_git.store import cursors
 from reflect_git.workflow.work import UNATTENDED, Work, said, size_of
@@ -194,7 +195,7 @@ def reminder(store: Store, now: float) -> str:
     if not files.claim(store.private_path("cache", f".tmp-reminded-{today.decode()}")):
         return ""
     files.write_whole(path, today, sync=False)
-    return f"reflect-git: {strong} thing{'s' if strong > 1 else ''} you said may be worth keeping; review with /reflect"
+    return f"reflect-git: {plural(strong, 'thing')} you said may be worth keeping; review with /reflect"
 
 
 def said_in(store: Store, transcript: str) -> list[Signal]:

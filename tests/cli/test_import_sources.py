@@ -46,7 +46,7 @@ def test_a_queue_becomes_signals_of_imported_trust_in_one_commit(run_cli: RunCli
     before = source.read_bytes(), source.stat().st_mtime, source.stat().st_ino
     done = run_cli("import", "claude-reflect", "--json").json()["data"]
     assert (done["found"], done["new"], len(done["signals"])) == (2, 2, 2)
-    assert done["left_out"] == [f"1 of 4 entries of '{source}' have no message", f"too short, in '{source}': 'ok'"]
+    assert done["left_out"] == [f"1 of 4 entries of '{source}': no message", f"too short, in '{source}': 'ok'"]
     first, second = sorted(captured(store_home), key=lambda signal: signal["type"])
     assert (first["content"], first["type"], first["trust"]) == ("use uv here, not pip", "correction", "imported")
     assert first["timestamp"] == "2026-01-05T08:00:00Z"

@@ -10,10 +10,10 @@ import click
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.portrait import plural
 from reflect_git.cli.sittings import here, way_back
 from reflect_git.cli.telling import who
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import audit, places
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, NOTE, WARNING, Finding
 

@@ -14,6 +14,7 @@ from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.portrait import tested
 from reflect_git.cli.sittings import sitting, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting.review import all_tried
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _show(front: Front, candidate: Candidate) -> None:
 
 
 def _times(candidate: Candidate) -> str:
-    return f"{candidate.sessions} session{'s' if candidate.sessions != 1 else ''}"
+    return plural(candidate.sessions, "session")
 
 
 def _rest(gathered: Gathered) -> list[str]:

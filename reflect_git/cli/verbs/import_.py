@@ -17,6 +17,7 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import Subverbs, dry_run_option, json_option, yes_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import seconds_of
 from reflect_git.sitting import importing
 from reflect_git.workflow import sessions
@@ -76,17 +77,17 @@ def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None
     made = importing.signals(kind, got.kept, store, front.scan(store) if store else None, front.env)
     if not dry_run and made and not front.json:
         _list(front, made)
-        if not front.confirm(f"import {_some(len(made), 'signal')}? nothing is approved by it"):
+        if not front.confirm(f"import {plural(len(made), 'signal')}? nothing is approved by it"):
             raise ReflectError("nothing was imported", code="declined")
     taken = importing.take(store, made) if store and not dry_run else []
     if front.json:
         front.data({"found": len(got.kept), "new": len(made), "signals": taken, "left_out": got.left_out})
     elif dry_run and made:
         _list(front, made)
-        front.out(f"would import {_some(len(made), 'signal')}")
+        front.out(f"would import {plural(len(made), 'signal')}")
     elif taken:
         wait = "it waits" if len(taken) == 1 else "they wait"
-        front.out(f"{_some(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
+        front.out(f"{plural(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
     else:
         front.out("nothing new there")
 
@@ -160,7 +161,7 @@ def _shown(found: list[Path]) -> Iterator[Path]:
 
 
 def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
-    files, signals = _some(transcripts, "transcript"), _some(done.signals, "signal")
+    files, signals = plural(transcripts, "transcript"), plural(done.signals, "signal")
     if dry_run:
         front.out(f"would mine {files}: {signals}")
     elif done.signals:
@@ -168,9 +169,5 @@ def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
     else:
         front.out(f"nothing new in {files}")
     if done.left_out:
-        left = f"{_some(done.left_out, 'signal')} of sessions without a person left out"
+        left = f"{plural(done.left_out, 'signal')} of sessions without a person left out"
         front.talk(f"{left}; after 'reflect-git config capture.unattended all' they are taken")
-
-
-def _some(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"

@@ -10,6 +10,7 @@ from reflect_git.cli import completing, portrait
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option, project_option
 from reflect_git.cli.sittings import show_diff, sitting
+from reflect_git.model.counts import plural
 from reflect_git.sitting import proposing
 from reflect_git.sitting.proposing import BRANCH
 
@@ -63,20 +64,20 @@ def _tell(front: Front, done: Proposal, dry_run: bool) -> None:
     if not count:
         front.out(printable(_nothing(done)))
         return
-    learned = portrait.plural(count, "learning")
+    learned = plural(count, "learning")
     front.out(printable(f"{'would propose' if dry_run else 'proposed'} {learned} on '{name}'"))
     for one in done.made:
         title = one_line(one.learning["title"] or one.learning["text"], portrait.width() - _HASH - 4)
         front.out(f"  {one.commit[:_HASH] or one.learning['id']}  {title}")
     if done.there:
-        front.talk(f"{portrait.plural(len(done.there), 'learning')} there already")
+        front.talk(f"{plural(len(done.there), 'learning')} there already")
     if not dry_run:
         _tell_next(front, done)
 
 
 def _nothing(done: Proposal) -> str:
     if done.there:
-        return f"nothing new: {portrait.plural(len(done.there), 'learning')} on '{done.branch.name}' or merged already"
+        return f"nothing new: {plural(len(done.there), 'learning')} on '{done.branch.name}' or merged already"
     return "nothing to propose: no rule of yours is in a file of this project"
 
 

@@ -11,9 +11,10 @@ from reflect_git.cli import completing
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.portrait import plural, width
+from reflect_git.cli.portrait import width
 from reflect_git.cli.sittings import here
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import purge
 
 if TYPE_CHECKING:

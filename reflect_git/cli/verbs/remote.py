@@ -14,6 +14,7 @@ from reflect_git.cli.exchange import Progress
 from reflect_git.cli.front import Front, ago, one_line, printable
 from reflect_git.cli.options import Subverbs, dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import machines, policy, remotes
 from reflect_git.sync import urls
 from reflect_git.workflow import contact
@@ -128,7 +129,7 @@ def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
         front.out("it has all that would be sent; later on, what you approve and decide goes there")
     else:
         count = len(met.sends)
-        front.out(printable(f"{count} file{'' if count == 1 else 's'} would be sent to '{url}':"))
+        front.out(printable(f"{plural(count, 'file')} would be sent to '{url}':"))
         for line in _listed(met.sends):
             front.out(f"  {line}")
         front.out("for example:")
@@ -161,9 +162,7 @@ def _said_of(met: Contact) -> str:
     if met.kind == contact.PLAIN:
         stays = "stay" if len(met.hosted) > 1 else "stays"
         return f"the repository has only {', '.join(met.hosted) or 'an empty commit'}, which {stays} in its history"
-    return (
-        f"the repository is a reflections store; {met.brings} file{'' if met.brings == 1 else 's'} would come from it"
-    )
+    return f"the repository is a reflections store; {plural(met.brings, 'file')} would come from it"
 
 
 def _listed(sends: Mapping[str, int]) -> list[str]:
@@ -182,7 +181,7 @@ def _size(count: int) -> str:
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"
+    return plural(count, "byte")
 
 
 @command.command("remove")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli import completing, portrait
+from reflect_git.cli import completing
 from reflect_git.cli.front import Front, ago, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting, way_back
 from reflect_git.cli.taking import advise_of, document, links_of, person
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.paths import home_dir
 from reflect_git.sitting import learnings_index, restore
 from reflect_git.store import backups
@@ -89,7 +90,7 @@ def _list(front: Front) -> None:
         front.out(f"{click.style(one.name, fg='yellow')}  {ago(one.time)} ago")
         for path, size in one.files:
             shown = f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
-            told = "there was no such file" if size is None else portrait.plural(size, "byte")
+            told = "there was no such file" if size is None else plural(size, "byte")
             front.out(f"    {printable(shown)}, {told}")
 
 

@@ -17,6 +17,7 @@ from reflect_git.cli.front import Front, columns, one_line, printable
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.sittings import here, sitting
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import authority, committing, dismiss
 from reflect_git.sitting.review import all_tried, sit
 
@@ -148,7 +149,7 @@ def _summary(front: Front, shown: list[Candidate]) -> None:
 
 def _waiting(gathered: Gathered) -> list[str]:
     found = [f"{len(gathered.more)} more after these"] if gathered.more else []
-    found += [f"{portrait.plural(len(gathered.weak), 'weak one')}"] if gathered.weak else []
+    found += [f"{plural(len(gathered.weak), 'weak one')}"] if gathered.weak else []
     return found
 
 
@@ -228,9 +229,9 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     left += then.open if then else 0
     if left:
         verb = "waits" if left == 1 else "wait"
-        front.out(f"{portrait.plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
+        front.out(f"{plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
     if first.open:
         verb = "waits" if first.open == 1 else "wait"
-        front.out(f"{portrait.plural(first.open, 'change')} of a rule {verb}: run 'reflect-git review' when you like")
+        front.out(f"{plural(first.open, 'change')} of a rule {verb}: run 'reflect-git review' when you like")
     elif not left and deck.count(APPROVED):
         front.out("see what is in force with 'reflect-git rules'")

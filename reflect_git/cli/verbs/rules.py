@@ -17,6 +17,7 @@ from reflect_git.cli.sittings import here
 from reflect_git.cli.telling import when
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history.moments import to_its_end
+from reflect_git.model.counts import plural
 from reflect_git.sitting import places, rules
 from reflect_git.sitting.rules import ALL, GLOBAL, PROJECT, Choice, InForce, in_force
 from reflect_git.workflow import parse_since
@@ -143,7 +144,7 @@ def _headline(rule: InForce) -> str:
 
 def _show(front: Front, rule: InForce, absent: list[str]) -> None:
     room = portrait.width()
-    seen = f", {portrait.plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
+    seen = f", {plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
     facts = f"since {rule.since[:10]}{seen}"
     facts += f", amended {rule.amended[:10]}" if rule.amended else ""
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")

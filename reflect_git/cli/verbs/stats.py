@@ -8,6 +8,7 @@ import click
 
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import json_option
+from reflect_git.model.counts import plural
 
 _NOTHING: dict[str, Any] = {"total": 0, "status": {}, "type": {}, "category": {}, "learnings": 0}
 
@@ -29,7 +30,7 @@ def command(front: Front) -> None:
         front.data(counts)
         return
     front.out(
-        f"{_number(counts['total'], 'signal')}, {_number(len(scan.history.in_force()) if scan else 0, 'rule')} in force"
+        f"{plural(counts['total'], 'signal')}, {plural(len(scan.history.in_force()) if scan else 0, 'rule')} in force"
     )
     for field in ("status", "type", "category"):
         words = counts[field]
@@ -37,7 +38,3 @@ def command(front: Front) -> None:
             front.out(f"\n{field}")
         for word in sorted(words, key=lambda word: (-words[word], word)):
             front.out(f"  {words[word]:>6}  {word}")
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -18,6 +18,7 @@ from reflect_git.cli.front import Front, ago, columns, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import creation, glance, remotes, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
@@ -219,7 +220,7 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 def _waiting(report: Report) -> str:
     """Moments: several of them may say one thing, which is asked once."""
-    counted = f"{report.waiting} signal{'s' if report.waiting != 1 else ''}"
+    counted = plural(report.waiting, "signal")
     strong = f", {report.strong} of them strong" if report.strong else ""
     if not report.waiting or report.waiting_here == report.waiting:
         return f"{counted}{strong}: reflect-git review" if report.waiting else counted
@@ -236,7 +237,7 @@ def _rules(report: Report) -> str:
 
 
 def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
-    said = "1 learning" if report.arrived == 1 else f"{report.arrived} learnings"
+    said = plural(report.arrived, "learning")
     return [("arrived", f"{said} of your other machines: reflect-git review", True)] if report.arrived else []
 
 

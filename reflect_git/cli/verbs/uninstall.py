@@ -17,6 +17,7 @@ from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.cli.sittings import here, show_diff
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import leaving
 from reflect_git.sitting.leaving import ERASE, UNMARK, Change
 from reflect_git.store import creation, remotes
@@ -70,7 +71,7 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
     if not how:
         return
     for change in found:
-        front.talk(printable(f"{change.path}: {_plural(change.count, 'entry', 'entries')}"))
+        front.talk(printable(f"{change.path}: {plural(change.count, 'entry', 'entries')}"))
         if not front.json:
             show_diff(front, change.diff)
     if how == ERASE and store:
@@ -122,7 +123,7 @@ def _tell(
         front.out(printable(f"{would} our hooks out of '{settings}'"))
     for change in found:
         what = "the marks of" if how == UNMARK else ""
-        entries = _plural(change.count, "entry", "entries")
+        entries = plural(change.count, "entry", "entries")
         front.out(printable(f"{would} {f'{what} {entries}'.strip()} out of '{change.path}'"))
     if how == ERASE and store:
         front.out(printable(f"{'would delete' if dry_run else 'deleted'} '{store.root}'"))
@@ -160,7 +161,3 @@ def _callers(front: Front) -> list[str]:
         f"cd {shlex.quote(folder)} && claude plugin uninstall --scope {scope} reflect-git@reflect-git"
         for folder, scope in claude.projects_with_plugin(paths.config_dir(front.env))
     ]
-
-
-def _plural(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

@@ -14,6 +14,7 @@ from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.telling import when
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import lines as spots
 from reflect_git.sitting import story as stories
 
@@ -38,7 +39,7 @@ def command(front: Front, name: str) -> None:
     store = front.store(create=False)
     page = spots.sheet(store, front.env, path, os.getcwd())
     if number > len(page.lines):
-        lines = portrait.plural(len(page.lines), "line")
+        lines = plural(len(page.lines), "line")
         raise ReflectError(f"'{page.label}' has {lines}", f"give one of them: {page.label}:1", "usage", EXIT_USAGE)
     excerpt = front.excerpt(store)
     if number:
@@ -137,7 +138,7 @@ def _paragraph(spot: Spot, story: Story) -> Iterator[str]:
     yield f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  {storytelling.state(story)}"
     yield from portrait.text_lines(story.learning["text"])
     facts = f"approved {storytelling.approved(story)}"
-    facts += f"; said again {portrait.plural(story.again.times, 'time')} since" if story.again.times else ""
+    facts += f"; said again {plural(story.again.times, 'time')} since" if story.again.times else ""
     for line in portrait.wrap(printable(facts), portrait.width() - 4):
         yield f"    {line}"
 
@@ -148,7 +149,7 @@ def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:
     for author in rest.values():
         counts[_name(author)] = counts.get(_name(author), 0) + 1
     names = sorted(counts, key=lambda name: (-counts[name], name))
-    told = "; ".join(f"{portrait.plural(counts[name], 'line')} {name}" for name in names) or "nothing"
+    told = "; ".join(f"{plural(counts[name], 'line')} {name}" for name in names) or "nothing"
     yield from portrait.wrap(printable(f"the rest of {page.label}: {told}"), portrait.width())
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reflect_git import __version__
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc, utc_precise
 from reflect_git.sitting.audit import approvals, authors, commits, condition, evidence, lines
 from reflect_git.sitting.audit.matter import ERROR, Finding, Matter
@@ -132,8 +133,7 @@ def accept(store: Store, findings: Iterable[Finding], by: By, reason: str = "") 
         store, "policy", SUBJECT, by, utc_precise(), reason=reason,
         meta={"accepted": [one.key for one in chosen], "findings": told},
     )  # fmt: skip
-    plural = "" if len(chosen) == 1 else "s"
-    memory.record(store, [made], f"policy: {len(chosen)} finding{plural} accepted", {"Approved-By": [by["road"]]})
+    memory.record(store, [made], f"policy: {plural(len(chosen), 'finding')} accepted", {"Approved-By": [by["road"]]})
     return made
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.sitting import drift, lines
 from reflect_git.sitting.audit.matter import NOTE, WARNING, Finding, Matter
 from reflect_git.sitting.authors import BRANCH, CLAUDE
@@ -68,8 +69,8 @@ def by_claude(found: Iterable[Authored]) -> Iterator[Finding]:
     for sheet, authors in found:
         claimed = {number: author for number, author in authors.items() if author.kind == lines.CLAUDE}
         for number in list(claimed)[:1]:
-            plural = "s" if len(claimed) > 1 else ""
-            message = f"Claude wrote {len(claimed)} line{plural} here by itself, in session {claimed[number].session}"
+            wrote = f"Claude wrote {plural(len(claimed), 'line')} here by itself"
+            message = f"{wrote}, in session {claimed[number].session}"
             hint = f"see 'reflect-git why {sheet.label}:{number}'"
             yield Finding(
                 "claude-wrote", WARNING, sheet.target.path, message, hint, sheet.label, number, path=sheet.path

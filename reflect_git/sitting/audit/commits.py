@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from reflect_git.model.counts import plural
 from reflect_git.sitting import mirror, removals
 from reflect_git.sitting.audit.matter import DECIDE, WARNING, Finding, Matter, said
 from reflect_git.store.chronicle import ADDED, CHANGED, DELETED
@@ -51,7 +52,7 @@ def deleted(matter: Matter, commit: Commit) -> Iterator[Finding]:
         hint = f"if so: reflect-git revert {name}; 'reflect-git review' asks, too"
         yield Finding("record-deleted", DECIDE, name, message, hint, path_of(name))
     if back and not standing:
-        message = f"{len(back)} records were removed by {said(commit)}, and put back"
+        message = f"{said(commit)} removed {plural(len(back), 'record')}, which came back"
         yield Finding("record-deleted", WARNING, commit.id, message, "")
 
 
@@ -107,7 +108,7 @@ def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Fi
     made = [matter.decisions[one] for one in brought if one in matter.decisions]
     told = commit.trailers
     if commit.subject.startswith(_TAKEN_OVER) and made and "Decision" not in told:
-        message = f"{said(commit)} took over {len(made)} decisions without the commits that made them"
+        message = f"{said(commit)} took over {plural(len(made), 'decision')} without the commits that made them"
         yield Finding("taken-over", WARNING, commit.id, message, "the store they come from has those commits")
         return
     for name, value, wanted in _disagreements(matter, told, made, brought):

@@ -115,7 +115,3 @@ def age(seconds: float) -> str:
 
 def some(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files
+from reflect_git.model.counts import plural
 from reflect_git.store import mainline
 from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
 from reflect_git.store.layout import RESTORED, id_in
@@ -94,7 +95,7 @@ def put_back(store: Store, old: str, new: str) -> list[str]:
     if data:
         _write_removed(store, {**removed(store), **by})
         named = "".join(f"Restores: {id_in(path)}\n" for path in data if id_in(path))
-        what = f"{RESTORED}{len(data)} file{'s' if len(data) > 1 else ''} that a commit removed"
+        what = f"{RESTORED}{plural(len(data), 'file')} that a commit removed"
         mainline.record(store, data, f"{what}\n\n{named}Machine: {store.machine}\n")
     return list(data)
 

@@ -11,6 +11,7 @@ import stat
 import time
 
 from reflect_git.adapters import files
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import seconds_of
 from reflect_git.store import copies, identity, inbox, policy, remotes, spool, upkeep
 from reflect_git.store.care import lockfiles, mending
@@ -27,7 +28,6 @@ from reflect_git.store.care.case import (
     Finding,
     age,
     all_refs,
-    count,
     some,
 )  # fmt: skip
 from reflect_git.store.creation import template
@@ -52,7 +52,7 @@ def look_at_owner(case: Case) -> list[Finding]:
         return [Finding(OK, f"'{case.store.root}', machine '{case.store.machine}'")]
     return [
         Finding(
-            ERROR, f"{count(len(foreign), 'file')} of another user, such as '{foreign[0]}'",
+            ERROR, f"{plural(len(foreign), 'file')} of another user, such as '{foreign[0]}'",
             f"give them to yourself: sudo chown -R $(id -u) '{case.store.root}'",
         )
     ]  # fmt: skip
@@ -64,7 +64,7 @@ def look_at_modes(case: Case) -> list[Finding]:
     if opened and opened[0] == case.store.root:
         findings.append(Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True))
     elif opened:  # the user's own git made them; nobody gets past the folder
-        said = f"less private than the folder: {count(len(opened), 'file')} inside"
+        said = f"less private than the folder: {plural(len(opened), 'file')} inside"
         findings.append(Finding(NOTE, said, fixable=True))
     links = [path for path, status in mending.everything(case.store) if stat.S_ISLNK(status.st_mode)]
     if links:
@@ -152,14 +152,14 @@ def look_at_journals(case: Case) -> list[Finding]:
     if not names:
         return [Finding(OK, "nothing was interrupted")]
     oldest = _oldest(case, "journal", names)
-    return [Finding(WARNING, f"{count(len(names), 'step')} interrupted, the oldest {age(oldest)} ago", fixable=True)]
+    return [Finding(WARNING, f"{plural(len(names), 'step')} interrupted, the oldest {age(oldest)} ago", fixable=True)]
 
 
 def look_at_pending(case: Case) -> list[Finding]:
     names = spool.pending(case.store)
     if names:
         oldest = _oldest(case, "pending", names)
-        said = f"{count(len(names), 'capture')} not committed yet, the oldest {age(oldest)} old"
+        said = f"{plural(len(names), 'capture')} not committed yet, the oldest {age(oldest)} old"
         return [Finding(WARNING if oldest > MINUTE else NOTE, said, fixable=True)]
     if os.path.exists(case.store.private_path(inbox.RESCUE)):
         return [Finding(NOTE, "the inbox is new, and copies may not be in it yet", fixable=True)]
@@ -233,7 +233,7 @@ def look_at_work_tree(case: Case) -> list[Finding]:
     changed = uncommitted(case.store)
     if not changed:
         return [Finding(OK, "git status is clean")]
-    said = f"{count(len(changed), 'uncommitted change')}: {some(changed)}"
+    said = f"{plural(len(changed), 'uncommitted change')}: {some(changed)}"
     hint = f"see 'git -C {case.store.root} status'; commit them or take them back"
     return [Finding(DECIDE, said, hint)]
 
@@ -251,7 +251,7 @@ def look_at_quarantine(case: Case) -> list[Finding]:
     folder = case.store.private_path("quarantine")
     lines = [f"{name}: {reason}" for name, reason in reasons.items()]
     hint = f"read them in '{folder}'; mend and move them to '../pending', or delete them"
-    return [Finding(DECIDE, f"{count(len(lines), 'file')} set aside", hint, False, lines)]
+    return [Finding(DECIDE, f"{plural(len(lines), 'file')} set aside", hint, False, lines)]
 
 
 def quarantined(store: Store) -> dict[str, str]:
@@ -270,12 +270,12 @@ def look_at_records(case: Case) -> list[Finding]:
     if snapshot.unreadable:
         lines = [f"{path}: {reason}" for path, reason in sorted(snapshot.unreadable.items())]
         hint = "mend the file in 'main' and commit it; 'doctor --fix' rebuilds a damaged inbox"
-        findings.append(Finding(DECIDE, f"{count(len(lines), 'record')} cannot be read", hint, False, lines))
+        findings.append(Finding(DECIDE, f"{plural(len(lines), 'record')} cannot be read", hint, False, lines))
     if snapshot.newer:
-        said = f"{count(len(snapshot.newer), 'record')} written by a newer reflect-git"
+        said = f"{plural(len(snapshot.newer), 'record')} written by a newer reflect-git"
         findings.append(Finding(NOTE, said, "upgrade reflect-git to read them", False, snapshot.newer))
-    total = count(len(snapshot.signals), "signal")
-    return findings or [Finding(OK, f"{total}, {count(len(snapshot.history.learnings), 'learning')}")]
+    total = plural(len(snapshot.signals), "signal")
+    return findings or [Finding(OK, f"{total}, {plural(len(snapshot.history.learnings), 'learning')}")]
 
 
 def look_at_log(case: Case) -> list[Finding]:
@@ -287,7 +287,7 @@ def look_at_log(case: Case) -> list[Finding]:
         lines += [line for line in text.splitlines() if line[:20] >= since]
     if not lines:
         return [Finding(OK, "nothing in the last 7 days")]
-    said = f"{count(len(lines), 'line')} in the last 7 days"
+    said = f"{plural(len(lines), 'line')} in the last 7 days"
     return [Finding(NOTE, said, f"read it in '{case.store.private_path('log')}'", False, sorted(lines)[-_LAST_LINES:])]
 
 
@@ -314,7 +314,7 @@ def look_at_clock(case: Case) -> list[Finding]:
         said = f"the newest commit is {age(int(newest) - case.now)} in the future"
         findings.append(Finding(WARNING, said, "check the clock of this machine"))
     if future:
-        said = f"{count(len(future), 'signal')} stored in the future: {some(future)}"
+        said = f"{plural(len(future), 'signal')} stored in the future: {some(future)}"
         findings.append(Finding(NOTE, said, "nothing goes because of it; check the clock"))
     if upkeep.last_run(case.store) > case.now:
         findings.append(Finding(NOTE, "the last upkeep was in the future", "check the clock; it runs again"))

@@ -10,9 +10,10 @@ import stat
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import copies, corpses, identity, inbox, policy, sweep, upkeep
 from reflect_git.store.care import lockfiles, salvage
-from reflect_git.store.care.case import Case, count
+from reflect_git.store.care.case import Case
 from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
 from reflect_git.store.repository import MAIN, PRIVATE
 
@@ -37,7 +38,7 @@ def make_private(case: Case) -> str:
     open_paths = list(opened_to_others(case.store))
     for path in open_paths:
         os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHERS)
-    return f"made {count(len(open_paths), 'file or folder', 'files and folders')} private"
+    return f"made {plural(len(open_paths), 'file or folder', 'files and folders')} private"
 
 
 def opened_to_others(store: Store) -> Iterator[str]:
@@ -143,7 +144,7 @@ def restore_refs(case: Case) -> str:
         if not inbox.generations(store):
             files.remove(store.private_path("cache", "inbox"))
             inbox.start_inbox(store)
-            said.append(f"started the inbox again with {count(_rescue(store), 'signal')} from plain copies")
+            said.append(f"started the inbox again with {plural(_rescue(store), 'signal')} from plain copies")
     return "; ".join(said)
 
 
@@ -189,4 +190,4 @@ def run_upkeep(case: Case) -> str:
         sweep.finish_interrupted(store)
         inbox.commit_all(store)
         gone = upkeep.upkeep(store, case.read_again(), case.now)
-    return f"ran the upkeep; {count(gone, 'signal')} went"
+    return f"ran the upkeep; {plural(gone, 'signal')} went"

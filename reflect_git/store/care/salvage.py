@@ -12,8 +12,9 @@ import time
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import GitError
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.store import copies, inbox, spool
-from reflect_git.store.care.case import Case, count
+from reflect_git.store.care.case import Case
 from reflect_git.store.creation import first_inbox_commit
 from reflect_git.store.layout import path_of
 from reflect_git.store.repository import INBOX, MAIN
@@ -53,7 +54,7 @@ def rebuild(store: Store, broken: Sequence[str], bad: Collection[str]) -> str:
     rescued = copies.rescue(store)
     inbox.commit_all(store)
     files.remove(store.private_path(inbox.RESCUE))
-    sources = f"{count(rescued, 'copy', 'copies')} and {count(found, 'readable object')}"
+    sources = f"{plural(rescued, 'copy', 'copies')} and {plural(found, 'readable object')}"
     return f"built '{ref.removeprefix('refs/heads/')}' anew from {sources}"
 
 
