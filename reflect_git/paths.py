@@ -21,6 +21,12 @@ def home_dir(env: Mapping[str, str]) -> str:
     return env.get("HOME") or os.path.expanduser("~")
 
 
+def is_project(env: Mapping[str, str], folder: str) -> bool:
+    """Whether a folder can be a project: the person's home, the client's own folder and the root are none."""
+    nobodys = (home_dir(env), config_dir(env), os.sep)
+    return os.path.realpath(folder) not in map(os.path.realpath, nobodys)
+
+
 def store_home(env: Mapping[str, str], configured: Optional[str] = None) -> str:
     """REFLECT_GIT_HOME > git config reflect.home (global) > CLAUDE_CONFIG_DIR/reflections > ~/.claude/reflections."""
     chosen = env.get("REFLECT_GIT_HOME") or configured

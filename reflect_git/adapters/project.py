@@ -58,6 +58,18 @@ def top_of(folder: str) -> Optional[str]:
         current = parent
 
 
+def repository_of(top: str) -> tuple[str, str]:
+    """The folder that stands for a repository, the same for all its work trees, and its config: the main work tree; the
+    repository itself where there is none. OSError where `top` is in no repository."""
+    git_dir = _git_dir(top)
+    common = _common_dir(git_dir)
+    config = os.path.join(common, "config")
+    if common == git_dir:  # a main work tree, or a submodule
+        return top, config
+    home, name = os.path.split(os.path.realpath(common))
+    return (home if name == ".git" else os.path.join(home, name)), config
+
+
 def _git_dir(top: str) -> str:
     """A work tree's .git is a file `gitdir: PATH`; the config of its repository lies where `commondir` points."""
     dot = os.path.join(top, ".git")

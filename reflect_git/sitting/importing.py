@@ -263,7 +263,7 @@ def _signal(kind: str, kept: Kept, store: Store | None, env: Mapping[str, str]) 
 
 
 def _project(store: Store | None, folder: str) -> Project | None:
-    return project_of(store, folder) if store and folder and os.path.isdir(folder) else None
+    return project_of(store, folder) if store and folder else None
 
 
 def take(store: Store, made: list[Signal]) -> list[str]:

@@ -70,7 +70,7 @@ class Place(NamedTuple):
 def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
     root = top_of(folder) or folder
     home, config = paths.home_dir(env), os.path.abspath(paths.config_dir(env))
-    is_project = os.path.realpath(root) not in (os.path.realpath(home), os.path.realpath(config), "/")
+    is_project = paths.is_project(env, root)
     # As signals have it: without what a folder's name may give away.
     project = named(project_of(store, root), home) if is_project else None
     others = tuple(other_keys(store, root)) if project else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files, jsontext
-from reflect_git.adapters.project import top_of
+from reflect_git.adapters.project import repository_of, top_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,40 +18,74 @@ _REMEMBERED = 200
 
 
 def project_of(store: Store, folder: str) -> Project:
-    """Asked of git again when the project's config changed; a project known by its path alone is asked every time."""
-    top = top_of(folder) or os.path.realpath(folder)
-    stamp = _stamp(top)
+    """Asked of git again when the project's config changed; a project known by its path alone is asked every time, and
+    one that is gone is what it was."""
     known = _load(store)
-    entry = known.get(top)
-    if stamp and entry and entry.get("stamp") == stamp:
+    top = top_of(folder) or _last_seen(known, os.path.realpath(folder))
+    owner, stamp = _repository(top)
+    entry = known.get(owner)
+    if entry and (entry.get("stamp") == stamp or _is_gone(top)):
         project: Project = entry["project"]
         return project
     from reflect_git.adapters.project import identify
 
-    found = identify(store.git.program, top)
+    found = identify(store.git.program, _asked(owner, top))
     if stamp and not found["key"].startswith("path:"):
-        _remember(store, known, top, {**_aliases(entry, found["key"]), "stamp": stamp, "project": found})
+        _remember(store, known, owner, {**_aliases(entry, found["key"]), "stamp": stamp, "project": found})
     return found
 
 
 def other_keys(store: Store, folder: str) -> list[str]:
-    """What else this project is called: by its first commit, and by every address that it had in this folder.
+    """What else this project is called: by its first commit, by every address that it had in this folder, and in a
+    linked work tree by the path of the main one.
 
     Another repository in the same folder has another first commit, and nothing of this.
     """
     top = top_of(folder) or ""
+    owner, _ = _repository(top)
+    path = [f"path:{owner}"] if owner != top else []
     known = _load(store)
-    entry = known.get(top)
+    entry = known.get(owner)
     if not entry:
-        return []
+        return path
     if entry.get("rooted") != entry["stamp"]:
         from reflect_git.adapters.project import root_key
 
-        root = root_key(store.git.program, top) or ""
+        root = root_key(store.git.program, _asked(owner, top)) or ""
         former = entry.get("former", []) if root and entry.get("root") == root else []
         entry = {**entry, "rooted": entry["stamp"], "root": root, "former": former}
-        _remember(store, known, top, entry)
-    return [key for key in (entry["root"], *entry["former"]) if key]
+        _remember(store, known, owner, entry)
+    return [key for key in (entry["root"], *entry["former"], *path) if key]
+
+
+def _repository(top: str) -> tuple[str, list[int]]:
+    """The folder by which a project is remembered, one for all its work trees, and what tells whether its remotes are
+    still those; nothing does where there is no repository."""
+    try:
+        owner, config = repository_of(top)
+        status = os.stat(config)
+    except OSError:
+        return top, []
+    return owner, [status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def _asked(owner: str, top: str) -> str:
+    """The main work tree, so that a linked one with another first commit is the same project; or what there is."""
+    return owner if os.path.exists(os.path.join(owner, ".git")) else top
+
+
+def _last_seen(known: dict[str, Any], folder: str) -> str:
+    """The project that a folder was in, if it is gone; else the folder."""
+    above = folder
+    while _is_gone(above):
+        if above in known:
+            return above
+        above = os.path.dirname(above)
+    return folder
+
+
+def _is_gone(folder: str) -> bool:
+    return not os.path.lexists(folder)
 
 
 def _aliases(entry: Optional[dict[str, Any]], key: str) -> dict[str, Any]:
@@ -70,16 +104,7 @@ def _remember(store: Store, known: dict[str, Any], top: str, entry: dict[str, An
 
 def tops(store: Store) -> list[str]:
     """The folders of projects that are remembered and still there."""
-    return [top for top in _load(store) if os.path.isdir(top)]
-
-
-def _stamp(top: str) -> list[int]:
-    """The config file tells of remotes; a work tree's `.git` is a file that never changes, so it is not remembered."""
-    try:
-        status = os.stat(os.path.join(top, ".git", "config"))
-    except OSError:
-        return []
-    return [status.st_ino, status.st_size, status.st_mtime_ns]
+    return [top for top in _load(store) if os.path.exists(os.path.join(top, ".git"))]
 
 
 def _load(store: Store) -> dict[str, Any]:

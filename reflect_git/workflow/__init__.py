@@ -133,10 +133,11 @@ def learn_phrases(store: Store) -> None:
 
 
 def project_of(store: Store, folder: str) -> Optional[Project]:
+    """Of a folder that is gone by now, too: what was said there is not said of every project."""
     from reflect_git.store import projects  # who looks at the past asks for no project
 
     try:
-        return projects.project_of(store, folder) if folder and os.path.isdir(folder) else None
+        return projects.project_of(store, folder) if os.path.isabs(folder) or os.path.isdir(folder) else None
     except ValueError:  # a name that no file can have
         return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.adapters.git import find_program
-from reflect_git.adapters.project import identify, normalise_url
+from reflect_git.adapters.project import identify, normalise_url, repository_of
 from tests.faults import git
 from tests.store.probe import user_commit
 
@@ -143,3 +143,15 @@ def test_a_git_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_all_work_trees_stand_for_one_repository(project: Path, tmp_path: Path) -> None:
+    user_commit(project, "README", "one\n")
+    git(project, "worktree", "add", "-q", str(tmp_path / "linked"))
+    git(tmp_path, "clone", "-q", "--bare", str(project), str(tmp_path / "bare.git"))
+    git(tmp_path / "bare.git", "worktree", "add", "-q", str(tmp_path / "of-bare"))
+    names = {name: repository_of(str(tmp_path / name)) for name in ("app", "linked", "of-bare")}
+    shared, bare = str(project / ".git" / "config"), tmp_path / "bare.git"
+    assert names == {
+        "app": (str(project), shared), "linked": (str(project), shared), "of-bare": (str(bare), str(bare / "config")),
+    }  # fmt: skip

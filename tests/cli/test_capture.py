@@ -135,6 +135,19 @@ def test_the_project_is_the_repository_around(run_cli: RunCli, home: Path, store
     assert _capture(run_cli, "--content", "z", "--project", str(project))["project"]["name"] == "shop"
 
 
+def test_a_folder_without_git_is_a_project_of_its_own(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    notes, shop = home / "notes", _repository(home / "shop")
+    (notes / "2026").mkdir(parents=True)
+    assert _capture(run_cli, "--content", "use tabs here", "--tag", "x", cwd=notes)["project"] == {
+        "key": "path:~/notes",
+        "name": "notes",
+    }
+    shown = {folder: "use tabs" in run_cli("candidates", "--json", cwd=folder).out for folder in (notes, shop, home)}
+    assert shown == {notes: True, shop: False, home: True}
+    assert "use tabs" in run_cli("candidates", "--all", "--json", cwd=shop).out
+    assert _capture(run_cli, "--content", "y", cwd=store_home.parent)["project"] is None
+
+
 def test_a_project_that_is_not_there_is_refused(run_cli: RunCli, store_home: Path) -> None:
     result = run_cli("capture", "--type", "gotcha", "--content", "x", "--project", "/no/such/folder")
     assert (result.code, result.out) == (2, "")

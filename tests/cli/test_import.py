@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import RunCli
+from tests.faults import git
 from tests.sessions import CORRECTION, Session, captured
 from tests.store.probe import require_promises
 
@@ -36,6 +38,22 @@ def test_all_past_sessions_are_mined_once(run_cli: RunCli, home: Path, store_hom
     assert again.out == "nothing new in 2 transcripts\n"
     assert len(captured(store_home)) == 2
     require_promises(store_home)
+
+
+def test_what_was_said_in_a_folder_that_is_gone_is_of_that_project(
+    run_cli: RunCli, home: Path, store_home: Path
+) -> None:
+    shop = home / "shop"
+    git(home, "init", "-q", str(shop))
+    git(shop, "remote", "add", "origin", "https://example.com/ada/shop")
+    run_cli("candidates", cwd=shop)
+    shutil.rmtree(shop)
+    for cwd in (home / "scratch", shop / "src"):
+        session = Session(home, cwd=str(cwd))
+        session.say(CORRECTION)
+        session.answer("Understood.")
+    run_cli("import", "transcripts")
+    assert {signal["project"]["key"] for signal in captured(store_home)} == {"path:~/scratch", "example.com/ada/shop"}
 
 
 def test_what_is_new_since_is_mined_by_the_next_run(run_cli: RunCli, home: Path, store_home: Path) -> None:

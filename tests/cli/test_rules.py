@@ -112,6 +112,21 @@ def test_a_project_is_the_same_whatever_its_address(
     assert len(run_cli("rules", "--json", cwd=shop).json()["data"]) == 2
 
 
+def test_a_linked_work_tree_knows_what_the_project_was_called(run_cli: RunCli, approve: Approve, shop: Path) -> None:
+    approve("Use pnpm, not npm")
+    _git(shop, "commit", "--allow-empty", "-m", "first")
+    for text, url in (("Run the linter first", "me/shop"), ("Never push to main", "acme/store")):
+        _git(shop, "config", "remote.origin.url", f"https://example.com/{url}")
+        approve(text)
+    linked = shop.parent / "shop-next"
+    _git(shop, "worktree", "add", str(linked))
+    _git(linked, "checkout", "--orphan", "pages")
+    _git(linked, "commit", "--allow-empty", "-m", "another first one")
+    (shop / ".git" / "config").touch()  # asked anew, from the linked one
+    found = run_cli("rules", "--json", cwd=linked).json()["data"]
+    assert {rule["text"] for rule in found} == {"Use pnpm, not npm", "Run the linter first", "Never push to main"}
+
+
 def test_another_repository_in_the_same_folder_is_another_project(
     run_cli: RunCli, approve: Approve, shop: Path
 ) -> None:

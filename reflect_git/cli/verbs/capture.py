@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git import paths, workflow
+from reflect_git.adapters.project import top_of
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import Word, dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -56,7 +57,7 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
     assistant's, unless --quote is what the user said in this session, word for word.
     """
     facts = _facts(front, **given)
-    folder = project or _repository_above(_here())
+    folder = project or _project_here(front)
     if dry_run:
         _preview(front, facts, folder)
         return
@@ -133,13 +134,13 @@ def _readable(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _repository_above(folder: str) -> str:
-    """The top of the git repository a folder is in, or an empty text: a signal typed anywhere else has no project."""
-    while not os.path.exists(os.path.join(folder, ".git")):
-        folder, below = os.path.dirname(folder), folder
-        if folder == below:
-            return ""
-    return folder
+def _project_here(front: Front) -> str:
+    """The repository around the current folder, or the folder itself; empty where no project can be."""
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:  # deleted under our feet
+        return ""
+    return top_of(folder) or (folder if paths.is_project(front.env, folder) else "")
 
 
 def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
@@ -154,7 +155,6 @@ def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
 
 def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
     """The record as it would be stored."""
-    from reflect_git import paths
     from reflect_git.adapters import records
     from reflect_git.capture.draft import draft
     from reflect_git.model.ids import utc_precise
@@ -170,14 +170,6 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
         front.data(signal)
     else:
         front.out(printable(records.emit(signal).decode("utf-8")).rstrip("\n"))
-
-
-def _here() -> str:
-    """The current folder; empty when it was deleted."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return ""
 
 
 def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
