@@ -19,10 +19,11 @@ from reflect_git.adapters.transcript.formats import survey
 from reflect_git.apply import block
 from reflect_git.cli import wiring
 from reflect_git.cli.front import age
-from reflect_git.cli.sittings import GIVE_A_NAME, NAMELESS, here
+from reflect_git.cli.sittings import here
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.review.gate import MOST_ENTRIES
+from reflect_git.sitting import authority
 from reflect_git.store import expiry, remotes
 from reflect_git.store.care.case import DAY, NOTE, OK, WARNING
 from reflect_git.store.repository import MAIN
@@ -340,7 +341,7 @@ def _identity(env: Mapping[str, str], store: Store) -> Iterator[Line]:
     if name:
         yield Line("identity", OK, f"decisions are by '{name}'")
     else:
-        yield Line("identity", NOTE, NAMELESS, GIVE_A_NAME)
+        yield Line("identity", NOTE, authority.NAMELESS, authority.GIVE_A_NAME)
 
 
 # Why no hook made a store yet.

@@ -94,10 +94,6 @@ def here() -> str:
         return os.sep
 
 
-NAMELESS = "git does not know your name, so history says that 'somebody' decided"
-GIVE_A_NAME = "tell it: git config --global user.name 'Your Name'"
-
-
 def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
     """Who approves this text for this target, and the answer it rests on; refused if nobody does."""
     decisions = sat.scan.history.decisions
@@ -114,7 +110,7 @@ def _say_nameless(front: Front, sat: Sitting) -> None:
     """Once, before this machine's first decision that nobody's name stands under."""
     mine = (made for made in sat.scan.history.decisions if made["machine"] == sat.store.machine)
     if not front.json and not any(made["kind"] != "policy" and not made["by"]["name"] for made in mine):
-        for line in (NAMELESS, GIVE_A_NAME):
+        for line in (authority.NAMELESS, authority.GIVE_A_NAME):
             front.talk(click.style(f"hint: {line}", fg="yellow"))
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 FRESH = 15 * 60
+NAMELESS = "git does not know your name, so history says that 'somebody' decided"
+GIVE_A_NAME = "tell it: git config --global user.name 'Your Name'"
 ASK = "ask with AskUserQuestion exactly what 'reflect-git candidates --ask' prints, then run this again"
 # What a person may pick, and where it leads. The tool shows two to four options.
 LABELS = {

@@ -11,8 +11,9 @@ import pytest
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.audit.books import TABS, edit, start
-from tests.sitting.desk import PNPM
+from tests.sitting.audit.books import TABS, approve, edit, start
+from tests.sitting.desk import BY, PNPM
+from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
 
 
@@ -31,6 +32,25 @@ def test_a_clean_store(store: Store, run_cli: RunCli, home: Path) -> None:
     assert shown.out.splitlines()[-2:] == [
         "2 rules, 2 decisions, 3 commits, 0 of them signed", "everything traces to a person",
     ]  # fmt: skip
+
+
+def test_the_last_line_is_true(store: Store, run_cli: RunCli, home: Path) -> None:
+    """A colleague's entry, a decision without a name and an approval by a script are not a person's word."""
+    identity = "LRN-20260101-abcdefgh"
+    edit("<!-- reflect-git:end -->", f"<!-- {identity} -->\n\n- Be kind.\n\n<!-- reflect-git:end -->")
+    shown = run_cli("audit", cwd=home / "shop")
+    last = "nothing needs a decision; but for the 1 finding above, all traces to a person"
+    assert (shown.code, shown.out.splitlines()[-1]) == (0, last)
+    approve(store, "no, run the linter before a push", by={**BY, "name": ""})
+    told = run_cli("audit", cwd=home / "shop").out
+    assert "nameless  no name stands under 1 decision; the last is 'DEC-" in told
+    assert told.splitlines()[-1] == last.replace("1 finding", "2 findings")
+    edit(f"<!-- {identity} -->\n\n- Be kind.\n\n", "")
+    allow_unattended(Path(store.root))
+    approve(store, "no, keep migrations in db/migrations", session="s-10", by={**BY, "road": "unattended"})
+    assert run_cli("audit", cwd=home / "shop").out.endswith(
+        f"{last} or to a policy that one switched on\n"
+    )  # fmt: skip
 
 
 def test_the_document(store: Store, run_cli: RunCli, home: Path) -> None:

@@ -38,7 +38,7 @@ _WIDTH = max(map(len, _ORDER))
 def command(front: Front, keys: tuple[str, ...], reason: str, dry_run: bool) -> int:
     """Check that every learned line traces to an approval, and every approval to a person.
 
-    Exit code: 0 it does, 4 something needs a decision; each finding says what to do.
+    Exit code: 0 nothing needs a decision, 4 something does; each finding says what to do.
     """
     store = front.store(create=False)
     report = _report(front, store)
@@ -93,9 +93,19 @@ def _show(front: Front, report: Report, store: Store) -> None:
     if "commits" in counts:
         told = [plural(counts[name], word) for name, word in _COUNTED.items()]
         front.out(f"{', '.join(told)}, {counts['signed']} of them signed")
-    needing = counts["needing_decision"]
-    verb = "needs" if needing == 1 else "need"
-    front.out(f"{plural(needing, 'finding')} {verb} a decision" if needing else "everything traces to a person")
+    front.out(_closing(report))
+
+
+def _closing(report: Report) -> str:
+    """No more than is true: what was found and needs no decision, and what a policy let in, is not a person's word."""
+    needing, told = report.counts["needing_decision"], len(report.findings)
+    if needing:
+        return f"{plural(needing, 'finding')} {'needs' if needing == 1 else 'need'} a decision"
+    roads = {rule["approved"]["by"]["road"] for rule in report.rules if rule["approved"]}
+    policies = " or to a policy that one switched on" if "unattended" in roads else ""
+    if not told:
+        return f"everything traces to a person{policies}"
+    return f"nothing needs a decision; but for the {plural(told, 'finding')} above, all traces to a person{policies}"
 
 
 def _print(front: Front, one: Finding, file: str) -> None:

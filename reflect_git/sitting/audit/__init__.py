@@ -40,7 +40,7 @@ QUICK: tuple[Look, ...] = (
     condition.look_at_policies,
 )  # fmt: skip
 THOROUGH: tuple[Look, ...] = (
-    condition.look_at_objects, approvals.look_at_answers, condition.look_at_signatures,
+    condition.look_at_objects, approvals.look_at_answers, approvals.look_at_names, condition.look_at_signatures,
 )  # fmt: skip
 SUBJECT = "audit"
 

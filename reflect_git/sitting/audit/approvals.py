@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from reflect_git import paths
 from reflect_git.adapters.transcript import Reader
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest
 from reflect_git.sitting.audit.matter import DECIDE, NOTE, WARNING, Finding, Matter
-from reflect_git.sitting.authority import meaning_of
+from reflect_git.sitting.authority import GIVE_A_NAME, meaning_of
 from reflect_git.store import answers
 from reflect_git.store.layout import path_of
 
@@ -56,6 +57,15 @@ def look_at_roads(matter: Matter) -> Iterator[Finding]:
         if not _allows_unattended(matter, made["machine"], made["timestamp"]):
             message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
             yield Finding("unattended", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+
+
+def look_at_names(matter: Matter) -> Iterator[Finding]:
+    """A decision that nobody's name stands under was made by somebody, and that is all it says."""
+    void = matter.scan.history.void
+    nameless = [one["id"] for one in matter.scan.history.decisions if not one["by"]["name"] and one["id"] not in void]
+    if nameless:
+        message = f"no name stands under {plural(len(nameless), 'decision')}; the last is '{nameless[-1]}'"
+        yield Finding("nameless", NOTE, nameless[-1], message, GIVE_A_NAME)
 
 
 def _approving(matter: Matter, road: str) -> list[Decision]:
@@ -118,7 +128,8 @@ def _untold(matter: Matter, session: str, used: Mapping[str, list[Decision]]) ->
     everything = [made for decided in used.values() for made in decided]
     if not transcript:
         message = (
-            f"session {session}: its transcript is gone, {len(everything)} approvals rest on what was recorded then"
+            f"session {session}: its transcript is gone, and what was recorded then stands behind "
+            f"{plural(len(everything), 'approval')}"
         )
         yield Finding("transcript-gone", NOTE, session, message, "")
         return

@@ -147,15 +147,13 @@ def _strangers(sheet: Sheet) -> Iterator[Finding]:
 
 
 def _mirror(matter: Matter, sheet: Sheet, path: str, mirrored: dict[str, str]) -> Iterator[Finding]:
-    """What main says we wrote, against what was approved and what is there. What a hand changed in the file is in the
-    mirror as well after the next approval: that is the file's difference, and told as such."""
+    """What main says we wrote, against what was approved and what is there. What a hand changed in the file, or a
+    colleague wrote, is in the mirror as well after the next approval: that is the file's, and told as such."""
     said = {line.id: line.text for line in sheet.lines}
     for identity, text in mirrored.items():
-        rule = matter.in_force.get(identity)
-        is_wrong = rule is not None and not any(
-            same(text, one) for one in (_words(matter, identity), said.get(identity, ""))
-        )
-        if is_wrong or (rule is None and identity not in matter.learnings):
+        known = identity in matter.learnings
+        meant = [said.get(identity, ""), *([_words(matter, identity)] if identity in matter.in_force else ())]
+        if (identity in matter.in_force or not known) and not any(same(text, one) for one in meant):
             there = f"'{said[identity]}'" if identity in said else "nothing"
             message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"
             hint = f"the next approval into this file writes it anew; see: {matter.git('log', '-p', '--', path)}"
