@@ -59,13 +59,21 @@ class Front:
                 raise
             return None
 
-    def caught_up(self, store: Store) -> Store:
-        """Living sessions are mined first, for half a second at the most; the rest when the answer is out."""
+    def caught_up(self, store: Store, patience: float = _MINING_SECONDS) -> Store:
+        """Living sessions are mined first, for half a second at the most; the rest when the answer is out. `patience`
+        is for what somebody else is mining."""
         from reflect_git.workflow import sessions
 
-        if not self.env.get("REFLECT_GIT_OFF") and not sessions.catch_up_all(store, self.env, _MINING_SECONDS):
+        if self.env.get("REFLECT_GIT_OFF"):
+            return store
+        if not sessions.catch_up_all(store, self.env, _MINING_SECONDS, patience):
             self.later = lambda: sessions.catch_up_all(store, self.env)
         return store
+
+    @property
+    def unread(self) -> str:
+        """What to say where an answer may lack what was said last; nothing where it has all."""
+        return "what was said last is still being read: ask again in a moment" if self.later else ""
 
     def say_no_store(self) -> None:
         from reflect_git import workflow

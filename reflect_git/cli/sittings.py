@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reflect_git.sitting.approve import Proposal
 
 _OF_PROJECTS = ("project", "improvements")
+_PATIENCE = 2.0  # the last hook of a session takes 1.5 s for 10 MB
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -35,7 +36,7 @@ def sitting(
     Who `writes` carries out first what was decided already: on this machine while the project was not here, or on other
     own machines, where the person wants that without a question.
     """
-    store = front.caught_up(front.store())
+    store = front.caught_up(front.store(), _PATIENCE)
     folder = os.path.abspath(project or here())
     sat = review.sit(store, front.env, front.scan(store), folder, everything)
     if writes:
@@ -85,6 +86,13 @@ def sitting_with(front: Front, project: str | None, identity: str, *, writes: bo
 def way_back(road: str, commit: str) -> str:
     """`undo` takes back what a person decided last, and passes over what a script did since."""
     return f"to take it back: reflect-git {f'revert {commit[:10]}' if road == 'unattended' else 'undo'}"
+
+
+def say_nothing(front: Front, why: str) -> None:
+    """Nothing is to be answered; but what was said last may not be read yet."""
+    front.out(why)
+    if front.unread:
+        front.talk(front.unread)
 
 
 def here() -> str:

@@ -48,8 +48,10 @@ def begin(store: Store, transcript: str, folder: str, pid: str) -> None:
         lock.release()
 
 
-def catch_up(store: Store, env: Env, transcript: str, hook: str, folder: str = "", seconds: float = 0.0) -> bool:
-    """Mine what is new in a transcript; False if there is more, or somebody else is at it."""
+def catch_up(
+    store: Store, env: Env, transcript: str, hook: str, folder: str = "", seconds: float = 0.0, wait: float = 0.0
+) -> bool:  # fmt: skip
+    """Mine what is new in a transcript; False if there is more, or somebody else is at it for longer than we `wait`."""
     cursor = cursors.load(store, transcript)
     cursor.folder = cursor.folder or folder
     size = size_of(transcript)
@@ -59,18 +61,23 @@ def catch_up(store: Store, env: Env, transcript: str, hook: str, folder: str = "
     if seconds and size - cursor.consumed > NEWEST:
         work.look_at(size - NEWEST)
         return False
-    return work.go_on()
+    return work.go_on(wait=wait)
 
 
-def catch_up_all(store: Store, env: Env, seconds: float = 0.0) -> bool:
-    """What is new in living sessions, so that what was said a moment ago is there; False if some of it is left."""
-    deadline, finished = time.monotonic() + seconds, True
-    for cursor in cursors.standing(store):
-        left = deadline - time.monotonic() if seconds else 0.0
-        if seconds and left <= 0:
+def catch_up_all(store: Store, env: Env, seconds: float = 0.0, wait: float = 0.0) -> bool:
+    """What is new in living sessions, so that what was said a moment ago is there; False if some of it is left.
+
+    One that has just ended is being mined by its last hook: that is waited for. The newest come first.
+    """
+    start, finished = time.monotonic(), True
+    for cursor in sorted(cursors.standing(store), key=lambda one: -_changed(one.transcript)):
+        spent = time.monotonic() - start
+        if seconds and spent >= seconds:
             return False
+        left, patience = max(0.0, seconds - spent), max(0.0, wait - spent)
         try:
-            finished = catch_up(store, env, cursor.transcript, "command", seconds=left) and finished
+            done = catch_up(store, env, cursor.transcript, "command", seconds=left, wait=patience)
+            finished = done and finished
         except (ReflectError, OSError) as error:
             store.log(f"transcript: {error}")
     return finished

@@ -77,12 +77,15 @@ class Work:
         self._cursor.said += self._keep(found)
         cursors.save(self._store, self._cursor)
 
-    def go_on(self, ended: bool = False) -> bool:
+    def go_on(self, ended: bool = False, wait: float = 0.0) -> bool:
+        """`wait`: for how long, if somebody else is at it; what they leave is then looked at."""
         lock = cursors.lock(self._store, self._cursor.transcript)
-        if not lock.try_acquire():
+        if not lock.acquire(wait):
             return False
         try:
             self._cursor = self._fresh()
+            if size_of(self._cursor.transcript) == self._cursor.consumed:  # a session that ended stays ended
+                return True
             figures, finished = self._mine(ended)
             self._cursor.figures = {} if ended else figures.kept()
             cursors.save(self._store, self._cursor, ended)

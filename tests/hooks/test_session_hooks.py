@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from reflect_git import hook, workflow
 from reflect_git.adapters.git import GitMissing
+from reflect_git.store import cursors
 from reflect_git.workflow import sessions
+from reflect_git.workflow.work import Work
 from tests.conftest import RunCli, wait_for_background
 from tests.faults import git
 from tests.hooks.test_hook_input import cost_of
@@ -183,6 +186,35 @@ def test_the_end_leaves_a_summary_and_figures(session: Session, store_home: Path
     assert (figures["corrections"], figures["client"], figures["model"]) == (1, "2.1.325", "claude-x")
     assert session.name not in json.dumps(figures) and "picker" not in json.dumps(figures)
     require_promises(store_home)
+
+
+def test_what_the_last_hook_of_a_session_is_mining_is_waited_for(
+    session: Session, home: Path, store_home: Path, run_cli: RunCli
+) -> None:
+    (home / "elsewhere").mkdir()
+    session.hook("SessionStart", source="startup")
+    session.say(CORRECTION)
+    store = opened(store_home)
+    lock = cursors.lock(store, str(session.path))
+    assert lock.acquire(5)
+    threading.Timer(0.4, lock.release).start()
+    assert "pnpm" in run_cli("candidates").out
+    session.say("no, always use tabs in this project, never spaces")
+    assert lock.acquire(5)
+    shown = run_cli("candidates", "--project", str(home / "elsewhere"))
+    lock.release()
+    told = "what was said last is still being read: ask again in a moment\n"
+    assert (shown.out, shown.err) == ("Nothing to reflect on.\n", told)
+
+
+def test_a_session_that_ended_stays_ended(session: Session, store_home: Path) -> None:
+    session.hook("SessionStart", source="startup")
+    session.say(CORRECTION)
+    store = opened(store_home)
+    cursor = cursors.load(store, str(session.path))  # as a command found it, before the last hook was done
+    sessions.end(store, os.environ, str(session.path), "SessionEnd")
+    assert Work(store, os.environ, cursor, "command").go_on()
+    assert cursors.standing(store) == []
 
 
 def test_figures_count_a_session_once_however_often_it_was_mined(session: Session, store_home: Path) -> None:

@@ -12,7 +12,7 @@ import click
 from reflect_git.cli.front import Front, printable, terminal_width
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.portrait import tested
-from reflect_git.cli.sittings import sitting, sitting_with
+from reflect_git.cli.sittings import say_nothing, sitting, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting.review import all_tried
@@ -106,7 +106,7 @@ def _question(
 
 def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> None:
     if gathered.message:
-        front.out(gathered.message)
+        say_nothing(front, gathered.message)
         return
     for candidate in strong:
         _show(front, candidate)
@@ -148,6 +148,7 @@ def _for_skill(front: Front, project: str | None) -> None:
     try:
         sat = sitting(front, project)
         text = sat.gathered.message or _told(sat.gathered.strong, sat.gathered)
+        text += f" ({front.unread})" if sat.gathered.message and front.unread else ""
         sat.keep()
     except Exception as error:
         text = f"reflect-git could not look: {error}. Tell the user, and to run 'reflect-git doctor'."

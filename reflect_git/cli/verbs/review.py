@@ -15,7 +15,7 @@ from reflect_git.cli.dialogue import Dialogue
 from reflect_git.cli.differences import Differences
 from reflect_git.cli.front import Front, columns, one_line, printable
 from reflect_git.cli.options import json_option, project_option
-from reflect_git.cli.sittings import here, sitting
+from reflect_git.cli.sittings import here, say_nothing, sitting
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import authority, committing, dismiss
@@ -69,7 +69,7 @@ def command(front: Front, project: str | None, everything: bool) -> None:
         _list(front, sat.gathered)
         _say_elsewhere(front, sat)
     elif sat.gathered.message and not asked and not arrived:
-        front.out(sat.gathered.message)
+        say_nothing(front, sat.gathered.message)
         _say_elsewhere(front, sat)
     else:
         console = Console(front, sat.store.git.user_settings())
@@ -119,7 +119,7 @@ def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Seq
 def _list(front: Front, gathered: Gathered) -> None:
     """Nobody to ask: what waits, and where a person can answer it."""
     if gathered.message:
-        front.out(gathered.message)
+        say_nothing(front, gathered.message)
         return
     _summary(front, list(gathered.strong))
     for line in _waiting(gathered):
