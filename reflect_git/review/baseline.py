@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from reflect_git.model.frames import Frame, frame_of, key_of
 from reflect_git.review.senses import sense_of
@@ -59,6 +60,27 @@ class _Block:
 def is_note(said: Statement) -> bool:
     """Whether the client wrote it down for itself, in the memory of a project."""
     return "/memory/" in said.file and _MEMORY.search(said.file) is not None
+
+
+def sources_of(signals: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """File → what was imported from it, with its reasons."""
+    found: dict[str, str] = {}
+    for signal in signals:
+        if signal["trust"] == "imported" and signal["source"].get("file"):
+            words = f"{signal['content']}\n{signal['context']}"
+            found[signal["source"]["file"]] = _flat(f"{found.get(signal['source']['file'], '')}\n{words}")
+    return found
+
+
+def is_source(said: Statement, sources: Mapping[str, str]) -> bool:
+    """Whether it was imported from here; the line of an index that points to the file says the same shorter."""
+    if said.file in sources:
+        return _flat(said.text) in sources[said.file]
+    return is_note(said) and any(f"]({file.rpartition('/')[2]})" in said.text for file in sources)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def statements(file: str, text: str) -> list[Statement]:

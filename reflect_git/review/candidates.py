@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.model.frames import Frame
 from reflect_git.model.ids import fingerprint
 from reflect_git.review import classify, wording
-from reflect_git.review.baseline import Statement, is_note
+from reflect_git.review.baseline import Statement, is_note, is_source, sources_of
 from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, Lazily, Near
 from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
@@ -213,8 +213,8 @@ class _Maker:
         return [(ids[row], contents[row]) for row in said[:_COMPARED]]
 
     @cached_property
-    def _statements(self) -> list[tuple[dict[str, Any], str]]:
-        return [(_told(one), one.text) for one in self._rules.statements[:_COMPARED]]
+    def _statements(self) -> list[tuple[Statement, dict[str, Any]]]:
+        return [(one, _told(one)) for one in self._rules.statements[:_COMPARED]]
 
     def make(self, group: Group) -> Candidate:
         signals = self._signals.whole(group.rows)
@@ -231,7 +231,7 @@ class _Maker:
             target=place.target, tier=group.tier, confidence=group.confidence, occurrences=len(signals),
             sessions=group.sessions, trust=trust, signals=ids,
             first_seen=signals[0]["timestamp"], last_seen=last_seen,
-            near=Near(partial(self._near, str(signals[0]["content"]), ids)), backtest=None,
+            near=Near(partial(self._near, str(signals[0]["content"]), ids, sources_of(signals))), backtest=None,
             warnings=tuple(finding.message for finding in risks(text, trust)),
             sha256=fingerprint(text.encode("utf-8", "surrogatepass")), quote=_quote(first),
             title=place.title, side=place.side, paths=place.paths, key=first["key"],
@@ -244,9 +244,10 @@ class _Maker:
     def _begun_since(self, moment: str) -> int:
         return len(self._begun) - bisect_right(self._begun, moment)
 
-    def _near(self, content: str, own: Collection[str]) -> tuple[Entries, Entries]:
-        """Rules and files first: what is in force weighs more than what only waits."""
-        said = [*self._statements]
+    def _near(self, content: str, own: Collection[str], sources: Mapping[str, str]) -> tuple[Entries, Entries]:
+        """Rules and files first: what is in force weighs more than what only waits. What was taken over from a file is
+        not held against that file."""
+        said = [(entry, one.text) for one, entry in self._statements if not is_source(one, sources)]
         said += [({"id": identity, "text": words}, words) for identity, words in self._others if identity not in own]
         conflicts: list[dict[str, Any]] = []
         similar: list[tuple[float, dict[str, Any]]] = []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reflect_git.model.frames import frame_of, key_of, opposes
-from reflect_git.review.baseline import Statement, is_note, sentences_of
+from reflect_git.review.baseline import Statement, is_note, is_source, sentences_of
 from reflect_git.review.likeness import contradicts
 from reflect_git.review.risks import RISK, Finding, risks
 
@@ -17,13 +17,14 @@ LONG, SENTENCES = 400, 3
 
 
 class Subject(NamedTuple):
-    """A text on its way into a target."""
+    """A text on its way into a target; `sources`: what was imported for it, by file."""
 
     text: str
     trust: str
     target: str
     entries: int = 0
     lines: int = 0
+    sources: Mapping[str, str] = {}
 
 
 def findings(
@@ -86,7 +87,7 @@ def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
         if is_note(rule) and rule.key == key:  # a note is of this machine and Claude's own: a rule is more
             yield Finding(NOTE, "noted", f"Claude Code noted it by itself, too: '{rule.file}:{rule.line}'")
         strict = rule.learning and frame and rule.frame and opposes(frame, rule.frame)
-        if not strict and contradicts(subject.text, rule.text):
+        if not strict and not is_source(rule, subject.sources) and contradicts(subject.text, rule.text):
             where = rule.learning or f"{rule.file}:{rule.line}"
             yield Finding(NOTE, "conflict", f"it may contradict '{where}': {_brief(rule.text)}")
     yield Finding(NOTE, "tokens", f"about {tokens(subject.text)} tokens in every session")

@@ -115,7 +115,8 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
         made = _plans(sitting, learning, target, before, item_of(learning), replaced)
     except ReflectError as error:
         raise with_way_out(sitting, replaced, error) from None
-    found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes)
+    sources = _sources(sitting, learning) if learning["trust"] == "imported" else {}
+    found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes, sources)
     linked = links.in_the_way(sitting.store, sitting.place, made)
     return Proposal(request, learning, to, made, (*secret_fields(learning), *linked, *found), replaced)
 
@@ -140,11 +141,11 @@ def _secrets(text: str) -> list[str]:
 
 def findings_on(
     sitting: Sitting, text: str, trust: str, target: Target, before: bytes | None, mended: Sequence[str],
-    supersedes: Sequence[str],
+    supersedes: Sequence[str], sources: Mapping[str, str] | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """What the gate says. A rule of ours stands in the store and in its file: what it stands against is told once."""
     found = gate.findings(
-        _subject(text, trust, target, before), _rules(sitting), mended=mended,
+        _subject(text, trust, target, before)._replace(sources=sources or {}), _rules(sitting), mended=mended,
         has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
     )  # fmt: skip
     found += [_OPENING] if before is None and target.opening else []
@@ -310,6 +311,14 @@ def _subject(text: str, trust: str, target: Target, before: bytes | None) -> Sub
     block = finding.find(before) if target.form == "block" else None
     entries = len(block.entries) if block else 0
     return Subject(text, trust, target.path, entries, (before or b"").count(b"\n"))
+
+
+def _sources(sitting: Sitting, learning: Learning) -> dict[str, str]:
+    """What its signals were imported from: a file is not held against what it says itself."""
+    from reflect_git.review.baseline import sources_of
+
+    scan, wanted = sitting.scan, set(learning["signals"])
+    return sources_of(scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted))
 
 
 def _rules(sitting: Sitting) -> list[Any]:

@@ -143,6 +143,27 @@ def test_notes_that_were_taken_over_are_asked_about_although_the_notes_say_them(
     assert len(run_cli("candidates", "--json", cwd=project).json()["data"]) == 1
 
 
+def test_what_was_taken_over_does_not_contradict_where_it_comes_from(run_cli: RunCli, home: Path) -> None:
+    project = home / "shop"
+    project.mkdir()
+    folder = home / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(project)) / "memory"
+    folder.mkdir(parents=True)
+    head = "---\nname: tabs\nmetadata:\n  type: feedback\n---\n\n"
+    reason = "**How to apply:** never use tabs for indentation in YAML."
+    (folder / "tabs.md").write_text(f"{head}Always use tabs for indentation.\n\n{reason}\n")
+    (folder / "MEMORY.md").write_text("- [Tabs](tabs.md) never use tabs for indentation in YAML\n")
+    (folder.parent / "one.jsonl").write_text(json.dumps({"type": "user", "cwd": str(project)}) + "\n")
+    run_cli("import", "auto-memory", "--yes")
+    (asked,) = run_cli("candidates", "--json", cwd=project).json()["data"]
+    assert (asked["conflicts_with"], asked["similar"]) == ([], [])
+    told = run_cli("approve", asked["id"], "--to", "project", "--dry-run", cwd=project).err
+    assert "contradict" not in told
+    (folder / "other.md").write_text("Never use tabs for indentation.\n")
+    (asked,) = run_cli("candidates", "--json", cwd=project).json()["data"]
+    assert [one["where"] for one in asked["conflicts_with"]] == [f"~/{folder.relative_to(home)}/other.md:1"]
+    assert "may contradict" in run_cli("approve", asked["id"], "--to", "project", "--dry-run", cwd=project).err
+
+
 def test_each_bullet_of_a_note_is_a_fact_and_what_is_too_short_is_told(
     run_cli: RunCli, home: Path, store_home: Path
 ) -> None:
