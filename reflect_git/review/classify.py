@@ -9,11 +9,32 @@ AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60
 
 # Said of all projects, in so many words.
+_WORK = r"(?:projects?|repos?|repositories|codebases?|code bases?)"  # a repository may be a class of the code
 _GLOBAL = re.compile(
-    r"\b(every (project|repo|session)|(all|any|each|every)( of)? (my|our|the)? ?(projects|repos|repositories|sessions)|"
-    r"across (all )?(projects|repos)|no matter which (project|repo)|immer und überall|in allen projekten|"
-    r"en todos (mis|los) proyectos|dans tous (mes|les) projets|in tutti i (miei )?progetti|"
-    r"em todos os (meus )?projetos|во всех проектах)\b|所有项目|すべてのプロジェクト|全プロジェクト|모든 프로젝트",
+    rf"\b(every session|(all|any|each|every)( single)?( one)?( of)?( (my|our|the|your))?( other)? ({_WORK}|sessions)|"
+    rf"across( all)?( my| our)? {_WORK}|(in|for|on) my( own)?( other)? (projects|repos|repositories|codebases)|"
+    rf"(no matter|regardless of|whatever|independent of)( which| what)?( the| my)? {_WORK}|wherever i (work|code|am)|"
+    r"everywhere i (work|code|go)|immer und überall|"
+    r"in (allen|jedem)( meinen| meiner)? (projekte?n?|repos?|repositor\w+)|"
+    r"en (todos|cada)( mis| los| uno de mis)? (proyectos?|repos?|repositorios?)|"
+    r"dans (tous|chaque|chacun de)( mes| les)? (projets?|dépôts?|repos?)|"
+    r"in (tutti|ogni)( i)?( miei)? (progett[oi]|repo)|"
+    r"em (todos|cada)( os)?( meus)? (projetos?|repos?|repositórios?)|"
+    r"in al mijn projecten|we wszystkich( moich)? projektach|"
+    r"во всех( моих)? (проектах|репозиториях)|в каждом( мо[её]м)? (проекте|репозитории)|tüm projeler(im)?de)\b|"
+    r"(所有|每个|全部)的?(项目|仓库)|(すべて|全て|全)の?(プロジェクト|リポジトリ)|모든 (프로젝트|저장소|레포)",
+    re.IGNORECASE,
+)
+# Of one piece of work it is said as often: "rename it everywhere", "everywhere in this module".
+_EVERYWHERE = re.compile(
+    r"\b(everywhere|überall|partout|en todas partes|ovunque|dappertutto|em todo lugar|везде|her yerde|"
+    r"wszędzie|overal)\b"
+    r"(?! (in|on|inside|within|else|where|that|the|it|im|auf|dans|en|nel|no|в)\b)",
+    re.IGNORECASE,
+)
+_ONE_PIECE = re.compile(
+    r"\b(it|its|this|that|these|those|them|they|replace|rename|change|fix|add|remove|delete|update|move|apply|set|es|das|"
+    r"dies\w*|ersetze\w*|ändere|ça|cela|ceci|lo|los|eso|esto|это|его)\b",
     re.IGNORECASE,
 )
 # A taste, or how to talk: it goes with the person. "I want" is mostly a wish for the work at hand.
@@ -78,9 +99,15 @@ def scope_of(text: str, projects: int = 1, words: str = "") -> str:
     """The project's, unless the words say otherwise or it was said in several: a rule in the wrong project does more
     harm than one that is missing in another."""
     said = f"{text}\n{words}"
-    if _LOCAL.search(said) and projects < 2:
+    if projects > 1 or _GLOBAL.search(text):
+        return "global"
+    if _LOCAL.search(said):
         return "project"
-    return "global" if projects > 1 or _PERSONAL.search(text) or _GLOBAL.search(said) else "project"
+    return "global" if _PERSONAL.search(text) or _GLOBAL.search(said) or _is_everywhere(text) else "project"
+
+
+def _is_everywhere(text: str) -> bool:
+    return _EVERYWHERE.search(text) is not None and not _ONE_PIECE.search(text)
 
 
 def side_of(kind: str, text: str = "") -> str:
