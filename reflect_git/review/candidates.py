@@ -12,10 +12,11 @@ from reflect_git.model.ids import fingerprint
 from reflect_git.review import classify, wording
 from reflect_git.review.baseline import Statement, is_note, is_source, sources_of
 from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, Lazily, Near
-from reflect_git.review.groups import STRONG, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
+from reflect_git.review.groups import STRONG, WEAK, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import SIMILAR, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
 from reflect_git.review.parts import agree, alike
+from reflect_git.review.pointing import only_points
 from reflect_git.review.risks import lowest, risks
 from reflect_git.store.fold import History
 from reflect_git.store.rows import HEAD
@@ -68,6 +69,9 @@ def gather(
             again.append(group)
         else:
             known += len(group.rows)
+    for group in fresh:
+        if group.tier == STRONG and _only_points(group, live):
+            group.tier = WEAK
     kept, held = within_flood(fresh, live)
     ids = live.columns["id"]
     strong = sorted(
@@ -77,6 +81,13 @@ def gather(
     weak = [group for group in kept if group.tier != STRONG]
     listed = dict(zip(NAMES, (strong[:limit], strong[limit:], weak, held, again), strict=True))
     return _gathered(listed, _Maker(kept, live, rules, begun).make, ids, len(live.rows), known)
+
+
+def _only_points(group: Group, signals: Signals) -> bool:
+    """Whether neither what was said nor the text made of it, which may have a question before it, names anything."""
+    return all(only_points(signals.columns["content"][row]) for row in group.rows) and only_points(
+        wording.proposal(signals.whole(group.rows))
+    )
 
 
 def _gathered(
