@@ -1,4 +1,8 @@
-"""What commits changed in the mirrors of targets: as git shows it, so that the person's colours apply."""
+"""What commits changed in targets, told by their mirrors: as git shows it, so that the person's colours apply.
+
+A mirror is not the file: it lies elsewhere, has a head of its own and nothing but our part, so neither its path nor its
+line numbers mean anything to the person. They go, and the patch is that of our part of the file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,14 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _MARK = "\x01"
-_FLAGS = ("-p", "--root", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-merges=first-parent")
+_FLAGS = ("-p", "--root", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-merges=first-parent",
+          "--src-prefix=a/", "--dst-prefix=b/")  # fmt: skip
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_FILE = re.compile(r"^(?=(?:\x1b\[[0-9;]*m)*diff --git )", re.MULTILINE)
+_PLACE = re.compile(rf"\b([ab])/{FOLDER}/[^/\s]+/[^/\s]+/")
+_OF_THE_MIRROR = ("index ", "new file mode ", "deleted file mode ")
+_HEAD = re.compile(r"[ +-](?:version|sha256|learning|change|folders): ")
+_NUMBERS = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def patches(store: Store, commits: Sequence[str], color: bool) -> dict[str, str]:
@@ -35,8 +46,42 @@ def _asked(store: Store, commits: Sequence[str], profile: str, colors: str) -> d
     found = {}
     for part in re.split(rf"^{_MARK}", out, flags=re.MULTILINE)[1:]:
         commit, _, text = part.partition("\n")
-        found[commit] = text.strip("\n")
+        found[commit] = "\n".join(_of_the_file(one) for one in _FILE.split(text.strip("\n")) if one)
     return found
+
+
+def _of_the_file(text: str) -> str:
+    """The patch of one mirror as that of our part of its file; what is no mirror is shown as it is."""
+    if not _PLACE.search(text.partition("\n")[0]):
+        return text.rstrip("\n")
+    names, *hunks = re.split(r"\n(?=(?:\x1b\[[0-9;]*m)*@@ )", text.rstrip("\n"))
+    above = [line for line in names.split("\n") if not _COLOUR.sub("", line).startswith(_OF_THE_MIRROR)]
+    shown = [hunk for hunk in map(_without_head, hunks) if hunk]
+    told = [_PLACE.sub(r"\1/", line) for line in above]
+    path = _COLOUR.sub("", told[0]).rpartition(" b/")[2]
+    return "\n".join([*(_named(line, path) for line in told), *shown])
+
+
+def _named(line: str, path: str) -> str:
+    """Where there was no mirror there may well have been a file."""
+    return line.replace("--- /dev/null", f"--- a/{path}").replace("+++ /dev/null", f"+++ b/{path}")
+
+
+def _without_head(hunk: str) -> str:
+    """Nothing if nothing but the head of the mirror was changed in it."""
+    first, *lines = hunk.split("\n")
+    found = _NUMBERS.search(first)
+    if found and "1" in (found[1], found[2]):
+        lines = lines[_length_of_head([_COLOUR.sub("", line) for line in lines]) :]
+    if not any(_COLOUR.sub("", line).startswith(("+", "-")) for line in lines):
+        return ""
+    return "\n".join([_NUMBERS.sub("@@ our part @@", first), *lines])
+
+
+def _length_of_head(lines: Sequence[str]) -> int:
+    """With the empty line below it."""
+    length = next((at for at, line in enumerate(lines) if not _HEAD.match(line)), len(lines))
+    return length + (length < len(lines) and not lines[length][1:].strip())
 
 
 def _is_harmless(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,24 @@ def test_a_patch_shows_what_changed_in_the_file(run_cli: RunCli, store: Store, s
     assert "\x1b" not in told
     coloured = run_cli("--color", "always", "log", "-p", "--type", "amended", cwd=shop).out
     assert "\x1b[32m+\x1b[m\x1b[32m- Use pnpm for everything.\x1b[m\n" in coloured
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+def test_a_patch_is_of_the_file_and_not_of_our_mirror(
+    run_cli: RunCli, store: Store, shop: Path, home: Path, color: str
+) -> None:
+    (home / ".gitconfig").write_text("[diff]\n\tnoprefix = true\n", encoding="utf-8")
+    told = re.sub(r"\x1b\[[0-9;]*m", "", run_cli("--color", color, "log", "-p", cwd=shop).out)
+    lines = told.splitlines()
+    for word in ("targets/", "version: ", "sha256: ", "index ", "/dev/null", "@@ -"):
+        assert not any(word in line for line in lines), word
+    assert lines.count("diff --git a/CLAUDE.md b/CLAUDE.md") == lines.count("--- a/CLAUDE.md") == 5
+    amended = told.partition("amended")[2].partition("diff --git")[2].splitlines()
+    rule = amended[4].removeprefix(" ")
+    assert [line for line in amended[1:8] if line] == [
+        "--- a/CLAUDE.md", "+++ b/CLAUDE.md", "@@ our part @@", f" {rule}", " ", "-- Use pnpm, not npm",
+        "+- Use pnpm for everything.",
+    ]  # fmt: skip
 
 
 def test_a_patch_has_the_colours_of_the_person(run_cli: RunCli, store: Store, shop: Path, home: Path) -> None:
