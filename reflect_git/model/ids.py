@@ -73,6 +73,12 @@ def random_id(prefix: str, timestamp: str) -> str:
     return f"{prefix}-{timestamp[:10].replace('-', '')}-{_base32(os.urandom(5))}"
 
 
+def day_of(identity: str) -> str:
+    """The day in an id, as times have it."""
+    day = identity.split("-")[1]
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}"
+
+
 def moment_id(timestamp: str, entry: str, family: str, ordinal: int = 0, prefix: str = "SIG") -> str:
     """The id of a signal: the same moment gives the same id, whether a hook saw it or a transcript told it."""
     seed = bytes.fromhex(digest(entry, family, str(ordinal)))

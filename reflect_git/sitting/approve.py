@@ -18,7 +18,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.counts import plural
 from reflect_git.model.frames import frame_of
-from reflect_git.model.ids import random_id, utc_precise
+from reflect_git.model.ids import day_of, random_id, utc_precise
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
@@ -175,8 +175,8 @@ def _hides_agents(place: Place) -> bool:
 def carry_out(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str] | None = None) -> Approved:
     """Write what was proposed. `basis`: the recorded answer that it rests on, if it rests on one."""
     require_unrefused(proposal.findings)
-    learning = proposal.learning
-    decided = _decisions(sitting, proposal, by, basis or {})
+    learning: Learning = {**proposal.learning, "timestamp": utc_precise()}  # of the answer, not of what was shown
+    decided = _decisions(sitting, proposal, learning, by, basis or {})
     signals = [("Signal-Id", one) for one in learning["signals"]]
     message = message_of(sitting, "approve", learning, decided, by, signals)
     made = [{**learning, "decision": decided[0]["id"]}, *decided]
@@ -243,7 +243,7 @@ def item_of(learning: Learning) -> Item:
         return Rule(learning["id"], learning["text"], learning["category"], tuple(learning["paths"]))
     category = learning["category"].replace("-", " ").capitalize()
     return Improvement(
-        learning["id"], learning["timestamp"][:10], learning["title"], category, fields["impact"], fields["details"],
+        learning["id"], day_of(learning["id"]), learning["title"], category, fields["impact"], fields["details"],
         fields["action"], fields["confidence"],
     )  # fmt: skip
 
@@ -338,8 +338,10 @@ def ways_back(sitting: Sitting) -> dict[str, str]:
     return {one: f"you declined it here; take it after all: reflect-git revert {no['id']}" for one, no in noes.items()}
 
 
-def _decisions(sitting: Sitting, proposal: Proposal, by: By, basis: Mapping[str, str]) -> list[Decision]:
-    learning, candidate = proposal.learning, proposal.request.candidate
+def _decisions(
+    sitting: Sitting, proposal: Proposal, learning: Learning, by: By, basis: Mapping[str, str]
+) -> list[Decision]:  # fmt: skip
+    candidate = proposal.request.candidate
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     approved = memory.decision(
         sitting.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,

@@ -317,7 +317,8 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
 
 def carry_out(sitting: Sitting, reversal: Reversal, by: By, asked: Iterable[Finding] = ()) -> Approved:
     """Write what was proposed: files and records in one commit. `asked`: the links that a person said yes to."""
-    made = [{**one, "by": by} for one in reversal.made]
+    now = utc_precise()  # of the answer, not of what was shown
+    made = [{**one, "by": by, "timestamp": now} for one in reversal.made]
     text = message(sitting, f"revert: {memory.title(reversal.title)}", _trailers(sitting, reversal), by)
     first = (*reversal.learnings, reversal.made[0]["id"])[0]
     done = write(sitting, first, reversal.steps, made, text, asked)

@@ -10,7 +10,8 @@ import pytest
 from reflect_git import workflow
 from reflect_git.adapters import live
 from reflect_git.errors import ReflectError
-from reflect_git.sitting import learnings_index, review
+from reflect_git.model.ids import seconds_of
+from reflect_git.sitting import audit, learnings_index, revert, review
 from reflect_git.sitting.approve import Proposal, Request, carry_out, propose
 from reflect_git.sitting.dismiss import dismiss, not_now
 from reflect_git.sitting.review import Sitting
@@ -45,6 +46,28 @@ def sitting(store: Store) -> Sitting:
 def approved(sitting: Sitting, number: int = 0, **wish: str) -> Approved:
     proposal = propose(sitting, Request(sitting.gathered.strong[number], **{"to": "project", **wish}))  # type: ignore[arg-type]
     return carry_out(sitting, proposal, BY)
+
+
+@pytest.mark.parametrize("to", ["project", "improvements"])
+def test_the_time_of_an_approval_is_that_of_the_answer(
+    sitting: Sitting, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Shown before midnight, answered after it; and so with what takes it back."""
+    eve, answered, back = "2026-02-11T23:59:58.000Z", "2026-02-12T00:00:31.000Z", "2026-02-13T00:00:02.000Z"
+    monkeypatch.setattr("reflect_git.sitting.approve.utc_precise", lambda: eve)
+    proposal = propose(sitting, Request(sitting.gathered.strong[0], to=to))
+    monkeypatch.setattr("reflect_git.sitting.approve.utc_precise", lambda: answered)
+    done = carry_out(sitting, proposal, BY)
+    sat = sit(sitting.store, os.environ)
+    (learning,), (decision,) = sat.scan.history.in_force(), sat.scan.history.decisions
+    assert (learning["timestamp"], decision["timestamp"]) == (answered, answered)
+    now = seconds_of(answered)
+    told = audit.audit(sitting.store, os.environ, now, reading.read, str(project_of(os.environ))).findings
+    assert {one.code for one in told} <= {"clock-odd"}  # the commit is of today
+    reversal = revert.propose(sat, revert.find(sat, done.learning))
+    monkeypatch.setattr("reflect_git.sitting.revert.utc_precise", lambda: back)
+    revert.carry_out(sat, reversal, BY)
+    assert sit(sitting.store, os.environ).scan.history.decisions[-1]["timestamp"] == back
 
 
 def claude_md() -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import files
-from reflect_git.model.ids import seconds_of, utc
+from reflect_git.model.ids import day_of, seconds_of, utc
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, WARNING, Finding, Matter, said
 from reflect_git.store import policy, signing
 from reflect_git.store.care import guard
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DAY = 86400
 _DAMAGED = 5
 _PURGES = "purges/"
+_SHOWN = ("LRN-", "DEC-")
 
 
 def look_at_objects(matter: Matter) -> Iterator[Finding]:
@@ -76,12 +77,14 @@ def look_at_files(matter: Matter) -> Iterator[Finding]:
 
 
 def look_at_clock(matter: Matter) -> Iterator[Finding]:
-    """The day in an id is that of its record, a decision is as old as its commit, and nothing is of tomorrow."""
+    """The day in an id is that of its record, or before: where it was shown first and answered later. A decision is as
+    old as its commit, and nothing is of tomorrow."""
     for identity, record in sorted(matter.scan.others.items()):
         moment = str(record.get("timestamp", ""))
         if identity.startswith("EXP-") or not moment:
             continue
-        if identity.split("-")[1] != moment[:10].replace("-", ""):
+        day = day_of(identity)
+        if day > moment[:10] or (day < moment[:10] and not identity.startswith(_SHOWN)):
             message = f"'{identity}' is of another day than its record, {moment[:10]}"
             yield Finding("id-odd", WARNING, identity, message, f"see 'reflect-git show {identity}'", path_of(identity))
         commit = matter.brought.get(path_of(identity))
