@@ -185,7 +185,8 @@ def _checksum(line: str) -> str:
 
 
 def _insert(page: Page, identity: str, line: str, category: str) -> Page | None:
-    """With the entry in its category, in the order of ids: the same set of entries is the same text."""
+    """With the entry in its category, in the order of ids, which is that of approval: the same set of entries is the
+    same text."""
     block = locate(page)
     if block is None or block.pair is None:
         return None

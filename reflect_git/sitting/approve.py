@@ -18,7 +18,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.counts import plural
 from reflect_git.model.frames import frame_of
-from reflect_git.model.ids import day_of, random_id, utc_precise
+from reflect_git.model.ids import day_of, timed_id, utc_precise
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest
@@ -105,7 +105,7 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     fields: dict[str, Any] = {name: inert(getattr(request, name))[0] for name in FIELDS}
     request, replaced = request._replace(supersedes=tuple(named), **fields), tuple(named.values())
     now = utc_precise()
-    identity = random_id("LRN", now)
+    identity = timed_id("LRN", now)
     to = request.to or candidate.target
     around = places.surroundings(sitting.place, to)
     target = targets.resolve(to, around, identity, _title(request, text))

@@ -10,7 +10,7 @@ from reflect_git.adapters import records
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
 from reflect_git.model.counts import plural
-from reflect_git.model.ids import digest, random_id
+from reflect_git.model.ids import digest, random_id, timed_id
 from reflect_git.store.append import append
 from reflect_git.store.layout import path_of
 
@@ -150,7 +150,7 @@ def promote(
 ) -> Learning:
     """Record that a person approved a text for a target. Writing the target is somebody else's work."""
     signal = _signal(snapshot, identity)
-    learning_id = random_id("LRN", now)
+    learning_id = timed_id("LRN", now)
     made = decision(
         store, "approved", learning_id, by, now, text=content, key=signal["key"], target=target,
         meta={"signals": [signal["id"]]},

@@ -70,6 +70,20 @@ def test_the_time_of_an_approval_is_that_of_the_answer(
     assert sit(sitting.store, os.environ).scan.history.decisions[-1]["timestamp"] == back
 
 
+def test_entries_stand_in_the_order_of_approval(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [f"always run the {name} before a push" for name in ("linter", "tests", "build", "formatter", "checks")]
+    for number, text in enumerate(said):
+        signal = say(store, text, session_id=f"s-{number}")
+        found = sit(store, os.environ)
+        candidate = found.gathered.of(signal)
+        assert candidate is not None
+        moment = f"2026-02-11T10:00:{number:02d}.500Z"
+        monkeypatch.setattr("reflect_git.sitting.approve.utc_precise", lambda moment=moment: moment)
+        carry_out(found, propose(found, Request(candidate, to="project")), BY)
+    lines = claude_md().decode().splitlines()
+    assert [line[2:].lower() for line in lines if line.startswith("- ")] == said
+
+
 def claude_md() -> bytes:
     return (project_of(os.environ) / "CLAUDE.md").read_bytes()
 
