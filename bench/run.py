@@ -95,6 +95,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def measured(options: argparse.Namespace) -> dict[str, list[Table]]:
     rival = os.environ.get("RIVAL")
+    for name in ("LABELLED", "RATED"):  # given from where the person stands, read from a project
+        if os.environ.get(name):
+            os.environ[name] = ":".join(map(os.path.abspath, os.environ[name].split(":")))
     found: dict[str, list[Table]] = {}
     with tempfile.TemporaryDirectory(prefix="reflect-git-bench-") as folder:
         work = Path(os.path.realpath(folder))
