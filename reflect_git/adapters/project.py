@@ -72,6 +72,8 @@ def repository_of(top: str) -> tuple[str, str]:
 
 def _git_dir(top: str) -> str:
     """A work tree's .git is a file `gitdir: PATH`; the config of its repository lies where `commondir` points."""
+    if not os.path.isabs(top):  # it would be looked for where this process happens to stand
+        raise FileNotFoundError(top)
     dot = os.path.join(top, ".git")
     if os.path.isdir(dot):
         return dot

@@ -266,7 +266,9 @@ def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
         yield Line("remote", WARNING, error.message, error.hint or _ASK_IT)
         return
     unsent = _unsent(store)
-    if unsent:
+    if unsent is None:
+        yield Line("remote", NOTE, "it answers; what is here was rewritten since then", "run 'reflect-git sync'")
+    elif unsent:
         said = "a decision was not sent yet" if unsent == 1 else f"{unsent} decisions were not sent yet"
         yield Line("remote", NOTE, f"it answers; {said}", "run 'reflect-git sync'")
     elif there.get(MAIN) not in (remotes.state(store).get("tip"), store.git.resolve(remotes.TRACKED)):
@@ -275,14 +277,14 @@ def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
         yield Line("remote", OK, "it answers, and has every decision")
 
 
-def _unsent(store: Store) -> int:
+def _unsent(store: Store) -> int | None:
     """Decisions since the last sync, or since a push of the user's own. What is there may be a commit that is not here:
-    it has no ref then."""
+    it has no ref then. None after a purge: what was sent is no more."""
     known = [str(one) for one in (remotes.state(store).get("main"), store.git.resolve(remotes.TRACKED)) if one]
     if not known:
         return 0
     asked = store.git.run("rev-list", "--count", MAIN, "--not", *known, "--", "decisions", check=False)
-    return int(asked.out) if asked.code == 0 else 0
+    return int(asked.out) if asked.code == 0 else None
 
 
 def _leftovers(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:

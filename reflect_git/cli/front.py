@@ -112,9 +112,9 @@ class Front:
     def require_outside(self, why: str, words: Sequence[str], more: str = "") -> None:
         """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
         if self.is_inside_client:
-            store = ["--store", self.store_option] if self.store_option else []
-            import shlex  # hardly ever: a sync is over before it is loaded
+            import shlex  # hardly ever needed, and a sync counts milliseconds
 
+            store = ["--store", self.store_option] if self.store_option else []
             said = printable(shlex.join(["reflect-git", *store, *words]))
             raise ReflectError(why, f"run '{said}' in a terminal of your own{more}", code="approval")
 

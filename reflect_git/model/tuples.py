@@ -12,8 +12,11 @@ else:
         """Makes a named tuple of a class body: annotations are its fields, what is assigned to them their defaults."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, object]) -> type:
-            fields = list(body.get("__annotations__", ()))
-            defaults = [body.pop(field) for field in fields if field in body]
+            fields = list(body["__annotations__"])  # a class without any is none
+            given = [field for field in fields if field in body]
+            if given != fields[len(fields) - len(given) :]:
+                raise TypeError(f"{name}: a field with a default stands before one without")
+            defaults = [body.pop(field) for field in given]
             made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])
             for attribute, value in body.items():
                 setattr(made, attribute, value)

@@ -8,13 +8,18 @@ from typing import NamedTuple
 AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60
 
-# Said of all projects, in so many words.
-_WORK = r"(?:projects?|repos?|repositories|codebases?|code bases?)"  # a repository may be a class of the code
+# Said of all projects, in so many words. What a product does with projects of its own is another thing: "show all
+# projects", "every repository has an interface".
+_ONE, _MANY = r"(?:project|repo|codebase|code base)", r"(?:projects|repos|repositories|codebases|code bases)"
+_EACH = r"(?:all|any|each|every)(?: single)?(?: one)?(?: of)?"
+_MINE = re.compile(
+    rf"\b({_EACH} (my|our|your)( own)?( other)? ({_ONE}|{_MANY}|sessions)|any {_ONE} of mine|across (my|our) {_MANY}|"
+    rf"(in|for|on) my( own)?( other)? {_MANY}|(wherever|everywhere) i (work|code|go|am))\b",
+    re.IGNORECASE,
+)
 _GLOBAL = re.compile(
-    rf"\b(every session|(all|any|each|every)( single)?( one)?( of)?( (my|our|the|your))?( other)? ({_WORK}|sessions)|"
-    rf"across( all)?( my| our)? {_WORK}|(in|for|on) my( own)?( other)? (projects|repos|repositories|codebases)|"
-    rf"(no matter|regardless of|whatever|independent of)( which| what)?( the| my)? {_WORK}|wherever i (work|code|am)|"
-    r"everywhere i (work|code|go)|immer und überall|"
+    rf"\b(every session|(in|for|on|across|with) {_EACH}( the)?( other)? ({_ONE}|{_MANY}|sessions)|"
+    rf"across {_MANY}|(no matter|regardless of|whatever|independent of)( which| what)?( the)? {_ONE}|immer und überall|"
     r"in (allen|jedem)( meinen| meiner)? (projekte?n?|repos?|repositor\w+)|"
     r"en (todos|cada)( mis| los| uno de mis)? (proyectos?|repos?|repositorios?)|"
     r"dans (tous|chaque|chacun de)( mes| les)? (projets?|dépôts?|repos?)|"
@@ -23,18 +28,6 @@ _GLOBAL = re.compile(
     r"in al mijn projecten|we wszystkich( moich)? projektach|"
     r"во всех( моих)? (проектах|репозиториях)|в каждом( мо[её]м)? (проекте|репозитории)|tüm projeler(im)?de)\b|"
     r"(所有|每个|全部)的?(项目|仓库)|(すべて|全て|全)の?(プロジェクト|リポジトリ)|모든 (프로젝트|저장소|레포)",
-    re.IGNORECASE,
-)
-# Of one piece of work it is said as often: "rename it everywhere", "everywhere in this module".
-_EVERYWHERE = re.compile(
-    r"\b(everywhere|überall|partout|en todas partes|ovunque|dappertutto|em todo lugar|везде|her yerde|"
-    r"wszędzie|overal)\b"
-    r"(?! (in|on|inside|within|else|where|that|the|it|im|auf|dans|en|nel|no|в)\b)",
-    re.IGNORECASE,
-)
-_ONE_PIECE = re.compile(
-    r"\b(it|its|this|that|these|those|them|they|replace|rename|change|fix|add|remove|delete|update|move|apply|set|es|das|"
-    r"dies\w*|ersetze\w*|ändere|ça|cela|ceci|lo|los|eso|esto|это|его)\b",
     re.IGNORECASE,
 )
 # A taste, or how to talk: it goes with the person. "I want" is mostly a wish for the work at hand.
@@ -99,15 +92,11 @@ def scope_of(text: str, projects: int = 1, words: str = "") -> str:
     """The project's, unless the words say otherwise or it was said in several: a rule in the wrong project does more
     harm than one that is missing in another."""
     said = f"{text}\n{words}"
-    if projects > 1 or _GLOBAL.search(text):
+    if projects > 1 or _MINE.search(text):
         return "global"
     if _LOCAL.search(said):
         return "project"
-    return "global" if _PERSONAL.search(text) or _GLOBAL.search(said) or _is_everywhere(text) else "project"
-
-
-def _is_everywhere(text: str) -> bool:
-    return _EVERYWHERE.search(text) is not None and not _ONE_PIECE.search(text)
+    return "global" if any(one.search(said) for one in (_MINE, _GLOBAL)) or _PERSONAL.search(text) else "project"
 
 
 def side_of(kind: str, text: str = "") -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import Project
     from reflect_git.store.repository import Store
 
-_REMEMBERED = 200
+_REMEMBERED, _WORK_TREES = 200, 50
 
 
 def project_of(store: Store, folder: str) -> Project:
@@ -25,13 +25,17 @@ def project_of(store: Store, folder: str) -> Project:
     owner, stamp = _repository(top)
     entry = known.get(owner)
     if entry and (entry.get("stamp") == stamp or _is_gone(top)):
+        if _linked(entry, owner, top) != entry.get("linked", []):
+            _remember(store, known, owner, {**entry, "linked": _linked(entry, owner, top)})
         project: Project = entry["project"]
         return project
     from reflect_git.adapters.project import identify
 
     found = identify(store.git.program, _asked(owner, top))
     if stamp and not found["key"].startswith("path:"):
-        _remember(store, known, owner, {**_aliases(entry, found["key"]), "stamp": stamp, "project": found})
+        linked = _linked(entry or {}, owner, top)
+        entry = {**_aliases(entry, found["key"]), "stamp": stamp, "project": found, "linked": linked}
+        _remember(store, known, owner, entry)
     return found
 
 
@@ -41,7 +45,9 @@ def other_keys(store: Store, folder: str) -> list[str]:
 
     Another repository in the same folder has another first commit, and nothing of this.
     """
-    top = top_of(folder) or ""
+    top = top_of(folder)
+    if top is None:
+        return []
     owner, _ = _repository(top)
     path = [f"path:{owner}"] if owner != top else []
     known = _load(store)
@@ -74,12 +80,19 @@ def _asked(owner: str, top: str) -> str:
     return owner if os.path.exists(os.path.join(owner, ".git")) else top
 
 
+def _linked(entry: dict[str, Any], owner: str, top: str) -> list[str]:
+    """The other work trees that were seen: they come and go, and what was said in one is said of the project."""
+    seen: list[str] = entry.get("linked", [])
+    return seen if top in (owner, *seen) else [*seen, top][-_WORK_TREES:]
+
+
 def _last_seen(known: dict[str, Any], folder: str) -> str:
     """The project that a folder was in, if it is gone; else the folder."""
     above = folder
     while _is_gone(above):
-        if above in known:
-            return above
+        for owner, entry in known.items():
+            if above in (owner, *entry.get("linked", [])):
+                return owner
         above = os.path.dirname(above)
     return folder
 

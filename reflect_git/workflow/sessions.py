@@ -59,7 +59,7 @@ def catch_up(
         return True
     work = Work(store, env, cursor, hook, seconds)
     if seconds and size - cursor.consumed > NEWEST:
-        work.look_at(size - NEWEST)
+        work.look_at(size - NEWEST, wait)
         return False
     return work.go_on(wait=wait)
 

@@ -70,12 +70,21 @@ class Work:
         self._marked: dict[str, set[str]] = {}
         self.found = self.left_out = 0
 
-    def look_at(self, offset: int) -> None:
-        """The newest part alone; the cursor stays, so that the rest is not forgotten."""
-        reader = self._reader(offset, index=0)
-        found = list(self._signals(reader, None, numbered=False))  # rows of failures begin before: not here
-        self._cursor.said += self._keep(found)
-        cursors.save(self._store, self._cursor)
+    def look_at(self, offset: int, wait: float = 0.0) -> None:
+        """The newest part alone; the cursor stays, so that the rest is not forgotten. `wait` as for `go_on`."""
+        lock = cursors.lock(self._store, self._cursor.transcript)
+        if not lock.acquire(wait):
+            return
+        try:
+            self._cursor = self._fresh()
+            if self._is_done():
+                return
+            reader = self._reader(offset, index=0)
+            found = list(self._signals(reader, None, numbered=False))  # rows of failures begin before: not here
+            self._cursor.said += self._keep(found)
+            cursors.save(self._store, self._cursor)
+        finally:
+            lock.release()
 
     def go_on(self, ended: bool = False, wait: float = 0.0) -> bool:
         """`wait`: for how long, if somebody else is at it; what they leave is then looked at."""
@@ -84,7 +93,7 @@ class Work:
             return False
         try:
             self._cursor = self._fresh()
-            if size_of(self._cursor.transcript) == self._cursor.consumed:  # a session that ended stays ended
+            if self._is_done():
                 return True
             figures, finished = self._mine(ended)
             self._cursor.figures = {} if ended else figures.kept()
@@ -107,6 +116,10 @@ class Work:
             cursors.save(self._store, self._cursor, ended=True)
         finally:
             lock.release()
+
+    def _is_done(self) -> bool:
+        """Somebody else has read all of it meanwhile: a session that ended stays ended."""
+        return size_of(self._cursor.transcript) == self._cursor.consumed
 
     def _fresh(self) -> Cursor:
         """As the last miner left it: one may have ended while we waited for the lock."""

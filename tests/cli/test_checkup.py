@@ -15,6 +15,7 @@ import pytest
 from reflect_git import workflow
 from reflect_git.apply import block
 from reflect_git.cli.checkup import advisories
+from reflect_git.store import remotes
 from reflect_git.store.repository import Store
 from tests.conftest import REPO, RunCli
 from tests.sessions import Session
@@ -384,6 +385,16 @@ def test_a_remote_that_does_not_get_a_file_of_ones_own_has_every_decision_all_th
     assert told(run_cli, "remote")[0]["message"] == "it answers; a decision was not sent yet"
     assert run_cli("sync").code == 0
     assert told(run_cli, "remote")[0]["message"] == "it answers, and has every decision"
+
+
+def test_a_purge_that_was_not_sent_is_told(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
+    """What was sent last is no commit of this store any more."""
+    far = tmp_path / "far.git"
+    subprocess.run(["git", "init", "-q", "--bare", far], check=True)
+    assert run_cli("--yes", "remote", "set", str(far)).code == 0
+    remotes.remember(store, main="1" * 40)
+    (found,) = told(run_cli, "remote")
+    assert (found["level"], "rewritten" in found["message"], found["hint"]) == ("note", True, "run 'reflect-git sync'")
 
 
 def test_whose_name_stands_under_decisions(run_cli: RunCli, store: Store, home: Path) -> None:

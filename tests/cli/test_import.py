@@ -56,6 +56,23 @@ def test_what_was_said_in_a_folder_that_is_gone_is_of_that_project(
     assert {signal["project"]["key"] for signal in captured(store_home)} == {"path:~/scratch", "example.com/ada/shop"}
 
 
+def test_what_was_said_in_a_work_tree_that_is_gone_is_of_its_project(
+    run_cli: RunCli, home: Path, store_home: Path
+) -> None:
+    shop, linked = home / "shop", home / "shop-next"
+    git(home, "init", "-q", str(shop))
+    git(shop, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "--allow-empty", "-m", "first")
+    git(shop, "worktree", "add", "-q", str(linked))
+    run_cli("candidates", cwd=linked)
+    git(shop, "worktree", "remove", "--force", str(linked))
+    session = Session(home, cwd=str(linked))
+    session.say(CORRECTION)
+    session.answer("Understood.")
+    run_cli("import", "transcripts")
+    assert {signal["project"]["name"] for signal in captured(store_home)} == {"shop"}
+    assert run_cli("candidates", "--json", cwd=shop).json()["data"]
+
+
 def test_what_is_new_since_is_mined_by_the_next_run(run_cli: RunCli, home: Path, store_home: Path) -> None:
     (session,) = past(home, 1)
     run_cli("import", "transcripts")

@@ -217,6 +217,25 @@ def test_a_session_that_ended_stays_ended(session: Session, store_home: Path) ->
     assert cursors.standing(store) == []
 
 
+def test_a_long_session_that_ended_meanwhile_stays_ended(
+    session: Session, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.hook("SessionStart", source="startup")
+    session.say(CORRECTION)
+    store, load = opened(store_home), cursors.load
+    monkeypatch.setattr(sessions, "NEWEST", 10)
+
+    def load_late(*given: Any) -> cursors.Cursor:
+        found = load(*given)
+        monkeypatch.setattr(cursors, "load", load)
+        sessions.end(store, os.environ, str(session.path), "SessionEnd")
+        return found
+
+    monkeypatch.setattr(cursors, "load", load_late)
+    sessions.catch_up_all(store, os.environ, 0.5, 2.0)
+    assert cursors.standing(store) == []
+
+
 def test_figures_count_a_session_once_however_often_it_was_mined(session: Session, store_home: Path) -> None:
     session.work()
     session.hook("PreCompact", trigger="auto")

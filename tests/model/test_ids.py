@@ -29,6 +29,12 @@ def test_ids_of_learnings_have_the_order_of_time(tenths: list[int]) -> None:
     assert all(day_of(identity) == moment[:10] and len(identity) == 21 for identity, moment in zip(made, times))
 
 
-def test_two_ids_of_one_moment_are_two() -> None:
-    assert len({timed_id("LRN", "2026-02-11T23:59:59.999Z") for _ in range(20)}) == 20
+def test_approvals_in_bulk_have_an_order_too() -> None:
+    made = [timed_id("LRN", f"2026-02-11T10:00:00.{number * 13:03d}Z") for number in range(70)]
+    assert made == sorted(made)
+
+
+def test_an_id_may_begin_and_end_a_day_and_takes_any_form_of_a_time() -> None:
     assert timed_id("LRN", "2026-02-11T00:00:00Z").startswith("LRN-20260211-0000")
+    assert timed_id("LRN", "2026-02-11T23:59:59.999Z") > timed_id("LRN", "2026-02-11T23:59:59.990Z")
+    assert day_of(timed_id("LRN", "2026-02-11T10:00:00+00:00")) == "2026-02-11"

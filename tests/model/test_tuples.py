@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import NamedTuple as Theirs
 
+import pytest
+
 from reflect_git.model.tuples import NamedTuple
 
 
@@ -41,6 +43,14 @@ def test_it_is_a_tuple_with_names_defaults_and_methods() -> None:
 def test_it_says_of_itself_what_theirs_says() -> None:
     for attribute in ("_fields", "_field_defaults", "__doc__", "__module__"):
         assert getattr(Ours, attribute) == getattr(Same, attribute)
+
+
+def test_a_field_without_a_default_does_not_follow_one_with() -> None:
+    with pytest.raises(TypeError, match="default"):
+
+        class Odd(NamedTuple):
+            path: str = ""
+            lines: int  # type: ignore[misc]
 
 
 def test_a_plain_sync_loads_none_of_what_is_slow() -> None:

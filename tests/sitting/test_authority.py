@@ -243,6 +243,22 @@ def test_in_another_project(sitting: Sitting, tmp_path: Path) -> None:
     assert sitting.run(*words).code == 0
 
 
+def test_asked_without_git_and_run_in_a_linked_work_tree(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
+    """What a folder is called is not asked of the repository that the process happens to stand in."""
+    notes, lib, linked = tmp_path / "notes", tmp_path / "lib", tmp_path / "lib-next"
+    notes.mkdir()
+    subprocess.run([REAL_GIT, "init", "-q", "-b", "main", str(lib)], check=True)
+    git(lib, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "--allow-empty", "-m", "first")
+    git(lib, "worktree", "add", "-q", str(linked))
+    sitting = Sitting(run_cli, home, notes).begin()
+    question = sitting.asked()
+    sitting.answer(question, PROJECT)
+    run_cli("candidates", cwd=linked)
+    refused = run_cli("approve", subject(question), "--to", "project", cwd=linked, env=sitting.marks)
+    assert (refused.code, "asked in another project" in refused.err) == (1, True)
+    assert not (linked / "CLAUDE.md").exists()
+
+
 def test_a_rule_is_reworded_only_if_the_person_saw_which_words_go(sitting: Sitting) -> None:
     question = sitting.asked()
     sitting.answer(question, GLOBAL)

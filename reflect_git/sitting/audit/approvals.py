@@ -61,8 +61,9 @@ def look_at_roads(matter: Matter) -> Iterator[Finding]:
 
 def look_at_names(matter: Matter) -> Iterator[Finding]:
     """A decision that nobody's name stands under was made by somebody, and that is all it says."""
-    void = matter.scan.history.void
-    nameless = [one["id"] for one in matter.scan.history.decisions if not one["by"]["name"] and one["id"] not in void]
+    history = matter.scan.history
+    decided = [one for one in history.decisions if one["kind"] != "policy" and one["id"] not in history.void]
+    nameless = [one["id"] for one in decided if not one["by"]["name"]]
     if nameless:
         message = f"no name stands under {plural(len(nameless), 'decision')}; the last is '{nameless[-1]}'"
         yield Finding("nameless", NOTE, nameless[-1], message, GIVE_A_NAME)

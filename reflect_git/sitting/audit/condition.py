@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DAY = 86400
 _DAMAGED = 5
 _PURGES = "purges/"
-_SHOWN = ("LRN-", "DEC-")
+_SHOWN, _SHOWN_BEFORE = ("LRN-", "DEC-"), 2  # days that a card may stand on a screen
 
 
 def look_at_objects(matter: Matter) -> Iterator[Finding]:
@@ -77,14 +77,15 @@ def look_at_files(matter: Matter) -> Iterator[Finding]:
 
 
 def look_at_clock(matter: Matter) -> Iterator[Finding]:
-    """The day in an id is that of its record, or before: where it was shown first and answered later. A decision is as
-    old as its commit, and nothing is of tomorrow."""
+    """The day in an id is that of its record, or up to two before: where it was shown first and answered later. A
+    decision is as old as its commit, and nothing is of tomorrow."""
     for identity, record in sorted(matter.scan.others.items()):
         moment = str(record.get("timestamp", ""))
         if identity.startswith("EXP-") or not moment:
             continue
         day = day_of(identity)
-        if day > moment[:10] or (day < moment[:10] and not identity.startswith(_SHOWN)):
+        late = (seconds_of(moment) - seconds_of(f"{day}T00:00:00Z")) // DAY
+        if late < 0 or late > (_SHOWN_BEFORE if identity.startswith(_SHOWN) else 0):
             message = f"'{identity}' is of another day than its record, {moment[:10]}"
             yield Finding("id-odd", WARNING, identity, message, f"see 'reflect-git show {identity}'", path_of(identity))
         commit = matter.brought.get(path_of(identity))
