@@ -40,14 +40,15 @@ def diff(plan: Plan) -> str:
 
 def touched(plan: Plan) -> tuple[list[str], list[str]]:
     """Lines added and lines removed, without their ends, as a reader of the diff counts them."""
-    text = diff(plan)
-    if "\n@@ " not in text:
+    # Without git's own first lines, whose two names cannot be told apart where a folder is called 'a b'.
+    _, start, text = diff(plan).partition("\n--- ")
+    if not start:
         return [], []
     from unidiff.errors import UnidiffParseError
     from unidiff.patch import PatchSet
 
     try:
-        patches = PatchSet(io.StringIO(text, newline="\n"))
+        patches = PatchSet(io.StringIO(f"--- {text}", newline="\n"))
     except UnidiffParseError as error:
         raise _broken(plan, str(error)) from None
     if len(patches) != 1:

@@ -65,7 +65,9 @@ def test_git_applies_the_diff_to_the_same_bytes(base: bytes | None, tmp_path: Pa
     assert git_applies(back, tmp_path / "w") == base
 
 
-@pytest.mark.parametrize("path", ["with space.md", 'quo"te.md', "ümlaut.md", "back\\slash.md", "tab\t.md", "a/b/c.md"])
+@pytest.mark.parametrize(
+    "path", ["a b/CLAUDE.md", "with space.md", 'quo"te.md', "ümlaut.md", "back\\slash.md", "tab\t.md", "a/b/c.md"]
+)
 def test_odd_names_are_quoted_as_git_does(path: str, tmp_path: Path) -> None:
     made = plan.add(Target("project", path), b"a\n", RULE)
     assert git_applies(made, tmp_path / "w") == made.after
