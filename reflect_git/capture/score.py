@@ -12,6 +12,7 @@ from struct import calcsize, unpack_from
 
 from reflect_git.capture import features, sentence
 from reflect_git.capture.features import BUCKETS, CORE, KINDS, NAMES, OPENINGS, Seen
+from reflect_git.model.scopes import is_at_hand, is_of_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ DEPTH = 4
 NODES, LEAVES = (1 << DEPTH) - 1, 1 << DEPTH
 # Thresholds on the signal head (returned, confidence 2, confidence 3), on the durable head; what some facts add.
 LIMITS = ("returned", "confident", "certain", "durable", "refusal", "queued", "after_failure", "rule")
+# Lifts `In all my projects, write …` (-3.3 as a first message) over the limit of what is asked first (0.5).
+OF_ALL = 4.0
 KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
 # What a phrase of the user makes of a message that has it.
 MEANT = {"correction": "correction", "workflow": "correction", "convention": "convention", "prohibition": "convention"}
@@ -254,7 +257,7 @@ def score(text: str, via: str, context: Mapping[str, Any]) -> Verdict:
     height = max(height, limits["certain"] if framed else limits["confident"] if added else height)
     if not is_returned(height, via, limits):
         return Verdict(chance_of(height), False, "none", 1, False, "")
-    lasts = framed or lasting_height(known.heads["durable"].weigh(seen), height) >= limits["durable"]
+    lasts = framed or is_standing(seen) or is_lasting(seen, height, known)
     kind = "correction" if framed else MEANT[added] if added else _type_of(seen, known)
     return Verdict(chance_of(height), True, kind, confidence_of(height, limits), lasts, sentence.clip(said))
 
@@ -274,7 +277,13 @@ def _type_of(seen: Seen, known: Knowledge) -> str:
 
 def weigh(seen: Seen, known: Knowledge) -> float:
     """The log odds of a signal."""
-    return known.heads["signal"].weigh(seen) + known.trees.weigh(seen.facts) + untaught(seen.said, known.limits)
+    taught = known.heads["signal"].weigh(seen) + known.trees.weigh(seen.facts)
+    return taught + untaught(seen.said, known.limits) + (OF_ALL if is_standing(seen) else 0.0)
+
+
+def is_standing(seen: Seen) -> bool:
+    """What is said of all projects at once is seldom meant for the work at hand."""
+    return seen.said.isdisjoint(("ends_ask", "ask")) and not is_at_hand(seen.wording) and is_of_all(seen.wording)
 
 
 def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
@@ -290,6 +299,10 @@ def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
 def lasting_height(durable: float, height: float) -> float:
     """What is hardly a signal hardly lasts: so the durable head finds more of what does (F1 0.57) than alone (0.55)."""
     return durable + 0.6 * height
+
+
+def is_lasting(seen: Seen, height: float, known: Knowledge) -> bool:
+    return lasting_height(known.heads["durable"].weigh(seen), height) >= known.limits["durable"]
 
 
 def is_returned(height: float, via: str, limits: Mapping[str, float]) -> bool:

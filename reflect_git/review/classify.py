@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from reflect_git.model.scopes import is_of_all
+
 AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60
 
@@ -96,7 +98,11 @@ def scope_of(text: str, projects: int = 1, words: str = "") -> str:
         return "global"
     if _LOCAL.search(said):
         return "project"
-    return "global" if any(one.search(said) for one in (_MINE, _GLOBAL)) or _PERSONAL.search(text) else "project"
+    return "global" if _is_of_all(said) or _PERSONAL.search(text) else "project"
+
+
+def _is_of_all(text: str) -> bool:
+    return any(one.search(text) for one in (_MINE, _GLOBAL)) or is_of_all(re.findall(r"\w+", text.lower()))
 
 
 def side_of(kind: str, text: str = "") -> str:

@@ -81,6 +81,54 @@ def test_a_task_or_a_nod_is_none(text: str) -> None:
     assert (found.type, found.durable, found.sentence) == ("none", False, "")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "in all my projects write commit messages in English",
+        "In all my projects, write commit messages in English.",
+        "write commit messages in English in all my projects",
+        "use tabs in all my repos",
+        "use type hints in all of my python projects",
+        "in every repo, write commit messages in English",
+        "wherever I work, write commit messages in English",
+        "schreib commit-nachrichten in allen meinen projekten auf englisch",
+        "escribe los mensajes de commit en inglés en todos mis proyectos",
+        "dans tous mes projets, écris les messages de commit en anglais",
+        "in tutti i miei progetti scrivi i messaggi di commit in inglese",
+        "em todos os meus projetos, escreva mensagens de commit em inglês",
+        "schrijf commitberichten in al mijn projecten in het Engels",
+        "we wszystkich moich projektach pisz komunikaty commitów po angielsku",
+        "во всех моих проектах пиши сообщения коммитов на английском",
+        "tüm projelerimde commit mesajlarını ingilizce yaz",
+        "在我所有的项目中用英文写提交信息",
+        "私のすべてのプロジェクトでコミットメッセージは英語で書いて",
+        "내 모든 프로젝트에서 커밋 메시지는 영어로 작성해",
+    ],
+)
+@pytest.mark.parametrize("context", [{}, {"first": True}, {"assistant": "Done. I committed the change.", "steps": 3}])
+def test_what_is_said_of_all_projects_is_a_lasting_rule(text: str, context: dict[str, Any]) -> None:
+    found = score.score(text, "prompt", context)
+    assert found.is_signal
+    assert found.durable
+    assert found.confidence > 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fix the warnings in all projects",
+        "please update the readme in all my projects",
+        "check all my projects for secrets",
+        "grep for TODO across all repos",
+        "which of all my projects uses vite?",
+        "how do I search across all my repos",
+        "in all reports write the date",
+    ],
+)
+def test_what_is_done_to_all_projects_now_is_no_rule(text: str) -> None:
+    assert not score.score(text, "prompt", {}).is_signal
+
+
 def test_a_plan_handed_over_by_the_client_is_none() -> None:
     plan = "Implement the following plan:\n\nNever use make. Always use ninja, don't touch the lamp."
     assert not verdict(plan).is_signal
