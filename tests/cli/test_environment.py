@@ -148,6 +148,18 @@ def test_offline_it_says_what_to_run_and_leaves_nothing_half_made(plugin: Plugin
     assert (plugin.environments(), (plugin.data / "venv").exists()) == ([], False)
 
 
+def test_a_skill_is_told_of_it_with_the_command_that_mends_it(plugin: Plugin, tmp_path: Path) -> None:
+    text = (REPO / "skills" / "reflect" / "SKILL.md").read_text(encoding="utf-8")
+    (command,) = [line[2:-1] for line in text.splitlines() if line.startswith("!`")]
+    path = f"{plugin.program.parent}:{plugin.env['PATH']}"
+    env = {**plugin.env, "PATH": path, "PIP_FIND_LINKS": str(tmp_path)}
+    done = subprocess.run(["/bin/sh", "-c", command], env=env, cwd=plugin.home, capture_output=True, check=True)
+    told = done.stdout.decode()
+    assert "error: the packages of reflect-git could not be fetched" in told
+    assert f"hint: run, with a network: '{plugin.program}' status\n" in told
+    assert "does not run here" in told and "doctor" not in told
+
+
 def test_a_python_without_venv_is_named(plugin: Plugin, tmp_path: Path) -> None:
     folder = tmp_path / "debian"
     folder.mkdir()
