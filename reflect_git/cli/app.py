@@ -60,6 +60,8 @@ VERBS = {
 }
 GROUPS = ("Daily", "History", "Sync", "Set-up")
 PLUMBING = "Plumbing"
+# Words of other programs for what is done here with one of these.
+_ELSEWHERE = {"redo": "'reflect-git undo' once more takes the undo back"}
 _EXAMPLES = (
     ("reflect-git review", "answer what waits"),
     ("reflect-git why CLAUDE.md:12", "who said this, and who approved it"),
@@ -123,7 +125,7 @@ def unknown_verb(name: str) -> ReflectError:
     from difflib import get_close_matches
 
     close = sorted(get_close_matches(name, VERBS), key=lambda verb: sorted(verb) != sorted(name))  # swapped ones first
-    hint = f"did you mean '{close[0]}'?" if close else "see 'reflect-git --help'"
+    hint = _ELSEWHERE.get(name) or (f"did you mean '{close[0]}'?" if close else "see 'reflect-git --help'")
     return ReflectError(f"'{name}' is not a reflect-git command", hint, "usage", EXIT_USAGE)
 
 

@@ -21,6 +21,11 @@ class Lettered(click.Command):
     looks where it is: 1.5 of the 10 ms that a look at the past may take beside git.
     """
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`-3` as git has it, where there is `-n`."""
+        counts = any("-n" in parameter.opts for parameter in self.params)
+        return super().parse_args(ctx, [f"-n{word[1:]}" if counts and _is_count(word) else word for word in args])
+
     def make_parser(self, ctx: click.Context) -> Any:
         parser: Any = super().make_parser(ctx)
         find_long: Any = getattr(parser, "_match_long_opt", None)
@@ -35,6 +40,10 @@ class Lettered(click.Command):
         return parser
 
 
+def _is_count(word: str) -> bool:
+    return word[:1] == "-" and word[1:].isdecimal() and word.isascii()
+
+
 class Subverbs(click.Group):
     """What a verb does, by a second word."""
 
@@ -42,7 +51,10 @@ class Subverbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            hint = f"one of: {', '.join(self.commands)}"
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.commands)
+            hint = f"did you mean '{close[0]}'?" if close else f"one of: {', '.join(self.commands)}"
             raise ReflectError(f"'{args[0]}' is not a command of '{ctx.command_path}'", hint, "usage", EXIT_USAGE)
         return super().resolve_command(ctx, args)
 

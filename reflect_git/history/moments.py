@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+ALSO = ", or '2 weeks ago'"
 _AGO = re.compile(r"(\d{1,6}) (second|minute|hour|day|week|month|year)s? ago")
 _SECONDS = {
     "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": 30 * 86400, "year": 365 * 86400,

@@ -188,8 +188,8 @@ def parse_duration(text: str) -> Optional[int]:
     return int(number) * units[unit] if number.isascii() and number.isdigit() and unit in units else None
 
 
-def parse_since(text: str, now: Optional[float] = None) -> str:
-    """A UTC time from `2026-02-11`, a full timestamp, or a duration ago."""
+def parse_since(text: str, now: Optional[float] = None, more: str = "") -> str:
+    """A UTC time from `2026-02-11`, a full timestamp, or a duration ago; `more` is what the caller takes beside it."""
     seconds = parse_duration(text)
     if seconds is not None and seconds <= _LONGEST_AGO:
         return utc((time.time() if now is None else now) - seconds)
@@ -199,4 +199,5 @@ def parse_since(text: str, now: Optional[float] = None) -> str:
         except ValueError:
             continue
         return text + suffix
-    raise ReflectError(f"'{text}' is not a time", "write 2026-02-11, or 2h, 3d, 1w for a time ago", "usage", 2)
+    hint = f"write 2026-02-11, or 2h, 3d, 1w for a time ago{more}"
+    raise ReflectError(f"'{text}' is not a time", hint, "usage", 2)

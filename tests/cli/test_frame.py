@@ -97,7 +97,10 @@ def test_the_help_of_all_fits_one_screen_of_80_by_42(run_cli: RunCli) -> None:
     [
         (("singals",), "'singals' is not a reflect-git command", "did you mean 'signals'?"),
         (("stauts",), "'stauts' is not a reflect-git command", "did you mean 'status'?"),
-        (("remote", "sett"), "'sett' is not a command of 'reflect-git remote'", "one of: set, remove"),
+        (("redo",), "'redo' is not a reflect-git command", "'reflect-git undo' once more takes the undo back"),
+        (("remote", "sett"), "'sett' is not a command of 'reflect-git remote'", "did you mean 'set'?"),
+        (("remote", "add"), "'add' is not a command of 'reflect-git remote'", "one of: set, remove"),
+        (("import", "automemory"), "'automemory' is not a command of 'reflect-git import'", "did you mean 'auto-mem"),
         (("xyzzy",), "'xyzzy' is not a reflect-git command", "see 'reflect-git --help'"),
         (("signals", "--jsno"), "there is no option '--jsno'", "did you mean '--json'?"),
         (("stats", "--zebra"), "there is no option '--zebra'", "see 'reflect-git stats --help'"),

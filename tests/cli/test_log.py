@@ -122,6 +122,8 @@ def test_filters(log: Log, store: Store, shop: Path) -> None:
     project = everything[0]["project"]
     subjects = {
         ("-n", "2"): everything[:2],
+        ("-2",): everything[:2],
+        ("-p", "-1"): everything[:1],
         ("--type", "approve", "--type", "amended"): [one for one in everything if one["type"] != "dismissed"],
         ("--learning", replaced): everything[:2],
         ("--learning", replaced[-8:].upper()): everything[:2],
@@ -137,6 +139,11 @@ def test_filters(log: Log, store: Store, shop: Path) -> None:
     }
     for options, expected in subjects.items():
         assert log(*options) == expected, options
+
+
+def test_what_is_no_time_is_told_how_to_write_one(run_cli: RunCli, store: Store, shop: Path) -> None:
+    told = run_cli("log", "--since", "soon", cwd=shop)
+    assert (told.code, "3d, 1w for a time ago, or '2 weeks ago'\n" in told.err) == (2, True)
 
 
 def test_what_happened_by_itself_is_told_with_captures(run_cli: RunCli, log: Log, store: Store, shop: Path) -> None:

@@ -96,10 +96,11 @@ def _asked(front: Front, store: Store, span: tuple[str, str], inboxes: bool) -> 
 
 
 def _span(since: str, until: str) -> tuple[str, str]:
-    from reflect_git.history.moments import shortened, to_its_end
+    from reflect_git.history.moments import ALSO, shortened, to_its_end
     from reflect_git.workflow import parse_since
 
-    first, last = (parse_since(moment) if moment else "" for moment in (shortened(since), to_its_end(until)))
+    moments = shortened(since), to_its_end(until)
+    first, last = (parse_since(moment, more=ALSO) if moment else "" for moment in moments)
     return first, last
 
 

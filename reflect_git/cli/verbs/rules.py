@@ -16,7 +16,7 @@ from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import here
 from reflect_git.cli.telling import when
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.history.moments import to_its_end
+from reflect_git.history.moments import ALSO, to_its_end
 from reflect_git.model.counts import plural
 from reflect_git.sitting import places, rules
 from reflect_git.sitting.rules import ALL, GLOBAL, PROJECT, Choice, InForce, in_force
@@ -83,7 +83,7 @@ def _past(
 ) -> tuple[str, list[InForce], list[InForce]]:
     """When that was in words, what was in force, and what is now of the same."""
     if not _VERSION.fullmatch(at):
-        moment = parse_since(to_its_end(at))
+        moment = parse_since(to_its_end(at), more=f"{ALSO}, or v7 for a version of the file")
         then = in_force(scan, choice, rules.history_at(scan, moment))
         return moment[:10], then, in_force(scan, choice)
     target, version = rules.version_at(store, scan, place, choice, at)
