@@ -59,7 +59,7 @@ def test_a_learning(why: Why, shop: Path) -> None:
     assert (
         told
         == """\
-CLAUDE.md:9  LRN-1  in force
+CLAUDE.md:11  LRN-1  in force
 
     Use pnpm for everything.
 
@@ -107,7 +107,7 @@ def test_one_that_was_replaced(why: Why, store: Store, shop: Path) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(before)
     told = why(f"{kept}:5")
-    assert told.startswith(f".claude/rules/reflect/{kept.name}:1  LRN-1  superseded by LRN-2\n")
+    assert told.startswith(f".claude/rules/reflect/{kept.name}:5  LRN-1  superseded by LRN-2\n")
     assert "\n  superseded    WHEN, Ada at a terminal, MACHINE, DEC-1\n" in told
     assert "reflect-git edit" not in told
     heir = why(f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use uv')}")
@@ -284,5 +284,5 @@ def test_a_reverted_rule_that_still_stands(why: Why, store: Store, shop: Path) -
     made = memory.decision(store, "reverted", rule, BY, "2999-01-01T00:00:00.000Z", reason="too strict")
     memory.record(store, [made], "revert: x", {"Learning-Id": [rule]})
     told = why(f"CLAUDE.md:{number}")
-    assert told.startswith(f"CLAUDE.md:{number - 2}  LRN-1  reverted\n")
+    assert told.startswith(f"CLAUDE.md:{number}  LRN-1  reverted\n")
     assert "\n  reason        too strict\n" in told

@@ -65,7 +65,7 @@ def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number
         if front.json:
             front.data([_entry_json(page, spot, story)])
         else:
-            _tell_story(front, page, spot, story)
+            _tell_story(front, page, spot, story, number)
         return
     author = _author(front, store, page, spot, number)
     if front.json:
@@ -85,8 +85,8 @@ def _author(front: Front, store: Store, page: Sheet, spot: Spot | None, number: 
     return spots.of_commit(blamed) if blamed else None
 
 
-def _tell_story(front: Front, page: Sheet, spot: Spot, story: Story) -> None:
-    where = f"{page.label}:{spot.start + 1}"
+def _tell_story(front: Front, page: Sheet, spot: Spot, story: Story, number: int) -> None:
+    where = f"{page.label}:{number}"
     identity = click.style(spot.id, fg="yellow")
     front.out(f"{click.style(where, fg='cyan')}  {identity}  {storytelling.state(story)}")
     front.out()
