@@ -85,7 +85,7 @@ def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
             store, front.env,
             Wishes(dry_run, say=progress, foresee=view.foresee, meanwhile=view.read, begun=begun),
         )  # fmt: skip
-    if report.purges and not dry_run and _asks(front) and _agrees(report.purges):
+    if report.purges and not dry_run and _asks(front) and _agrees(front, report.purges):
         with Progress(front) as progress:
             report = syncing.sync(store, front.env, Wishes(say=progress, agrees=lambda purges: True))
         front.talk("it is gone from this store; 'reflect-git audit' names entries of it that stand in files here")
@@ -128,24 +128,20 @@ def _asks(front: Front) -> bool:
     return not front.no_input and not front.json and front.at_terminal
 
 
-def _agrees(purges: Sequence[Purge]) -> bool:
+def _agrees(front: Front, purges: Sequence[Purge]) -> bool:
     """--yes does not answer this: it deletes, and a remote asked for it."""
-    import click  # who is not asked does without
-
     who = sorted({purge.machine for purge in purges})
     last = max(purge.timestamp for purge in purges)[:10]
     said = f"{', '.join(who)} took records out of all history, last on {last}"
-    return click.confirm(f"{printable(said)}: take them out here, too?", err=True)
+    return front.is_yes(f"{printable(said)}: take them out here, too?")
 
 
 def _meet(front: Front, store: Store) -> bool:
     """Machines that are new here: whether one was accepted. --yes does not answer: it is whom to trust."""
-    import click
-
     accepted = []
     for name, when in machines.strangers(store, front.scan(store).decided).items():
         said = f"new machine '{printable(name)}', first seen {printable(when[:10])}: yours?"
-        if click.confirm(said, err=True):
+        if front.is_yes(said):
             accepted.append(name)
     if accepted:
         machines.accept(store, accepted)

@@ -27,6 +27,8 @@ SCHEMA_VERSION = 1
 _MINING_SECONDS = 0.5
 _AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _WIDE = "WF"
+_NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
+PIPED = "the output goes to a pipe or a file: run it without, and you can answer"
 
 
 class Front:
@@ -101,6 +103,11 @@ class Front:
     def at_terminal(self) -> bool:
         """Whether a person sits there: below Claude Code a terminal is one that a model made for itself."""
         return sys.stdin.isatty() and sys.stdout.isatty() and not self.is_inside_client
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether a person sits there who does not see what is asked."""
+        return sys.stdin.isatty() and not sys.stdout.isatty() and not self.is_inside_client
 
     @property
     def is_inside_client(self) -> bool:
@@ -189,9 +196,18 @@ class Front:
             return True
         if self.no_input or not self.at_terminal:
             raise ReflectError(f"cannot ask '{question}' without a terminal", "answer with --yes", code="no-input")
+        return self.is_yes(question)
+
+    def is_yes(self, question: str) -> bool:
+        """What a person at a terminal answers; asked again where it is neither yes nor no."""
         import click
 
-        return click.confirm(question, err=True)
+        while True:
+            typed: str = click.prompt(f"{question} [y/N]: ", "", show_default=False, prompt_suffix="", err=True)
+            answer = typed.strip().lower()
+            if answer in ("", "n", "no", "y", "yes"):
+                return answer.startswith("y")
+            report(self, ReflectError(f"'{answer}' is neither yes nor no", "type y or n"))
 
 
 def _echo(text: str, stream: TextIO, color: bool) -> None:
@@ -297,8 +313,9 @@ def report(front: Front, error: ReflectError) -> int:
     import click
 
     front.talk(click.style("error: ", fg="red", bold=True) + printable(error.message))
-    if error.hint:
-        front.talk(click.style(f"hint: {printable(error.hint)}", fg="yellow"))
+    hint = PIPED if error.code in _NEED_A_PERSON and not front.no_input and front.is_piped else error.hint
+    if hint:
+        front.talk(click.style(f"hint: {printable(hint)}", fg="yellow"))
     return error.exit_code
 
 

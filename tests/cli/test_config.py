@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from reflect_git.cli import settings
@@ -228,6 +229,30 @@ def _at_terminal(home: Path, answer: str, *args: str, env: dict[str, str] | None
             answered = True
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.decode("utf-8", "replace")
+
+
+def test_what_is_neither_yes_nor_no_is_asked_again(home: Path, store: Path) -> None:
+    code, said = _at_terminal(home, "maybe\nyes", "config", "reflect.approval", "unattended")
+    assert (code, said.count("[y/N]"), "rror: invalid" in said) == (0, 2, False)
+    assert "error: 'maybe' is neither yes nor no" in click.unstyle(said)
+    assert "hint: type y or n" in click.unstyle(said)
+
+
+@pytest.mark.parametrize("words", [("undo",), ("config", "reflect.approval", "unattended")])
+def test_who_pipes_the_output_is_told_that_it_is_that(
+    run_cli: RunCli, home: Path, store: Path, words: tuple[str, ...]
+) -> None:
+    """And not that there is no terminal, while they sit at one."""
+    signal = run_cli("capture", "--type", "convention", "--content", "Use tabs", "--json").json()["data"]["id"]
+    assert run_cli("dismiss", signal).code == 0
+    primary, terminal = pty.openpty()
+    program = [sys.executable, "-m", "reflect_git.cli.start", *words]
+    env = {**os.environ, "PYTHONPATH": str(REPO)}
+    done = subprocess.run(program, stdin=terminal, capture_output=True, text=True, cwd=home, env=env, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("hint: the output goes to a pipe or a file: run it without, and you can answer\n")
+    os.close(primary)
+    os.close(terminal)
 
 
 def test_a_person_at_a_terminal_is_asked(home: Path, store: Path) -> None:

@@ -153,7 +153,7 @@ def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -
             f"'{setting.name}={value}' needs a person's yes", "run it in a terminal; --yes does not count here",
             code="approval",
         )  # fmt: skip
-    if not click.confirm(f"set {setting.name} to {value}?", err=True):
+    if not front.is_yes(f"set {setting.name} to {value}?"):
         raise ReflectError("nothing was changed", code="declined")
 
 

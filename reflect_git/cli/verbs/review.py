@@ -13,7 +13,7 @@ from reflect_git.cli.deck import APPROVED, NEVER, NO, NOT_NOW, Deck
 from reflect_git.cli.desk import Desk
 from reflect_git.cli.dialogue import Dialogue
 from reflect_git.cli.differences import Differences
-from reflect_git.cli.front import Front, columns, one_line, printable
+from reflect_git.cli.front import PIPED, Front, columns, one_line, printable
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.sittings import here, say_nothing, sitting
 from reflect_git.errors import ReflectError
@@ -124,7 +124,8 @@ def _list(front: Front, gathered: Gathered) -> None:
     _summary(front, list(gathered.strong))
     for line in _waiting(gathered):
         front.out(line)
-    front.talk("there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code")
+    no_one = "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code"
+    front.talk(PIPED if front.is_piped and not front.no_input else no_one)
     front.talk("for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'")
 
 
