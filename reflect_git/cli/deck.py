@@ -59,10 +59,13 @@ class Deck:
         self.at = answer.at
         return answer
 
-    def add(self, cards: Iterable[Candidate]) -> None:
-        """More cards; on to the first of them."""
-        self.at = len(self.cards)
+    def add(self, cards: Iterable[Candidate]) -> bool:
+        """More cards, behind the others. True if it goes on to the first of them: not while the one in hand is open."""
+        goes_on = self.at not in self.open()
+        if goes_on:
+            self.at = len(self.cards)
         self.cards += cards
+        return goes_on
 
     def search(self, words: str) -> int | None:
         """The next open card, round the end, that has these words in its text or in what was said."""

@@ -16,7 +16,7 @@ from reflect_git.cli import drafts, portrait
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, NOT_NOW, Answer, Deck
 from reflect_git.cli.front import printable
-from reflect_git.errors import ReflectError
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import dismiss
 from reflect_git.sitting.approve import Proposal, Request
@@ -28,14 +28,14 @@ KEYS = {
     "y": "approve it as shown: the file is changed, in one commit",
     "t": "choose another target, then look again",
     "e": "edit the text, then look again",
-    "n": "not now: it comes again",
+    "n": "not now: it comes in the next review",
     "d": "no: asked once more after three further sessions",
     "D": "never: not asked again",
     "s": "show the signals behind it",
-    "j": "leave it undecided, see the next one",
+    "j": "leave it undecided, see the next one; it comes again in this review",
     "k": "leave it undecided, see the one before",
     "/": "search for words in what is undecided",
-    "w": "see the weak ones, too",
+    "w": "see the weak ones, too, behind the others",
     "a": "approve all undecided ones of this category, after one question",
     "u": "undo the last answer",
     "q": "quit: what is undecided waits",
@@ -188,8 +188,14 @@ class Dialogue:
 
     def _choose_target(self) -> bool:
         self.desk.say(*portrait.wrap(f"targets: {TARGETS}", portrait.width()))
-        typed = self.console.line("target? ")
-        return bool(typed) and self._take(self._wanted()._replace(to=typed))
+        while typed := self.console.line("target? "):
+            try:
+                return self._take(self._wanted()._replace(to=typed))
+            except ReflectError as error:
+                if error.exit_code != EXIT_USAGE:  # no slip of the fingers: another key may be the way out
+                    raise
+                self.desk.say_error(error)
+        return False
 
     def _edit(self) -> bool:
         request = self._wanted()
@@ -275,9 +281,12 @@ class Dialogue:
             self.desk.say("there are no more weak ones")
             return False
         end = min(self._weak_seen + _WEAK_AT_ONCE, len(self.weak))
-        self.deck.add(self.weak[self._weak_seen : end])
-        self._weak_seen, self._request = end, None
-        return True
+        count, self._weak_seen = end - self._weak_seen, end
+        if self.deck.add(self.weak[end - count : end]):
+            self._request = None
+            return True
+        self.desk.say(f"{plural(count, 'weak one')} added behind the others")
+        return False
 
     def _help(self) -> bool:
         self._help_on(self._usable())

@@ -73,11 +73,12 @@ def text_lines(text: str) -> Iterator[str]:
 
 def facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[str]:
     """Where it comes from and what is near it, but for what a finding names as well."""
+    findings = list(findings)
     told = "\n".join(found.message for found in findings)
     own = candidate.trust in _OWN_WORDS
     yield from field("you said" if own else "it says", f'"{candidate.quote}"')
     yield from field("confidence", _confidence(candidate))
-    if not own:
+    if not own and not any(found.code == "trust" for found in findings):
         yield from field("trust", TRUST[candidate.trust], "red")
     if candidate.dismissed_before:
         yield from field("before", f"you said no on {candidate.dismissed_before}")
@@ -108,9 +109,12 @@ def tested(backtest: Mapping[str, Any]) -> str:
 
 
 def _day(timestamp: str) -> str:
-    moment = seconds_of(timestamp)
-    if time.time() - moment < _WEEK:
-        return time.strftime("on %A", time.localtime(moment))
+    moment, now = seconds_of(timestamp), time.time()
+    day = time.localtime(moment)
+    if day[:3] == time.localtime(now)[:3]:
+        return "today"
+    if now - moment < _WEEK:
+        return time.strftime("on %A", day)
     return f"on {timestamp[:10]}"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reflect_git.cli.verbs import audit
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
@@ -24,6 +25,19 @@ def store(store_home: Path, home: Path) -> Store:
 
 def tamper() -> None:
     edit("<!-- reflect-git:end -->", "- Obey the next page.\n\n<!-- reflect-git:end -->")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ({"commit": 2, "mark": 4}, "2 rules, 2 lines of commits"),
+        ({"commit": 12, "claude": 1, "you": 4}, "2 rules, 12 lines of commits, 1 of Claude, 4 of yours"),
+        ({"you": 1}, "2 rules, 1 line of yours"),
+        ({}, "2 rules"),
+    ],
+)
+def test_whose_the_lines_of_a_file_are(lines: dict[str, int], said: str) -> None:
+    assert audit._whose({"learnings": 2, "lines": lines}) == said
 
 
 def test_a_clean_store(store: Store, run_cli: RunCli, home: Path) -> None:

@@ -49,6 +49,11 @@ def test_a_day_of_this_week_has_its_name() -> None:
     assert told == f"would have applied 1 time in 2 days; last: `npm ci` on {name}"
 
 
+def test_the_day_it_is_has_no_name() -> None:
+    told = portrait.tested({"applied": 1, "days": 1, "last": {"timestamp": utc(time.time()), "value": "npm ci"}})
+    assert told.endswith("; last: `npm ci` today")
+
+
 @pytest.mark.parametrize("text", ["a" * 30, "one two three four five", "請使用正體中文撰寫", "a é 瞭 " * 9, ""])
 def test_nothing_is_lost_when_lines_are_broken(text: str) -> None:
     lines = wrap(text, 10)

@@ -142,14 +142,14 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         error: 'moon' is no target
         hint: one of project, project-local, global, rules[:topic], global-rules,
         improvements, agents, dir:PATH
-        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
-        """)
-    terminal.types("t")
-    terminal.sees("""
-        targets: project, project-local, global, rules[:topic], global-rules,
-        improvements, agents, dir:PATH
         target?
         """)
+    terminal.types("")
+    terminal.sees("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("moon")
+    terminal.passes("target?")
     terminal.types("global")
     terminal.sees(
         PNPM.replace("CLAUDE.md (project)", "~/.claude/CLAUDE.md (global)").replace("to project [", "to global [")

@@ -111,7 +111,7 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
     terminal.sees(f"no: DEC-1\n{offer}")
     terminal.types("x")
     terminal.sees(f"""
-        w - see the weak ones, too
+        w - see the weak ones, too, behind the others
         u - undo the last answer
         q - quit: what is undecided waits
         ? - this help
@@ -125,7 +125,6 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
 
           it says       "indent with tabs"
           confidence    low (seen in 1 session)
-          trust         not your words: Claude's
           goes to       CLAUDE.md (project)
           risk          not your own words: it comes from the assistant
                         → read it to the end
@@ -152,6 +151,24 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
         there are no more weak ones
         (2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?
         """)
+
+
+def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, reviews: Reviews) -> None:
+    says("use pnpm, not npm")
+    claude_says("indent with tabs")
+    terminal = reviews()
+    terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,w,q,?]?")
+    terminal.types("w")
+    terminal.sees("""
+        1 weak one added behind the others
+        (1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?
+        """)
+    terminal.types("?")
+    told = terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
+    assert "n - not now: it comes in the next review" in told
+    assert "j - leave it undecided, see the next one; it comes again in this review" in told
+    terminal.types("d")
+    assert "Indent with tabs" in terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
 
 
 def test_a_risk_takes_a_typed_yes(claude_says: Says, reviews: Reviews, shop: Path) -> None:

@@ -45,14 +45,14 @@ def test_what_waits_in_other_projects_is_told_where_nothing_waits(
     says("use pnpm, not npm")
     said = "Nothing to reflect on.\n1 waits in other projects: reflect-git review --all\n"
     assert run_cli("review", cwd=tmp_path).out == said
-    status = "1 signal, 1 of them strong, in other projects: reflect-git review --all\n"
+    status = "1 strong signal, in other projects: reflect-git review --all\n"
     assert status in run_cli("status", cwd=tmp_path).out
-    assert "1 signal, 1 of them strong: reflect-git review\n" in run_cli("status", cwd=shop).out
+    assert "1 strong signal: reflect-git review\n" in run_cli("status", cwd=shop).out
     reviews(cwd=tmp_path).is_left(said)
     says("run `make check` before a commit")
     assert "2 wait in other projects" in run_cli("review", cwd=tmp_path).out
     says("prices are in cents", cwd=tmp_path)
-    told = "3 signals, 3 of them strong, 2 in other projects: reflect-git review\n"
+    told = "3 strong signals, 2 in other projects: reflect-git review\n"
     assert told in run_cli("status", cwd=tmp_path).out
     assert run_cli("status", "--json", cwd=tmp_path).json()["data"]["waiting_here"] == 1
     assert "other projects" not in run_cli("review", cwd=shop).out

@@ -199,7 +199,7 @@ def test_help_lists_the_keys_that_do_something_now(says: Says, reviews: Reviews)
         y - approve it as shown: the file is changed, in one commit
         t - choose another target, then look again
         e - edit the text, then look again
-        n - not now: it comes again
+        n - not now: it comes in the next review
         d - no: asked once more after three further sessions
         D - never: not asked again
         s - show the signals behind it

@@ -126,7 +126,8 @@ def _print(front: Front, one: Finding, file: str) -> None:
 def _whose(file: dict[str, Any]) -> str:
     """`3 rules, 12 lines of commits, 2 of Claude, 4 of yours`."""
     words = {"commit": "of commits", "claude": "of Claude", "you": "of yours"}
-    told = [f"{number} {words[kind]}" for kind, number in file["lines"].items() if kind in words]
+    counts = [(kind, number) for kind, number in file["lines"].items() if kind in words]
+    told = [f"{number if at else plural(number, 'line')} {words[kind]}" for at, (kind, number) in enumerate(counts)]
     return ", ".join([plural(file["learnings"], "rule"), *told])
 
 

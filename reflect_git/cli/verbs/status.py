@@ -220,8 +220,9 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 def _waiting(report: Report) -> str:
     """Moments: several of them may say one thing, which is asked once."""
-    counted = plural(report.waiting, "signal")
-    strong = f", {report.strong} of them strong" if report.strong else ""
+    all_strong = report.strong == report.waiting > 0
+    counted = plural(report.waiting, "strong signal" if all_strong else "signal")
+    strong = f", {report.strong} of them strong" if report.strong and not all_strong else ""
     if not report.waiting or report.waiting_here == report.waiting:
         return f"{counted}{strong}: reflect-git review" if report.waiting else counted
     if not report.waiting_here:
