@@ -52,6 +52,12 @@ def test_without_a_store_it_says_so_and_makes_none(run_cli: RunCli, store_home: 
     assert not store_home.exists()
 
 
+def test_what_makes_a_store_is_told_truly(run_cli: RunCli, store_home: Path, tmp_path: Path) -> None:
+    assert run_cli("status", cwd=tmp_path).out.endswith("yet; the first capture or review makes it\n")
+    assert run_cli("review", cwd=tmp_path).code == 0
+    assert store_home.exists()
+
+
 def test_without_a_store_and_with_hooks_it_can_be_made(run_cli: RunCli, home: Path, store_home: Path) -> None:
     run_cli("enable")
     assert "'reflect-git init'" in run_cli("--store", str(home / "other"), "status").err
