@@ -7,9 +7,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # What is done *to* all projects is work at hand, what holds *in* them is a rule: so a word of place comes first.
-_PLACE = frozenset(
-    "in for on across over throughout within für bei en dans pour sur para por em nos per nei su voor op we w dla"
-    " во в для".split()
+_PLACE = frozenset("in on across throughout within bei en dans sur em nos nei su op we w во в".split())
+# What is meant for each project may be what the program does: it takes a word that says whose projects they are.
+_FOR = frozenset("for over für pour para por per voor dla для".split())
+_OURS = frozenset(
+    "my our meine meinen unsere unseren mis nuestros mes nos miei nostri meus nossos mijn onze moich naszych"
+    " моих наших".split()
 )
 _EVERY = frozenset(
     "all every each any allen alle jedem jedes todos todas cada tous toutes chaque tutti tutte ogni al elk elke ieder"
@@ -21,7 +24,7 @@ _NOUNS = (
     "project", "projekt", "projet", "proyecto", "progett", "proje", "проект", "프로젝트",
     "reposit", "repozyt", "репозит", "레포", "저장소", "codebase", "dépôt",
 )  # fmt: skip
-_SHORT_NOUNS = frozenset("repo repos dépôts repolarımda".split())
+_SHORT_NOUNS = frozenset("repo repos repolarımda".split())
 # Work at hand begins so, wherever it is to be done: `fix the warnings in all projects`.
 _ORDERS = frozenset(
     "add bump change check clean clone compare convert copy count create delete deploy explain find fix generate grep"
@@ -57,10 +60,12 @@ def is_at_hand(words: Sequence[str]) -> bool:
 
 
 def _is_every(words: Sequence[str], at: int) -> bool:
-    noun = next((word for word in words[at + 1 : at + 1 + _BETWEEN] if _is_project(word)), "")
+    near = words[at + 1 : at + 1 + _BETWEEN]
+    noun = next((word for word in near if _is_project(word)), "")
     if words[at] in _EVERY_AFTER:
         return noun.endswith(_ENDS)
-    return bool(noun) and not _PLACE.isdisjoint(words[max(0, at - 1) : at])
+    before = words[at - 1] if at else ""
+    return bool(noun) and (before in _PLACE or (before in _FOR and not _OURS.isdisjoint(near)))
 
 
 def _is_project(word: str) -> bool:

@@ -89,6 +89,7 @@ def test_a_task_or_a_nod_is_none(text: str) -> None:
         "write commit messages in English in all my projects",
         "use tabs in all my repos",
         "use type hints in all of my python projects",
+        "for all my projects, write commit messages in English",
         "in every repo, write commit messages in English",
         "wherever I work, write commit messages in English",
         "schreib commit-nachrichten in allen meinen projekten auf englisch",
@@ -123,6 +124,7 @@ def test_what_is_said_of_all_projects_is_a_lasting_rule(text: str, context: dict
         "which of all my projects uses vite?",
         "how do I search across all my repos",
         "in all reports write the date",
+        "the dashboard should list the hours for each project",
     ],
 )
 def test_what_is_done_to_all_projects_now_is_no_rule(text: str) -> None:
