@@ -361,9 +361,9 @@ def pack_phrases(phrases: dict[str, int]) -> bytes:
 
 
 def weigh_rare(signals: list[Message]) -> Any:
-    """Four types have few examples, most of them ours."""
+    """Some types have few examples, most of them ours."""
     kinds = Counter(message.type for message in signals)
-    return np.array([3.0 if kinds[message.type] < 60 else 1.0 for message in signals])
+    return np.array([3.0 if kinds[message.type] < 80 else 1.0 for message in signals])
 
 
 def pack_types(data: Data) -> bytes:
