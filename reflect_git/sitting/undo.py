@@ -9,6 +9,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.sitting.revert import Chosen, switches
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import MAIN
+from reflect_git.sync import epoch
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
@@ -23,7 +24,8 @@ def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
     """What was decided in the newest commit of this machine, or in the newest by which a person decided something.
 
     A switched policy is passed over: it is switched by its own command. So is a decision about a learning that was
-    purged. In the order of commits: a clock that was wrong once does not make a decision the last one for ever.
+    purged, and a purge since then is not undone in its place. In the order of commits: a clock that was wrong once does
+    not make a decision the last one for ever.
     """
     learnings = sitting.scan.history.learnings
     known = {made["id"]: made for made in sitting.scan.history.decisions}
@@ -32,12 +34,29 @@ def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
         there = [made for made in decisions if not made["subject"].startswith("LRN-") or made["subject"] in learnings]
         mine = [made for made in there if made["machine"] == sitting.store.machine and not _is_passed_over(made)]
         if mine and (not only_persons or any(made["by"]["road"] in _PERSONS for made in mine)):
+            _require_no_purge(sitting.store, commit, mine)
             return Chosen(decisions, commit)
     raise ReflectError(
         "nothing was decided about a learning or a signal on this machine yet",
         "take back any learning with 'reflect-git revert LRN-…'; policies are switched with 'reflect-git config'",
         code="nothing",
     )  # fmt: skip
+
+
+def _require_no_purge(store: Store, commit: str, before: list[Decision]) -> None:
+    """A purge is the last thing that was done here: who says undo means that, and nothing can give it back."""
+    form = "--format=%cs %(trailers:key=Machine,valueonly,unfold,separator=%x20)"
+    asked = ("log", "--no-show-signature", "--diff-filter=A", form, f"{commit}..{MAIN}", "--", epoch.FOLDER)
+    told = [line.split() for line in store.git.run(*asked).out.decode("utf-8", "replace").splitlines()]
+    here = [day for day, *machines in told if store.machine in machines]
+    if here:
+        made = before[0]
+        name = made["id"] if len(before) == 1 else commit[:10]
+        raise ReflectError(
+            f"the last thing done here was a purge, on {here[0]}, which cannot be undone",
+            f"what was decided before it ({made['kind']}: {made['subject']}) is taken back with "
+            f"'reflect-git revert {name}'", code="purged",
+        )  # fmt: skip
 
 
 def _is_passed_over(made: Decision) -> bool:

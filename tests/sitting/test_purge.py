@@ -237,14 +237,28 @@ def test_a_rule_that_was_replaced_and_says_something_else_comes_back_and_is_name
     assert after - before == {old} and old in claude_md().read_text()
 
 
-def test_undo_passes_over_what_was_purged(store: Store) -> None:
-    """Else it would take back the revert of a learning that is no more."""
+def test_undo_does_not_take_an_older_decision_for_the_purge(store: Store) -> None:
+    """Nor the revert of a learning that is no more."""
     from reflect_git.sitting import undo
     from tests.sitting.desk import sit
 
     take_out(store)
-    decisions = undo.last(sit(store, os.environ)).decisions
-    assert decisions and all(made["subject"] in reading.read(store).history.learnings for made in decisions)
+    with pytest.raises(ReflectError, match="was a purge") as no:
+        undo.last(sit(store, os.environ))
+    (named,) = [one for one in reading.read(store).by_id if one.startswith("DEC-") and one in (no.value.hint or "")]
+    made = reading.read(store).by_id[named]
+    assert made["kind"] == "approved" and made["subject"] in reading.read(store).history.learnings
+
+
+def test_undo_goes_on_from_what_was_decided_after_a_purge(store: Store) -> None:
+    from tests.sitting import reverting
+
+    take_out(store)
+    learning = next(iter(reading.read(store).history.in_force()))["id"]
+    reverting.revert(store, learning)
+    assert learning not in claude_md().read_text()
+    reverting.undo(store)
+    assert learning in claude_md().read_text()
 
 
 def test_a_rule_goes_from_a_project_in_another_folder(store: Store, home: Path) -> None:
