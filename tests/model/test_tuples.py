@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 from typing import NamedTuple as Theirs
 
 import pytest
@@ -46,9 +47,10 @@ def test_it_says_of_itself_what_theirs_says() -> None:
 
 
 def test_a_field_without_a_default_does_not_follow_one_with() -> None:
-    body = 'from reflect_git.model.tuples import NamedTuple\nclass Odd(NamedTuple):\n    path: str = ""\n    lines: int'
+    body = {"__module__": __name__, "__annotations__": {"path": "str", "lines": "int"}, "path": ""}
+    made: Any = type(NamedTuple)
     with pytest.raises(TypeError, match="default"):
-        exec(body, {"__name__": __name__})
+        made("Odd", (), body)
 
 
 def test_a_plain_sync_loads_none_of_what_is_slow() -> None:
