@@ -18,7 +18,7 @@ _OPTIONS = ["--force", "--quiet", "--no-gc", "--replace-refs", "delete-no-add"]
 
 
 def rewrite(program: str, repository: str, spec: Mapping[str, Any], keep: int = -1) -> None:
-    """Rewrite every ref of a bare repository. `spec`: paths to drop, patterns, blobs, messages by commit."""
+    """Rewrite every ref of a bare repository. `spec`: paths to drop, patterns, blobs, messages by commit, marks."""
     from reflect_git.adapters import files
     from reflect_git.adapters.git import Child
     from reflect_git.errors import ReflectError
@@ -44,15 +44,19 @@ def main(path: str) -> None:
     os.chdir(spec["repository"])
     import git_filter_repo  # type: ignore[import-untyped]
 
+    from reflect_git.model.purged import left_of
     from reflect_git.model.sought import PURGED, Sought
 
     sought = Sought(spec["patterns"])
     dropped = {os.fsencode(name) for name in spec["paths"]}
+    marks = frozenset(spec["marks"])
     blobs = {blob.encode("ascii") for blob in spec["blobs"]}
     messages = {commit.encode("ascii"): text.encode("utf-8") for commit, text in spec["messages"].items()}
 
     def on_blob(blob: Any, _: object) -> None:
-        blob.data = f"{PURGED}\n".encode() if blob.original_id in blobs else sought.cleaned(blob.data)
+        left = left_of(blob.data, marks)
+        data = blob.data if left is None else left  # of what has nothing left, no path is left either
+        blob.data = f"{PURGED}\n".encode() if blob.original_id in blobs else sought.cleaned(data)
 
     def on_commit(commit: Any, _: object) -> None:
         commit.file_changes = [change for change in commit.file_changes if change.filename not in dropped]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from reflect_git.store.reading import Foreseen, Scan
     from reflect_git.store.repository import Store
-    from reflect_git.sync.epoch import Purge
 
 _SHOWN = 10
 _QUIET = 1.0
@@ -85,14 +84,18 @@ def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
             store, front.env,
             Wishes(dry_run, say=progress, foresee=view.foresee, meanwhile=view.read, begun=begun),
         )  # fmt: skip
-    if report.purges and not dry_run and _asks(front) and _agrees(front, report.purges):
-        with Progress(front) as progress:
-            report = syncing.sync(store, front.env, Wishes(say=progress, agrees=lambda purges: True))
-        front.talk("it is gone from this store; 'reflect-git audit' names entries of it that stand in files here")
+    if report.purges and not dry_run and _asks(front):
+        from reflect_git.cli.purges import follow  # once in a store's life, if ever
+
+        report = follow(front, store, report, lambda wishes: _synced(front, store, wishes))
     if not dry_run and _asks(front) and _meet(front, store):
-        with Progress(front) as progress:
-            report.add(syncing.sync(store, front.env, Wishes(say=progress)))
+        report.add(_synced(front, store, Wishes()))
     return report
+
+
+def _synced(front: Front, store: Store, wishes: Wishes) -> Report:
+    with Progress(front) as progress:
+        return syncing.sync(store, front.env, wishes._replace(say=progress))
 
 
 class _View:
@@ -126,14 +129,6 @@ def freshen(front: Front, store: Store) -> None:
 
 def _asks(front: Front) -> bool:
     return not front.no_input and not front.json and front.at_terminal
-
-
-def _agrees(front: Front, purges: Sequence[Purge]) -> bool:
-    """--yes does not answer this: it deletes, and a remote asked for it."""
-    who = sorted({purge.machine for purge in purges})
-    last = max(purge.timestamp for purge in purges)[:10]
-    said = f"{', '.join(who)} took records out of all history, last on {last}"
-    return front.is_yes(f"{printable(said)}: take them out here, too?")
 
 
 def _meet(front: Front, store: Store) -> bool:

@@ -8,10 +8,11 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
 PURGED = "[purged]"
+_SHORTEST = 12  # of words that are looked for elsewhere: less than that is said in many places
 
 
 class Sought:
@@ -39,6 +40,19 @@ class Sought:
             text = pattern.sub(PURGED, text)
         made = text.encode("utf-8", "surrogateescape")
         return f"{PURGED}\n".encode() if self.in_bytes(made) else made
+
+
+def patterns_for(texts: Iterable[str]) -> list[str]:
+    """For what a record says, wherever else it stands."""
+    return [literal(text) for text in sorted(set(texts)) if len(text.strip()) >= _SHORTEST]
+
+
+def words_of(record: Mapping[str, Any]) -> Iterator[str]:
+    """What a record says in words of its own."""
+    fields = record["meta"].get("improvement") if record["id"].startswith("LRN-") else None
+    for value in (*(record.get(name) for name in ("content", "context", "text")), *(fields or {}).values()):
+        if isinstance(value, str):
+            yield value
 
 
 def literal(text: str) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reflect_git import paths
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
-from reflect_git.model.sought import Sought, literal
+from reflect_git.model.sought import Sought, patterns_for, words_of
 from reflect_git.sitting import elsewhere, learnings_index, revert, review
 from reflect_git.store import inbox, memory, purging, sweep
 from reflect_git.store.repository import MAIN
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 WAIT = 10.0
-_SHORTEST = 12  # of a record's own words that are looked for elsewhere: less than that is said in many places
 _ROUNDS = 100
 
 Read = Callable[["Store"], "Snapshot"]
@@ -93,25 +92,34 @@ def by_id(snapshot: Snapshot, prefix: str) -> Wish:
     if identity.startswith("LRN-"):
         ids |= {one["id"] for one in snapshot.history.decisions if one["subject"] == identity}
         ids |= set(snapshot.history.learnings[identity]["signals"])
-    words = {text for one in ids if one in snapshot.by_id for text in _words(snapshot.by_id[one])}
-    return Wish(frozenset(ids), Sought([literal(text) for text in sorted(words) if len(text.strip()) >= _SHORTEST]))
+    return _meant(snapshot, ids)
 
 
-def _words(record: Mapping[str, Any]) -> Iterator[str]:
-    fields = record["meta"].get("improvement") if record["id"].startswith("LRN-") else None
-    for value in (*(record.get(name) for name in ("content", "context", "text")), *(fields or {}).values()):
-        if isinstance(value, str):
-            yield value
+def _meant(snapshot: Snapshot, ids: Collection[str]) -> Wish:
+    """Records, and their words wherever else they stand."""
+    words = {text for one in ids if one in snapshot.by_id for text in words_of(snapshot.by_id[one])}
+    return Wish(frozenset(ids), Sought(patterns_for(words)))
+
+
+def of_others(snapshot: Snapshot, purges: Iterable[Purge]) -> Wish:
+    """What other machines purged, as far as this one has it: learnings, and their words wherever else they stand."""
+    marks = epoch.marks(purges)
+    return _meant(snapshot, {one for one in snapshot.history.learnings if epoch.id_mark(one) in marks})
+
+
+def standing(snapshot: Snapshot, wish: Wish) -> list[Learning]:
+    """Rules in force that have to leave their files first."""
+    return list(_in_force(snapshot.history, snapshot, wish))
 
 
 def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder: str) -> Proposal:
     """All that would go. Nothing is changed."""
     purging.require_ready(store)
-    found = purging.look(store, wish.sought, wish.ids)
+    snapshot = read(store)
+    found = purging.look(store, wish.sought, wish.ids, _about(snapshot))
     if found.is_empty:
         raise ReflectError("nothing in the store says that", "try it with 'git grep' in the store", code="no-match")
-    snapshot = read(store)
-    reverted = tuple(_in_force(snapshot.history, snapshot, wish))
+    reverted = tuple(standing(snapshot, wish))
     sitting = review.sit(store, env, snapshot, folder, everything=True)
     away = [one for one in reverted if not _there(sitting, one).place.reaches(one)]
     back = tuple(_back(sitting, snapshot, wish))
@@ -130,7 +138,7 @@ def _stays(history: History, found: Found) -> Iterator[Learning]:
 def _in_force(history: History, snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
     """As they are in their files now, or as they were approved."""
     for learning in history.in_force():
-        said = [*_words(learning), *_words(snapshot.by_id[learning["id"]]), learning["title"]]
+        said = [*words_of(learning), *words_of(snapshot.by_id[learning["id"]]), learning["title"]]
         if learning["id"] in wish.ids or any(map(wish.sought.in_text, said)):
             yield learning
 
@@ -170,28 +178,34 @@ def _unreached(store: Store, env: Mapping[str, str]) -> Iterator[str]:
 def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Proposal, by: By, folder: str) -> Done:
     """Revert what is in force, then take it out of all history."""
     wish = proposal.wish
-    _revert(store, env, read, wish, by, folder)
+    before = {one for listed in _about(read(store)).values() for one in listed}
+    make_way(store, env, read, wish, by, folder)
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
         inbox.commit_all(store)
-        snapshot = read(store)
-        wish = Wish(wish.ids | _about(snapshot, wish.ids), wish.sought)
-        found = purging.look(store, wish.sought, wish.ids)
+        about = _about(read(store))
+        found = purging.look(store, wish.sought, wish.ids, about)
+        # What took its rules out of their files a moment ago goes with them, and is not told of.
+        own = {one for listed in about.values() for one in listed} - before
+        told = tuple(one for one in found.records if one not in own)
         number, new, marks = _announced(store, found)
-        subject = f"purge: {plural(len(found.records), 'record')}"
+        subject = f"purge: {plural(len(told), 'record')}"
         commit = purging.carry_out(store, found, wish.sought, marks, new, subject)
     learnings_index.write(store, read(store))
-    return Done(commit, number, found.records, tuple(purging.left(store, wish.sought)))
+    return Done(commit, number, told, tuple(purging.left(store, wish.sought)))
 
 
-def _about(snapshot: Snapshot, ids: Collection[str]) -> frozenset[str]:
-    """Decisions about a learning that goes for good; the last of them came just now."""
-    learned = {one for one in ids if one.startswith("LRN-")}
-    return frozenset(one["id"] for one in snapshot.history.decisions if one["subject"] in learned)
+def _about(snapshot: Snapshot) -> dict[str, list[str]]:
+    """Learning → decisions about it, which go with it."""
+    found: dict[str, list[str]] = {}
+    for identity, made in snapshot.decided.items():
+        if identity.startswith("DEC-") and made["subject"].startswith("LRN-"):
+            found.setdefault(made["subject"], []).append(identity)
+    return found
 
 
-def _revert(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: By, folder: str) -> None:
-    """One after another: what one replaced comes back with its revert, and may have to go as well."""
+def make_way(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: By, folder: str) -> None:
+    """Rules leave their files, one after another: what one replaced comes back with its revert, and may have to go."""
     for _ in range(_ROUNDS):
         snapshot = read(store)
         learning = next(_in_force(snapshot.history, snapshot, wish), None)
@@ -207,7 +221,7 @@ def _announced(store: Store, found: Found) -> tuple[int, dict[str, bytes], list[
     """The epoch, the files that say on main what is gone, and their marks."""
     tree = store.git.tree(MAIN, epoch.FOLDER)
     known = [epoch.parse(data) for data in store.git.blobs(list(tree.values()))]
-    marks = [*map(epoch.blob_mark, found.blobs), *map(epoch.id_mark, found.records)]
+    marks = epoch.marks_of(found.records, found.blobs)
     number, now = epoch.number(known) + 1, utc()
     new = {}
     for start in range(0, max(1, len(marks)), epoch.MOST_MARKS):

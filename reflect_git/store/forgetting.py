@@ -13,7 +13,7 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.ids import digest
+from reflect_git.model.purged import blob_mark, id_mark
 from reflect_git.model.sought import Sought
 from reflect_git.store import backups, copies, inbox, origins, rewriting, spool, upkeep
 from reflect_git.store.care import guard
@@ -43,10 +43,10 @@ class Gone:
         self.sought = sought or Sought([])
 
     def is_blob(self, oid: str) -> bool:
-        return digest("blob", oid)[:32] in self.marks
+        return blob_mark(oid) in self.marks
 
     def is_id(self, identity: str) -> bool:
-        return bool(identity) and digest("id", identity)[:32] in self.marks
+        return bool(identity) and id_mark(identity) in self.marks
 
     def is_file(self, data: bytes) -> bool:
         """Whether these are the bytes of something that is gone, or they say it."""
@@ -63,7 +63,7 @@ def _oid(data: bytes) -> str:
 def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -> None:
     """All but main itself, which moved before. The caller holds the lock, and nothing is interrupted."""
     gone = Gone(marks, sought)
-    spoiled = objects(store, gone)
+    spoiled = objects(store, gone) - reachable(store, MAIN)  # what main says all the same, nobody took out
     _rewrite_branches(store, gone, spoiled)
     _leave_remotes(store)
     _restart_inboxes(store, gone, spoiled)
@@ -92,8 +92,12 @@ def objects(store: Store, gone: Gone) -> set[str]:
 
 def holds(store: Store, ref: str, spoiled: Collection[str]) -> bool:
     """Whether the history of a ref has any of these objects."""
+    return not reachable(store, ref).isdisjoint(spoiled)
+
+
+def reachable(store: Store, ref: str) -> set[str]:
     out = store.git.run("rev-list", "--objects", "--no-object-names", "--end-of-options", ref).out
-    return not set(out.decode("ascii").split()).isdisjoint(spoiled)
+    return set(out.decode("ascii").split())
 
 
 def branches(store: Store) -> dict[str, str]:
@@ -109,7 +113,7 @@ def _rewrite_branches(store: Store, gone: Gone, spoiled: Collection[str]) -> Non
         return
     paths = {path for ref in stained for path in store.git.tree(ref) if gone.is_id(id_in(path))}
     blobs = [oid for oid in spoiled if gone.is_blob(oid)]
-    made = rewriting.rewrite(store, stained, gone.sought, paths, blobs)
+    made = rewriting.rewrite(store, stained, gone.sought, paths, blobs, marks=gone.marks)
     lines = [
         f"update {ref} {made[ref]} {tip}\n" if ref in made else f"delete {ref} {tip}\n" for ref, tip in stained.items()
     ]

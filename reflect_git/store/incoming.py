@@ -264,6 +264,10 @@ class Incoming:
         """The bytes of each; nothing at all if they are more than `most` together."""
         return list(self.git.blobs(ids, most, transport.held(self.limits) if most < float("inf") else ()))
 
+    def keep(self, data: bytes) -> str:
+        """Bytes of our own, beside what is offered; the id of the blob."""
+        return self.git.run("hash-object", "-w", "--stdin", stdin=data).out.decode("ascii").strip()
+
     def hand_over(self, commit: str, known: Sequence[str]) -> None:
         """All objects of a history that was accepted become the store's, and no other. The caller holds its lock.
 

@@ -7,10 +7,12 @@ taken out, and whoever finds it goes on: every step of `forgetting` can be repea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
+from reflect_git.model.counts import plural
 from reflect_git.model.sought import PURGED, Sought
 from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool
 from reflect_git.store.care import guard
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from reflect_git.store.chronicle import Commit
     from reflect_git.store.repository import Store
 
+_NONE: Mapping[str, Collection[str]] = MappingProxyType({})
 _LARGEST = 1 << 26
 _LOCKS = ("HEAD.lock", "packed-refs.lock", "refs/heads/main.lock")
 
@@ -48,15 +51,16 @@ class Found:
         return not (self.records or self.backups or self.others or self.objects)
 
 
-def look(store: Store, sought: Sought, ids: Collection[str]) -> Found:
-    """Everything that says it, and these records whatever they say. Nothing is changed."""
+def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str, Collection[str]] = _NONE) -> Found:
+    """Everything that says it, and these records whatever they say; with a learning all that is `about` it.
+
+    Nothing is changed.
+    """
     spoiled = forgetting.objects(store, Gone((), sought))
     commits = chronicle.read(store)
-    found: dict[str, set[str]] = {}
-    for commit in commits:
-        for change in commit.changes:
-            if change.record and (change.record in ids or change.new in spoiled):
-                found.setdefault(change.record, set()).add(change.new)
+    found = _on_main(commits, ids, spoiled)
+    ids = {*ids, *(one for learning in found for one in about.get(learning, ()))}
+    found = _on_main(commits, ids, spoiled)
     for ref in store.git.refs(INBOX):
         for path, blob in store.git.tree(ref).items():
             if id_in(path) and (id_in(path) in ids or blob in spoiled):
@@ -70,6 +74,16 @@ def look(store: Store, sought: Sought, ids: Collection[str]) -> Found:
         tuple(sorted(found)), tuple(sorted(blobs | _files(store, commits, spoiled))), _backups(store, spoiled),
         tuple(_others(store, sought)), frozenset(spoiled | blobs), tuple(commits),
     )  # fmt: skip
+
+
+def _on_main(commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str]) -> dict[str, set[str]]:
+    """Record → its blobs."""
+    found: dict[str, set[str]] = {}
+    for commit in commits:
+        for change in commit.changes:
+            if change.record and (change.record in ids or change.new in spoiled):
+                found.setdefault(change.record, set()).add(change.new)
+    return found
 
 
 def _others(store: Store, sought: Sought) -> list[str]:
@@ -113,7 +127,7 @@ def carry_out(
     require_ready(store)
     old = store.git.resolve(MAIN) or ""
     try:
-        base = _rewritten(store, found, sought, old)
+        base = _rewritten(store, found, sought, marks, old)
         made = mainline.make_commit(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
         swap(store, old, made, sought, marks, subject)
     finally:
@@ -137,13 +151,13 @@ def swap(store: Store, old: str, new: str, sought: Sought, marks: Collection[str
     finish(store, standing, facts)
 
 
-def _rewritten(store: Store, found: Found, sought: Sought, old: str) -> str:
+def _rewritten(store: Store, found: Found, sought: Sought, marks: Collection[str], old: str) -> str:
     """main without it; main as it is where it never said it."""
     paths = [path_of(identity) for identity in found.records]
     messages = {commit.id: text for commit in found.commits for text in _message(commit, found.records)}
     if not messages and not forgetting.holds(store, old, found.objects):
         return old
-    made = rewriting.rewrite(store, {MAIN: old}, sought, paths, messages=messages)
+    made = rewriting.rewrite(store, {MAIN: old}, sought, paths, messages=messages, marks=marks)
     if MAIN not in made:
         raise ReflectError("nothing would be left of main", "give a narrower pattern", code="everything")
     return made[MAIN]
@@ -175,3 +189,9 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
 def left(store: Store, sought: Sought) -> list[str]:
     """Files in the store that say it still: the user's own, which are theirs to clean."""
     return forgetting.places(store, sought)
+
+
+def remains(store: Store, sought: Sought) -> list[str]:
+    """The same, and whether any git object says it."""
+    count = len(forgetting.objects(store, Gone((), sought)))
+    return [*left(store, sought), *([plural(count, "git object")] if count else [])]

@@ -23,11 +23,12 @@ _BROUGHT = "protocol.file.allow=always"  # from a folder of our own
 
 def rewrite(
     store: Store, tips: Mapping[str, str], sought: Sought, paths: Iterable[str] = (), blobs: Iterable[str] = (),
-    messages: Mapping[str, str] | None = None,
+    messages: Mapping[str, str] | None = None, marks: Iterable[str] = (),
 ) -> dict[str, str]:  # fmt: skip
     """Ref → its new commit, whose objects are in the store; a ref of which nothing is left has none.
 
-    `paths` go from every commit, `blobs` and `sought` texts are replaced, `messages` are given to their commits.
+    `paths` go from every commit, `blobs` and `sought` texts are replaced, `messages` are given to their commits;
+    mirrors lose the entries of which `marks` tell.
     """
     from reflect_git.adapters import filterrepo  # once in a store's life, if ever
 
@@ -42,7 +43,10 @@ def rewrite(
     borrowed = os.fsencode(os.path.join(store.git_dir, "objects")) + b"\n"
     files.write_whole(os.path.join(git.git_dir, "objects", "info", "alternates"), borrowed, sync=False)
     git.update_refs("".join(f"create {ref} {tip}\n" for ref, tip in tips.items()))
-    spec = {"paths": list(paths), "patterns": sought.patterns, "blobs": list(blobs), "messages": dict(messages or {})}
+    spec = {
+        "paths": list(paths), "patterns": sought.patterns, "blobs": list(blobs), "messages": dict(messages or {}),
+        "marks": list(marks),
+    }  # fmt: skip
     filterrepo.rewrite(store.git.program, git.git_dir, spec, store.git.keep)
     made = git.refs()
     if made:

@@ -1,14 +1,15 @@
 """What was purged, and since when: write-once files on main, so that two purges at once are a union, too.
 
 A purge rewrites main. A clone that still has the old history must not bring the text back, so the files name it by
-hashes: of the blobs that held it, and of the records that are gone for good.
+hashes: of the blobs that held it, of the records that are gone for good, and of the learnings that nobody may speak of
+any more: what another machine decided about one of them, or wrote down of it, is not known to the one who purges.
 """
 
 from __future__ import annotations
 
 from reflect_git.adapters import records
 from reflect_git.adapters.records import RecordError
-from reflect_git.model.ids import digest
+from reflect_git.model.purged import MARK, about_mark, blob_mark, id_mark
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.layout import id_in
 from reflect_git.sync.names import is_machine, set_aside
@@ -17,12 +18,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+__all__ = [
+    "AFTER", "FOLDER", "MOST_MARKS", "Purge", "about_mark", "blob_mark", "emit", "id_mark", "is_purged", "marks",
+    "marks_of", "number", "parse", "path_for", "without",
+]  # fmt: skip
+
 FOLDER = "purges"
+AFTER = "After-Purge"  # of a commit: the purge because of which it brings files without their history
 VERSION = 1
 MOST_MARKS = 1500
 _FIELDS = ("version", "epoch", "timestamp", "machine", "purged")
 _HEX = frozenset("0123456789abcdef")
-_MARK = 32
 
 
 class Purge(NamedTuple):
@@ -39,14 +45,11 @@ def path_for(epoch: int, name: str) -> str:
     return f"{FOLDER}/{epoch:04d}-{name}.yaml"
 
 
-def blob_mark(blob: str) -> str:
-    """These bytes never come back, wherever they lie."""
-    return digest("blob", blob)[:_MARK]
-
-
-def id_mark(identity: str) -> str:
-    """This record never comes back, whatever its bytes."""
-    return digest("id", identity)[:_MARK]
+def marks_of(identities: Iterable[str], blobs: Iterable[str]) -> list[str]:
+    """What a purge says of these records, and of these bytes."""
+    known = list(identities)
+    learned = (one for one in known if one.startswith("LRN-"))
+    return [*map(blob_mark, blobs), *map(id_mark, known), *map(about_mark, learned)]
 
 
 def emit(purge: Purge) -> bytes:
@@ -69,7 +72,7 @@ def parse(data: bytes) -> Purge:
 
 
 def _is_mark(mark: object) -> bool:
-    return type(mark) is str and len(mark) == _MARK and _HEX.issuperset(mark)
+    return type(mark) is str and len(mark) == MARK and _HEX.issuperset(mark)
 
 
 def marks(purges: Iterable[Purge]) -> frozenset[str]:

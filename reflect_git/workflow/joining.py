@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reflect_git.adapters import transport
 from reflect_git.errors import EXIT_DECISION, ReflectError
@@ -14,6 +14,7 @@ from reflect_git.model.ids import utc
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import inbox, mainline, moves, remotes, sweep
 from reflect_git.store.repository import MAIN
+from reflect_git.sync import epoch, names
 from reflect_git.sync.validate import Refusal
 from reflect_git.workflow import landing as landings
 from reflect_git.workflow import offer as offers
@@ -66,6 +67,7 @@ def join(
         return True
     landed = _land(store, incoming, offer, planned, wishes, report)
     if planned.forgets:  # what the remote offered was forgotten, too: ask it again
+        report.left = landings.remains(store, planned)
         return False
     return _publish(store, incoming, offer, planned, landed, wishes, report)
 
@@ -126,7 +128,7 @@ def _land(
         if landings.is_settled(planned):
             return Landed(planned.ours)
         wishes.say("merging")
-        message = _message(store, len(planned.arrived))
+        message = _message(store, len(planned.arrived), _reasons(offer, planned))
         target = landings.made(store, incoming, offer, planned, message)
         is_first = planned.forgets or planned.replaces
         sending = None if is_first else _send(store, incoming, offer, planned, target, report)
@@ -137,8 +139,17 @@ def _land(
     return Landed(target, sending)
 
 
-def _message(store: Store, count: int) -> str:
-    return f"sync: {plural(count, 'file')} from other machines\n\nMachine: {store.machine}\n"
+def _message(store: Store, count: int, reasons: Iterable[str] = ()) -> str:
+    why = "".join(f"{epoch.AFTER}: {one}\n" for one in reasons)
+    return f"sync: {plural(count, 'file')} from other machines\n\nMachine: {store.machine}\n{why}"
+
+
+def _reasons(offer: Offer, planned: Landing) -> list[str]:
+    """The purges because of which one of the two histories does not come along."""
+    if not (planned.forgets or planned.replaces):
+        return []
+    known = planned.before if planned.replaces else offer.tree
+    return sorted(path for path in known if names.kind_on_main(path) == names.PURGE)
 
 
 def _publish(

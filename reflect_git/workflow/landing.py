@@ -10,6 +10,7 @@ from reflect_git.store import moves
 from reflect_git.sync import epoch, names, union
 from reflect_git.sync.validate import FILE
 from reflect_git.workflow import offer as offers
+from reflect_git.workflow import purged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class Landing(NamedTuple):
     """What main is to become: its tree `before` and then, the parents of the commit, and what changes by it.
 
-    `forgets`: others purged something, and our history goes; `replaces`: we did, and theirs goes.
+    `forgets`: others purged something, and our history goes, with all that says what `patterns` find; `replaces`: we
+    did, and theirs goes.
     """
 
     ours: str
@@ -36,6 +38,7 @@ class Landing(NamedTuple):
     marks: frozenset[str]
     forgets: bool = False
     replaces: bool = False
+    patterns: tuple[str, ...] = ()
 
     @property
     def is_new(self) -> bool:
@@ -47,21 +50,25 @@ def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> 
     blobs = {path: blob for path, (_, blob) in before.items()}
     here = epoch.marks(offers.purges_in(incoming, blobs))
     marks = here | offer.marks
-    theirs = epoch.without(offer.accepted, marks)
-    mended = offers.mended(incoming, ours, before, offer, us)
-    kept = epoch.without({**blobs, **mended}, marks)
-    contested = union.contested(kept, theirs)
-    torn = dict(contested)
-    agreed = {path: blob for path, blob in {**theirs, **kept}.items() if path not in torn} if torn else {}
-    merged = union.merge(kept, theirs, offers.ranks(incoming, contested, agreed))
-    dropped = [*merged.dropped, *((path, blobs[path]) for path in mended)]
-    tree = {path: (FILE if path in theirs else _mode(before, path), blob) for path, blob in merged.tree.items()}
     # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
     forgets, replaces = bool(offer.marks - here), offer.has_records and bool(here - offer.marks)
+    agreed = {} if forgets else {path: blob for path, blob in blobs.items() if offer.accepted.get(path) == blob}
+    theirs = purged.cleansed(incoming, offer.accepted, marks, agreed)
+    mended = offers.mended(incoming, ours, before, offer, us)
+    kept = purged.cleansed(incoming, {**blobs, **mended}, marks, agreed)
+    patterns = purged.said(incoming, blobs, kept, marks) if forgets else ()
+    for path in purged.saying(incoming, [one for one in kept.items() if one[0] not in offer.tree], patterns):
+        del kept[path]
+    contested = union.contested(kept, theirs)
+    torn = dict(contested)
+    whole = {path: blob for path, blob in {**theirs, **kept}.items() if path not in torn} if torn else {}
+    merged = union.merge(kept, theirs, offers.ranks(incoming, contested, whole))
+    dropped = [*merged.dropped, *((path, blobs[path]) for path in mended)]
+    tree = {path: (FILE if path in theirs else _mode(before, path), blob) for path, blob in merged.tree.items()}
     return Landing(
         ours, before, tree, _parents(incoming, ours, offer, forgets, replaces),
-        tuple(path for path, blob in merged.tree.items() if mended.get(path, blobs.get(path)) != blob),
-        tuple(path for path, _ in merged.beside), tuple(dropped), marks, forgets, replaces,
+        tuple(path for path, blob in merged.tree.items() if kept.get(path) != blob),
+        tuple(path for path, _ in merged.beside), tuple(dropped), marks, forgets, replaces, patterns,
     )  # fmt: skip
 
 
@@ -98,11 +105,19 @@ def land(store: Store, landing: Landing, target: str, subject: str, meanwhile: C
         from reflect_git.store import purging
 
         purging.require_ready(store)
-        purging.swap(store, landing.ours, target, Sought([]), landing.marks, subject)
+        purging.swap(store, landing.ours, target, Sought(landing.patterns), landing.marks, subject)
         return
     _quarantine(store, landing)
     changed = moves.differences(landing.before, landing.tree)
     moves.move(store, landing.ours, target, subject, changed, meanwhile)
+
+
+def remains(store: Store, landing: Landing) -> list[str]:
+    """Where it stands still, in words, after main here forgot what others purged."""
+    from reflect_git.model.sought import Sought
+    from reflect_git.store import purging
+
+    return purging.remains(store, Sought(landing.patterns)) if landing.patterns else []
 
 
 def made(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:
@@ -125,9 +140,9 @@ def made(store: Store, incoming: Incoming, offer: Offer, landing: Landing, messa
 
 def _lacking(landing: Landing, offer: Offer, parents: tuple[str, ...]) -> list[str]:
     """Blobs that the store does not have: those that come without their history."""
-    if offer.commit in parents:
-        return []
     known = {blob for _, blob in landing.before.values()}
+    if offer.commit in parents:
+        known |= {blob for _, blob in offer.tree.values()}
     return list(dict.fromkeys(blob for _, blob in landing.tree.values() if blob not in known))
 
 

@@ -14,6 +14,7 @@ from reflect_git.store.layout import is_id, path_of
 from reflect_git.sync import epoch, names, union, validate
 from reflect_git.sync.epoch import Purge
 from reflect_git.sync.validate import FILE, Refusal
+from reflect_git.workflow.purged import speaking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ def look(
         known.update(found)
     offered.update(dict.fromkeys(passed))
     purges = purges_in(incoming, {one[1]: one[2] for one in listed if one not in bad and one not in purged})
+    new = epoch.marks(purges) - marks  # what the offer itself says was purged
+    purged.update(_purged(incoming, [one for one in offered if one not in bad and one not in purged], new))
     bad = _without_ours(incoming, bad, before, is_purging=not epoch.marks(purges) <= marks)
     # Twins are a matter of one tree, not of a history.
     twins = validate.twins((path for mode, path, blob in listed if (mode, path, blob) not in bad), before)
-    unfit = {**bad, **purged}
+    unfit = {*bad, *(one for one in purged if not _is_mirror(one))}  # of a mirror, the rest is taken
     accepted = {
         path: blob
         for mode, path, blob in listed
@@ -94,15 +97,26 @@ def _sifted(
 ) -> tuple[dict[Listed, str], dict[Listed, str]]:  # fmt: skip
     """Those of these files that may not come in, and those that were purged here, each with the reason."""
     offered = list(listed)
-    purged = {one: _PURGED for one in offered if epoch.is_purged(one[1], one[2], marks)}
-    return judge(incoming, [one for one in offered if one not in purged], names.kind_on_main, us), purged
+    purged = _purged(incoming, offered, marks)
+    fit = [one for one in offered if not epoch.is_purged(one[1], one[2], marks)]
+    return judge(incoming, [one for one in fit if one not in purged or _is_mirror(one)], names.kind_on_main, us), purged
+
+
+def _is_mirror(one: Listed) -> bool:
+    return names.kind_on_main(one[1]) == names.MIRROR
+
+
+def _purged(incoming: Incoming, listed: Sequence[Listed], marks: frozenset[str]) -> dict[Listed, str]:
+    """By what they are, or by what they speak of."""
+    spoken = speaking(incoming, ((path, blob) for _, path, blob in listed), marks)
+    return {one: _PURGED for one in listed if one[1:] in spoken or epoch.is_purged(one[1], one[2], marks)}
 
 
 def _without_ours(incoming: Incoming, bad: dict[Listed, str], before: Tree, is_purging: bool) -> dict[Listed, str]:
     """What speaks in our name and once was in main here is ours: a hand changed it since. A purge on another machine
     changes our mirrors, too, and a person here is asked about it."""
     claimed = [one for one, reason in bad.items() if reason == validate.IN_OUR_NAME]
-    mirrors = [one for one in claimed if names.kind_on_main(one[1]) == names.MIRROR]
+    mirrors = list(filter(_is_mirror, claimed))
     harmless = mirrors if is_purging else _outdated(incoming, mirrors, before)
     places = {place: one for one in claimed if one not in harmless for place in _places_of(one)}
     ours = {*harmless, *(places[place] for place in incoming.once_ours(places))}

@@ -12,7 +12,7 @@ from typing import Any
 from reflect_git import workflow
 from reflect_git.model.ids import ALPHABET
 from reflect_git.model.sought import Sought
-from reflect_git.store import mainline, moves, policy, purging, remotes, sweep
+from reflect_git.store import mainline, moves, policy, purging, reading, remotes, sweep
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import Store
 from reflect_git.sync import epoch
@@ -96,18 +96,23 @@ def rewrite_without(clone: Clone, path: str) -> None:
     """A purge of a record, with all of the history that stays: who made what can still be told from it."""
     store, sought = clone.open(), Sought([])
     with store.locked(5):
-        found = purging.look(store, sought, [id_in(path)])
-        marks = [*map(epoch.id_mark, found.records), *map(epoch.blob_mark, found.blobs)]
+        found = purging.look(store, sought, [id_in(path)], _about(store))
+        marks = epoch.marks_of(found.records, found.blobs)
         said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
         name = "".join(random.Random(path + store.machine).choices(ALPHABET, k=8))
         purging.carry_out(store, found, sought, marks, {epoch.path_for(1, name): said}, "purge: a record\n")
+
+
+def _about(store: Store) -> dict[str, list[str]]:
+    made = [one for one in reading.read(store).decided.values() if one["id"].startswith("DEC-")]
+    return {one["subject"]: [each["id"] for each in made if each["subject"] == one["subject"]] for one in made}
 
 
 def take_out(clone: Clone, paths: Sequence[str]) -> None:
     """A purge of some records; all history in one commit, which is enough where no hand was in it."""
     store = clone.open()
     known = store.git.tree(clone.tip)
-    marks = [mark for path in paths for mark in (epoch.blob_mark(known[path]), epoch.id_mark(id_in(path)))]
+    marks = epoch.marks_of(map(id_in, paths), (known[path] for path in paths))
     name = "".join(random.Random(str(paths) + clone.store.machine).choices(ALPHABET, k=8))
     said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
     with store.locked(5):

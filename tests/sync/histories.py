@@ -24,7 +24,7 @@ from reflect_git.sitting import dismiss, revert, review, waiting
 from reflect_git.sitting.approve import Request, carry_out, propose
 from reflect_git.sitting.review import Sitting
 from reflect_git.store import mainline, reading
-from reflect_git.store.layout import path_of
+from reflect_git.store.layout import id_in, path_of
 from reflect_git.workflow.syncing import Report, Wishes
 from tests.conftest import store_faults
 from tests.faults import git
@@ -95,6 +95,7 @@ class Histories(RuleBasedStateMachine):
         self.machines: list[Machine] = []
         self.records: set[str] = set()
         self.purged: set[str] = set()
+        self.about: dict[str, str] = {}  # path of a decision → of the learning it is about
         self.signals: list[set[str]] = []
         self.reports: list[Report] = []
         self.is_disjoint = True
@@ -127,10 +128,9 @@ class Histories(RuleBasedStateMachine):
         scan = reading.scan(machine.store)
         return review.sit(machine.store, machine.env, scan, str(self.world.root), everything=True)
 
-    def _some_record(self, machine: Machine, chosen: int) -> str:
-        found = sorted(
-            path for path in self.records if path.startswith("decisions/") and (machine.root / path).exists()
-        )
+    def _some_record(self, machine: Machine, chosen: int, *more: str) -> str:
+        folders = ("decisions/", *more)
+        found = sorted(path for path in self.records if path.startswith(folders) and (machine.root / path).exists())
         return found[chosen % len(found)] if found else ""
 
     @rule(who=WHO)
@@ -142,7 +142,9 @@ class Histories(RuleBasedStateMachine):
     def decide(self, who: int) -> None:
         """Records as an approval and an answer of `no` leave them, for projects that are not here."""
         machine = self._at(who, "decide")
-        self.records.update(machine.approve(self._next()))
+        [learning, decision] = machine.approve(self._next())
+        self.records |= {learning, decision}
+        self.about[decision] = learning
         self.records.update(machine.dismiss(self._next()))
 
     @rule(who=WHO)
@@ -153,8 +155,9 @@ class Histories(RuleBasedStateMachine):
         self._heard(who, said)
         sitting = self._sit(machine)
         done = carry_out(sitting, propose(sitting, Request(_candidate(sitting, said), to="global")), BY)
-        self.records.add(path_of(done.learning))
-        self.records.add(path_of(reading.scan(machine.store).others[done.learning]["decision"]))
+        decision = path_of(reading.scan(machine.store).others[done.learning]["decision"])
+        self.records |= {path_of(done.learning), decision}
+        self.about[decision] = path_of(done.learning)
 
     @rule(who=WHO)
     def dismiss(self, who: int) -> None:
@@ -178,6 +181,7 @@ class Histories(RuleBasedStateMachine):
         planned = revert.propose(sitting, found, revert.Wanted(force=True))
         revert.carry_out(sitting, planned, BY)
         self.records.update(path_of(made["id"]) for made in planned.made)
+        self.about.update({path_of(made["id"]): path_of(made["subject"]) for made in planned.made})
 
     @rule(who=WHO)
     def take_over(self, who: int) -> None:
@@ -230,7 +234,7 @@ class Histories(RuleBasedStateMachine):
     @rule(who=WHO, chosen=WHO)
     def purge(self, who: int, chosen: int) -> None:
         machine = self._at(who, "purge")
-        path = self._some_record(machine, chosen)
+        path = self._some_record(machine, chosen, "learnings/")
         if path:
             self.is_disjoint = False
             rewrite_without(machine, path)
@@ -282,14 +286,23 @@ class Histories(RuleBasedStateMachine):
     def _require_one_tree(self) -> None:
         self._settle()
         paths = self.machines[0].paths()
-        assert self.records - self.purged <= paths, "a decision was lost"
-        assert not self.purged & paths, "what was purged came back"
+        gone = {*self.purged, *(one for one, learning in self.about.items() if learning in self.purged)}
+        assert self.records - gone <= paths, "a decision was lost"
+        assert not gone & paths, "what was purged came back"
+        self._require_unspoken()
         for known, machine in zip(self.signals, self.machines):
             assert not known or known <= inbox_ids(machine.root), "a capture was lost"
             assert not (found := store_faults(machine.root)), found
         if self.is_disjoint:
             asked = [one for one in self.reports if one.purges or one.beside or one.refused or one.lost]
             assert not asked, "disjoint work asked something"
+
+    def _require_unspoken(self) -> None:
+        """No decision, and no mirror of any machine, tells of a learning that was purged."""
+        for learning in {id_in(path) for path in self.purged if path.startswith("learnings/")}:
+            found = git(self.machines[0].root, "grep", "-l", "-e", f'^subject: "{learning}"', "-e",
+                        f"<!-- {learning} -->", "main", check=False)  # fmt: skip
+            assert not found, "what was purged is spoken of"
 
     def _settle(self) -> None:
         """Everybody syncs until nothing moves."""

@@ -40,8 +40,8 @@ def learning(number: int, text: str = "", **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def approved(number: int, machine: str = "desk-k3f9") -> list[dict[str, Any]]:
-    made = learning(number)
+def approved(number: int, machine: str = "desk-k3f9", text: str = "") -> list[dict[str, Any]]:
+    made = learning(number, text)
     said = decision(
         number, machine, kind="approved", subject=made["id"], text=made["text"], text_sha256=digest(made["text"])
     )

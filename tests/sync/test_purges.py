@@ -16,7 +16,7 @@ from tests.faults import git
 from tests.scan import places_of
 from tests.sync.clones import Clone, bare, rewrite_without, settle, take_out
 from tests.sync.hostile import FILE, offer
-from tests.sync.offers import decision, files_of, learning, mirror
+from tests.sync.offers import approved, decision, files_of, learning, mirror
 
 SECRET = "the password is swordfish"
 BAD = learning(1, f"Remember: {SECRET}.")
@@ -43,7 +43,7 @@ def purge_really(clone: Clone, patterns: list[str]) -> None:
     sought = Sought(patterns)
     with clone.store.locked(5):
         found = purging.look(clone.store, sought, [BAD["id"]])
-        marks = [*map(epoch.id_mark, found.records), *map(epoch.blob_mark, found.blobs)]
+        marks = epoch.marks_of(found.records, found.blobs)
         said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
         purging.carry_out(clone.store, found, sought, marks, {epoch.path_for(1, "00000000"): said}, "purge: it")
 
@@ -162,6 +162,94 @@ def test_a_purge_changes_the_mirrors_of_other_machines_too(pair: tuple[Clone, Cl
     assert (desk.root / path).read_bytes() == mirror(2, "- [purged]\n")
     settle(laptop, desk, rounds=1)
     assert laptop.tip == desk.tip and places_of(desk.root, SECRET) == []
+
+
+def entries(*learnings: tuple[str, str]) -> str:
+    return "\n".join(f"<!-- {identity} -->\n\n- {text}\n" for identity, text in learnings)
+
+
+OTHER = ("LRN-20260211-00000002", "Rule number 2.")
+
+
+def taken_over(desk: Clone) -> dict[str, bytes]:
+    """What a machine that took the learning over has of it: a decision with its text, and the mirror of its file."""
+    said = decision(7, desk.store.machine, kind="applied", subject=BAD["id"], text=BAD["text"])
+    path = f"targets/{desk.store.machine}/global/CLAUDE.md"
+    return {**files_of(said), path: mirror(3, entries((BAD["id"], BAD["text"]), OTHER))}
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_what_another_machine_took_over_meanwhile_does_not_bring_it_back(
+    pair: tuple[Clone, Clone], remote: Path, is_sent: bool
+) -> None:
+    """Nobody who purges could know these files; sent before the purge reached the remote, or never sent."""
+    laptop, desk = pair
+    mine = desk.approve(8)
+    [told, kept] = desk.add(**taken_over(desk))
+    purge_really(laptop, [SECRET])
+    if is_sent:
+        desk.sync()
+    laptop.sync()
+    report = desk.sync(AGREED)
+    assert not report.refused and not report.left
+    settle(laptop, desk, rounds=2)
+    for clone in pair:
+        assert told not in clone.paths() and set(mine) <= clone.paths()
+        assert (clone.root / kept).read_bytes() == mirror(3, entries(OTHER))
+        assert places_of(clone.root, SECRET) == []
+        clone.require_sound()
+    assert laptop.tree == desk.tree
+    git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+    assert places_of(remote, SECRET) == []
+
+
+def test_what_says_the_same_and_was_never_sent_goes_too(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """Said again on the other machine, and approved there: other ids, the same words."""
+    laptop, desk = pair
+    again = desk.add(*approved(9, desk.store.machine, BAD["text"]))
+    git(desk.root, "branch", "backup/20260211T100000Z-LRN-20260211-00000001", "main")
+    purge_really(laptop, [SECRET])
+    laptop.sync()
+    assert not desk.sync(AGREED).left
+    assert not set(again) & desk.paths() and places_of(desk.root, SECRET) == []
+    settle(laptop, desk, rounds=1)
+    assert laptop.tree == desk.tree
+
+
+def test_what_says_the_same_and_was_sent_is_named(pair: tuple[Clone, Clone]) -> None:
+    """It came to the remote after the purge, in other words than the ids that were purged: nothing told of it."""
+    laptop, desk = pair
+    take_out(laptop, [PATH])
+    [again, _] = desk.add(*approved(9, desk.store.machine, BAD["text"]))
+    desk.sync()
+    laptop.sync()
+    left = desk.sync(AGREED).left
+    assert again in left and left[-1].endswith(" git objects")
+    settle(laptop, desk, rounds=1)
+    assert laptop.tree == desk.tree and again in laptop.paths()
+
+
+def test_a_decision_about_another_learning_stays(pair: tuple[Clone, Clone]) -> None:
+    laptop, desk = pair
+    said = desk.add(decision(7, desk.store.machine, kind="applied", subject=OTHER[0], text=OTHER[1]))
+    purge_really(laptop, [SECRET])
+    laptop.sync()
+    desk.sync(AGREED)
+    settle(laptop, desk, rounds=1)
+    assert set(said) <= laptop.paths() & desk.paths()
+
+
+def test_a_remote_cannot_bring_it_with_the_very_purge(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """A history that tells of a purge and has what speaks of it: the record does not come, and neither does that."""
+    laptop, desk = pair
+    told = files_of(decision(7, "other-k3f9", kind="applied", subject=BAD["id"], text=BAD["text"]))
+    purge_really(laptop, [SECRET])
+    laptop.add(**told)
+    by_hand(laptop)
+    git(laptop.root, "push", "-q", "--force", str(remote), "main")
+    refused = desk.sync(AGREED).refused
+    assert {(one["path"], one["reason"]) for one in refused} >= {(path, "it was purged") for path in told}
+    assert not set(told) & desk.paths() and places_of(desk.root, SECRET) == []
 
 
 def test_a_host_that_keeps_all_history_is_told_of(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""What another machine purged is taken out here, too, if the person says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from reflect_git import workflow
+from reflect_git.cli.front import Front, printable
+from reflect_git.cli.sittings import here
+from reflect_git.sitting import purge
+from reflect_git.workflow.syncing import Report, Wishes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reflect_git.model.schema import Learning
+    from reflect_git.store.repository import Store
+    from reflect_git.sync.epoch import Purge
+
+
+def follow(front: Front, store: Store, report: Report, sync: Callable[[Wishes], Report]) -> Report:
+    """Ask; then rules of it leave their files, as they did on the machine that purged, and the store forgets it."""
+    snapshot = front.snapshot(store)
+    wish = purge.of_others(snapshot, report.purges)
+    if not _agrees(front, report.purges, purge.standing(snapshot, wish)):
+        return report
+    agreed = report.purges
+    purge.make_way(store, front.env, front.snapshot, wish, workflow.author(store, "terminal"), here())
+    report = sync(Wishes(agrees=lambda purges: list(purges) == agreed))
+    if not report.purges:
+        _tell(front, report)
+    return report
+
+
+def _agrees(front: Front, purges: Sequence[Purge], standing: Sequence[Learning]) -> bool:
+    """--yes does not answer this: it deletes, and a remote asked for it."""
+    who = sorted({one.machine for one in purges})
+    last = max(one.timestamp for one in purges)[:10]
+    front.talk(printable(f"{', '.join(who)} took records out of all history, last on {last}"))
+    for learning in standing:
+        front.talk(printable(f"leaves '{learning['target']['path']}': {learning['id']}: {learning['text']}"))
+    return front.is_yes("take them out here, too?")
+
+
+def _tell(front: Front, report: Report) -> None:
+    if not report.left:
+        front.talk("it is gone from this store")
+    for place in report.left:
+        front.talk(printable(f"'{place}' in the store still says it"))
+    if report.left:
+        front.talk("other records say the same: 'reflect-git purge ID', or --match, takes them out")

@@ -1,0 +1,62 @@
+"""How a purge names what is gone without saying it, and what is left of a file without it.
+
+The child that rewrites history reads this, too, so it stands on the standard library.
+"""
+
+from __future__ import annotations
+
+from reflect_git.model.ids import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Optional
+
+MARK = 32  # hexadecimal digits
+_ID = rb"(LRN-[0-9]{8}-[0-9a-z]+)"
+_SUBJECT = rb'(?m)^subject: "' + _ID + rb'"$'
+_ENTRY = rb"(?m)^[ \t]*<!--[ \t]*" + _ID + rb"[ \t]*-->[ \t]*\r?$"
+_IN_FRONT = rb"(?m)^id: [\"']?" + _ID
+_FRONT = (b"---", b"\xef\xbb\xbf---")
+
+
+def blob_mark(blob: str) -> str:
+    """These bytes never come back, wherever they lie."""
+    return digest("blob", blob)[:MARK]
+
+
+def id_mark(identity: str) -> str:
+    """This record never comes back, whatever its bytes."""
+    return digest("id", identity)[:MARK]
+
+
+def about_mark(learning: str) -> str:
+    """No decision about this learning comes back, and no entry of it in a mirror, whoever writes them."""
+    return digest("about", learning)[:MARK]
+
+
+def left_of(data: bytes, marks: Collection[str]) -> Optional[bytes]:
+    """What is left of a decision or a mirror; nothing of a decision about a learning that is gone."""
+    import re
+
+    if b"LRN-" not in data:
+        return data
+    if data.startswith(b"version: "):
+        return _without_entries(data, marks)
+    found = re.search(_SUBJECT, data)  # whatever else a hand made of it
+    return None if found and about_mark(found[1].decode("ascii")) in marks else data
+
+
+def _without_entries(mirror: bytes, marks: Collection[str]) -> bytes:
+    """An entry begins with its id and goes on to the next one; a file of rules is one learning."""
+    import re
+
+    head, gap, body = mirror.partition(b"\n\n")
+    if body.startswith(_FRONT):
+        found = re.search(_IN_FRONT, body)
+        return head + gap if found and about_mark(found[1].decode("ascii")) in marks else mirror
+    entries = list(re.finditer(_ENTRY, body))
+    starts = [entry.start() for entry in entries]
+    parts = [body[start:end] for start, end in zip([0, *starts], [*starts, len(body)])]
+    stays = [True, *(about_mark(entry[1].decode("ascii")) not in marks for entry in entries)]
+    return head + gap + b"".join(part for part, is_kept in zip(parts, stays) if is_kept)
