@@ -17,6 +17,7 @@ from reflect_git.model.ids import digest, seconds_of
 from reflect_git.sitting.approve import item_of, target_of
 from reflect_git.sitting.authors import BRANCH, CLAUDE, YOU, Heads, explains
 from reflect_git.sitting.calls import Call, calls
+from reflect_git.sitting.gone import Gone
 from reflect_git.sitting.mirror import EVERYWHERE, FOLDER, mark_of
 from reflect_git.store.repository import MAIN
 
@@ -59,7 +60,7 @@ class Difference(NamedTuple):
 
 class Drift(NamedTuple):
     """`asked` waits for a person, what Claude did first; `elsewhere` is not on this branch; `foreign` are the entries
-    whose ids this store does not know; `troubles` are files that cannot be read as ours."""
+    whose ids this store does not know; `troubles` are files that cannot be read as ours, and purged entries."""
 
     asked: tuple[Difference, ...] = ()
     elsewhere: tuple[Difference, ...] = ()
@@ -70,7 +71,7 @@ class Drift(NamedTuple):
 
 def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
     """Every rule that was written here on this machine, against its file. Nothing is written."""
-    written = _Written(store)
+    written, gone = _Written(store), Gone(store)
     ours = [one for one in history.in_force() if place.reaches(one)]
     pages = tuple(page for one in pages_here(place, ours) for page in _here(one, written))
     found: list[Difference] = []
@@ -79,9 +80,11 @@ def look(store: Store, env: Mapping[str, str], place: Place, history: History, s
     for page in pages:
         for one in _findings(page):
             learning = history.learnings.get(one.id)
+            where = f"{place.label(page.path)}:{one.line}" if one.line else place.label(page.path)
             if one.kind == "marker":
-                where = f"{place.label(page.path)}:{one.line}" if one.line else place.label(page.path)
                 troubles.append(f"{where}: {one.live}")
+            elif learning is None and gone.has(one.id):
+                troubles.append(f"{where}: '{one.id}' was purged and stands here still: delete the entry")
             elif learning is None:
                 foreign += 1
             elif one.kind != "foreign":

@@ -326,6 +326,23 @@ def test_the_audit_knows_what_was_purged_and_nobody_can_pretend_it(store: Store,
     assert "commit-without-decision" in codes(store)
 
 
+def test_an_entry_that_was_purged_and_stands_in_a_file_is_named(store: Store) -> None:
+    """As on a machine whose project was elsewhere, or after a checkout of an old branch of it."""
+    from reflect_git.sitting import drift
+    from tests.sitting.desk import sit
+
+    before = claude_md().read_bytes()
+    take_out(store)
+    claude_md().write_bytes(before)
+    (found,) = (one for one in report(store).findings if one.needs_decision)
+    assert found.code == "entry-purged" and found.line and "was purged, and stands here still" in found.message
+    sitting = sit(store, os.environ)
+    drifted = drift.look(store, os.environ, sitting.place, sitting.scan.history)
+    (told,) = drifted.troubles
+    assert told == f"CLAUDE.md:{found.line}: '{found.subject}' was purged and stands here still: delete the entry"
+    assert drifted.foreign == 0
+
+
 def test_sync_can_have_a_clone_forget_by_the_marks_alone(store: Store, store_home: Path) -> None:
     """Another machine purged: main came from there, and only hashes tell what has to go here."""
     from reflect_git.store import forgetting, moves

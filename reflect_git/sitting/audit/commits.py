@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git.model.counts import plural
 from reflect_git.sitting import mirror, removals
-from reflect_git.sitting.audit.matter import DECIDE, WARNING, Finding, Matter, said
+from reflect_git.sitting.audit.matter import DECIDE, NOTE, WARNING, Finding, Matter, said
 from reflect_git.store.chronicle import ADDED, CHANGED, DELETED
 from reflect_git.store.layout import id_in, path_of
 
@@ -97,8 +97,10 @@ def _undecided(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[F
     what = [*rules, *(one.path for one in mirrors)]
     if what and not commit.records(ADDED, "DEC-"):
         stands = bool(rules) or any(matter.there.get(one.path) == one.new for one in mirrors)
+        # The decision behind a mirror may be among what was purged; the mirror came without the history of both.
+        is_purged = not rules and commit.is_ours and bool(matter.purge_before(commit))
         yield Finding(
-            "commit-without-decision", DECIDE if stands else WARNING, commit.id,
+            "commit-without-decision", NOTE if is_purged else DECIDE if stands else WARNING, commit.id,
             f"{said(commit)} changes '{what[0]}' and brings no decision",
             f"if nobody can say why, take it back: {matter.git('revert', commit.id[:10])}", what[0],
         )  # fmt: skip
@@ -109,7 +111,11 @@ def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Fi
     told = commit.trailers
     if commit.subject.startswith(_TAKEN_OVER) and made and "Decision" not in told:
         message = f"{said(commit)} took over {plural(len(made), 'decision')} without the commits that made them"
-        yield Finding("taken-over", WARNING, commit.id, message, "the store they come from has those commits")
+        if matter.purge_before(commit):
+            message += f": their history had what '{matter.purge_before(commit)}' tells of"
+            yield Finding("taken-over", NOTE, commit.id, message, "")
+        else:
+            yield Finding("taken-over", WARNING, commit.id, message, "the store they come from has those commits")
         return
     for name, value, wanted in _disagreements(matter, told, made, brought):
         message = f"{said(commit)} says '{name}: {value}', and its records say {wanted or 'nothing of the kind'}"

@@ -83,6 +83,11 @@ def _findings(matter: Matter, sheet: Sheet, mirrors: dict[str, dict[str, str]]) 
 
 def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
     known = matter.scan.history.learnings.get(line.id)
+    if known is None and matter.purged.has(line.id):
+        message = f"'{line.id}' was purged, and stands here still"
+        hint = "delete the entry: its line with the id, and the text below"
+        yield Finding("entry-purged", DECIDE, line.id, message, hint, sheet.label, line.number)
+        return
     if known is None:
         message = f"'{line.id}' is not of this store: a colleague's, or nobody's"
         yield Finding("foreign", NOTE, line.id, message, "", sheet.label, line.number)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.model.ids import digest
+from reflect_git.sitting.gone import Gone
 from reflect_git.store import chronicle, signing
 from reflect_git.store.care.case import DECIDE, ERROR, NOTE, WARNING
 from reflect_git.store.chronicle import ADDED, Commit
@@ -97,15 +98,19 @@ class Matter:
         return {one["id"]: one for one in self.scan.history.in_force()}
 
     @cached_property
-    def purged(self) -> frozenset[str]:
-        """The marks of all that was purged."""
-        listed = [blob for path, blob in self.there.items() if path.startswith(f"{epoch.FOLDER}/")]
-        return epoch.marks(map(epoch.parse, self.store.git.blobs(listed)))
+    def purged(self) -> Gone:
+        """What was purged."""
+        return Gone(self.store)
 
     def is_purged(self, commit: Commit) -> bool:
         """Whether it was made anew by a purge, without the records it had."""
         gone = commit.trailers.get("Purged", [])
-        return bool(gone) and all(epoch.id_mark(one) in self.purged for one in gone)
+        return bool(gone) and all(map(self.purged.has, gone))
+
+    def purge_before(self, commit: Commit) -> str:
+        """The purge, among those that main has, because of which it says to bring files without their history."""
+        named = [one for one in commit.trailers.get(epoch.AFTER, []) if one.startswith(f"{epoch.FOLDER}/")]
+        return next((one for one in reversed(named) if one in self.there), "")
 
     @cached_property
     def signatures(self) -> dict[str, str]:

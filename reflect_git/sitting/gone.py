@@ -1,0 +1,27 @@
+"""Learnings that were purged, here or on another machine: only marks on main tell of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reflect_git.store.repository import MAIN
+from reflect_git.sync import epoch
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+
+class Gone:
+    """Read when the first id is asked about."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        listed = list(self._store.git.tree(MAIN, epoch.FOLDER).values())
+        return epoch.marks(map(epoch.parse, self._store.git.blobs(listed)))
+
+    def has(self, identity: str) -> bool:
+        return epoch.id_mark(identity) in self.marks

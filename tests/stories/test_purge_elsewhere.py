@@ -1,0 +1,123 @@
+"""Two machines of one person: what is purged on one goes from the other, too, with what only that one has of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests import scan
+from tests.conftest import RunCli
+from tests.faults import git
+from tests.stories.terminal import Terminal
+from tests.sync.clones import bare
+
+TEXT = "Usa siempre const"
+
+
+class Machine:
+    """A home of its own: a store, and a Claude Code with a CLAUDE.md."""
+
+    def __init__(self, base: Path, name: str) -> None:
+        self.store, self.claude = base / name / "reflections", base / name / "claude"
+        self.claude.mkdir(parents=True)
+        (self.claude / "CLAUDE.md").write_text("# Mine\n", encoding="utf-8")
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return {"REFLECT_GIT_HOME": str(self.store), "CLAUDE_CONFIG_DIR": str(self.claude)}
+
+    @property
+    def file(self) -> str:
+        return (self.claude / "CLAUDE.md").read_text(encoding="utf-8")
+
+
+Types = Callable[..., Terminal]
+
+
+@pytest.fixture
+def types(tmp_path: Path) -> Iterator[Types]:
+    """The person runs a command at the terminal of a machine."""
+    opened: list[Terminal] = []
+
+    def run(machine: Machine, *words: str) -> Terminal:
+        opened.append(Terminal(*words, cwd=tmp_path, env=machine.env))
+        return opened[-1]
+
+    yield run
+    for terminal in opened:
+        terminal.close()
+
+
+def learn(types: Types, machine: Machine, text: str) -> None:
+    signal = types(machine, "capture", "--type", "correction", "--content", text).ends().split()[1]
+    types(machine, "approve", signal, "--to", "global", "--text", text).ends()
+
+
+@pytest.fixture
+def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
+    """The laptop learned two things; the desk took both over, and has not told anybody yet."""
+    laptop, desk, remote = Machine(tmp_path, "laptop"), Machine(tmp_path, "desk"), bare(tmp_path / "remote.git")
+    learn(types, laptop, f"{TEXT} en este proyecto.")
+    learn(types, laptop, "Indent with tabs, never with spaces.")
+    types(laptop, "--yes", "remote", "set", str(remote)).ends()
+    types(desk, "init").ends()
+    joining = types(desk, "--yes", "remote", "set", str(remote))
+    joining.passes("yours? [y/N]:")
+    joining.types("y")
+    joining.ends()
+    review = types(desk, "review")
+    for _ in range(2):
+        review.passes("?]?")
+        review.types("y")
+    review.ends()
+    assert TEXT in laptop.file and TEXT in desk.file
+    return laptop, desk, remote
+
+
+def purge(types: Types, machine: Machine) -> None:
+    asked = types(machine, "purge", "--match", "siempre const")
+    phrase = re.search(r"type '(purge \d+ records)' to go on:", asked.passes("to go on:"))
+    assert phrase
+    asked.types(phrase[1])
+    asked.ends()
+
+
+def test_it_goes_from_the_store_and_the_file_of_the_other_one(
+    pair: tuple[Machine, Machine, Path], types: Types, run_cli: RunCli
+) -> None:
+    laptop, desk, remote = pair
+    purge(types, laptop)
+    types(laptop, "sync").ends()
+    asked = types(desk, "sync")
+    told = asked.passes("take them out here, too? [y/N]:")
+    assert "leaves 'CLAUDE.md': LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
+    asked.types("y")
+    assert "it is gone from this store" in asked.ends()
+    meeting = types(laptop, "sync")
+    meeting.passes("yours? [y/N]:")
+    meeting.types("y")
+    meeting.ends()
+    assert "refused" not in types(desk, "sync").ends()
+    for machine in (laptop, desk):
+        assert TEXT not in machine.file and "Indent with tabs" in machine.file
+        assert scan.places_of(machine.store, TEXT) == []
+        found = run_cli("audit", "--json", env=machine.env).json()["data"]["findings"]
+        assert {(one["code"], one["severity"]) for one in found if one["severity"] != "note"} == set(), found
+        assert [one["message"] for one in found if one["code"] == "taken-over" and "purges/0001-" in one["message"]]
+    git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+    assert scan.places_of(remote, TEXT) == []
+
+
+def test_it_stays_until_the_person_agrees(pair: tuple[Machine, Machine, Path], types: Types) -> None:
+    laptop, desk, _ = pair
+    purge(types, laptop)
+    types(laptop, "sync").ends()
+    before = desk.file, git(desk.store, "for-each-ref")
+    asked = types(desk, "sync")
+    asked.passes("take them out here, too? [y/N]:")
+    asked.types("n")
+    assert "nothing was exchanged until you agree" in " ".join(asked.ends(4).split())
+    assert (desk.file, git(desk.store, "for-each-ref")) == before
