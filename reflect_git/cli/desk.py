@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from reflect_git.review.risks import Finding
     from reflect_git.sitting.review import Sitting
 
-_KEYS = {"secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to type it anew"}
+_KEYS = {
+    "secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to type it anew",
+    "elsewhere": "t and 'global' to have it in all projects",
+}  # fmt: skip
 
 
 class Desk:
@@ -205,7 +208,7 @@ def _way_out(found: Finding, proposal: Proposal) -> str:
         return f"to replace it: reflect-git approve {identity} --to {proposal.to} --supersedes {rule}"
     if found.code == "duplicate":
         return "d to dismiss it, or e to say something else"
-    return _KEYS.get(found.code, found.way_out)
+    return _KEYS.get(found.code, found.way_out) if found.way_out else ""
 
 
 def _way_on(trouble: ReflectError) -> str:

@@ -16,7 +16,7 @@ _OWN = ("user_typed", "user_feedback")
 
 
 class Finding(NamedTuple):
-    """`kind` is one of refused, mended, risk and note; `way_out` is what to run or to change, empty for a note."""
+    """`kind` is one of refused, mended, risk and note; `way_out` is what to run or to change, if anything is."""
 
     kind: str
     code: str

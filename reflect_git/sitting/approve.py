@@ -17,7 +17,7 @@ from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.counts import plural
-from reflect_git.model.frames import frame_of
+from reflect_git.model.frames import frame_of, key_of
 from reflect_git.model.ids import day_of, timed_id, utc_precise
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
@@ -143,11 +143,13 @@ def findings_on(
     sitting: Sitting, text: str, trust: str, target: Target, before: bytes | None, mended: Sequence[str],
     supersedes: Sequence[str], sources: Mapping[str, str] | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
-    """What the gate says. A rule of ours stands in the store and in its file: what it stands against is told once."""
+    """What the gate says, of what holds here. A rule of ours stands in the store and in its file: what it stands
+    against is told once."""
     found = gate.findings(
         _subject(text, trust, target, before)._replace(sources=sources or {}), _rules(sitting), mended=mended,
         has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
     )  # fmt: skip
+    found += _elsewhere(sitting, text, target)
     found += [_OPENING] if before is None and target.opening else []
     is_unread = target.kind == "agents" and _hides_agents(sitting.place)
     found += [_UNREAD] if is_unread else []
@@ -328,8 +330,20 @@ def _rules(sitting: Sitting) -> list[Any]:
     own = [
         Statement(one["target"]["path"], 0, one["text"], one["id"], way=noes.get(one["id"], ""))
         for one in sitting.scan.history.in_force()
+        if sitting.place.reaches(one)
     ]
     return [*own, *sitting.said]
+
+
+def _elsewhere(sitting: Sitting, text: str, target: Target) -> list[Finding]:
+    """A rule of another project holds there and nowhere else: that it says the same is worth knowing, no more."""
+    away = [one for one in sitting.scan.history.in_force() if not sitting.place.reaches(one)]
+    key = key_of(text) if away else ""
+    same = [one for one in away if key_of(one["text"]) == key]
+    names = {one["project"]["name"]: one["timestamp"][:10] for one in same if one["project"]}
+    told = ", ".join(f"'{name}' since {day}" for name, day in sorted(names.items()))
+    way = "" if target.is_global else "to have it in all projects: --to global"
+    return [Finding(gate.NOTE, "elsewhere", f"the same rule is in force in {told}", way)] if names else []
 
 
 def ways_back(sitting: Sitting) -> dict[str, str]:

@@ -243,3 +243,36 @@ def test_a_long_text_is_shown_whole_within_the_terminal(says: Says, reviews: Rev
     head, _, _ = seen.partition("diff --git")
     wide = [line for line in head.split("\n") if sum(2 if ord(c) > 0x2E80 else 1 for c in line) > 80]
     assert (wide, head.count("瞭"), head.count("解")) == ([], 120, 120)
+
+
+def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
+    says: Says, reviews: Reviews, tmp_path: Path, shop: Path, home: Path
+) -> None:
+    """What is in force in the shop holds in the shop; that the garden wants the same is only noted."""
+    says("use pnpm, not npm")
+    first = reviews()
+    first.passes(ASKED)
+    first.types("y")
+    first.ends()
+    garden, barn = make_project(tmp_path / "garden"), make_project(tmp_path / "barn")
+    for project, to, note in (
+        (garden, "project", "note          the same rule is in force in 'shop' since "),
+        (barn, "global", "note          the same rule is in force in 'garden' since "),
+    ):
+        says("use pnpm, not npm", cwd=project)
+        terminal = reviews(cwd=project)
+        seen = terminal.passes(ASKED)
+        assert note in seen and "→ t and 'global' to have it in all projects" in seen and "refused" not in seen
+        if to == "global":
+            terminal.types("t")
+            terminal.passes("target?")
+            terminal.types("global")
+            seen = " ".join(terminal.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?").split())
+            assert "in 'garden' since " in seen and "'shop' since " in seen and "→ t" not in seen
+        terminal.types("y")
+        terminal.ends()
+    assert "- Use pnpm, not npm" in (garden / "CLAUDE.md").read_text(encoding="utf-8")
+    assert "- Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
+    attic = make_project(tmp_path / "attic")
+    says("use pnpm, not npm", cwd=attic)
+    reviews(cwd=attic).is_left("All learnings already captured.")
