@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.store.fold import session_hash
 
 if TYPE_CHECKING:
-    from reflect_git.model.schema import Decision, Exposure, Learning, Signal
+    from reflect_git.model.schema import Decision, Exposure, Learning, Project, Signal
     from reflect_git.store.fold import History
 
 IN_FORCE, REVERTED, SUPERSEDED = "in force", "reverted", "superseded"
@@ -72,14 +72,14 @@ class Story:
 
 @dataclass(frozen=True)
 class Material:
-    """What is known around one learning. `originals` are records as they were approved; `said` has an id, a time and a
-    session for each signal that says the same."""
+    """What is known around one learning. `originals` are records as they were approved; `said` has an id, a time, a
+    session and a project for each signal that says the same."""
 
     history: History
     originals: Mapping[str, Learning]
     exposures: Sequence[Exposure] = ()
     signals: Sequence[Signal] = ()
-    said: Sequence[tuple[str, str, str]] = ()
+    said: Sequence[tuple[str, str, str, Project | None]] = ()
 
 
 def story_of(material: Material, identity: str, commit: str = "") -> Story:
@@ -124,12 +124,20 @@ def _replaced(material: Material, identity: str, about: Iterable[Decision]) -> I
 
 
 def _again(material: Material, learning: Learning, keys: set[str]) -> Count:
+    """Where the rule holds: what another project was told is no word about this one's."""
     since, own = learning["timestamp"], set(learning["signals"])
-    later = [(moment, session_hash(session or one)) for one, moment, session in material.said
-             if moment > since and one not in own]  # fmt: skip
+    its = learning["project"] if learning["scope"] != "global" else None
+    later = [(moment, session_hash(session or one)) for one, moment, session, project in material.said
+             if moment > since and one not in own and _is_same(its, project)]  # fmt: skip
     tallied = [line for line in material.history.tallied if line[0] in keys and line[3] > since[:10]]
+    tallied = [line for line in tallied if its is None or line[2] in ("", its["key"])]
     later += [(f"{line[3]}T00:00:00Z", line[4]) for line in tallied]  # of these only the day is kept
     return Count(len(later), len({session for _, session in later}), max((moment for moment, _ in later), default=""))
+
+
+def _is_same(its: Project | None, project: Project | None) -> bool:
+    """A project has another key after its first commit, or at another remote, and mostly the name it had."""
+    return its is None or project is None or project["key"] == its["key"] or project["name"] == its["name"]
 
 
 def _hits(exposures: Iterable[Exposure], learning: Learning) -> tuple[Count, Count]:

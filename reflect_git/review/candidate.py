@@ -56,6 +56,7 @@ class Candidate(NamedTuple):
     key: str
     matcher: dict[str, str] | None
     project: dict[str, str] | None  # where it was said first
+    projects: tuple[str, ...]  # the keys of all in which it was said
     sessions_ago: int | None  # how many began since it was last said; None if it was in no session
     recurrence_of: str | None = None
     dismissed_before: str | None = None
@@ -123,7 +124,8 @@ class Lazily(Sequence[Candidate]):
 
 class Gathered(NamedTuple):
     """`strong` is what a sitting shows, `more` how many strong ones wait behind it, `held` what a flood brought beyond
-    its share, `recurrences` what a rule in force already says, `known` how many signals files say already."""
+    its share, `recurrences` what a rule in force already says, `known` how many signals files say already. `settled`
+    are captured signals that nobody is asked about."""
 
     strong: Lazily
     more: Lazily
@@ -133,6 +135,7 @@ class Gathered(NamedTuple):
     gathered: int
     known: int
     place_of: Callable[[str], tuple[str, int] | None]
+    settled: tuple[str, ...]
 
     @property
     def message(self) -> str:

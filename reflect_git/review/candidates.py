@@ -18,6 +18,8 @@ from reflect_git.review.matcher import matcher_of
 from reflect_git.review.parts import agree, alike
 from reflect_git.review.pointing import only_points
 from reflect_git.review.risks import lowest, risks
+from reflect_git.review.spots import HERE, Spots
+from reflect_git.review.verdicts import Verdict, Verdicts
 from reflect_git.store.fold import History
 from reflect_git.store.rows import HEAD
 
@@ -51,18 +53,23 @@ def gather(
     shown: Collection[str] = (),
     begun: Sequence[str] = (),
     limit: int = LIMIT,
+    aliases: Mapping[str, str] = {},
+    own_files: Mapping[str, str] = {},
 ) -> Gathered:
     """`project`: the keys of the project that is reviewed, none for all. `shown`: ids that were shown before; they come
     after those that never were, so that ten "not now" do not block the line. `now` bounds what a wrong clock dates.
-    `begun`: when sessions began, in order."""
-    live = signals.among(_live(signals, project, now))
-    rules = _Rules(history, baselines, project, live.columns["content"])
-    trusts = live.columns["trust"]
+    `begun`: when sessions began, in order. For a review of all, `aliases`: which keys mean one project, and
+    `own_files`: which files speak for one project alone."""
+    waiting = _waiting(signals, project)
+    live = signals.among(_dated(signals, waiting, now))
+    court = _Court(live, history, baselines, Spots(project, live.columns["project"], aliases), own_files)
     fresh: list[Group] = []
     again: list[Group] = []
     known = 0
-    for group in undecided(grouped(live, history), live, history):
-        rule = rules.saying(group, taken_over=all(trusts[row] == "imported" for row in group.rows))
+    judge = None if project else court.judge
+    for group in undecided(grouped(live, history, judge), live, court.verdict):
+        rules = court.rules(group)
+        rule = court.saying(group)
         if rule is None:
             fresh.append(group)
         elif rule and live.columns["timestamp"][group.rows[-1]] > rules.since(rule):
@@ -74,13 +81,16 @@ def gather(
             group.tier = WEAK
     kept, held = within_flood(fresh, live)
     ids = live.columns["id"]
+    asked = {row for group in fresh for row in group.rows}
+    settled = tuple(ids[row] for row in waiting if row not in asked)
     strong = sorted(
         (group for group in kept if group.tier == STRONG),
         key=lambda group: any(ids[row] in shown for row in group.rows),
     )
     weak = [group for group in kept if group.tier != STRONG]
     listed = dict(zip(NAMES, (strong[:limit], strong[limit:], weak, held, again), strict=True))
-    return _gathered(listed, _Maker(kept, live, rules, begun).make, ids, len(live.rows), known)
+    counts = len(live.rows), known
+    return _gathered(listed, _Maker(kept, live, court.rules, begun).make, ids, counts, settled)
 
 
 def _only_points(group: Group, signals: Signals) -> bool:
@@ -91,8 +101,9 @@ def _only_points(group: Group, signals: Signals) -> bool:
 
 
 def _gathered(
-    listed: dict[str, list[Group]], make: Callable[[Group], Candidate], ids: Sequence[str], count: int, known: int
-) -> Gathered:
+    listed: dict[str, list[Group]], make: Callable[[Group], Candidate], ids: Sequence[str], counts: tuple[int, int],
+    settled: tuple[str, ...],
+) -> Gathered:  # fmt: skip
     @cache
     def places() -> dict[str, tuple[str, int]]:
         return {
@@ -103,37 +114,95 @@ def _gathered(
         }
 
     lists = {name: Lazily(len(groups), partial(_nth, make, groups)) for name, groups in listed.items()}
-    return Gathered(**lists, gathered=count, known=known, place_of=lambda signal: places().get(signal))
+    count, known = counts
+    return Gathered(
+        **lists, gathered=count, known=known, place_of=lambda signal: places().get(signal), settled=settled
+    )  # fmt: skip
 
 
 def _nth(make: Callable[[Group], Candidate], groups: Sequence[Group], at: int) -> Candidate:
     return make(groups[at])
 
 
-def _live(signals: Signals, project: Collection[str], now: str) -> list[int]:
-    columns = signals.columns
-    status, types, projects, stored, times = (
-        columns[name] for name in ("status", "type", "project", "stored", "timestamp")
-    )
-    today = now[:10] or "9999"
+def _waiting(signals: Signals, project: Collection[str]) -> list[int]:
+    status, types, projects = (signals.columns[name] for name in ("status", "type", "project"))
     return [
         row
         for row in signals.rows
         if status[row] == "captured"
         and types[row] != "summary"
-        and (stored[row][:10] <= today or times[row][:10] <= today)
         and (not project or projects[row] is None or projects[row]["key"] in project)
     ]
 
 
-class _Rules:
-    """What is said already: learnings in force here, and the statements of files."""
+def _dated(signals: Signals, rows: Sequence[int], now: str) -> list[int]:
+    stored, times = signals.columns["stored"], signals.columns["timestamp"]
+    today = now[:10] or "9999"
+    return [row for row in rows if stored[row][:10] <= today or times[row][:10] <= today]
+
+
+class _Court:
+    """What is said and what was decided already, for each spot of a review."""
 
     def __init__(
-        self, history: History, baselines: Sequence[Statement], project: Collection[str], contents: Sequence[str]
+        self, signals: Signals, history: History, baselines: Sequence[Statement], spots: Spots,
+        own_files: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self._signals = signals
+        self._spots = spots
+        self._own_files = own_files
+        self._baselines = baselines
+        self._history = history
+        self._learnings = history.in_force()
+        self._verdicts = Verdicts(history, signals, spots)
+        bound = [one["project"] for one in self._learnings if one["project"] and one["scope"] != "global"]
+        # Where nothing holds but what holds everywhere, the same rules do.
+        self._bound = {*map(spots.named, own_files.values()), *(spots.named(one["key"]) for one in bound)}
+        self._found: dict[str, _Rules] = {}
+
+    def verdict(self, group: Group) -> Verdict:
+        return self._verdicts.of(group.keys, self._spots.of(group.oldest))
+
+    def rules(self, group: Group) -> _Rules:
+        return self._at(self._spots.of(group.oldest))
+
+    def saying(self, group: Group) -> str | None:
+        return self._saying(self.rules(group), group)
+
+    def judge(self, group: Group, row: int) -> tuple[Verdict, str | None]:
+        """What makes one row of a group another matter than the others."""
+        spot = self._spots.of(row)
+        return self._verdicts.of(group.keys, spot), self._saying(self._at(spot), group)
+
+    def _saying(self, rules: _Rules, group: Group) -> str | None:
+        trusts = self._signals.columns["trust"]
+        return rules.saying(group, taken_over=all(trusts[row] == "imported" for row in group.rows))
+
+    def _at(self, spot: str) -> _Rules:
+        spot = spot if spot in self._bound else HERE
+        if spot not in self._found:
+            learnings = [one for one in self._learnings if self._holds(one, spot)]
+            said = [
+                one
+                for one in self._baselines
+                if one.file not in self._own_files or self._spots.has(spot, self._own_files[one.file])
+            ]
+            self._found[spot] = _Rules(self._history, learnings, said, self._signals.columns["content"])
+        return self._found[spot]
+
+    def _holds(self, learning: Learning, spot: str) -> bool:
+        project = learning["project"]
+        return project is None or learning["scope"] == "global" or self._spots.has(spot, project["key"])
+
+
+class _Rules:
+    """What is said already at one spot: learnings in force there, and the statements of files."""
+
+    def __init__(
+        self, history: History, learnings: Iterable[Learning], baselines: Sequence[Statement], contents: Sequence[str]
     ) -> None:
         self._contents = contents
-        self._learnings = {one["id"]: one for one in history.in_force() if _holds_in(one, project)}
+        self._learnings = {one["id"]: one for one in learnings}
         own = [Statement(one["target"]["path"], 0, one["text"], identity) for identity, one in self._learnings.items()]
         self.statements = [*own, *baselines]
         notes = [said for said in self.statements if is_note(said)]
@@ -158,6 +227,10 @@ class _Rules:
 
     def since(self, rule: str) -> str:
         return self._learnings[rule]["timestamp"]
+
+    @cached_property
+    def told(self) -> list[tuple[Statement, dict[str, Any]]]:
+        return [(one, _told(one)) for one in self.statements[:_COMPARED]]
 
 
 class _Sayings:
@@ -199,19 +272,12 @@ def _covers(said: Frame, frame: Frame) -> bool:
     return (not frame.wanted or frame.wanted == said.wanted) and (not frame.unwanted or frame.unwanted == said.unwanted)
 
 
-def _holds_in(learning: Learning, project: Collection[str]) -> bool:
-    return (
-        not project
-        or learning["project"] is None
-        or learning["scope"] == "global"
-        or learning["project"]["key"] in project
-    )
-
-
 class _Maker:
     """Words a candidate and looks for what is near it."""
 
-    def __init__(self, groups: Sequence[Group], signals: Signals, rules: _Rules, begun: Sequence[str]) -> None:
+    def __init__(
+        self, groups: Sequence[Group], signals: Signals, rules: Callable[[Group], _Rules], begun: Sequence[str]
+    ) -> None:
         self._rules = rules
         self._begun = begun
         self._signals = signals
@@ -222,10 +288,6 @@ class _Maker:
         ids, types, contents = (self._signals.columns[name] for name in ("id", "type", "content"))
         said = [group.oldest for group in self._groups if types[group.oldest] != "failure"]
         return [(ids[row], contents[row]) for row in said[:_COMPARED]]
-
-    @cached_property
-    def _statements(self) -> list[tuple[Statement, dict[str, Any]]]:
-        return [(one, _told(one)) for one in self._rules.statements[:_COMPARED]]
 
     def make(self, group: Group) -> Candidate:
         signals = self._signals.whole(group.rows)
@@ -242,23 +304,25 @@ class _Maker:
             target=place.target, tier=group.tier, confidence=group.confidence, occurrences=len(signals),
             sessions=group.sessions, trust=trust, signals=ids,
             first_seen=signals[0]["timestamp"], last_seen=last_seen,
-            near=Near(partial(self._near, str(signals[0]["content"]), ids, sources_of(signals))), backtest=None,
+            near=Near(partial(self._near, group, str(signals[0]["content"]), ids, sources_of(signals))), backtest=None,
             warnings=tuple(finding.message for finding in risks(text, trust)),
             sha256=fingerprint(text.encode("utf-8", "surrogatepass")), quote=_quote(first),
             title=place.title, side=place.side, paths=place.paths, key=first["key"],
             matcher=matcher_of(group.frame, [str(signal["content"]) for signal in signals]),
-            project=signals[0]["project"],
+            project=signals[0]["project"], projects=tuple(sorted(projects)),
             sessions_ago=self._begun_since(last_seen) if signals[-1]["session_id"] else None,
-            recurrence_of=self._rules.saying(group) or None, dismissed_before=group.dismissed_before,
+            recurrence_of=self._rules(group).saying(group) or None, dismissed_before=group.dismissed_before,
         )  # fmt: skip
 
     def _begun_since(self, moment: str) -> int:
         return len(self._begun) - bisect_right(self._begun, moment)
 
-    def _near(self, content: str, own: Collection[str], sources: Mapping[str, str]) -> tuple[Entries, Entries]:
+    def _near(
+        self, group: Group, content: str, own: Collection[str], sources: Mapping[str, str]
+    ) -> tuple[Entries, Entries]:
         """Rules and files first: what is in force weighs more than what only waits. What was taken over from a file is
         not held against that file."""
-        said = [(entry, one.text) for one, entry in self._statements if not is_source(one, sources)]
+        said = [(entry, one.text) for one, entry in self._rules(group).told if not is_source(one, sources)]
         said += [({"id": identity, "text": words}, words) for identity, words in self._others if identity not in own]
         conflicts: list[dict[str, Any]] = []
         similar: list[tuple[float, dict[str, Any]]] = []

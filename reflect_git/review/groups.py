@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reflect_git.model.frames import Frame, frame_of
 from reflect_git.review.likeness import contradicts
 from reflect_git.review.parts import agree, alike
 from reflect_git.review.senses import sense_of
+from reflect_git.review.verdicts import Verdict
 from reflect_git.store.fold import History, session_hash
 
 Signal = Mapping[str, Any]
@@ -56,8 +57,11 @@ class Group:
         return self.rows[0]
 
 
-def grouped(signals: Signals, history: History) -> list[Group]:
-    """One key is one group; then frames that say the same, one of them in fewer words; then failures with their fix."""
+def grouped(signals: Signals, history: History, judge: Callable[[Group, int], Hashable] | None = None) -> list[Group]:
+    """One key is one group; then frames that say the same, one of them in fewer words; then failures with their fix.
+
+    Rows that the judge does not judge alike are no group: in one project it may be answered, in another not.
+    """
     keys = signals.columns["key"]
     by_key: dict[str, Group] = {}
     for row in signals.rows:
@@ -70,12 +74,30 @@ def grouped(signals: Signals, history: History) -> list[Group]:
     order = {row: place for place, row in enumerate(signals.rows)}
     groups = _by_sense(_by_frame(list(by_key.values()), signals, order), signals, order)
     groups = _with_their_fix(groups, signals, order)
+    if judge:
+        groups = [part for group in groups for part in _apart(group, signals, judge)]
+        groups.sort(key=lambda group: order[group.oldest])
     expired: dict[str, set[str]] = {}
     for line in history.tallied:
         expired.setdefault(line[0], set()).add(line[4])
     for group in groups:
         _count(group, signals.columns, expired)
     return groups
+
+
+def _apart(group: Group, signals: Signals, judge: Callable[[Group, int], Hashable]) -> Iterator[Group]:
+    found: dict[Hashable, list[int]] = {}
+    for row in group.rows:
+        found.setdefault(judge(group, row), []).append(row)
+    if len(found) == 1:
+        yield group
+        return
+    keys, contents = signals.columns["key"], signals.columns["content"]
+    for rows in found.values():
+        part = Group(rows, {keys[row] for row in rows}, is_fixed=group.is_fixed)
+        if signals.columns["type"][part.oldest] != "failure":
+            part.frame, part.sense = frame_of(contents[part.oldest]), sense_of(contents[part.oldest])
+        yield part
 
 
 def _take(group: Group, other: Group, order: Mapping[int, int]) -> None:
@@ -216,59 +238,25 @@ def _tried(content: str) -> str:
     return content[1:].partition("`")[0] if content.startswith("`") else ""
 
 
-@dataclass
-class _Verdict:
-    """What people said to one key so far."""
-
-    noes: list[str] = field(default_factory=list)
-    never: bool = False
-
-
-def undecided(groups: Iterable[Group], signals: Signals, history: History) -> list[Group]:
+def undecided(groups: Iterable[Group], signals: Signals, verdict: Callable[[Group], Verdict]) -> list[Group]:
     """Without what was answered: never is never; a no holds for three further sessions, the second for good."""
-    verdicts = _verdicts(history)
-    if not verdicts:
-        return list(groups)
     columns = signals.columns
     kept = []
     for group in groups:
-        found = [verdicts[key] for key in group.keys if key in verdicts]
-        if any(verdict.never for verdict in found):
+        said = verdict(group)
+        if said.never:
             continue
-        noes = sorted(time for verdict in found for time in verdict.noes)
-        if noes:
+        if said.noes:
             later = {
                 columns["session_id"][row] or columns["id"][row]
                 for row in group.rows
-                if columns["timestamp"][row] > noes[-1]
+                if columns["timestamp"][row] > said.noes[-1]
             }
-            if len(noes) > 1 or len(later) < AGAIN:
+            if len(said.noes) > 1 or len(later) < AGAIN:
                 continue
-            group.dismissed_before = noes[-1][:10]
+            group.dismissed_before = said.noes[-1][:10]
         kept.append(group)
     return kept
-
-
-def _verdicts(history: History) -> dict[str, _Verdict]:
-    found: dict[str, _Verdict] = {}
-    for key, time, is_never in _answers(history):
-        verdict = found.setdefault(key, _Verdict())
-        verdict.never = verdict.never or is_never
-        if not is_never:
-            verdict.noes.append(time)
-    return found
-
-
-def _answers(history: History) -> Iterator[tuple[str, str, bool]]:
-    """(key, when, whether never) of each no that stands; who takes an approval back says no to it, too."""
-    approved: dict[str, str | None] = {}
-    for decision in history.decisions:
-        if decision["kind"] == "approved":
-            approved[decision["subject"]] = decision["key"]
-        if decision["id"] in history.noes:
-            key = approved.get(decision["subject"]) if decision["kind"] == "reverted" else decision["key"]
-            if key:
-                yield key, decision["timestamp"], decision["kind"] == "never"
 
 
 def within_flood(groups: Sequence[Group], signals: Signals) -> tuple[list[Group], list[Group]]:

@@ -19,12 +19,16 @@ _KEPT = 5000
 
 
 def dismiss(store: Store, candidate: Candidate, by: By, never: bool = False, reason: str = "") -> tuple[str, str]:
-    """No, on every machine: one decision, one commit. Returns both ids. It is asked again after three more sessions."""
+    """No, on every machine: one decision, one commit. Returns both ids. It is asked again after three more sessions.
+
+    In the projects in which it was said; everywhere only if it was for everywhere, or nobody knows where it was said.
+    """
     kind = "never" if never else "dismissed"
     first, *others = candidate.signals
+    where = list(candidate.projects) if candidate.scope != "global" else []
     made = memory.decision(
         store, kind, first, by, utc_precise(), key=candidate.key, reason=reason,
-        meta={"signals": others, "sessions": candidate.sessions},
+        meta={"signals": others, "sessions": candidate.sessions, "projects": where or None},
     )  # fmt: skip
     # The id, not the words: main is shared and kept, a text that nobody approved is neither.
     commit = memory.record(store, [made], f"dismiss: {first}", {"Signal-Id": list(candidate.signals)[:20]})

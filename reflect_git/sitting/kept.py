@@ -44,8 +44,9 @@ class Kept:
         whole = cache(anew)
         lists = {name: Lazily(kept["counts"][name], partial(self._one, whole, name)) for name in NAMES}
         return Gathered(
-            **lists, gathered=kept["gathered"], known=kept["known"], place_of=lambda signal: whole().place_of(signal)
-        )
+            **lists, gathered=kept["gathered"], known=kept["known"], place_of=lambda signal: whole().place_of(signal),
+            settled=tuple(kept["settled"]),
+        )  # fmt: skip
 
     def _one(self, whole: Callable[[], Gathered], name: str, at: int) -> Candidate:
         def there() -> Candidate:
@@ -62,7 +63,8 @@ class Kept:
             return
         self._lists = {name: {**self._lists.get(name, {}), **fresh[name]} for name in NAMES}
         counts = {name: len(getattr(gathered, name)) for name in NAMES}
-        kept = {"counts": counts, "gathered": gathered.gathered, "known": gathered.known, "lists": self._lists}
+        facts = {"gathered": gathered.gathered, "known": gathered.known, "settled": gathered.settled}
+        kept = {"counts": counts, **facts, "lists": self._lists}
         try:
             files.write_whole(self._path, f"{self._seal}\n{json.dumps(kept)}".encode("ascii"), sync=False)
         except OSError:

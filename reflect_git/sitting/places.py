@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -14,7 +14,7 @@ from reflect_git.apply import targets
 from reflect_git.apply.targets import Surroundings, Target
 from reflect_git.capture.draft import project as named
 from reflect_git.errors import ReflectError
-from reflect_git.store.projects import other_keys
+from reflect_git.store.projects import names, other_keys
 from reflect_git.workflow import project_of
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ class Place(NamedTuple):
         """All that the project may be called: by its path before its first commit, by that commit, by its remotes."""
         mine = [self.project["key"]] if self.project else []
         others = (f"path:{os.path.realpath(self.root)}", *self.others) if self.root else ()
-        return list(dict.fromkeys([*mine, *(self._name(key) for key in others)]))
+        return list(dict.fromkeys([*mine, *(self.name_of(key) for key in others)]))
 
-    def _name(self, key: str) -> str:
+    def name_of(self, key: str) -> str:
+        """As records have it."""
         found = named({"key": key, "name": ""}, self.home)
         return found["key"] if found else key
 
@@ -77,6 +78,12 @@ def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
     return Place(root if is_project else "", config, home, project, others)
 
 
+def aliases(store: Store, here: Place) -> dict[str, str]:
+    """Key → the one key of the project that has it, for projects that are known by several."""
+    groups = [[here.name_of(key) for key in keys] for keys in names(store)]
+    return {key: keys[0] for keys in (*groups, here.keys) for key in keys}
+
+
 def surroundings(here: Place, to: str = "") -> Surroundings:
     """What exists in the project, and in the folder that `to` names; and which files have our block."""
     usual = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
@@ -97,10 +104,11 @@ def _has_block(data: bytes) -> bool:
 
 
 class Said(Sequence["Statement"]):
-    """What files say already, read out of their bytes when somebody asks."""
+    """What files say already, read out of their bytes when somebody asks. `own` are the project's files."""
 
-    def __init__(self, sources: Mapping[str, bytes]) -> None:
+    def __init__(self, sources: Mapping[str, bytes], own: Collection[str] = ()) -> None:
         self.sources = sources
+        self.own = own
 
     @cached_property
     def _statements(self) -> list[Statement]:
@@ -121,13 +129,17 @@ class Said(Sequence["Statement"]):
 
 def baselines(here: Place) -> Said:
     """What every file that Claude Code reads, or that proposes something, says already."""
-    found = {here.label(path): _read(path) for path in _instruction_files(here)}
-    return Said({name: data for name, data in found.items() if data})
+    own = {here.label(path): path for path in _project_files(here)}
+    found = {here.label(path): _read(path) for path in (*_global_files(here), *own.values())}
+    return Said({name: data for name, data in found.items() if data}, own)
 
 
-def _instruction_files(here: Place) -> Iterator[str]:
+def _global_files(here: Place) -> Iterator[str]:
     yield os.path.join(here.config, "CLAUDE.md")
     yield from _below(os.path.join(here.config, "rules"))
+
+
+def _project_files(here: Place) -> Iterator[str]:
     if here.root:
         names = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
         yield from (os.path.join(here.root, *name.split("/")) for name in names)

@@ -73,10 +73,29 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
         from reflect_git.review.groups import Signals
 
         signals = Signals(scan.columns, scan.rows, scan.whole)
-        return gather(signals, scan.history, said, project=keys, now=now, shown=shown, begun=begun(scan))
+        return gather(
+            signals, scan.history, said, project=keys, now=now, shown=shown, begun=begun(scan), aliases=aliases,
+            own_files={} if keys else dict.fromkeys(said.own, next(iter(here.keys), "")),
+        )  # fmt: skip
 
-    kept = Kept(store, keys, scan.moment, _told(said), now[:10], *sorted(shown))
+    aliases = {} if keys else places.aliases(store, here)
+    told = (_told(said), *(f"{key} {name}" for key, name in aliases.items()))
+    kept = Kept(store, keys, scan.moment, *told, now[:10], *sorted(shown))
     return Sitting(store, env, here, scan, said, kept.recall(anew), kept, Past(here, env))
+
+
+def settled(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> set[str]:
+    """The captured signals that no review asks about: of this project as a review here, of others as one of all."""
+    here = sit(store, env, scan, folder)
+    here.keep()
+    keys, found = here.place.keys, set(here.gathered.settled)
+    told = zip(scan.columns["id"], scan.columns["project"], strict=True)
+    away = {one for one, project in told if keys and project and project["key"] not in keys}
+    if away:
+        everywhere = sit(store, env, scan, folder, everything=True)
+        everywhere.keep()
+        found |= away.intersection(everywhere.gathered.settled)
+    return found
 
 
 def begun(scan: Scan) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import Any, Optional, Union
 
+    from reflect_git.model.schema import Project
     from reflect_git.store.reading import Reader
     from reflect_git.store.repository import Store
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _LINES, _FIGURES = "main-lines", "main-figures"
 _LARGE = 2000  # records; below that the other cache is as fast
 _ID = re.compile(rb'"id":"([A-Z]{3}-[0-9]{8}-[0-9a-z]{8})"')
-_KEY, _TIME, _SESSION = (rows.HEAD.index(name) for name in ("key", "timestamp", "session_id"))
+_KEY, _TIME, _SESSION, _PROJECT = (rows.HEAD.index(name) for name in ("key", "timestamp", "session_id", "project"))
 
 
 class Excerpt:
@@ -76,10 +77,10 @@ class Excerpt:
         found: list[Any] = json.loads(b"".join(rows.json_parts(parts.values())))
         return sorted(found, key=lambda signal: (signal["timestamp"], signal["id"]))
 
-    def said(self, keys: Collection[str]) -> list[tuple[str, str, str]]:
-        """Id, time and session of every signal that has one of these keys."""
+    def said(self, keys: Collection[str]) -> list[tuple[str, str, str, Optional[Project]]]:
+        """Id, time, session and project of every signal that has one of these keys."""
         return [
-            (shelf.columns[0][row], shelf.columns[_TIME][row], shelf.columns[_SESSION][row])
+            (shelf.columns[0][row], *(shelf.columns[field][row] for field in (_TIME, _SESSION, _PROJECT)))
             for shelf in self._shelves
             for row, key in enumerate(shelf.columns[_KEY])
             if key in keys

@@ -11,6 +11,7 @@ from reflect_git.store import expiry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
     from typing import Any, Optional
 
     from reflect_git.store.reading import Scan
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SOON = 3
 STRONG = 2
+_MAIN = "refs/heads/main"
 _OWN_WORDS = ("user_typed", "user_feedback")
 _FIELDS = ("id", "type", "status", "trust", "confidence", "stored")
 
@@ -37,10 +39,11 @@ class Glance:
         self.last_capture = last_capture
 
 
-def count(store: Store, scan: Scan, now: float) -> Glance:
-    """Summaries are there to be read; they wait for nobody's answer."""
+def count(store: Store, scan: Scan, now: float, settled: Container[str] = ()) -> Glance:
+    """Summaries are there to be read, and what is `settled` is asked about by no review: neither waits."""
     columns = [scan.columns[field] for field in _FIELDS]
-    captured = [dict(zip(_FIELDS, row)) for row in zip(*columns) if row[2] == "captured" and row[1] != "summary"]
+    waits = [row for row in zip(*columns) if row[2] == "captured" and row[1] != "summary" and row[0] not in settled]
+    captured = [dict(zip(_FIELDS, row)) for row in waits]
     strong = [signal for signal in captured if signal["confidence"] >= STRONG]
     said = sum(signal["trust"] in _OWN_WORDS for signal in strong)
     last = max(scan.columns["stored"], default=None)
@@ -90,6 +93,21 @@ def keep(store: Store, glance: Glance, inbox_seen: str, now: float) -> None:
         pass
 
 
+def keep_settled(store: Store, settled: Iterable[str]) -> None:
+    """For those who may not take the time to find out what no review asks about: as main is now."""
+    try:
+        lines = (_tip(store, _MAIN), *sorted(settled))
+        files.write_whole(store.private_path("cache", "settled"), "\n".join(lines).encode(), sync=False)
+    except OSError:
+        pass
+
+
+def _settled(store: Store) -> frozenset[str]:
+    """As somebody found out last; nothing if something was decided since, which may have opened it again."""
+    tip, *listed = (files.read_if_there(store.private_path("cache", "settled"), 1 << 22) or b"").decode().split("\n")
+    return frozenset(listed if tip and tip == _tip(store, _MAIN) else ())
+
+
 def _tip(store: Store, ref: str) -> str:
     """As the loose ref says; empty while it is packed. Only whether it changed is of interest."""
     return (files.read_if_there(os.path.join(store.git_dir, *ref.split("/"))) or b"").decode("ascii", "replace").strip()
@@ -100,7 +118,7 @@ def refresh(store: Store, now: float) -> None:
     from reflect_git.store import reading
 
     before = seen(store)
-    keep(store, count(store, reading.scan(store), now), before, now)
+    keep(store, count(store, reading.scan(store), now, _settled(store)), before, now)
 
 
 def own_words_waiting(store: Store) -> int:

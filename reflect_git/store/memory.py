@@ -123,9 +123,12 @@ def update(store: Store, snapshot: Snapshot, identity: str, fields: Mapping[str,
     before = snapshot.history.last_word(signal["id"])
     # An approval is taken back by `revert`, with its entry in the file; this only opens the signal.
     reopens = before["id"] if kind == "reverted" and before and before["kind"] in _OF_SIGNALS else None
+    meta: dict[str, Any] = {"signals": related} if related else {}
+    if kind == "dismissed" and signal["project"]:
+        meta["projects"] = [signal["project"]["key"]]  # a no counts where it was said
     made = decision(
         store, kind, signal["id"], by, now, key=signal["key"], reason=str(fields.get("reason", "")),
-        reopens=reopens, meta={"signals": related} if related else {},
+        reopens=reopens, meta=meta,
     )  # fmt: skip
     # The id, not the words: main is shared and kept, a signal that nobody approved is neither.
     record(store, [made], f"{_VERB_OF_KIND[kind]}: {signal['id']}", {"Signal-Id": [signal["id"], *related]})

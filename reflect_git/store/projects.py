@@ -120,6 +120,14 @@ def tops(store: Store) -> list[str]:
     return [top for top in _load(store) if os.path.exists(os.path.join(top, ".git"))]
 
 
+def names(store: Store) -> list[list[str]]:
+    """What each project that is remembered was ever called."""
+    return [
+        [entry["project"]["key"], *(key for key in (entry.get("root"), *entry.get("former", [])) if key), f"path:{top}"]
+        for top, entry in _load(store).items()
+    ]
+
+
 def _load(store: Store) -> dict[str, Any]:
     try:
         known = jsontext.loads(

@@ -11,7 +11,7 @@ import pytest
 
 from reflect_git import workflow
 from reflect_git.model.ids import utc
-from reflect_git.store import spool
+from reflect_git.store import glance, spool
 from reflect_git.store.append import append
 from reflect_git.store.glance import going_said
 from reflect_git.store.repository import Store
@@ -88,6 +88,28 @@ def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
     rows = _rows(run_cli("status").out)
     assert (rows["waiting"], rows["last capture"]) == ("2 signals, 1 of them strong: reflect-git review", "2 days ago")
     assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
+
+
+def test_what_no_review_asks_about_does_not_wait(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
+    """Nor on a status line that is counted without the time to find out, until something is decided."""
+
+    def said(text: str = "use pnpm, not npm") -> str:
+        made = run_cli("capture", "--type", "correction", "--content", text, "--json", cwd=tmp_path)
+        return str(made.json()["data"]["id"])
+
+    def counted() -> str:
+        glance.refresh(store, time.time())
+        return Path(store.private_path("cache", "glance")).read_text(encoding="utf-8").split("\n")[4]
+
+    run_cli("dismiss", said(), cwd=tmp_path)
+    said()
+    assert counted() == "✎ 1"
+    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"] == "0 signals"
+    assert run_cli("status", "--format", "statusline", cwd=tmp_path).out == counted() == ""
+    tabs = said("use tabs")
+    assert counted() == "✎ 1"
+    run_cli("dismiss", tabs, cwd=tmp_path)
+    assert counted() == "✎ 1" and _rows(run_cli("status", cwd=tmp_path).out)["waiting"] == "0 signals"
 
 
 def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:

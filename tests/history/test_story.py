@@ -81,9 +81,10 @@ def test_an_amendment_that_was_taken_back_never_was() -> None:
 def test_what_was_said_again_counts_from_the_approval_on() -> None:
     own = "SIG-20260212-00000000"
     said = [
-        ("SIG-20260210-00000000", "2026-02-10T09:00:00Z", "before"), (own, "2026-02-12T09:00:00Z", "its own"),
-        ("SIG-20260213-00000000", "2026-02-13T09:00:00Z", "s-1"),
-        ("SIG-20260214-00000000", "2026-02-14T09:00:00Z", "s-1"),
+        ("SIG-20260210-00000000", "2026-02-10T09:00:00Z", "before", None),
+        (own, "2026-02-12T09:00:00Z", "its own", None),
+        ("SIG-20260213-00000000", "2026-02-13T09:00:00Z", "s-1", None),
+        ("SIG-20260214-00000000", "2026-02-14T09:00:00Z", "s-1", None),
     ]  # fmt: skip
     lines = [
         ["k", "correction", "", "2026-02-15", session_hash("s-2"), "user_typed"],
@@ -100,3 +101,20 @@ def test_sessions_before_and_after() -> None:
     story = told([learning()], [decision(0, "approved")], exposures=exposures)
     assert story.read == 2
     assert (story.before, story.after) == (Count(4, 1, "2026-02-10T08:00:00Z"), Count(1, 1, "2026-02-12T08:00:00Z"))
+
+
+def test_what_another_project_was_told_is_not_said_again_of_a_rule_of_this_one() -> None:
+    shop, garden = {"key": "path:~/shop", "name": "shop"}, {"key": "example.org/garden", "name": "garden"}
+    committed = {"key": "root:1234", "name": "shop"}
+    projects = (shop, committed, garden, None)
+    said = [
+        (f"SIG-20260213-0000000{at}", "2026-02-13T09:00:00Z", f"s-{at}", project) for at, project in enumerate(projects)
+    ]
+    lines = [
+        ["k", "correction", project["key"], "2026-02-15", session_hash(project["name"]), "user_typed"]
+        for project in (shop, garden)
+    ]
+    for scope, times in (("project", 4), ("global", 6)):
+        rule = learning(scope=scope, project=shop)
+        story = told([rule], [decision(0, "approved", key="k")], said=said, tallies=[{"lines": lines}])
+        assert story.again.times == times

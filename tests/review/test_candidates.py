@@ -6,11 +6,12 @@ import hashlib
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.model.frames import key_of
-from tests.review.signals import decision, failure, gather, history, learning, signal
+from tests.review.signals import PROJECT, decision, failure, gather, history, learning, signal
 
 
 def test_signals_that_say_one_thing_are_one_candidate() -> None:
@@ -169,6 +170,59 @@ def test_a_rule_of_another_project_does_not_hold_here() -> None:
     assert len(gather([signal("use bun not deno", day=3)], history([rule])).strong) == 1
     everywhere = {**rule, "scope": "global"}
     assert len(gather([signal("use bun not deno", day=3)], history([everywhere])).recurrences) == 1
+
+
+ELSE = {"key": "example.org/else", "name": "else"}
+
+
+def test_who_takes_the_rule_of_another_project_back_said_nothing_of_this_one() -> None:
+    rule = learning("Use bun, not deno", day=2, decision="DEC-20260302-approved", project=ELSE)
+    approved = decision("approved", rule["id"], key_of("use bun not deno"), day=2, id=rule["decision"])
+    back = decision("reverted", rule["id"], day=4, reopens=approved["id"])
+    again = signal("use bun not deno", day=5)
+    (found,) = gather([again], history([rule], [approved, back])).strong
+    assert found.dismissed_before is None
+    assert not gather([again], history([{**rule, "scope": "global"}], [approved, back])).strong
+    assert not gather([{**again, "project": ELSE}], history([rule], [approved, back]), project=[]).strong
+
+
+@pytest.mark.parametrize("kind", ["dismissed", "never"])
+def test_a_no_counts_where_it_was_said(kind: str) -> None:
+    """As the decision says, else as its signals tell; everywhere where nobody knows."""
+    said, here = signal("use bun not deno", day=1, project=ELSE), signal("use bun not deno", day=5)
+    there = {**said, "status": "dismissed"}
+
+    def asked(signals: list[Any], **meta: Any) -> int:
+        made = decision(kind, said["id"], said["key"], day=2, meta=meta)
+        return len(gather(signals, history([], [made])).strong)
+
+    assert asked([here], projects=[ELSE["key"]]) == asked([there, here]) == 1
+    assert asked([here], projects=[PROJECT["key"]]) == asked([here], projects=None) == asked([here]) == 0
+    assert asked([there, here], projects=None) == asked([here], projects={"forged": 1}) == 0
+
+
+def test_in_a_review_of_all_each_project_has_its_own_answers_and_rules() -> None:
+    mine, theirs = signal("use bun not deno", day=5), signal("use bun not deno", day=6, project=ELSE)
+    nowhere = signal("use bun not deno", day=7, project=None)
+    no = decision("dismissed", "SIG-20260301-x", mine["key"], day=2, meta={"projects": [ELSE["key"]]})
+    rule = learning("Use bun, not deno", day=2, project=ELSE)
+    for past in (history([], [no]), history([rule])):
+        found = gather([mine, theirs, nowhere], past, project=[])
+        assert [one.signals for one in found.strong] == [(mine["id"], nowhere["id"])]
+        assert found.settled == (theirs["id"],) and found.strong[0].projects == (PROJECT["key"],)
+        one_project = gather([mine, theirs, nowhere], past, project=[], aliases={PROJECT["key"]: ELSE["key"]})
+        assert [one.signals for one in one_project.strong] == [(nowhere["id"],)]
+    everyone = gather([mine, theirs], history([{**rule, "scope": "global"}]), project=[])
+    assert not everyone.strong and set(everyone.settled) == {mine["id"], theirs["id"]}
+    assert [one.scope for one in gather([mine, theirs], project=[]).strong] == ["global"]
+
+
+def test_in_a_review_of_all_the_files_of_a_project_speak_for_it_alone() -> None:
+    mine, theirs = signal("use bun not deno", day=5), signal("use bun not deno", day=6, project=ELSE)
+    files = "- Use bun, not deno\n"
+    found = gather([mine, theirs], files=files, project=[], own_files={"CLAUDE.md": PROJECT["key"]})
+    assert [one.signals for one in found.strong] == [(theirs["id"],)] and found.settled == (mine["id"],)
+    assert not gather([mine, theirs], files=files, project=[]).strong
 
 
 def _dismissed(days: list[int], kind: str = "dismissed", **facts: Any) -> Any:

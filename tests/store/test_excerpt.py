@@ -63,7 +63,7 @@ def test_signals_and_what_says_the_same(store: Store, way: int) -> None:
     asked = Excerpt(store)
     found = asked.signals([first["id"], "SIG-20200101-00000000"])
     assert [(one["id"], one["content"], one["session_id"]) for one in found] == [(first["id"], "use pnpm", "s-1")]
-    assert {one for one, _, _ in asked.said({first["key"]})} == {first["id"], second["id"]}
+    assert {one for one, *_ in asked.said({first["key"]})} == {first["id"], second["id"]}
     assert asked.identities() == sorted(one["id"] for one in (first, second, other))
     assert [asked.has(one) for one in (*asked.identities(), "LRN-20260101-00000000")] == [True, True, True, False]
     assert asked.signals([]) == asked.said(set()) == []

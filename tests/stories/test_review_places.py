@@ -6,8 +6,11 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import REAL_GIT, RunCli
 from tests.stories.conftest import Reviews, Says, commits, make_project
+from tests.stories.terminal import Terminal
 
 ASKED = "(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?"
 
@@ -276,3 +279,32 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
     attic = make_project(tmp_path / "attic")
     says("use pnpm, not npm", cwd=attic)
     reviews(cwd=attic).is_left("All learnings already captured.")
+
+
+@pytest.mark.parametrize("answer", ["d", "D", "revert"])
+def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_review_asks(
+    says: Says, reviews: Reviews, run_cli: RunCli, tmp_path: Path, shop: Path, answer: str
+) -> None:
+    says("use pnpm, not npm")
+    terminal = reviews()
+    terminal.passes(ASKED)
+    terminal.types("y" if answer == "revert" else answer)
+    terminal.ends()
+    if answer == "revert":
+        with Terminal("revert", "last", cwd=shop) as reverting:
+            reverting.ends()
+    says("no, use pnpm, not npm")
+    garden = make_project(tmp_path / "garden")
+    told = run_cli("status", cwd=shop).out
+    assert "waiting       0 signals\n" in told and "Nothing to reflect on." in run_cli("review", cwd=shop).out
+    says("use pnpm, not npm", cwd=garden)
+    seen = reviews(cwd=garden).passes(ASKED)
+    assert "you said no" not in seen
+    assert "1 signal, 1 of them strong: reflect-git review\n" in run_cli("status", cwd=garden).out
+    assert run_cli("status", "--format", "statusline", cwd=garden).out == "✎ 1\n"
+    assert (
+        "1 signal, 1 of them strong, in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
+    )
+    assert "1 waits in other projects" in run_cli("review", cwd=shop).out
+    rule = run_cli("log", "--json", cwd=shop).json()["data"][-1]["learning"]
+    assert not rule or "said again    1 time" in run_cli("show", rule, cwd=shop).out

@@ -19,13 +19,14 @@ from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
+from reflect_git.sitting import review
 from reflect_git.store import creation, glance, remotes, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
 from reflect_git.sync import urls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Container, Mapping
 
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
@@ -91,8 +92,9 @@ def command(front: Front, form: str) -> None:
         return
     now = time.time()
     if form == "statusline":
-        before = glance.seen(store)
-        _statusline(front, _count(Report(root, True), store, front.scan(store), before, now))
+        before, scan = glance.seen(store), front.scan(store)
+        settled = review.settled(store, front.env, scan, _here())
+        _statusline(front, _count(Report(root, True), store, scan, settled, before, now))
         return
     capture = capture_here(store, front.env, _here(), now)
     report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
@@ -100,8 +102,9 @@ def command(front: Front, form: str) -> None:
     report.hooks = None if state == wiring.NONE else state
     before = glance.seen(front.caught_up(store))
     scan = front.scan(store)
-    _count(report, store, scan, before, now)
-    _look_at_files(report, store, front.env, scan)
+    settled = review.settled(store, front.env, scan, _here())
+    _count(report, store, scan, settled, before, now)
+    _look_at_files(report, store, front.env, scan, settled)
     _look_at_git(report, store)
     if report.remote:
         report.arrived = _arrived(store, front.env, scan)
@@ -137,9 +140,12 @@ def _say_none(front: Front, root: str, form: str) -> None:
         front.talk(click.style(f"hint: {begin}", fg="yellow"))
 
 
-def _count(report: Report, store: Store, scan: Scan, inbox_seen: str, now: float) -> Report:
-    counted = glance.count(store, scan, now)
+def _count(
+    report: Report, store: Store, scan: Scan, settled: Collection[str], inbox_seen: str, now: float
+) -> Report:  # fmt: skip
+    counted = glance.count(store, scan, now, settled)
     glance.keep(store, counted, inbox_seen, now)
+    glance.keep_settled(store, settled)
     report.waiting, report.strong, report.going = counted.waiting, counted.strong, counted.going
     report.last_capture = counted.last_capture
     report.learnings = len(scan.history.in_force())
@@ -149,12 +155,14 @@ def _count(report: Report, store: Store, scan: Scan, inbox_seen: str, now: float
     return report
 
 
-def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+def _look_at_files(
+    report: Report, store: Store, env: Mapping[str, str], scan: Scan, settled: Container[str]
+) -> None:  # fmt: skip
     """Which rules are not in their files here as they were approved."""
     from reflect_git.sitting import declining, drift, places, removals
 
     here = places.place(store, env, _here())
-    report.waiting_here = _waiting_here(scan, here.keys)
+    report.waiting_here = _waiting_here(scan, here.keys, settled)
     noes = declining.declined(scan.history, store.machine)
     report.rules_here = sum(here.reaches(one) and one["id"] not in noes for one in scan.history.in_force())
     found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
@@ -167,16 +175,16 @@ def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: S
     ]  # fmt: skip
 
 
-def _waiting_here(scan: Scan, keys: list[str]) -> int:
+def _waiting_here(scan: Scan, keys: list[str], settled: Container[str]) -> int:
     """Those that a review here asks about: of this project, of none, and outside of projects all."""
-    told = zip(*(scan.columns[name] for name in ("status", "type", "project")), strict=True)
-    waits = [project for status, kind, project in told if status == "captured" and kind != "summary"]
+    told = zip(*(scan.columns[name] for name in ("id", "status", "type", "project")), strict=True)
+    waits = [row[3] for row in told if row[1] == "captured" and row[2] != "summary" and row[0] not in settled]
     return sum(not keys or project is None or project["key"] in keys for project in waits)
 
 
 def _arrived(store: Store, env: Mapping[str, str], scan: Scan) -> int:
     """How many learnings of other own machines wait for this one's files here."""
-    from reflect_git.sitting import review, waiting
+    from reflect_git.sitting import waiting
 
     return sum(not one.own for one in waiting.waiting(review.sit(store, env, scan, _here())))
 
