@@ -14,6 +14,7 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.sittings import approver, show_diff
 from reflect_git.errors import ReflectError
+from reflect_git.review.gate import CONTRADICTION, EXCEPTION, REFUSED
 from reflect_git.sitting import learnings_index, places, review
 from reflect_git.sitting.approve import Proposal, Request, carry_out
 from reflect_git.sitting.authority import Wish
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _KEYS = {
     "secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to type it anew",
     "elsewhere": "t and 'global' to have it in all projects",
+    EXCEPTION: "y and a typed yes to keep both; or t and 'global', then r to replace that rule",
 }  # fmt: skip
 
 
@@ -56,6 +58,8 @@ class Desk:
             self.say(*portrait.field("", f"→ {_way_on(trouble)}", "red"))
         if proposal is not None:
             self.say(*portrait.field("goes to", self.destination(proposal)))
+            for old in proposal.replaced:
+                self.say(*portrait.field("replaces", f"{old['id']}: {old['text']}"))
             for found in proposal.findings:
                 self.say(*portrait.finding_lines(found, _way_out(found, proposal)))
             self.say("")
@@ -126,8 +130,9 @@ class Desk:
         by, _ = approver(self.front, self.sitting, Wish(candidate.id, proposal.learning["text"], proposal.to))
         done = carry_out(self.sitting, proposal, by)
         self.say(*portrait.wrap(f"approved {done.learning} into '{printable(done.target)}'", portrait.width()))
-        if proposal.learning["scope"] == "project":
-            self.note_change(done.target, done.learning)
+        for plan in proposal.plans:
+            if not plan.target.is_global:
+                self.note_change(self.sitting.place.label(self.sitting.place.path_of(plan.target)), done.learning)
         self.renew()
         learnings_index.write(self.sitting.store, self.sitting.scan)
         return done.learning
@@ -200,12 +205,24 @@ class Desk:
         self.say(*(click.style(line, fg="yellow") for line in hint))
 
 
+def contradicted(proposal: Proposal | None) -> str:
+    """The one rule that stands against it, if nothing else does."""
+    against = [found for found in proposal.findings if found.kind == REFUSED] if proposal else []
+    return _rule_in(against[0]) if [found.code for found in against] == [CONTRADICTION] else ""
+
+
+def _rule_in(found: Finding) -> str:
+    return found.way_out.rpartition(" ")[2]
+
+
 def _way_out(found: Finding, proposal: Proposal) -> str:
     """In keys where there is one, else as a command that can be run as it stands."""
-    if found.code == "contradiction":
-        rule = found.way_out.rpartition(" ")[2]
-        identity = proposal.request.candidate.id
-        return f"to replace it: reflect-git approve {identity} --to {proposal.to} --supersedes {rule}"
+    if found.code == CONTRADICTION:
+        if contradicted(proposal):
+            return "r to replace that rule"
+        rules = [_rule_in(each) for each in proposal.findings if each.code == CONTRADICTION]
+        wanted = " ".join(f"--supersedes {rule}" for rule in rules)
+        return f"to replace it: reflect-git approve {proposal.request.candidate.id} --to {proposal.to} {wanted}"
     if found.code == "duplicate":
         return "d to dismiss it, or e to say something else"
     return _KEYS.get(found.code, found.way_out) if found.way_out else ""

@@ -15,6 +15,7 @@ from reflect_git.adapters.live import Changed
 from reflect_git.cli import drafts, portrait
 from reflect_git.cli.console import Console, Ended
 from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, NOT_NOW, Answer, Deck
+from reflect_git.cli.desk import contradicted
 from reflect_git.cli.front import printable
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
@@ -28,6 +29,7 @@ KEYS = {
     "y": "approve it as shown: the file is changed, in one commit",
     "t": "choose another target, then look again",
     "e": "edit the text, then look again",
+    "r": "replace the rule that it contradicts, then look again",
     "n": "not now: it comes in the next review",
     "d": "no: asked once more after three further sessions",
     "D": "never: not asked again",
@@ -55,7 +57,8 @@ class Dialogue:
         self._request: Request | None = None  # another target or wording for the card on the desk
         self._proposal: Proposal | None = None
         self._actions: dict[str, Callable[[], bool]] = {
-            "y": self._approve, "t": self._choose_target, "e": self._edit, "n": self._not_now,
+            "y": self._approve, "t": self._choose_target, "e": self._edit, "r": self._replace,
+            "n": self._not_now,
             "d": lambda: self._dismiss(NO), "D": lambda: self._dismiss(NEVER), "s": self._show_signals,
             "j": lambda: self._go(self.deck.next(), "next"), "k": lambda: self._go(self.deck.previous(), "previous"),
             "w": self._see_weak, "a": self._approve_group, "u": self._undo, "?": self._help,
@@ -122,6 +125,7 @@ class Dialogue:
     def _usable(self) -> list[str]:
         usable = {
             "y": self._proposal is not None and not self._proposal.is_refused, "/": len(self.deck.open()) > 1,
+            "r": bool(contradicted(self._proposal)),
             "j": self.deck.next() is not None, "k": self.deck.previous() is not None, "w": self._weak_left() > 0,
             "a": len(self.deck.group()) > 1, "u": bool(self.deck.answers),
         }  # fmt: skip
@@ -190,7 +194,7 @@ class Dialogue:
         self.desk.say(*portrait.wrap(f"targets: {TARGETS}", portrait.width()))
         while typed := self.console.line("target? "):
             try:
-                return self._take(self._wanted()._replace(to=typed))
+                return self._take(self._wanted()._replace(to=typed, supersedes=()))
             except ReflectError as error:
                 if error.exit_code != EXIT_USAGE:  # no slip of the fingers: another key may be the way out
                     raise
@@ -206,7 +210,15 @@ class Dialogue:
         if not saved or saved == text:
             self.desk.say("nothing was changed")
             return False
+        request = request._replace(supersedes=())  # other words may contradict something else
         return self._take(drafts.applied(request, saved) if fields else request._replace(text=saved))
+
+    def _replace(self) -> bool:
+        rule = contradicted(self._proposal)
+        if not rule:
+            self.desk.say("there is no one rule to replace")
+            return False
+        return self._take(self._wanted()._replace(supersedes=(rule,)))
 
     def _take(self, request: Request) -> bool:
         """Only if a change can be made of it: else the error is told, and what is on the screen stays."""
@@ -215,7 +227,8 @@ class Dialogue:
         return True
 
     def _approve_group(self) -> bool:
-        """Each of them is shown with its change; what is refused, risky or of another project is left out."""
+        """Each of them is shown with its change; what is refused, risky, of another project or to replace a rule is
+        left out."""
         group = self.deck.group()
         found: list[tuple[int, Proposal]] = []
         for at in group:
@@ -245,7 +258,7 @@ class Dialogue:
             made = self.desk.propose(request, earlier)
         except ReflectError:
             return None
-        return None if made.is_refused or made.is_risky else made
+        return None if made.is_refused or made.is_risky or made.replaced else made
 
     def _carry_out_all(self, found: Iterable[tuple[int, Proposal]]) -> bool:
         """The very changes that were shown; if a file is not what they were made for, the rest is shown anew."""

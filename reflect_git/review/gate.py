@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reflect_git.model.frames import frame_of, key_of, opposes
@@ -11,13 +11,15 @@ from reflect_git.review.likeness import contradicts
 from reflect_git.review.risks import RISK, Finding, risks
 
 REFUSED, MENDED, NOTE = "refused", "mended", "note"
+CONTRADICTION, EXCEPTION = "contradiction", "exception"
 MOST_ENTRIES, MANY_ENTRIES = 150, 50
 MANY_LINES = 200
 LONG, SENTENCES = 400, 3
 
 
 class Subject(NamedTuple):
-    """A text on its way into a target; `sources`: what was imported for it, by file."""
+    """A text on its way into a target, for all projects if that `is_global`; `sources`: what was imported for it, by
+    file."""
 
     text: str
     trust: str
@@ -25,6 +27,7 @@ class Subject(NamedTuple):
     entries: int = 0
     lines: int = 0
     sources: Mapping[str, str] = {}
+    is_global: bool = False
 
 
 def findings(
@@ -34,15 +37,18 @@ def findings(
     has_secret: Callable[[str], bool],
     mended: Iterable[str] = (),
     supersedes: Iterable[str] = (),
+    everywhere: Collection[str] = (),
 ) -> list[Finding]:
     """All of them, the gravest first. `rules` are those in force and what the target says; `mended` what the renderer
-    changed."""
+    changed. `everywhere`: the learnings for all projects, to which a project may make an exception."""
     replaced = set(supersedes)
     others = [rule for rule in rules if rule.learning is None or rule.learning not in replaced]
+    wide = [] if subject.is_global else [rule for rule in others if rule.learning in everywhere]
     return [
-        *_refusals(subject, others, has_secret),
+        *_refusals(subject, others, has_secret, wide),
         *(Finding(MENDED, "mended", what) for what in mended),
         *risks(subject.text, subject.trust),
+        *exceptions(subject.text, wide),
         *_notes(subject, others),
     ]
 
@@ -55,7 +61,23 @@ def is_risky(found: Iterable[Finding]) -> bool:
     return any(finding.kind == RISK for finding in found)
 
 
-def _refusals(subject: Subject, rules: Sequence[Statement], has_secret: Callable[[str], bool]) -> Iterable[Finding]:
+def exceptions(text: str, rules: Iterable[Statement]) -> Iterable[Finding]:
+    """Of rules for all projects, those that a project's rule with this text would stand against."""
+    frame = frame_of(text)
+    for rule in rules:
+        if frame and rule.frame and opposes(frame, rule.frame):
+            message = instead_of(rule.learning or "", rule.text)
+            way = f"to replace that rule in all projects: --to global --supersedes {rule.learning}"
+            yield Finding(RISK, EXCEPTION, message, way)
+
+
+def instead_of(rule: str, text: str) -> str:
+    return f"in this project it holds instead of '{rule}', which is for all: {_brief(text)}"
+
+
+def _refusals(
+    subject: Subject, rules: Sequence[Statement], has_secret: Callable[[str], bool], wide: Sequence[Statement]
+) -> Iterable[Finding]:
     if has_secret(subject.text):
         yield Finding(REFUSED, "secret", "the text holds a known kind of secret", "take it out: --text TEXT")
     key, frame = key_of(subject.text), frame_of(subject.text)
@@ -64,9 +86,9 @@ def _refusals(subject: Subject, rules: Sequence[Statement], has_secret: Callable
         if rule.key == key and not is_note(rule):
             way = f"reword it: reflect-git edit {where}" if rule.learning else "nothing to do; dismiss it"
             yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", rule.way or way)
-        elif rule.learning and frame and rule.frame and opposes(frame, rule.frame):
+        elif rule.learning and rule not in wide and frame and rule.frame and opposes(frame, rule.frame):
             message = f"it contradicts '{where}', which is in force: {_brief(rule.text)}"
-            yield Finding(REFUSED, "contradiction", message, f"replace that rule: --supersedes {where}")
+            yield Finding(REFUSED, CONTRADICTION, message, f"replace that rule: --supersedes {where}")
     if subject.entries >= MOST_ENTRIES:
         message = f"'{subject.target}' has {subject.entries} entries, and {MOST_ENTRIES} are the most"
         yield Finding(REFUSED, "full", message, "move some with 'reflect-git edit LRN --to rules'")
@@ -98,4 +120,5 @@ def tokens(text: str) -> int:
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:99]}…"
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 100 else f"{flat[:99]}…"

@@ -118,7 +118,25 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     sources = _sources(sitting, learning) if learning["trust"] == "imported" else {}
     found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes, sources)
     linked = links.in_the_way(sitting.store, sitting.place, made)
-    return Proposal(request, learning, to, made, (*secret_fields(learning), *linked, *found), replaced)
+    against = (*secret_fields(learning), *linked, *found, *_narrowed(learning, replaced))
+    return Proposal(request, learning, to, made, against, replaced)
+
+
+def _narrowed(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]:
+    wide = [old["id"] for old in replaced if old["scope"] == "global" != learning["scope"]]
+    return [
+        Finding(gate.NOTE, "narrowed", f"'{one}' goes from all projects, and this rule is for one of them")
+        for one in wide
+    ]
+
+
+def exceptions_to_all(sitting: Sitting, text: str, replaced: Sequence[Learning] = ()) -> list[Finding]:
+    """The rules for all projects that a project's rule with this text would stand against."""
+    from reflect_git.review.baseline import Statement
+
+    gone = {old["id"] for old in replaced}
+    wide = [one for one in sitting.scan.history.in_force() if one["scope"] == "global" and one["id"] not in gone]
+    return list(gate.exceptions(text, [Statement(one["target"]["path"], 0, one["text"], one["id"]) for one in wide]))
 
 
 def secret_fields(learning: Learning, way: str = "") -> list[Finding]:
@@ -148,6 +166,7 @@ def findings_on(
     found = gate.findings(
         _subject(text, trust, target, before)._replace(sources=sources or {}), _rules(sitting), mended=mended,
         has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
+        everywhere=[one["id"] for one in sitting.scan.history.in_force() if one["scope"] == "global"],
     )  # fmt: skip
     found += _elsewhere(sitting, text, target)
     found += [_OPENING] if before is None and target.opening else []
@@ -268,7 +287,8 @@ def _plans(
     made = [first]
     for old in rest:
         place = target_of(old)
-        live_bytes = first.after if place.path == target.path else live.read(sitting.place.path_of(place))
+        is_same = (place.is_global, place.path) == (target.is_global, target.path)
+        live_bytes = first.after if is_same else live.read(sitting.place.path_of(place))
         made.append(plans.remove(place, live_bytes, item_of(old)))
     return tuple(_merged(made))
 
@@ -312,7 +332,8 @@ def with_way_out(sitting: Sitting, rules: Sequence[Learning], error: ReflectErro
 def _subject(text: str, trust: str, target: Target, before: bytes | None) -> Subject:
     block = finding.find(before) if target.form == "block" else None
     entries = len(block.entries) if block else 0
-    return Subject(text, trust, target.path, entries, (before or b"").count(b"\n"))
+    lines = (before or b"").count(b"\n")
+    return Subject(text, trust, target.path, entries, lines, is_global=target.is_global)
 
 
 def _sources(sitting: Sitting, learning: Learning) -> dict[str, str]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.apply.inert import inert
 from reflect_git.apply.targets import GLOBAL
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.review.gate import EXCEPTION
 from reflect_git.review.risks import RISK, lowest, risks
 from reflect_git.sitting import links
-from reflect_git.sitting.approve import FIELDS
+from reflect_git.sitting.approve import FIELDS, exceptions_to_all
 from reflect_git.sitting.authority import LABELS, MEANS, Wish
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def question(
     lines += [source_of(each) for each in (candidate, *joined)]
     lines += [_replaces(old) for old in replaced]
     lines += warnings_of(words, (candidate, *joined))
-    lines += _risks(_linked(sitting))
+    lines += _risks([*_linked(sitting), *exceptions_to_all(sitting, words, replaced)])
     return _passed_on(lines, candidate.target)
 
 
@@ -70,7 +71,7 @@ def wish_of(proposal: Proposal) -> Wish:
     request, text = proposal.request, proposal.learning["text"]
     everyone = (request.candidate, *request.joined)
     risky = [line for line in warnings_of(text, everyone) if line.startswith("Risk: ")]
-    risky += _risks(found for found in proposal.findings if found.code == links.CODE)
+    risky += _risks(found for found in proposal.findings if found.code in (links.CODE, EXCEPTION))
     # No question shows reason and paths: inside Claude Code they are a person's to give at a terminal.
     words = {name: getattr(request, name) for name in (*FIELDS, "reason")}
     own = _worded({**words, "paths": ", ".join(request.paths)})

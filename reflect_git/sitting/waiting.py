@@ -14,6 +14,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.history.words import DECLINED
 from reflect_git.model.frames import frame_of, opposes
 from reflect_git.model.ids import utc_precise
+from reflect_git.review.gate import instead_of
 from reflect_git.review.risks import RISK, Finding, risks
 from reflect_git.sitting import effects, links
 from reflect_git.sitting.approve import target_of
@@ -144,7 +145,9 @@ def _against(sitting: Sitting | Look, wanted: Learning) -> Iterator[Finding]:
     for rule in sitting.scan.history.in_force():
         other = frame_of(rule["text"])
         if frame and other and opposes(frame, other) and sitting.place.reaches(rule):
+            is_exception = rule["scope"] == "global" != wanted["scope"]
             message = f"it contradicts '{rule['id']}', which is in force: {rule['text']}"
+            message = instead_of(rule["id"], rule["text"]) if is_exception else message
             yield Finding(RISK, "contradiction", message, f"take one of them back: reflect-git revert {rule['id']}")
 
 

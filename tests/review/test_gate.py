@@ -19,7 +19,7 @@ THEIRS = Statement("CLAUDE.md", 9, "Use tabs")
 
 def _found(text: str, rules: Any = (), trust: str = "user_typed", **facts: Any) -> list[Finding]:
     entries, lines = facts.pop("entries", 0), facts.pop("lines", 0)
-    subject = Subject(text, trust, "CLAUDE.md", entries, lines)
+    subject = Subject(text, trust, "CLAUDE.md", entries, lines, is_global=facts.pop("is_global", False))
     return findings(subject, rules, has_secret=lambda given: "hunter2" in given, **facts)
 
 
@@ -50,6 +50,16 @@ def test_a_refusal_names_the_way_out(text: str, facts: dict[str, Any], code: str
 
 def test_what_is_superseded_neither_doubles_nor_contradicts() -> None:
     assert not is_refused(_found("Use deno, not bun", [RULE], supersedes=[RULE.learning]))
+
+
+def test_a_project_may_make_an_exception_to_a_rule_for_all() -> None:
+    wide: dict[str, Any] = {"everywhere": [RULE.learning]}
+    found = _found("Use deno, not bun", [RULE, THEIRS], **wide)
+    assert (_codes(found, "refused"), _codes(found, "risk")) == ([], ["exception"]) and is_risky(found)
+    assert "in this project it holds instead of 'LRN-20260301-abcdefgh'" in found[0].message
+    assert _codes(_found("Use deno, not bun", [RULE], is_global=True, **wide), "refused") == ["contradiction"]
+    assert _codes(_found("Use bun, not deno", [RULE], **wide), "refused") == ["duplicate"]
+    assert not is_risky(_found("Use deno, not bun", [RULE], supersedes=[RULE.learning], **wide))
 
 
 def test_what_a_file_says_otherwise_is_a_note_and_no_refusal() -> None:

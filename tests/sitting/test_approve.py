@@ -165,6 +165,22 @@ def test_a_rule_may_be_replaced_and_only_on_request(sitting: Sitting, store: Sto
     assert [learning["id"] for learning in in_force] == [new.learning]
 
 
+def test_a_rule_for_all_goes_for_one_of_a_project_only_where_that_is_told(sitting: Sitting, store: Store) -> None:
+    old = approved(sitting, to="global")
+    say(store, "no, always use npm in this project, never pnpm", session_id="s-2")
+    now = sit(store, os.environ)
+    beside = propose(now, Request(now.gathered.strong[0], to="project"))
+    assert beside.is_risky and not beside.is_refused
+    instead = propose(now, Request(now.gathered.strong[0], to="project", supersedes=(old.learning,)))
+    assert not instead.is_risky and not instead.is_refused
+    assert f"'{old.learning}' goes from all projects, and this rule is for one of them" in [
+        found.message for found in instead.findings
+    ]
+    assert propose(now, Request(now.gathered.strong[0], to="global")).is_refused
+    new = carry_out(now, instead, BY).learning.encode()
+    assert new in claude_md() and not (Path(os.environ["HOME"]) / ".claude" / "CLAUDE.md").exists()
+
+
 def test_the_end_of_an_id_names_the_rule_that_is_replaced(sitting: Sitting, store: Store) -> None:
     """A record is for ever: it has the whole id, whatever was typed."""
     old = approved(sitting)

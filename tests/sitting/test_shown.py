@@ -103,6 +103,21 @@ def test_a_rule_that_goes(sitting: Sitting, run_cli: RunCli) -> None:
     assert sitting.run(*words).code == 0
 
 
+def test_an_exception_to_a_rule_for_all(sitting: Sitting) -> None:
+    asked = sitting.asked()
+    sitting.answer(asked, GLOBAL)
+    assert sitting.run("approve", subject(asked), "--to", "global").code == 0
+    sitting.session.say("no, from now on always use npm here, never pnpm")
+    asked = sitting.asked()
+    (risk,) = [line for line in asked["question"].split("\n") if "it holds instead of" in line]
+    assert risk.startswith("Risk: in this project it holds instead of 'LRN-")
+    words = ("approve", subject(asked), "--to", "project")
+    sitting.answer({**asked, "question": asked["question"].replace(f"\n{risk}", "")}, PROJECT, "toolu_2")
+    require_refusal(sitting, "the person was not shown 'Risk: in this project", *words)
+    sitting.answer(asked, PROJECT, "toolu_3")
+    assert sitting.run(*words).code == 0
+
+
 def test_the_words_that_an_improvement_quotes_are_shown(sitting: Sitting) -> None:
     asked = sitting.asked()
     *_, source = asked["question"].split("\n")

@@ -136,6 +136,20 @@ def approved_elsewhere2(store: Store, text: str, like: str) -> str:
     return identity
 
 
+def test_an_exception_of_another_machine_to_a_rule_for_all_is_told_as_one(shelf: Store) -> None:
+    arrived = approved_elsewhere(shelf, "Use npm, not pnpm")
+    rule, wide = "LRN-20260101-00000001", {"kind": "global", "path": "CLAUDE.md"}
+    made = memory.decision(shelf, "approved", rule, BY, utc_precise(), text="Use pnpm, not npm")
+    record = {**reading.scan(shelf).history.learnings[arrived], "id": rule, "text": "Use pnpm, not npm"}
+    record |= {"scope": "global", "project": None, "target": wide, "decision": made["id"]}
+    memory.record(shelf, [record, made], "approve: Use pnpm, not npm", {})
+    (one,) = waiting.waiting(sit(shelf))
+    assert one.learning["id"] == arrived
+    assert [risk.message for risk in one.risks] == [
+        f"in this project it holds instead of '{rule}', which is for all: Use pnpm, not npm"
+    ]
+
+
 def test_what_the_file_has_already_does_not_wait(shelf: Store) -> None:
     rule = approved_elsewhere(shelf, "Use ruff, not black")
     write(BASE + f"\r\n\r\n<!-- {rule} -->\r\n\r\n- Use ruff, not black\r\n".encode())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import RunCli
 from tests.stories.conftest import Reviews, Says, commits
 
 PAIRS = ("pnpm npm", "ruff black", "uv pip", "rg grep", "podman docker", "vitest jest", "biome prettier", "deno node",
@@ -224,19 +225,99 @@ def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: 
     terminal = reviews()
     terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
     terminal.types("y")
-    seen = terminal.passes("(2/2) Approve to project [t,e,n,d,D,s,u,q,?]?")
+    seen = terminal.passes("(2/2) Approve to project [t,e,r,n,d,D,s,u,q,?]?")
     assert (
         """
   refused       it contradicts 'LRN-1', which is in force: Use
                 pnpm, not npm
-                → to replace it: reflect-git approve SIG-2 --to
-                project --supersedes LRN-1
+                → r to replace that rule
 """
         in seen
     )
     terminal.types("y")
     terminal.sees("""
         it is refused as it stands: the way out is above
-        (2/2) Approve to project [t,e,n,d,D,s,u,q,?]?
+        (2/2) Approve to project [t,e,r,n,d,D,s,u,q,?]?
         """)
     assert "- Use npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+
+
+def test_a_rule_is_replaced_after_a_look_at_the_change(
+    says: Says, reviews: Reviews, shop: Path, store_home: Path, run_cli: RunCli
+) -> None:
+    says("use pnpm, not npm")
+    first = reviews()
+    first.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    first.types("y")
+    first.ends()
+    says("use npm, not pnpm")
+    says("name branches after their ticket")
+    before, text = commits(store_home), (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    terminal = reviews()
+    terminal.passes("(1/2) Approve to project [t,e,r,n,d,D,s,j,/,q,?]?")
+    terminal.types("?")
+    told = terminal.passes("(1/2) Approve to project [t,e,r,n,d,D,s,j,/,q,?]?")
+    assert "r - replace the rule that it contradicts, then look again\n" in told
+    terminal.types("r")
+    seen = terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?")
+    assert "\n  replaces      LRN-1: Use pnpm, not npm\n" in seen and "refused" not in seen
+    assert "\n-- Use pnpm, not npm\n" in seen and "\n+- Use npm, not pnpm\n" in seen
+    assert (commits(store_home), (shop / "CLAUDE.md").read_text(encoding="utf-8")) == (before, text)
+    terminal.types("r")
+    terminal.sees("""
+        there is no one rule to replace
+        (1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?
+        """)
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("project-local")  # another target is another question
+    assert "refused" in terminal.passes("(1/2) Approve to project-local [t,e,r,n,d,D,s,j,/,q,?]?")
+    terminal.types("r")
+    terminal.passes("(1/2) Approve to project-local [y,t,e,n,d,D,s,j,/,q,?]?")
+    terminal.types("y")
+    terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]] == ["Use npm, not pnpm"]
+    assert not (shop / "CLAUDE.md").exists()
+    terminal.types("u")
+    terminal.passes("(1/2) Approve to project-local [y,t,e,n,d,D,s,j,/,q,?]?")
+    assert (shop / "CLAUDE.md").read_text(encoding="utf-8") == text
+    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]] == ["Use pnpm, not npm"]
+
+
+def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_yes(
+    says: Says, reviews: Reviews, shop: Path, home: Path, run_cli: RunCli
+) -> None:
+    says("use tabs, not spaces")
+    first = reviews()
+    first.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    first.types("t")
+    first.passes("target?")
+    first.types("global")
+    first.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?")
+    first.types("y")
+    first.ends()
+    says("use spaces, not tabs")
+    terminal = reviews()
+    seen = terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    assert "risk          in this project it holds instead of 'LRN-1'," in seen
+    assert "y and a typed yes to keep both; or t and 'global', then r to" in seen
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("global")
+    assert "→ r to replace that rule" in terminal.passes("(1/1) Approve to global [t,e,r,n,d,D,s,q,?]?")
+    terminal.types("t")
+    terminal.passes("target?")
+    terminal.types("project")
+    terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    terminal.types("y")
+    terminal.passes("type 'yes' to approve it all the same:")
+    terminal.types("y")
+    terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    assert not (shop / "CLAUDE.md").exists()
+    terminal.types("y")
+    terminal.passes("type 'yes' to approve it all the same:")
+    terminal.types("yes")
+    terminal.ends()
+    assert "- Use spaces, not tabs" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert "- Use tabs, not spaces" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
+    assert len(run_cli("rules", "--json", cwd=shop).json()["data"]) == 2
