@@ -130,7 +130,9 @@ class Arrivals:
         try:
             done = arrived.take(self._desk.sitting, chosen, self._by(chosen[0]))
         except Changed as error:
-            self._desk.say_error(error)
+            self._renew()
+            self._say_changed(error, chosen)
+            return True
         except ReflectError as error:
             self._desk.say_error(error)
             return False
@@ -142,6 +144,13 @@ class Arrivals:
                 self._desk.note_change(plan.path)
         self._renew()
         return True
+
+    def _say_changed(self, error: Changed, chosen: Sequence[Waiting]) -> None:
+        """The plan that was shown does not fit any more: another one is made, and shown; or there is no need of any."""
+        left = {one.decision["id"] for one in self._found}
+        is_left = any(one.decision["id"] in left for one in chosen)
+        then = "here is what would change now" if is_left else "it says that already, and nothing is left to do"
+        self._desk.say(*portrait.wrap(printable(f"{error.message}: {then}"), portrait.width()))
 
     def _is_sure(self, chosen: Sequence[Waiting]) -> bool:
         """The total of each file, and one question."""

@@ -80,14 +80,15 @@ class Differences:
         skipped = len(self._seen) - len(self.answers)
         return skipped + len(self._left())
 
-    def run(self) -> None:
-        """Until each was answered or left for another time; `q` ends the whole review."""
+    def run(self) -> bool:
+        """Until each was answered or left for another time; `q` ends the whole review. True if anything was asked."""
         while left := self._left():
             one, number = left[0], f"{len(self._seen) + 1} of {len(self._seen) + len(left)}"
             card = _card(self._desk, one)
             self._desk.say("", click.style(f"Change {number} — {card.headline}", bold=True), "")
             card.show()
             self._ask(card, one.mark, f"({number.replace(' of ', '/')})")
+        return bool(self._seen)
 
     def _left(self) -> list[Asked]:
         return [one for one in self._asked if one.mark not in self._seen]

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reflect_git.adapters import live, redact
-from reflect_git.apply import finding, targets
+from reflect_git.apply import finding, improvements, targets
 from reflect_git.apply import plan as plans
 from reflect_git.apply.diff import diff
 from reflect_git.apply.improvements import Improvement
 from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Item, Plan, Rule
 from reflect_git.apply.targets import Target
+from reflect_git.apply.wording import normal, same
 from reflect_git.errors import ReflectError
 from reflect_git.model import schema
 from reflect_git.model.counts import plural
@@ -269,6 +270,14 @@ def item_of(learning: Learning) -> Item:
     )  # fmt: skip
 
 
+def says(learning: Learning, text: str) -> bool:
+    """Is this what its file would say, but for what a formatter changes?"""
+    item = item_of(learning)
+    if isinstance(item, Improvement):
+        return normal(improvements.text_of(item)) == normal(text)
+    return same(text, item.text)
+
+
 def target_of(learning: Learning) -> Target:
     return Target(learning["target"]["kind"], learning["target"]["path"])
 
@@ -278,10 +287,10 @@ def _plans(
     replaced: Sequence[Learning],
 ) -> tuple[Plan, ...]:  # fmt: skip
     """In the place of the rule it replaces, if that stands in the same file; other rules it replaces go."""
-    same = [old for old in replaced if target_of(old) == Target(target.kind, target.path)]
-    if same and isinstance(item, Rule) and before is not None and target.form == "block":
-        first = plans.replace(target, before, item_of(same[0]), item)
-        rest = [old for old in replaced if old is not same[0]]
+    here = [old for old in replaced if target_of(old) == Target(target.kind, target.path)]
+    if here and isinstance(item, Rule) and before is not None and target.form == "block":
+        first = plans.replace(target, before, item_of(here[0]), item)
+        rest = [old for old in replaced if old is not here[0]]
     else:
         first, rest = plans.add(target, before, item), list(replaced)
     made = [first]

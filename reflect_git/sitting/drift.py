@@ -12,17 +12,20 @@ from reflect_git.adapters import files, live
 from reflect_git.apply import drift, targets
 from reflect_git.apply.drift import Finding
 from reflect_git.apply.targets import Target
+from reflect_git.apply.wording import same
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest, seconds_of
-from reflect_git.sitting.approve import item_of, target_of
+from reflect_git.sitting.approve import item_of, says, target_of
 from reflect_git.sitting.authors import BRANCH, CLAUDE, YOU, Heads, explains
 from reflect_git.sitting.calls import Call, calls
 from reflect_git.sitting.gone import Gone
 from reflect_git.sitting.mirror import EVERYWHERE, FOLDER, mark_of
+from reflect_git.sitting.news import news_for
+from reflect_git.sitting.versions import entries_in
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
-    from reflect_git.model.schema import Learning
+    from reflect_git.model.schema import Decision, Learning
     from reflect_git.sitting.places import Place
     from reflect_git.store.fold import History
     from reflect_git.store.repository import Store
@@ -71,7 +74,8 @@ class Drift(NamedTuple):
 
 def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
     """Every rule that was written here on this machine, against its file. Nothing is written."""
-    written, gone = _Written(store), Gone(store)
+    written, gone = _Written(store, place), Gone(store)
+    arriving = _Arriving(written, history, news_for(place, history, store.machine))
     ours = [one for one in history.in_force() if place.reaches(one)]
     pages = tuple(page for one in pages_here(place, ours) for page in _here(one, written))
     found: list[Difference] = []
@@ -88,9 +92,10 @@ def look(store: Store, env: Mapping[str, str], place: Place, history: History, s
             elif learning is None:
                 foreign += 1
             elif one.kind != "foreign":
-                found.append(Difference(learning, page, one))
+                if not arriving.explains(page, one):
+                    found.append(Difference(learning, page, one))
             # Else it was taken back elsewhere, and waits to go from here.
-            elif not written.has_in(one.id, page.target, place):
+            elif not written.has_in(one.id, page.target):
                 found.append(Difference(learning, page, one._replace(kind=RETURNED)))
     told = left(store)
     judged = _judged(store, env, place, history, [one for one in found if one.mark not in told], seconds)
@@ -103,7 +108,7 @@ def _here(page: Page, written: _Written) -> Iterator[Page]:
     """With the rules that are to be there: those that we wrote, and those that came with the file, in a copy of it or
     through the project's own git."""
     data = page.data or b""
-    rules = tuple(one for one in page.rules if one["id"].encode() in data or written.has(one["id"]))
+    rules = tuple(one for one in page.rules if one["id"].encode() in data or written.has_in(one["id"], page.target))
     if rules or page.data is not None:
         yield page._replace(rules=rules)
 
@@ -120,26 +125,50 @@ def _findings(page: Page) -> list[Finding]:
 class _Written:
     """The rules that this machine wrote: what was approved elsewhere, or only recorded, was in no file here."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, place: Place) -> None:
         self._store = store
+        self._place = place
 
     @cached_property
-    def _mirrors(self) -> dict[tuple[str, str], set[str]]:
-        """The end of the folder of mirrors and the path of the file → the ids that we last wrote into it."""
-        found: dict[tuple[str, str], set[str]] = {}
+    def _mirrors(self) -> dict[tuple[str, str], list[bytes]]:
+        """The end of the folder of mirrors and the path of the file → our part of it as we last wrote it."""
+        found: dict[tuple[str, str], list[bytes]] = {}
         tree = self._store.git.tree(MAIN, f"{FOLDER}/{self._store.machine}")
         for path, data in zip(tree, self._store.git.blobs(list(tree.values())), strict=True):
             _, _, folder, name = path.split("/", 3)
-            ids = {identity.decode() for identity in _ID.findall(data.partition(b"\n\n")[2])}
-            found.setdefault((folder.rpartition("-")[2], name), set()).update(ids)
+            found.setdefault((folder.rpartition("-")[2], name), []).append(data.partition(b"\n\n")[2])
         return found
 
-    def has(self, identity: str) -> bool:
-        return any(identity in ids for ids in self._mirrors.values())
+    def has_in(self, identity: str, target: Target) -> bool:
+        return any(self._having(identity, target))
 
-    def has_in(self, identity: str, target: Target, place: Place) -> bool:
-        folders = [EVERYWHERE] if target.is_global else map(mark_of, place.keys)
-        return any(identity in self._mirrors.get((folder, target.path), ()) for folder in folders)
+    def texts(self, identity: str, target: Target) -> list[str]:
+        """The rule as we last wrote it into this file; of a project that had several names, under each of them."""
+        return [entries_in(target.kind, data).get(identity, "") for data in self._having(identity, target)]
+
+    def _having(self, identity: str, target: Target) -> Iterator[bytes]:
+        folders = [EVERYWHERE] if target.is_global else map(mark_of, self._place.keys)
+        for folder in folders:
+            for data in self._mirrors.get((folder, target.path), ()):
+                if identity.encode() in _ID.findall(data):
+                    yield data
+
+
+class _Arriving(NamedTuple):
+    """What was decided elsewhere since: no hand changed the file, it waits for the decision to be taken over."""
+
+    written: _Written
+    history: History
+    news: Mapping[str, Decision]
+
+    def explains(self, page: Page, found: Finding) -> bool:
+        """Does the file say what we last wrote there, or, where we never did, what the rule once said?"""
+        if found.kind != "different" or found.id not in self.news:
+            return False
+        texts = self.written.texts(found.id, page.target)
+        if texts and not any(same(found.live, text) for text in texts):
+            return False
+        return any(says(was, found.live) for was in self.history.wordings(found.id))
 
 
 def pages_here(place: Place, rules: Iterable[Learning]) -> Iterator[Page]:

@@ -19,8 +19,7 @@ from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import effects
-from reflect_git.sitting.approve import item_of, target_of
-from reflect_git.sitting.to_version import says
+from reflect_git.sitting.approve import item_of, says, target_of
 from reflect_git.sitting.versions import entries_in
 from reflect_git.store import memory
 

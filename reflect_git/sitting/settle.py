@@ -19,6 +19,7 @@ from reflect_git.sitting.amend import Amendment
 from reflect_git.sitting.approve import findings_on, item_of, secret_fields, target_of
 from reflect_git.sitting.authors import CLAUDE
 from reflect_git.sitting.drift import RETURNED, Difference, Page
+from reflect_git.sitting.news import news_for
 from reflect_git.sitting.writing import Approved, Step, message_of, write
 from reflect_git.store import memory
 
@@ -80,9 +81,16 @@ def carry_back(sitting: Sitting, one: Difference, plan: Plan, by: By) -> Approve
     """Write the plan that was shown. The rule says what it said: no new learning, one `applied` decision."""
     require_standing(sitting, one)
     made = _decision(sitting, "applied", one, by, text=one.learning["text"])
+    made["meta"].update(_taken(sitting, one))
     verb = "revert" if one.found.kind == RETURNED else "apply"
     message = message_of(sitting, verb, one.learning, [made], by)
     return write(sitting, one.learning["id"], [Step(plan)], [made], message)
+
+
+def _taken(sitting: Sitting, one: Difference) -> dict[str, str]:
+    """The words that were put back may be those of another machine: they are taken over then, and not asked again."""
+    news = news_for(sitting.place, sitting.scan.history, sitting.store.machine).get(one.learning["id"])
+    return {"of": news["id"]} if news else {}
 
 
 def for_good(sitting: Sitting, one: Difference) -> Amendment:

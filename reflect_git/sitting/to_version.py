@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from reflect_git.apply import improvements, targets
-from reflect_git.apply.improvements import Improvement
+from reflect_git.apply import targets
 from reflect_git.apply.targets import Target
-from reflect_git.apply.wording import normal, same
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import places, versions
-from reflect_git.sitting.approve import item_of, target_of
+from reflect_git.sitting.approve import says, target_of
 from reflect_git.sitting.revert import Chosen, without
 from reflect_git.sitting.versions import entries_at
 from reflect_git.store.layout import id_in
@@ -114,11 +112,3 @@ def _last_amendments(sitting: Sitting, identity: str) -> Iterator[list[Decision]
     ]
     for count in range(1, len(standing) + 1):
         yield standing[-count:]
-
-
-def says(learning: Learning, text: str) -> bool:
-    """Is this what its file would say, but for what a formatter changes?"""
-    item = item_of(learning)
-    if isinstance(item, Improvement):
-        return normal(improvements.text_of(item)) == normal(text)
-    return same(text, item.text)

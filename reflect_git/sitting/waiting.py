@@ -17,14 +17,13 @@ from reflect_git.model.ids import utc_precise
 from reflect_git.review.gate import instead_of
 from reflect_git.review.risks import RISK, Finding, risks
 from reflect_git.sitting import effects, links
-from reflect_git.sitting.approve import target_of
-from reflect_git.sitting.declining import CHANGING, declined, is_no, root_of
+from reflect_git.sitting.approve import says, target_of
+from reflect_git.sitting.declining import declined, is_no, root_of
 from reflect_git.sitting.effects import WAITING, Rule, Shift, section_of
-from reflect_git.sitting.to_version import says
+from reflect_git.sitting.news import news_for
 from reflect_git.sitting.versions import entries_in
 from reflect_git.sitting.writing import Approved, Step, message, write
 from reflect_git.store import memory
-from reflect_git.store.fold import History
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
@@ -86,36 +85,13 @@ class Waiting:
 
 def waiting(sitting: Sitting | Look) -> list[Waiting]:
     """Everything that waits in this project and in the files of all projects."""
-    news = dict(_news(sitting))
+    news = news_for(sitting.place, sitting.scan.history, sitting.store.machine)
     if not news:
         return []
     shelf = _Shelf(sitting)
     in_force = {one["id"]: one for one in sitting.scan.history.in_force()}
     found = (_waiting(sitting, shelf, identity, made, in_force.get(identity)) for identity, made in news.items())
     return [one for one in found if one]
-
-
-def _news(sitting: Sitting | Look) -> Iterator[tuple[str, Decision]]:
-    """Learning → the last decision about it, if that came from elsewhere or waits for its file, and was not taken."""
-    history, machine = sitting.scan.history, sitting.store.machine
-    last: dict[str, Decision] = {}
-    taken: set[str] = set()
-    by_id = {made["id"]: made for made in history.decisions}
-    for made in history.decisions:
-        if made["kind"] == "applied" and made["machine"] == machine and made["id"] not in history.void:
-            if not is_no(made):
-                taken.add(str(made["meta"].get("of")))
-        elif (
-            made["kind"] in CHANGING
-            and made["subject"] in history.learnings
-            and root_of(by_id, made)[0]["kind"] != "applied"
-        ):
-            last[made["subject"]] = made
-    noes = declined(history, machine)
-    for identity, made in last.items():
-        is_news = (made["machine"] != machine or made["meta"].get("waits")) and identity not in noes
-        if is_news and made["id"] not in taken and sitting.place.reaches(history.learnings[identity]):
-            yield identity, made
 
 
 def _waiting(
@@ -180,7 +156,7 @@ class _Shelf:
     def standing(self, identity: str) -> Rule | None:
         """The learning as it stands here: in words that it once had if they are its own, else where it is at all."""
         there = []
-        for was in _wordings(self._sitting, identity):
+        for was in self._sitting.scan.history.wordings(identity):
             target = target_of(was)
             text = self._text(target, identity)
             if text is None:
@@ -208,18 +184,6 @@ class _Shelf:
         if where not in self._files:
             self._files[where] = live.read(self._sitting.place.path_of(target))
         return self._files[where]
-
-
-def _wordings(sitting: Sitting | Look, identity: str) -> list[Learning]:
-    """All that a learning ever said, as it is now first, then the newest."""
-    history, record = sitting.scan.history, sitting.scan.others[identity]
-    found = [history.learnings[identity]]
-    amended = [made for made in history.decisions if made["kind"] == "amended" and made["subject"] == identity]
-    for count in range(len(amended), -1, -1):
-        was = History([record], amended[:count], ()).learnings[identity]
-        if was not in found:
-            found.append(was)
-    return found
 
 
 def take(sitting: Sitting, chosen: Sequence[Waiting], by: By, settled: bool = False) -> Approved:

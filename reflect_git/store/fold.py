@@ -28,6 +28,7 @@ class History:
 
     def __init__(self, learnings: Iterable[Learning], decisions: Iterable[Decision], tallies: Iterable[Tally]) -> None:
         self.learnings = {learning["id"]: learning for learning in learnings}
+        self._approved = dict(self.learnings)
         # To the millisecond; of two in one, that which takes another back is the later one.
         self.decisions = sorted(
             decisions, key=lambda made: (made["timestamp"], made["reopens"] is not None, made["id"])
@@ -56,6 +57,18 @@ class History:
             learning = self.learnings.get(decision["subject"])
             if learning is not None and decision["kind"] == "amended" and decision["id"] not in self.void:
                 self.learnings[learning["id"]] = _amended(learning, decision)
+
+    def wordings(self, identity: str) -> list[Learning]:
+        """All that a learning ever said, as it is now first, then the newest."""
+        said = [self._approved[identity]]
+        for decision in self.decisions:
+            if decision["kind"] == "amended" and decision["subject"] == identity:
+                said.append(_amended(said[-1], decision))
+        found: list[Learning] = []
+        for was in (self.learnings[identity], *reversed(said)):
+            if was not in found:
+                found.append(was)
+        return found
 
     def signals_of(self, decision: Decision) -> list[str]:
         learning = self.learnings.get(decision["subject"])

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import reading
+from reflect_git.model.ids import utc_precise
+from reflect_git.sitting import amend, settle, waiting
+from reflect_git.store import memory, reading
 from reflect_git.store.repository import Store
 from tests.apply.test_formatters import PRETTIER
 from tests.faults import git
-from tests.sitting.shopkeeper import PNPM, Claude, approve, commit, look, make_project, told, written
+from tests.sitting.desk import BY
+from tests.sitting.shopkeeper import PNPM, Claude, approve, commit, look, make_project, sit, told, written
 from tests.store.probe import opened
 
 
@@ -71,6 +74,67 @@ def test_by_hand(store: Store, shop: Path) -> None:
     )  # fmt: skip
     _without_entry(shop / "CLAUDE.md")
     assert told(look(store, shop)) == [("missing", "you")]
+
+
+def reworded_on_sofa(store: Store, text: str, **meta: object) -> str:
+    """As a sync brings it: one decision, and no file."""
+    (rule,) = reading.scan(store).history.in_force()
+    target = meta.pop("target", rule["target"])
+    made = memory.decision(store, "amended", rule["id"], BY, utc_precise(), text=text, target=target, meta=dict(meta))  # type: ignore[arg-type]
+    memory.record(store, [{**made, "machine": "sofa"}], "sync: sofa", {})
+    return made["id"]
+
+
+def test_words_of_another_machine_are_no_hand_of_yours(store: Store, shop: Path) -> None:
+    """The file has what this machine last wrote: what differs is a decision that waits to be taken over."""
+    reworded_on_sofa(store, "Install with pnpm")
+    assert told(look(store, shop)) == []
+    (one,) = waiting.waiting(sit(store, shop))
+    assert one.kind == waiting.CHANGE
+    _reword(shop / "CLAUDE.md")
+    assert told(look(store, shop)) == [("different", "you")], "neither what was written nor what is decided"
+    _reword(shop / "CLAUDE.md", "Use yarn, not npm", "Install with pnpm")
+    assert told(look(store, shop)) == [] and waiting.waiting(sit(store, shop)) == []
+
+
+def test_a_place_of_another_machine_is_no_hand_of_yours(store: Store, shop: Path) -> None:
+    everywhere = {"target": {"kind": "global", "path": "CLAUDE.md"}}
+    reworded_on_sofa(store, PNPM, learning={"scope": "global", "project": None}, **everywhere)
+    assert told(look(store, shop)) == []
+    assert [one.kind for one in waiting.waiting(sit(store, shop))] == [waiting.CHANGE]
+
+
+def test_words_that_only_a_later_write_kept_are_still_by_hand(store: Store, shop: Path) -> None:
+    """Our part of the file is mirrored whole, with what a hand changed in it."""
+    commit(shop)
+    _reword(shop / "CLAUDE.md")
+    reworded_on_sofa(store, "Install with pnpm")
+    approve(store, shop, "use ruff, not black")
+    assert told(look(store, shop)) == [("different", "you")]
+
+
+def test_earlier_words_brought_back_by_hand_are_by_hand(store: Store, shop: Path) -> None:
+    sitting = sit(store, shop)
+    (rule,) = sitting.scan.history.in_force()
+    amend.carry_out(sitting, amend.amend(sitting, rule, amend.Wanted("Take pnpm, not npm")), BY)
+    commit(shop)
+    reworded_on_sofa(store, "Install with pnpm")
+    assert told(look(store, shop)) == []
+    _reword(shop / "CLAUDE.md", "Take pnpm, not npm", PNPM)
+    assert told(look(store, shop)) == [("different", "you")]
+
+
+def test_what_is_put_back_in_the_words_of_another_machine_is_taken_over(store: Store, shop: Path) -> None:
+    made = reworded_on_sofa(store, "Install with pnpm")
+    _reword(shop / "CLAUDE.md")
+    (one,) = look(store, shop).asked
+    sitting = sit(store, shop)
+    settle.carry_back(sitting, one, settle.put_back(sitting, one), BY)
+    assert "- Install with pnpm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert reading.scan(store).history.decisions[-1]["meta"]["of"] == made
+    assert told(look(store, shop)) == [] and waiting.waiting(sit(store, shop)) == []
+    _reword(shop / "CLAUDE.md", "Install with pnpm", PNPM)
+    assert told(look(store, shop)) == [("different", "you")] and waiting.waiting(sit(store, shop)) == []
 
 
 def test_what_git_does_not_have_was_taken_out_by_hand(store: Store, shop: Path) -> None:

@@ -272,6 +272,71 @@ def test_two_machines_that_contradict_each_other_are_one_question(reviews: Revie
     assert {one["text"] for one in reading.scan(store).history.in_force()} >= {"Use npm, not pnpm", here["text"]}
 
 
+def reworded_on_sofa(store: Store, text: str) -> str:
+    (rule,) = reading.scan(store).history.in_force()
+    made = memory.decision(store, "amended", rule["id"], BY, utc_precise(), text=text, target=rule["target"])
+    _record(store, made)
+    return rule["id"]
+
+
+def test_a_rule_in_other_words_is_taken_over_and_nobody_changed_it_here(
+    reviews: Reviews, run_cli: RunCli, store: Store, shop: Path
+) -> None:
+    rule = reworded_on_sofa(store, "Install with pnpm")
+    assert run_cli("status", "--json", cwd=shop).json()["data"]["drift"] == []
+    terminal = reviews(cwd=shop)
+    seen = terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    assert "Learning 1 of 1 — changed on sofa, a moment ago" in seen and "you changed this rule" not in seen
+    assert "-- Use pnpm, not npm\n+- Install with pnpm\n" in seen
+    terminal.types("y")
+    assert f"took over {rule}" in terminal.ends()
+    reviews(cwd=shop).is_left("Nothing to reflect on.")
+
+
+def test_what_was_put_back_in_the_words_of_another_machine_is_not_asked_again(
+    reviews: Reviews, store: Store, shop: Path
+) -> None:
+    reworded_on_sofa(store, "Install with pnpm")
+    file = shop / "CLAUDE.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Use yarn"), encoding="utf-8")
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    terminal.types("b")
+    left = terminal.ends()
+    assert "Take it over" not in left and "error" not in left
+    assert "- Install with pnpm\n" in file.read_text(encoding="utf-8")
+    reviews(cwd=shop).is_left("Nothing to reflect on.")
+
+
+def test_a_change_that_does_not_fit_any_more_is_made_and_shown_anew(reviews: Reviews, store: Store, shop: Path) -> None:
+    rule = reworded_on_sofa(store, "Install with pnpm")
+    file = shop / "CLAUDE.md"
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    file.write_text("# Said meanwhile\n\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    terminal.types("y")
+    seen = terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    assert "was changed meanwhile: here is what would change now" in " ".join(seen.split())
+    assert "error" not in seen and "+- Install with pnpm" in seen
+    terminal.types("y")
+    assert f"took over {rule}" in terminal.ends()
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# Said meanwhile\n") and "- Install with pnpm\n" in text
+
+
+def test_what_the_file_says_meanwhile_is_not_asked_again(reviews: Reviews, store: Store, shop: Path) -> None:
+    reworded_on_sofa(store, "Install with pnpm")
+    file = shop / "CLAUDE.md"
+    terminal = reviews(cwd=shop)
+    terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    text = file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Install with pnpm")
+    file.write_text(text, encoding="utf-8")
+    terminal.types("y")
+    left = " ".join(terminal.ends().split())
+    assert "was changed meanwhile: it says that already, and nothing is left to do" in left and "error" not in left
+    assert file.read_text(encoding="utf-8") == text
+
+
 def test_without_a_terminal_they_are_listed(run_cli: RunCli, store: Store, store_home: Path, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     done = run_cli("review", cwd=shop, env={"REFLECT_GIT_HOME": str(store_home)})

@@ -74,7 +74,7 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     else:
         console = Console(front, sat.store.git.user_settings())
         desk = Desk(front, sat, console.setting("interactive.difffilter"))
-        _talk(front, desk, console, Differences(desk, console, asked), _arrivals(desk, console, arrived))
+        _talk(front, desk, console, Differences(desk, console, asked), arrived)
 
 
 def _freshen(front: Front) -> None:
@@ -154,11 +154,12 @@ def _waiting(gathered: Gathered) -> list[str]:
     return found
 
 
-def _talk(front: Front, desk: Desk, console: Console, first: Differences, then: Arrivals | None) -> None:
+def _talk(front: Front, desk: Desk, console: Console, first: Differences, arrived: Sequence[Waiting]) -> None:
     """^C and ^D end it; what was answered is stored, and told."""
-    dialogue = Dialogue(desk, console)
+    dialogue, then = Dialogue(desk, console), _arrivals(desk, console, arrived)
     try:
-        first.run()
+        if first.run():  # a file may have become by it what was decided elsewhere
+            then = _arrivals(desk, console, _arrived(desk.sitting))
         if then:
             then.run()
         typed = _opening(front, desk, console)
