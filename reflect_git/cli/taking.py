@@ -19,17 +19,36 @@ if TYPE_CHECKING:
     from reflect_git.sitting.writing import Approved
 
 
-def settle(front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: bool) -> None:
+def settle(
+    front: Front, sat: Sitting, chosen: Chosen, wanted: Wanted, dry_run: bool, *, is_named: bool = True
+) -> None:  # fmt: skip
+    """`is_named`: the person said what is to be taken back, and not only that it is the last."""
     there = elsewhere.moved_to(sat, chosen.decisions)
     reversal = revert.propose(there, chosen, wanted)
     if dry_run:
         _preview(front, reversal)
         return
     by, linked = person(front, there), links_of(there, reversal)
-    is_shown = require_typed_yes(front, linked, reversal.diff)
+    is_shown = not is_named and _is_asked(front, sat, there, reversal)
+    is_shown = require_typed_yes(front, linked, "" if is_shown else reversal.diff) or is_shown
     done = revert.carry_out(there, reversal, by, linked)
     learnings_index.write(there.store, front.scan(there.store))
     _say(front, there, reversal, done, is_shown, by["road"])
+
+
+def _is_asked(front: Front, sat: Sitting, there: Sitting, reversal: Reversal) -> bool:
+    """Who stands in another project may have forgotten what was decided last. Whether the change was shown for that."""
+    at_terminal = front.at_terminal and not front.no_input
+    paths = [step.plan.path for step in reversal.steps if not step.plan.target.is_global]
+    if not paths or there.place.root == sat.place.root or front.yes or not at_terminal:
+        return False
+    if not front.json:
+        show_diff(front, reversal.diff)
+    files = ", ".join(f"'{path}'" for path in paths)
+    where = sat.place.label(there.place.root)
+    if not front.confirm(printable(f"take back {reversal.told} in {files} of another project, {where}?")):
+        raise ReflectError("nothing was changed", code="declined")
+    return not front.json
 
 
 def links_of(sat: Sitting, reversal: Reversal) -> list[Finding]:

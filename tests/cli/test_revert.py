@@ -101,13 +101,37 @@ def test_undoing_a_no_says_so(types: Types, run_cli: RunCli, shop: Path) -> None
 def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:
     rule = approve("use pnpm, not npm")
     approved = (shop / "CLAUDE.md").read_bytes()
-    said = types("undo", cwd=home)
+    said = types("undo", "--yes", cwd=home)
     assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
     assert f"CLAUDE.md changed in {shop}; commit it there" in " ".join(said.split())
     assert run_cli("signals", "--json", cwd=shop).json()["data"][0]["status"] == "captured"
     said = types("undo")
     assert "took back the revert of 'Use pnpm, not npm'" in said
     assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
+
+
+def test_an_undo_in_another_project_shows_what_it_is_about_and_asks(
+    run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path
+) -> None:
+    rule = approve("use pnpm, not npm")
+    approved = (shop / "CLAUDE.md").read_bytes()
+    garden = home / "garden"
+    garden.mkdir()
+    subprocess.run([REAL_GIT, "init", "-q", str(garden)], check=True)
+    asked = f"take back 'Use pnpm, not npm' in 'CLAUDE.md' of another project, {shop}? [y/N]:"
+    for words in (["undo"], ["revert", "last"]):
+        with Terminal(*words, cwd=garden) as terminal:
+            assert "-- Use pnpm, not npm\n" in terminal.passes(asked)
+            terminal.types("n")
+            assert "nothing was changed" in terminal.ends(1)
+    assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
+    with Terminal("undo", cwd=garden) as terminal:
+        terminal.passes(asked)
+        terminal.types("y")
+        said = terminal.ends()
+    assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and "-- Use pnpm" not in said, "shown once"
+    assert (shop / "CLAUDE.md").read_bytes() == BASE
+    assert "another project" not in types("undo"), "who stands there knows"
 
 
 def test_what_a_script_decided_is_taken_back_by_its_commit(

@@ -6,7 +6,7 @@ import click
 
 from reflect_git.cli import completing
 from reflect_git.cli.front import Front
-from reflect_git.cli.options import dry_run_option, json_option, project_option, reason_option
+from reflect_git.cli.options import dry_run_option, json_option, project_option, reason_option, yes_option
 from reflect_git.cli.sittings import sitting
 from reflect_git.cli.taking import settle
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -25,6 +25,7 @@ _KINDS = "project, project-local, global, improvements, agents or dir:PATH."
 @reason_option
 @project_option
 @dry_run_option
+@yes_option
 @json_option
 @click.pass_obj
 def command(
@@ -43,4 +44,4 @@ def command(
         chosen = to_version.version(sat, to_target, to)
     else:
         chosen = undo.last(sat, only_persons=False) if name == LAST else revert.find(sat, name)
-    settle(front, sat, chosen, Wanted(force, reopen, reason), dry_run)
+    settle(front, sat, chosen, Wanted(force, reopen, reason), dry_run, is_named=name != LAST)
