@@ -231,6 +231,15 @@ def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, run_cli: Ru
     assert "pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
 
 
+def test_what_is_in_no_file_yet_is_not_counted_as_if_it_were(run_cli: RunCli, store: Store, shop: Path) -> None:
+    approved_on_sofa(store, "a", "Use tabs")
+    told = run_cli("status", cwd=shop).out
+    assert "2 in force, 1 of them in no file here yet: reflect-git review\n" in told
+    assert "1 learning of your other machines: reflect-git review" in told
+    status = run_cli("status", "--json", cwd=shop).json()["data"]
+    assert (status["learnings"], status["rules_here"], status["rules_absent"], status["arrived"]) == (2, 2, 1, 1)
+
+
 def test_a_rule_for_all_projects_taken_back_elsewhere_is_no_hand_of_yours(
     reviews: Reviews, store: Store, home: Path, shop: Path
 ) -> None:

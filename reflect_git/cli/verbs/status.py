@@ -56,6 +56,7 @@ class Report:
     last_capture: str | None = None
     learnings: int = 0
     rules_here: int = 0
+    rules_absent: int = 0
     arrived: int = 0
     drift: list[dict[str, Any]] = field(default_factory=list)
     foreign: int = 0
@@ -106,8 +107,7 @@ def command(front: Front, form: str) -> None:
     _count(report, store, scan, settled, before, now)
     _look_at_files(report, store, front.env, scan, settled)
     _look_at_git(report, store)
-    if report.remote:
-        report.arrived = _arrived(store, front.env, scan)
+    _look_at_arrivals(report, store, front.env, scan)
     if front.json:
         front.data(asdict(report))
     else:
@@ -182,11 +182,15 @@ def _waiting_here(scan: Scan, keys: list[str], settled: Container[str]) -> int:
     return sum(not keys or project is None or project["key"] in keys for project in waits)
 
 
-def _arrived(store: Store, env: Mapping[str, str], scan: Scan) -> int:
-    """How many learnings of other own machines wait for this one's files here."""
-    from reflect_git.sitting import waiting
+def _look_at_arrivals(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+    """What other own machines decided and this one's files do not have."""
+    if all(made["machine"] == store.machine for made in scan.history.decisions):
+        return
+    from reflect_git.sitting import places, waiting
 
-    return sum(not one.own for one in waiting.waiting(review.sit(store, env, scan, _here())))
+    found = waiting.waiting(waiting.Look(store, places.place(store, env, _here()), scan))
+    report.arrived = sum(not one.own for one in found)
+    report.rules_absent = sum(one.kind == waiting.ADD for one in found)
 
 
 def _look_at_git(report: Report, store: Store) -> None:
@@ -240,9 +244,11 @@ def _waiting(report: Report) -> str:
 
 def _rules(report: Report) -> str:
     """Those that 'rules' lists here, and those that 'rules --all' lists."""
+    told = f"{report.rules_here or 'none'} in force here, {report.learnings} in all projects"
     if report.rules_here == report.learnings:
-        return f"{report.learnings or 'none'} in force"
-    return f"{report.rules_here or 'none'} in force here, {report.learnings} in all projects"
+        told = f"{report.learnings or 'none'} in force"
+    absent = f", {report.rules_absent} of them in no file here yet: reflect-git review" if report.rules_absent else ""
+    return told + absent
 
 
 def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
