@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +14,7 @@ from reflect_git.cli.front import ago, one_line, printable
 from reflect_git.cli.sittings import approver
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.sitting import effects, learnings_index
+from reflect_git.sitting import effects, learnings_index, rivals
 from reflect_git.sitting import waiting as arrived
 from reflect_git.sitting.approve import target_of
 from reflect_git.sitting.authority import Wish
@@ -24,10 +24,13 @@ from reflect_git.sitting.writing import shown
 if TYPE_CHECKING:
     from reflect_git.apply.targets import Target
     from reflect_git.cli.desk import Desk
-    from reflect_git.model.schema import By
+    from reflect_git.model.schema import By, Learning
+    from reflect_git.review.risks import Finding
     from reflect_git.sitting.places import Place
+    from reflect_git.sitting.rivals import Wording
+    from reflect_git.sitting.writing import Step
 
-TAKEN, GONE, DECLINED = "taken over", "taken out", "not for this machine"
+TAKEN, GONE, DECLINED, CHOSEN = "taken over", "taken out", "not for this machine", "chosen"
 _DID = {ADD: "approved", CHANGE: "changed", REMOVE: "taken back"}
 _KEYS = {
     "y": "take it as shown: the file is changed, in one commit",
@@ -57,8 +60,13 @@ class Arrivals:
         while left := [one for one in self._found if one.decision["id"] not in self._skipped]:
             total = len(self.answers) + len(self._found)
             number = f"{total - len(left) + 1} of {total}"
-            self._show(left[0], number)
-            self._ask(left, f"({number.replace(' of ', '/')})")
+            place = f"({number.replace(' of ', '/')})"
+            if left[0].wordings:
+                self._show_wordings(left[0], number)
+                self._ask_which(left[0], place)
+            else:
+                self._show(left[0], number)
+                self._ask(left, place)
 
     def _show(self, one: Waiting, number: str) -> None:
         self._desk.say("", click.style(f"Learning {number} — {headline(one)}", bold=True), "")
@@ -74,6 +82,58 @@ class Arrivals:
         else:
             self._desk.say("")
             self._desk.show_change(one.diff)
+
+    def _show_wordings(self, one: Waiting, number: str) -> None:
+        self._desk.say("", click.style(f"Learning {number} — {headline(one)}", bold=True), "")
+        self._desk.say(*portrait.field("in", self._where(target_of(one.learning))))
+        self._desk.say(*portrait.field("rule", one.learning["id"]))
+        for key, wording in enumerate(one.wordings, 1):
+            made = wording.decision
+            where = "here" if made["machine"] == self._desk.sitting.store.machine else f"on {made['machine']}"
+            self._desk.say("", f"{key} - {where}, {ago(made['timestamp'])} ago", "")
+            self._desk.say(*portrait.text_lines(wording.learning["text"]), "")
+            for found in wording.findings:
+                self._desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
+            if wording.steps:
+                self._desk.show_change(wording.diff)
+            else:
+                self._desk.say("the file here says so")
+
+    def _ask_which(self, one: Waiting, place: str) -> None:
+        """Until one of them holds, or it is left for another time."""
+        numbers = {str(key): wording for key, wording in enumerate(one.wordings[:9], 1)}
+        keys = [*numbers, "n", "q", "?"]
+        while True:
+            typed = self._console.key(f"{place} Which one holds [{','.join(keys)}]? ")
+            if typed == "q":
+                raise Ended
+            if typed == "n":
+                self._skipped.add(one.decision["id"])
+                return
+            if typed not in numbers:
+                meanings = dict.fromkeys(numbers, "this one, on all your machines: an amendment, in one commit")
+                self._help(keys, {**_KEYS, **meanings})
+            elif not self._is_meant(numbers[typed].findings):
+                self._desk.say("nothing was changed")
+            elif self._is_chosen(one, numbers[typed]):
+                return
+
+    def _is_chosen(self, one: Waiting, wording: Wording) -> bool:
+        """True if what is left has to be shown, as with what is taken over."""
+        try:
+            done = rivals.settle(self._desk.sitting, wording, self._by(wording.learning))
+        except Changed as error:
+            self._renew()
+            self._say_changed(error, [one])
+            return True
+        except ReflectError as error:
+            self._desk.say_error(error)
+            return False
+        self.answers.append(CHOSEN)
+        self._desk.say(*portrait.wrap(f"amended {one.learning['id']}, commit {done.commit[:10]}", portrait.width()))
+        self._note_changes(wording.steps)
+        self._renew()
+        return True
 
     def _where(self, target: Target) -> str:
         return where(self._desk.sitting.place, target)
@@ -98,14 +158,14 @@ class Arrivals:
             elif typed == "d":
                 if self._is_declined(left[0]):
                     return
-            elif typed == "y" and not self._is_meant(left[0]):
+            elif typed == "y" and not self._is_meant(left[0].risks):
                 self._desk.say("nothing was changed")
             elif self._is_taken([left[0]] if typed == "y" else harmless):
                 return
 
     def _is_declined(self, one: Waiting) -> bool:
         try:
-            decision, _ = arrived.decline(self._desk.sitting, one, self._by(one))
+            decision, _ = arrived.decline(self._desk.sitting, one, self._by(one.learning))
         except ReflectError as error:  # the store is busy, say: the question stays, and so does the review
             self._desk.say_error(error)
             return False
@@ -119,16 +179,16 @@ class Arrivals:
         learnings_index.write(self._desk.sitting.store, self._desk.sitting.scan)
         self._found = arrived.waiting(self._desk.sitting)
 
-    def _is_meant(self, one: Waiting) -> bool:
+    def _is_meant(self, risks: Sequence[Finding]) -> bool:
         """What is risky takes a typed yes here, too."""
-        return not one.risks or self._console.line("type 'yes' to take it over all the same: ") == "yes"
+        return not risks or self._console.line("type 'yes' to take it over all the same: ") == "yes"
 
     def _is_taken(self, chosen: Sequence[Waiting]) -> bool:
         """True if what is left has to be shown: taken over, or not any more what it was."""
         if len(chosen) > 1 and not self._is_sure(chosen):
             return False
         try:
-            done = arrived.take(self._desk.sitting, chosen, self._by(chosen[0]))
+            done = arrived.take(self._desk.sitting, chosen, self._by(chosen[0].learning))
         except Changed as error:
             self._renew()
             self._say_changed(error, chosen)
@@ -139,11 +199,14 @@ class Arrivals:
         else:
             self.answers += [GONE if one.kind == REMOVE else TAKEN for one in chosen]
             self._desk.say(*portrait.wrap(f"{_told(chosen)}, commit {done.commit[:10]}", portrait.width()))
-            paths = [step.plan for one in chosen for step in one.steps if not step.plan.target.is_global]
-            for plan in paths:
-                self._desk.note_change(plan.path)
+            self._note_changes([step for one in chosen for step in one.steps])
         self._renew()
         return True
+
+    def _note_changes(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if not step.plan.target.is_global:
+                self._desk.note_change(step.plan.path)
 
     def _say_changed(self, error: Changed, chosen: Sequence[Waiting]) -> None:
         """The plan that was shown does not fit any more: another one is made, and shown; or there is no need of any."""
@@ -159,14 +222,13 @@ class Arrivals:
             self._desk.show_change(shown(step.plan))
         return self._console.line(f"take over {plural(len(chosen), 'learning')} [y,n]? ") == "y"
 
-    def _by(self, one: Waiting) -> By:
-        learning = one.learning
+    def _by(self, learning: Learning) -> By:
         wish = Wish(learning["id"], learning["text"], learning["target"]["kind"])
         return approver(self._desk.front, self._desk.sitting, wish)[0]
 
-    def _help(self, keys: Sequence[str]) -> None:
+    def _help(self, keys: Sequence[str], meanings: Mapping[str, str] = _KEYS) -> None:
         for key in keys:
-            self._desk.say(click.style(f"{key} - {_KEYS[key]}", fg="red", bold=True))
+            self._desk.say(click.style(f"{key} - {meanings[key]}", fg="red", bold=True))
 
 
 def _told(chosen: Sequence[Waiting]) -> str:
@@ -175,6 +237,8 @@ def _told(chosen: Sequence[Waiting]) -> str:
 
 
 def headline(one: Waiting) -> str:
+    if one.wordings:
+        return f"reworded on {plural(len(one.wordings), 'machine')}, which did not know of each other"
     where = "here" if one.own else f"on {one.decision['machine']}"
     return f"{_DID[one.kind]} {where}, {ago(one.decision['timestamp'])} ago"
 

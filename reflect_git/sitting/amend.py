@@ -162,8 +162,10 @@ def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str
     """Write what was shown. `basis`: the recorded answer that it rests on, if it rests on one."""
     require_unrefused(amendment.findings)
     new = amendment.new
-    also = _also(sitting.scan.others[new["id"]], amendment)
-    meta = {**({"learning": also} if also else {}), **amendment.meta, **({"answer": dict(basis)} if basis else {})}
+    said = also(sitting.scan.others[new["id"]], amendment.old, new)
+    after = [made["id"] for made in sitting.scan.history.last_amendments(new["id"])]
+    meta = {"after": after, **({"learning": said} if said else {}), **amendment.meta}
+    meta |= {"answer": dict(basis)} if basis else {}
     made = memory.decision(
         sitting.store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],
         reason=amendment.reason, meta=meta,
@@ -173,9 +175,9 @@ def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str
     return write(sitting, new["id"], taken, [made], message, amendment.findings)
 
 
-def _also(record: Mapping[str, Any], amendment: Amendment) -> dict[str, Any]:
+def also(record: Mapping[str, Any], before: Learning, after: Learning) -> dict[str, Any]:
     """All that it says beside text and target, whole: an earlier amendment may be taken back from under it."""
-    new, old = cast("Mapping[str, Any]", amendment.new), cast("Mapping[str, Any]", amendment.old)
+    new, old = cast("Mapping[str, Any]", after), cast("Mapping[str, Any]", before)
     changed = {name for name in _ALSO if not new[name] == old[name] == record[name]}
     return {name: new[name] for name in _ALSO if name in changed or name in _WITH_TARGET}
 

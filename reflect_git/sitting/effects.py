@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from reflect_git.adapters import live
 from reflect_git.apply import improvements, rulesfile, targets
 from reflect_git.apply import plan as plans
+from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import AGENTS_IMPORT, Target
+from reflect_git.apply.wording import Reworded
 from reflect_git.errors import ReflectError
-from reflect_git.sitting.approve import item_of, target_of
+from reflect_git.sitting.approve import item_of, says, target_of
 from reflect_git.sitting.writing import Step, reworded
 
 if TYPE_CHECKING:
@@ -147,7 +149,12 @@ class _Desk:
             self._take(new, lambda data: Step(plans.move(new.target, data or b"", new.learning["id"], new.section)))
 
     def _replaced(self, data: bytes | None, old: Rule, new: Rule) -> Step:
-        plan = plans.replace(old.target, data or b"", item_of(old.learning), item_of(new.learning), self._force)
+        try:
+            plan = plans.replace(old.target, data or b"", item_of(old.learning), item_of(new.learning), self._force)
+        except Reworded as error:
+            if not says(new.learning, error.live):
+                raise
+            return Step(Plan(old.target, data, data, new.learning["id"], "replace"))  # it is so already
         return reworded(plan, old.learning["text"], new.learning["text"])
 
     def swap(self, new: Rule, old: Rule) -> bool:

@@ -249,11 +249,22 @@ def _marked(made: Decision, mark: str) -> Decision:
 def _written_before(
     sitting: Sitting, taken: Sequence[Decision], shifted: Sequence[Shift]
 ) -> tuple[list[Shift], list[str]]:
-    """Without what would come into a file from which the revert that is taken back took nothing; and notes on that."""
+    """Without what would come into a file from which the revert that is taken back took nothing, and without words that
+    were chosen among several, which an `applied` decision wrote; and notes on that."""
     left = {one["subject"] for one in taken if one["meta"].get("left") and one["machine"] == sitting.store.machine}
-    unwritten = [one for one in shifted if one.old is None and one.id in left]
-    notes = [f"'{one.rule.target.path}' had no entry of '{one.id}' before: it is left as it is" for one in unwritten]
-    return [one for one in shifted if one not in unwritten], notes
+    chosen = _chosen(sitting.scan.history, taken)
+    absent = [one for one in shifted if one.old is None and one.id in left - chosen]
+    notes = [f"'{one.rule.target.path}' had no entry of '{one.id}' before: it is left as it is" for one in absent]
+    asked = [one["subject"] for one in taken if one["kind"] == "amended" and one["subject"] in chosen]
+    notes += [f"'{identity}' waits for your choice of its words: reflect-git review" for identity in asked]
+    return [one for one in shifted if one not in absent and one.id not in chosen], notes
+
+
+def _chosen(history: History, taken: Sequence[Decision]) -> set[str]:
+    """The learnings whose words were chosen among several by what is taken back, whatever took it back before."""
+    by_id = {made["id"]: made for made in history.decisions}
+    roots = [declining.root_of(by_id, one)[0] for one in taken]
+    return {root["subject"] for root in roots if root["kind"] == "amended" and root["meta"].get("left")}
 
 
 def with_decisions(sitting: Sitting, made: Sequence[Decision]) -> History:

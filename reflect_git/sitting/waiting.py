@@ -21,6 +21,7 @@ from reflect_git.sitting.approve import says, target_of
 from reflect_git.sitting.declining import declined, is_no, root_of
 from reflect_git.sitting.effects import WAITING, Rule, Shift, section_of
 from reflect_git.sitting.news import news_for
+from reflect_git.sitting.rivals import Wording, rivals, wordings
 from reflect_git.sitting.versions import entries_in
 from reflect_git.sitting.writing import Approved, Step, message, write
 from reflect_git.store import memory
@@ -50,7 +51,8 @@ class Look:
 class Waiting:
     """One learning whose file here is behind a decision. `own`: it was made on this machine.
 
-    `trouble` is why it cannot be carried out as it stands, where it cannot.
+    `trouble` is why it cannot be carried out as it stands, where it cannot. `wordings`: which of these it is to be,
+    where several machines reworded it.
     """
 
     shift: Shift
@@ -60,6 +62,7 @@ class Waiting:
     trouble: ReflectError | None = None
     links: tuple[Finding, ...] = ()
     against: tuple[Finding, ...] = ()
+    wordings: tuple[Wording, ...] = ()
 
     @property
     def learning(self) -> Learning:
@@ -86,12 +89,39 @@ class Waiting:
 def waiting(sitting: Sitting | Look) -> list[Waiting]:
     """Everything that waits in this project and in the files of all projects."""
     news = news_for(sitting.place, sitting.scan.history, sitting.store.machine)
+    several = rivals(sitting.place, sitting.scan.history, sitting.store.machine)
+    news |= {identity: _of_another(sitting, last) for identity, last in several.items()}
     if not news:
         return []
     shelf = _Shelf(sitting)
     in_force = {one["id"]: one for one in sitting.scan.history.in_force()}
-    found = (_waiting(sitting, shelf, identity, made, in_force.get(identity)) for identity, made in news.items())
+    found = (
+        _reworded(sitting, shelf, in_force[identity], made, several[identity])
+        if identity in several
+        else _waiting(sitting, shelf, identity, made, in_force.get(identity))
+        for identity, made in news.items()
+    )
     return [one for one in found if one]
+
+
+def _of_another(sitting: Sitting | Look, last: Sequence[Decision]) -> Decision:
+    return next((made for made in reversed(last) if made["machine"] != sitting.store.machine), last[-1])
+
+
+def _reworded(
+    sitting: Sitting | Look, shelf: _Shelf, rule: Learning, made: Decision, last: Sequence[Decision]
+) -> Waiting | None:
+    """Nobody takes it over as it stands: a person says which of the wordings it is to be."""
+    history, old = sitting.scan.history, shelf.standing(rule["id"])
+    if old is None and is_left_here(sitting, rule["id"]):
+        return None  # its absence is a question of its own
+    shift = Shift(rule["id"], old, Rule(rule, section_of(history, rule)))
+    try:
+        found = wordings(sitting.store, sitting.place, history, old, last)
+    except ReflectError as error:
+        return Waiting(shift, made, own=False, trouble=error)
+    several = ReflectError(f"'{rule['id']}' was reworded on several machines", "choose in 'reflect-git review'")
+    return Waiting(shift, made, own=False, trouble=several, wordings=found)
 
 
 def _waiting(

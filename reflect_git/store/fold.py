@@ -70,6 +70,24 @@ class History:
                 found.append(was)
         return found
 
+    def as_amended(self, decision: Decision) -> Learning:
+        """A learning as this amendment has it, which is whole: nothing of another one is in it."""
+        return _amended(self._approved[decision["subject"]], decision)
+
+    def last_amendments(self, identity: str) -> list[Decision]:
+        """The amendments that stand and that no other one knew of: several, if machines did not know of each other."""
+        standing = [
+            made
+            for made in self.decisions
+            if made["kind"] == "amended" and made["subject"] == identity and made["id"] not in self.void
+        ]
+        known: set[object] = set()
+        for at, made in enumerate(standing):
+            after = made["meta"].get("after")
+            # Before it was written down, the later one was taken to know of all.
+            known.update(map(str, after) if isinstance(after, list) else (one["id"] for one in standing[:at]))
+        return [made for made in standing if made["id"] not in known]
+
     def signals_of(self, decision: Decision) -> list[str]:
         learning = self.learnings.get(decision["subject"])
         if learning is not None:

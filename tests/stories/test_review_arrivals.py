@@ -281,11 +281,71 @@ def test_two_machines_that_contradict_each_other_are_one_question(reviews: Revie
     assert {one["text"] for one in reading.scan(store).history.in_force()} >= {"Use npm, not pnpm", here["text"]}
 
 
-def reworded_on_sofa(store: Store, text: str) -> str:
+def reworded_on_sofa(store: Store, text: str, **meta: Any) -> str:
     (rule,) = reading.scan(store).history.in_force()
-    made = memory.decision(store, "amended", rule["id"], BY, utc_precise(), text=text, target=rule["target"])
+    made = memory.decision(store, "amended", rule["id"], BY, utc_precise(), text=text, target=rule["target"],
+                           meta={"learning": {"title": text}, **meta})  # fmt: skip
     _record(store, made)
     return rule["id"]
+
+
+def test_two_machines_that_reworded_one_rule_are_one_question(
+    reviews: Reviews, run_cli: RunCli, store: Store, store_home: Path, shop: Path
+) -> None:
+    """Both wordings are kept until a person chooses; that is an amendment, which the other machine then takes over."""
+    rule = next(one["id"] for one in reading.scan(store).history.in_force())
+    with Terminal("edit", rule, "--text", "Install with pnpm", cwd=shop) as edited:
+        edited.ends()
+    commit(shop)
+    reworded_on_sofa(store, "Take pnpm for everything", after=[])
+    listed = run_cli("review", cwd=shop)
+    assert "reworded on 2 machines, which did not know of each other → CLAUDE.md" in listed.out
+    terminal = reviews(cwd=shop)
+    terminal.sees("""
+        Learning 1 of 1 — reworded on 2 machines, which did not know of each other
+
+          in            CLAUDE.md
+          rule          LRN-1
+
+        1 - here, a moment ago
+
+            Install with pnpm
+
+        the file here says so
+
+        2 - on sofa, a moment ago
+
+            Take pnpm for everything
+
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        --- a/CLAUDE.md
+        +++ b/CLAUDE.md
+        @@ -8,6 +8,6 @@
+
+         <!-- LRN-1 -->
+
+        -- Install with pnpm
+        +- Take pnpm for everything
+
+         <!-- reflect-git:end -->
+        (1/1) Which one holds [1,2,n,q,?]?
+        """)
+    terminal.types("x")
+    assert "2 - this one, on all your machines" in terminal.passes("(1/1) Which one holds [1,2,n,q,?]?")
+    terminal.types("1")
+    left = terminal.ends()
+    assert f"amended {rule}, commit " in left and "1 chosen" in left and "changed in your project" not in left
+    assert "- Install with pnpm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert [one["text"] for one in reading.scan(store).history.in_force()] == ["Install with pnpm"]
+    reviews(cwd=shop).is_left("Nothing to reflect on.")
+    with Terminal("undo", cwd=shop) as undone:
+        undone.ends()
+    again = reviews(cwd=shop)
+    again.passes("(1/1) Which one holds [1,2,n,q,?]?")
+    again.types("2")
+    assert "CLAUDE.md changed in your project; commit it with your work" in again.ends()
+    assert "- Take pnpm for everything\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert commits(store_home)[0] == "amend: Take pnpm for everything"
 
 
 def test_a_rule_in_other_words_is_taken_over_and_nobody_changed_it_here(
