@@ -21,6 +21,12 @@ def home_dir(env: Mapping[str, str]) -> str:
     return env.get("HOME") or os.path.expanduser("~")
 
 
+def shown(path: str, env: Mapping[str, str]) -> str:
+    """From the home folder on, where it is below it."""
+    home = home_dir(env).rstrip(os.sep) + os.sep
+    return f"~/{path[len(home) :]}" if path.startswith(home) else path
+
+
 def is_project(env: Mapping[str, str], folder: str) -> bool:
     """Whether a folder can be a project: the person's home, the client's own folder and the root are none."""
     nobodys = (home_dir(env), config_dir(env), os.sep)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from io import TextIOWrapper
 
+from reflect_git import paths
 from reflect_git.adapters.jsontext import dumps
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
@@ -189,6 +190,17 @@ class Front:
         if self.env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
             return True
         return tty and self.env.get("TERM") != "dumb"
+
+    def everywhere(self, path: str) -> str:
+        """A file of all projects as a person names it: that of a project may have the same name."""
+        return paths.shown(os.path.join(paths.config_dir(self.env), path), self.env)
+
+    def is_everywhere(self, listed: str) -> tuple[str, bool]:
+        """The path of a file that is given as it is listed, and whether it is one of all projects."""
+        base, path = paths.config_dir(self.env) + os.sep, listed
+        if listed.startswith("~/"):
+            path = os.path.join(paths.home_dir(self.env), listed[2:])
+        return (path[len(base) :], True) if path.startswith(base) else (listed, False)
 
     def confirm(self, question: str) -> bool:
         """Ask, unless --yes answers; without a person to ask, refuse and name the flag."""

@@ -49,6 +49,17 @@ class Entry:
         )
 
     @property
+    def is_global(self) -> bool:
+        """Its file is one of all projects, as its decisions say; where none names a file, it is of no project."""
+        kinds = [one["target"]["kind"] for one in self.made if one["target"]]
+        return all(kind.startswith("global") for kind in kinds) and not self.named("Project")
+
+    @property
+    def moves(self) -> bool:
+        """The rule went to another file, in the same words or in others."""
+        return self.type == "amended" and any("from" in one["meta"] for one in self.made)
+
+    @property
     def what(self) -> str:
         return self.subject if self.by_hand else self.subject.partition(": ")[2]
 
@@ -133,11 +144,11 @@ def trailers_of(lines: Iterable[str]) -> dict[str, list[str]]:
 class Wanted:
     """Which entries; what is empty does not count. `types` are words of TYPES."""
 
-    __slots__ = ("captures", "learning", "project", "signal", "target", "types")
+    __slots__ = ("captures", "is_global", "learning", "project", "signal", "target", "types")
 
     def __init__(
         self, types: frozenset[str] = frozenset(), target: str = "", project: str = "", learning: str = "",
-        signal: str = "", captures: bool = False,
+        signal: str = "", captures: bool = False, is_global: bool = False,
     ) -> None:  # fmt: skip
         self.types = types
         self.target = target
@@ -145,6 +156,7 @@ class Wanted:
         self.learning = learning
         self.signal = signal
         self.captures = captures
+        self.is_global = is_global
 
     def may_be(self, type: str) -> bool:
         """By its message alone."""
@@ -154,6 +166,7 @@ class Wanted:
         """With all that is known of it."""
         return (
             (not self.target or self.target == entry.named("Target"))
+            and (not self.is_global or entry.is_global)
             and (not self.project or _is_of(entry, self.project))
             and (not self.learning or any(_begins(one, self.learning) for one in entry.learnings))
             and (not self.signal or any(_begins(one, self.signal) for one in entry.signals))

@@ -165,6 +165,7 @@ def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str
     said = also(sitting.scan.others[new["id"]], amendment.old, new)
     after = [made["id"] for made in sitting.scan.history.last_amendments(new["id"])]
     meta = {"after": after, **({"learning": said} if said else {}), **amendment.meta}
+    meta |= {"from": amendment.old["target"]} if new["target"] != amendment.old["target"] else {}
     meta |= {"answer": dict(basis)} if basis else {}
     made = memory.decision(
         sitting.store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],

@@ -47,8 +47,12 @@ def is_of_file(history: History, made: Decision) -> bool:
     by_id = {one["id"]: one for one in history.decisions}
     while made["reopens"] in by_id:  # an undo of one is one, too
         made = by_id[made["reopens"]]
-    is_about_file = made["kind"] == "reverted" and not made["subject"].startswith(("LRN-", "SIG-"))
-    return made["kind"] == "applied" or is_about_file
+    return made["kind"] == "applied" or is_about_file(made)
+
+
+def is_about_file(made: Decision) -> bool:
+    """A restore, or the removal of what Claude wrote by itself: no learning is its subject."""
+    return made["kind"] == "reverted" and not made["subject"].startswith(("LRN-", "SIG-"))
 
 
 def exact(sitting: Sitting, commit: str, taken: Sequence[Decision], steps: Sequence[Step]) -> list[Step]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _MARK = "\x01"
+_PLAIN = "\x1b[m"
 _FLAGS = ("-p", "--root", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-merges=first-parent",
           "--src-prefix=a/", "--dst-prefix=b/")  # fmt: skip
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -75,7 +76,13 @@ def _without_head(hunk: str) -> str:
         lines = lines[_length_of_head([_COLOUR.sub("", line) for line in lines]) :]
     if not any(_COLOUR.sub("", line).startswith(("+", "-")) for line in lines):
         return ""
-    return "\n".join([_NUMBERS.sub("@@ our part @@", first), *lines])
+    return "\n".join([_headed(first), *lines])
+
+
+def _headed(first: str) -> str:
+    """Without what git found above the hunk: in a mirror that is a line of its head."""
+    before, _, _ = _NUMBERS.sub("\0", first).partition("\0")
+    return f"{before}@@ our part @@{_PLAIN if before else ''}"
 
 
 def _length_of_head(lines: Sequence[str]) -> int:

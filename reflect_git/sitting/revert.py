@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.sitting import bytes_before, declining, effects
+from reflect_git.sitting.bytes_before import is_about_file
 from reflect_git.sitting.writing import Approved, Step, message, shown, write
 from reflect_git.store import memory
 from reflect_git.store.fold import History
@@ -319,11 +320,16 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     mark = "'" if is_no else mark
     name = f"{mark}{learning['title'] or learning['text']}{mark}" if learning else first["subject"]
     name = "the acceptance of what an audit found" if accepts(first) else name
+    name = f"{_of_file(first)} {name}" if is_about_file(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
     name = f"the change of the file for {name}" if mark and first["kind"] == "applied" and not is_no else name
     name = f"{_SAYING[first['kind']]} {name}" if mark and first["kind"] in _SAYING else name
     name = f"the no here to {name}" if is_no else name
     return f"the revert of {name}" if times % 2 else name
+
+
+def _of_file(made: Decision) -> str:
+    return "the restore of" if "restored" in made["meta"] else "the removal of what Claude wrote into"
 
 
 def carry_out(sitting: Sitting, reversal: Reversal, by: By, asked: Iterable[Finding] = ()) -> Approved:

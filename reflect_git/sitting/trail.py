@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import files, records
@@ -115,8 +116,16 @@ class _Teller:
         if project:
             suffix = f"-{digest('project', project)[:8]}"
             folder = next((name for name in self._folders.get(machine, ()) if name.endswith(suffix)), "")
-            entry.place = folder[: -len(suffix)]
+            named = folder or next((name for name in self._everywhere if name.endswith(suffix)), "")
+            entry.place = named[: -len(suffix)]
         return f"{entry.commit}:{MIRRORS}/{machine}/{folder}/{target}" if machine and target and folder else ""
+
+    @cached_property
+    def _everywhere(self) -> list[str]:
+        """The folders of all machines: one that only said no wrote no file, and has none of its own."""
+        (top,) = self._objects.get([f"{MAIN}:{MIRRORS}"])
+        trees = self._objects.get([f"{MAIN}:{MIRRORS}/{machine}" for machine in (names_in(top) if top else [])])
+        return [name for tree in trees if tree for name in names_in(tree)]
 
     def _quote(self, entry: Entry) -> str:
         """What was said, of a decision whose message has only the id of a signal; from the copy for people."""

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from reflect_git.adapters import records
-from reflect_git.store import journal, memory
+from reflect_git.model.ids import utc_precise
+from reflect_git.sitting import amend
+from reflect_git.store import journal, memory, reading
 from reflect_git.store.layout import path_of
 from reflect_git.store.repository import Store
 from tests.cli.past import approve, plain, reword, say_no
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.sitting.desk import BY
-from tests.sitting.shopkeeper import make_project
+from tests.sitting.shopkeeper import make_project, sit
 from tests.store.probe import opened
 from tests.stories.terminal import Terminal
 
@@ -71,7 +73,7 @@ commit-4  dismissed  "tests live beside the code"
             WHEN, Ada at a terminal, MACHINE
 
 commit-5  approved  Answer in German
-            LRN-3 → CLAUDE.md v1 for all projects
+            LRN-3 → ~/.claude/CLAUDE.md v1 for all projects
             WHEN, Ada at a terminal, MACHINE
 
 commit-6  amended  Use pnpm for everything.
@@ -254,3 +256,41 @@ def test_whoever_quits_the_pager_wanted_no_more(store: Store, shop: Path) -> Non
 def test_a_pager_that_is_not_installed_swallows_nothing(store: Store, shop: Path) -> None:
     with Terminal("log", "-n", "1", cwd=shop, env={"GIT_PAGER": "no-such-pager -R"}) as terminal:
         assert terminal.ends().count("\n") > 1
+
+
+def test_a_file_of_all_projects_is_asked_for_as_it_is_listed(log: Log, store: Store, home: Path) -> None:
+    for listed in ("~/.claude/CLAUDE.md", str(home / ".claude" / "CLAUDE.md")):
+        assert [entry["subject"] for entry in log("--target", listed)] == ["approve: Answer in German"]
+
+
+def test_a_rule_that_went_to_another_file_is_said_to_have_moved(run_cli: RunCli, store: Store, shop: Path) -> None:
+    rule = reading.scan(store).history.in_force()[0]["id"]
+    sitting = sit(store, shop)
+    moving = amend.amend(sitting, amend.find(sitting, rule), amend.Wanted(to="global"))
+    amend.carry_out(sitting, moving, BY)
+    told = plain(run_cli("log", "-n", "1", cwd=shop).out, store)
+    assert told.startswith("commit-1  moved  ") and "LRN-1 → ~/.claude/CLAUDE.md v2 for all projects\n" in told
+    assert run_cli("log", "-n", "1", "--json", cwd=shop).json()["data"][0]["type"] == "amended"
+
+
+def test_a_patch_has_nothing_of_the_head_of_a_mirror(run_cli: RunCli, store: Store, shop: Path) -> None:
+    for colour in ("--no-color", "--color"):
+        env = {"CLICOLOR_FORCE": "1"} if colour == "--color" else {}
+        told = run_cli("log", "-p", cwd=shop, env=env).out
+        heads = [line for line in told.splitlines() if "@@ our part @@" in line]
+        assert heads and not any("change:" in line or "learning:" in line for line in heads)
+
+
+def test_a_project_is_named_by_the_mirrors_of_any_machine(run_cli: RunCli, store: Store, shop: Path) -> None:
+    """A machine that only said no has written no file."""
+    rule = reading.scan(store).history.in_force()[0]
+    assert rule["project"]
+    trailers: dict[str, list[str]] = {
+        "Learning-Id": [rule["id"]], "Target": ["CLAUDE.md"], "Project": [rule["project"]["key"]],
+    }  # fmt: skip
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.setattr(Store, "machine", "sofa")
+        made = memory.decision(store, "applied", rule["id"], BY, utc_precise(), meta={"change": "declined"})
+        memory.record(store, [made], "decline: it", trailers)
+    told = run_cli("log", "-n", "1", cwd=shop).out
+    assert f"{rule['id']} → CLAUDE.md in shop\n" in told and "sofa" in told

@@ -262,7 +262,7 @@ def test_backups_are_listed_and_put_back_after_a_question(
         assert "restored CLAUDE.md as of " in told
         assert "CLAUDE.md changed in your project; commit it with your work" in told
     assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
-    types("undo")
+    assert "took back the restore of CLAUDE.md in 'CLAUDE.md' of shop" in types("undo")
     assert (shop / "CLAUDE.md").read_bytes() == before and sorted(_rules(run_cli, shop)) == sorted([rule, later])
 
 

@@ -80,11 +80,12 @@ def test_rules_are_listed_with_where_and_since_when(
     assert set(_rules(run_cli, shop, "--project")) == {here}
     assert set(_rules(run_cli, shop, "--all")) == {here, everywhere, elsewhere}
     assert set(_rules(run_cli, shop, "--grep", "GERMAN")) == {everywhere}
+    assert set(_rules(run_cli, shop, "--target", "~/.claude/CLAUDE.md")) == {everywhere}, "as it is listed"
     rule = _rules(run_cli, shop)[here]
     assert (rule["target"], rule["sessions"], rule["amended"]) == ({"kind": "project", "path": "CLAUDE.md"}, 1, None)
     day = rule["since"][:10]
     assert run_cli("rules", cwd=shop).out == (
-        f"global\n{everywhere}  since {day}, 1 session\n    → CLAUDE.md\n    Answer in German\n\n"
+        f"global\n{everywhere}  since {day}, 1 session\n    → ~/.claude/CLAUDE.md\n    Answer in German\n\n"
         f"project shop\n{here}  since {day}, 1 session\n    → CLAUDE.md\n    Use pnpm, not npm\n"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _COLOURS = {"approved": "green", "amended": "cyan", "applied": "green", "policy": "magenta", "other": "red"}
 _TAKEN = ("declined", "dismissed", "reverted", "purged")
 _INDENT = 12
+_NAMED = 3
 _PATCHES_AT_ONCE = 50
 
 
@@ -58,7 +59,8 @@ def command(
     from reflect_git.history.trail import Wanted
     from reflect_git.sitting.trail import entries
 
-    found = entries(store, asked, Wanted(chosen, target, place, learning, signal, captures), limit)
+    path, is_global = front.is_everywhere(target)
+    found = entries(store, asked, Wanted(chosen, path, place, learning, signal, captures, is_global), limit)
     if front.json:
         front.data([entry.as_json() for entry in found])
         return
@@ -134,7 +136,7 @@ def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool) -> bo
             if not is_first:
                 front.out()
             is_first = False
-            for line in _lines(entry, room):
+            for line in _lines(entry, front.everywhere, room):
                 front.out(line)
             if patches.get(entry.commit):
                 front.out()
@@ -142,14 +144,14 @@ def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool) -> bo
     return not is_first
 
 
-def _lines(entry: Entry, room: int) -> Iterator[str]:
+def _lines(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
     kind = "said never" if any(made["kind"] == "never" for made in entry.made) else entry.type
-    kind = "your commit" if kind == OTHER else "removed" if entry.removes else kind
+    kind = "your commit" if kind == OTHER else "removed" if entry.removes else "moved" if entry.moves else kind
     text = f'"{entry.quote}"' if entry.quote else entry.what
     shown = one_line(text, room - _INDENT - len(kind) - 2)
     colour = "yellow" if entry.type in _TAKEN or entry.removes else _COLOURS.get(entry.type)
     yield f"{click.style(entry.commit[:10], fg='yellow')}  {click.style(kind, fg=colour)}  {shown}".rstrip()
-    for facts in (*_where(entry, room - _INDENT), *_why(entry), _who(entry)):
+    for facts in (*_where(entry, everywhere, room - _INDENT), *_why(entry), _who(entry)):
         for line in _wrapped(facts, room - _INDENT):
             yield " " * _INDENT + line
 
@@ -160,16 +162,23 @@ def _wrapped(text: str, room: int) -> list[str]:
     return wrap(printable(text), room)
 
 
-def _where(entry: Entry, room: int) -> Iterator[str]:
+def _where(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
     """Which learning or signal; into which file, whose version that made; on one line if there is room."""
     target = entry.named("Target")
-    identity = entry.learning or (entry.what if entry.quote else "")
+    identity = _learnings(entry) or (entry.what if entry.quote else "")
     version = f" v{entry.version}" if entry.version else ""
     place = entry.place or (entry.named("Project") or "").rpartition("/")[2]
-    scope = f" in {place}" if place else " for all projects"
-    into = f"→ {target}{version}{scope}" if target else ""
+    scope = f" in {place}" if place else " for all projects" if entry.is_global else ""
+    into = f"→ {everywhere(target) if entry.is_global else target}{version}{scope}" if target else ""
     together = f"{identity} {into}".strip()
     yield from [together] if columns(together) <= room else [identity, into]
+
+
+def _learnings(entry: Entry) -> str:
+    """One commit may be about several."""
+    named = list(dict.fromkeys(entry.trailers.get("Learning-Id", ())))
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return ", ".join(named[:_NAMED]) + more
 
 
 def _why(entry: Entry) -> Iterator[str]:

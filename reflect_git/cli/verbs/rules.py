@@ -66,7 +66,8 @@ def command(
         _say_none(front)
         return
     place = places.place(store, front.env, here())
-    choice = Choice(place.keys, "".join(chosen), words, target)
+    target, is_global = front.is_everywhere(target)
+    choice = Choice(place.keys, GLOBAL if is_global else "".join(chosen), words, target)
     scan = front.scan(store)
     if not at:
         _answer(front, in_force(scan, choice), bool(words or chosen or target), _absent(store, scan, place))
@@ -148,11 +149,16 @@ def _show(front: Front, rule: InForce, absent: list[str]) -> None:
     facts = f"since {rule.since[:10]}{seen}"
     facts += f", amended {rule.amended[:10]}" if rule.amended else ""
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
-    front.out(click.style(f"    → {one_line(rule.target['path'], room - 6)}", dim=True))
+    front.out(click.style(f"    → {one_line(_file(front, rule), room - 6)}", dim=True))
     for line in absent:
         front.out(click.style(f"    {line}", fg="yellow"))
     for line in portrait.wrap(printable(rule.text), room - 4):
         front.out(f"    {line}")
+
+
+def _file(front: Front, rule: InForce) -> str:
+    path = rule.target["path"]
+    return front.everywhere(path) if rule.scope == GLOBAL else path
 
 
 def _answer_changes(front: Front, said: str, found: list[Change]) -> None:
@@ -177,6 +183,6 @@ def _show_change(front: Front, how: str, then: InForce | None, now: InForce | No
         if one is None:
             continue
         if how != rules.REWORDED or then is None or now is None or then.target != now.target:
-            front.out(click.style(f"  {sign} → {one_line(one.target['path'], portrait.width() - 6)}", fg=colour))
+            front.out(click.style(f"  {sign} → {one_line(_file(front, one), portrait.width() - 6)}", fg=colour))
         for line in portrait.wrap(printable(one.text), portrait.width() - 4) if how != rules.MOVED else ():
             front.out(click.style(f"  {sign} {line}", fg=colour))
