@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters.git import LOCAL, SETTINGS
-from reflect_git.sitting.mirror import FOLDER
+from reflect_git.sitting.mirror import EVERYWHERE, FOLDER
 
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
@@ -22,7 +22,7 @@ _FLAGS = ("-p", "--root", "--no-ext-diff", "--no-textconv", "--no-renames", "--d
           "--src-prefix=a/", "--dst-prefix=b/")  # fmt: skip
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FILE = re.compile(r"^(?=(?:\x1b\[[0-9;]*m)*diff --git )", re.MULTILINE)
-_PLACE = re.compile(rf"\b([ab])/{FOLDER}/[^/\s]+/[^/\s]+/")
+_PLACE = re.compile(rf"\b([ab])/{FOLDER}/[^/\s]+/([^/\s]+)/")
 _OF_THE_MIRROR = ("index ", "new file mode ", "deleted file mode ")
 _HEAD = re.compile(r"[ +-](?:version|sha256|learning|change|folders): ")
 _NUMBERS = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -43,7 +43,7 @@ def patches(store: Store, commits: Sequence[str], color: bool) -> dict[str, str]
 def _asked(store: Store, commits: Sequence[str], profile: str, colors: str) -> dict[str, str]:
     feed = "".join(f"{commit}\n" for commit in commits).encode()
     asked = ("diff-tree", "--stdin", f"--format={_MARK}%H", *_FLAGS, colors, "--", FOLDER)
-    out = store.git.run(*asked, stdin=feed, profile=profile).out.decode("utf-8", "replace")
+    out = store.git.run(*asked, stdin=feed, config=("core.quotePath=false",), profile=profile).out.decode("utf-8", "replace")
     found = {}
     for part in re.split(rf"^{_MARK}", out, flags=re.MULTILINE)[1:]:
         commit, _, text = part.partition("\n")
@@ -58,9 +58,14 @@ def _of_the_file(text: str) -> str:
     names, *hunks = re.split(r"\n(?=(?:\x1b\[[0-9;]*m)*@@ )", text.rstrip("\n"))
     above = [line for line in names.split("\n") if not _COLOUR.sub("", line).startswith(_OF_THE_MIRROR)]
     shown = [hunk for hunk in map(_without_head, hunks) if hunk]
-    told = [_PLACE.sub(r"\1/", line) for line in above]
-    path = _COLOUR.sub("", told[0]).rpartition(" b/")[2]
+    told = [_PLACE.sub(_side, line) for line in above]
+    both = _COLOUR.sub("", told[0]).removeprefix("diff --git ")  # one name twice, but for its first letter
+    path = both[: len(both) // 2].strip('"').removeprefix("a/")
     return "\n".join([*(_named(line, path) for line in told), *shown])
+
+
+def _side(found: re.Match[str]) -> str:
+    return f"{found[1]}/~/.claude/" if found[2] == EVERYWHERE else f"{found[1]}/"
 
 
 def _named(line: str, path: str) -> str:

@@ -172,16 +172,17 @@ def _open(history: History, decisions: Sequence[Decision]) -> list[Decision]:
     """Those that stand, what they are about first; refused if none does, or if another one has to go first."""
     standing = [made for made in decisions if made["id"] not in history.void]
     if not standing:
-        raise _taken_back(decisions[0]["id"], history)
+        raise _taken_back(decisions[0], history)
     for made in standing:
         _require_revertible(history, made)
     kinds = {made["id"]: made["kind"] for made in history.decisions}
     return sorted(standing, key=lambda made: "superseded" in (made["kind"], kinds.get(made["reopens"] or "")))
 
 
-def _taken_back(identity: str, history: History) -> ReflectError:
-    standing = [one for one in history.decisions if one["reopens"] == identity and one["id"] not in history.void]
-    return _said_already(identity, standing[-1])
+def _taken_back(first: Decision, history: History) -> ReflectError:
+    """Named as people do: an approval by the learning."""
+    standing = [one for one in history.decisions if one["reopens"] == first["id"] and one["id"] not in history.void]
+    return _said_already(first["subject"] if first["kind"] == "approved" else first["id"], standing[-1])
 
 
 def _said_already(identity: str, by: Decision) -> ReflectError:

@@ -173,13 +173,29 @@ def test_a_patch_is_of_the_file_and_not_of_our_mirror(
     lines = told.splitlines()
     for word in ("targets/", "version: ", "sha256: ", "index ", "/dev/null", "@@ -"):
         assert not any(word in line for line in lines), word
-    assert lines.count("diff --git a/CLAUDE.md b/CLAUDE.md") == lines.count("--- a/CLAUDE.md") == 5
+    assert lines.count("diff --git a/CLAUDE.md b/CLAUDE.md") == lines.count("--- a/CLAUDE.md") == 4
+    assert lines.count("diff --git a/~/.claude/CLAUDE.md b/~/.claude/CLAUDE.md") == 1
+    assert lines.count("--- a/~/.claude/CLAUDE.md") == lines.count("+++ b/~/.claude/CLAUDE.md") == 1
     amended = told.partition("amended")[2].partition("diff --git")[2].splitlines()
     rule = amended[4].removeprefix(" ")
     assert [line for line in amended[1:8] if line] == [
         "--- a/CLAUDE.md", "+++ b/CLAUDE.md", "@@ our part @@", f" {rule}", " ", "-- Use pnpm, not npm",
         "+- Use pnpm for everything.",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+@pytest.mark.parametrize("folder", ["dök", "a b"])
+def test_a_patch_names_a_folder_whatever_it_is_called(
+    run_cli: RunCli, store_home: Path, home: Path, folder: str, color: str
+) -> None:
+    shop = make_project(home / "shop")
+    (shop / folder).mkdir()
+    approve(opened(store_home), shop, "use pnpm, not npm", to=f"dir:{folder}")
+    told = re.sub(r"\x1b\[[0-9;]*m", "", run_cli("--color", color, "log", "-p", cwd=shop).out)
+    names = [line.rstrip("\t") for line in told.splitlines() if line.startswith(("diff --git", "--- ", "+++ "))]
+    name = f"{folder}/CLAUDE.md"
+    assert names == [f"diff --git a/{name} b/{name}", f"--- a/{name}", f"+++ b/{name}"]
 
 
 def test_a_patch_has_the_colours_of_the_person(run_cli: RunCli, store: Store, shop: Path, home: Path) -> None:
