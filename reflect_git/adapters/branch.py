@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from reflect_git.adapters.git import PROJECT, Git, GitError, Result
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 
 _FILE, _LINK = "100644", "120000"
 _HEADS = "refs/heads/"

@@ -7,7 +7,9 @@ only read to know where its entries begin and end, and the change is a splice of
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
+
+from reflect_git.model.tuples import NamedTuple
 
 BLANK = " \t\n\r"
 _UNIT = "  "  # what Claude Code itself writes

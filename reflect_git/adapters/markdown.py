@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from reflect_git.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

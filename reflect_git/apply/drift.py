@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from reflect_git.apply import finding, improvements, rulesfile
 from reflect_git.apply.improvements import Improvement, Proposal
 from reflect_git.apply.plan import Item, Rule
 from reflect_git.apply.rulesfile import RulesFile
 from reflect_git.apply.wording import normal, same
+from reflect_git.model.tuples import NamedTuple
 
 _HEADING = re.compile(r"#{3,6} \[[0-9-]+\] (.+)")
 _FIELD = re.compile(r"\*\*([A-Za-z ]+)\*\*: ?(.*)")

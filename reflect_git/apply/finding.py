@@ -7,12 +7,12 @@ that somebody wrote down.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from reflect_git.adapters.markdown import Piece
 from reflect_git.apply import page as pages
 from reflect_git.apply.page import Page
 from reflect_git.apply.wording import unbullet
+from reflect_git.model.tuples import NamedTuple
 
 TITLES = {
     "command": "Commands",

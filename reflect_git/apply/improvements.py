@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import NamedTuple
 
 from reflect_git.adapters.markdown import Piece
 from reflect_git.apply import page as pages
@@ -17,6 +16,7 @@ from reflect_git.apply.inert import inert
 from reflect_git.apply.page import Page
 from reflect_git.apply.wording import Reworded, normal, unbullet
 from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.model.tuples import NamedTuple
 
 SECTIONS = ("Pending", "Applied", "Deferred")
 NEW = "<!-- reflect-git:new -->"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
 from reflect_git.model.counts import plural
+from reflect_git.model.tuples import NamedTuple
 
 SHOWN = 30
 INDEX = "LEARNINGS.md"

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from reflect_git.adapters.markdown import split
 from reflect_git.apply import block, finding, improvements, rulesfile
@@ -17,6 +16,7 @@ from reflect_git.apply.rulesfile import RulesFile
 from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import EXIT_BUG, ReflectError
 from reflect_git.model.ids import fingerprint
+from reflect_git.model.tuples import NamedTuple
 
 _BOM = BOM.encode()
 _MARK = r"<!--\s*reflect-git:(?:begin[^>]*|end|new)\s*-->"

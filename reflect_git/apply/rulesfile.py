@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import NamedTuple
 
 from reflect_git.adapters import markdown
 from reflect_git.adapters.records import RecordError
@@ -22,6 +21,7 @@ from reflect_git.apply import page as pages
 from reflect_git.apply.inert import inert
 from reflect_git.apply.wording import Reworded, same, unbullet
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 
 _WORDS = 6
 _LENGTH = 40

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from typing import NamedTuple
 
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.model.tuples import NamedTuple
 
 PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 LOCAL_FILE = "CLAUDE.local.md"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from reflect_git.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from reflect_git.review.candidates import Candidate

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
+
+from reflect_git.model.tuples import NamedTuple
 
 Entries = tuple[dict[str, Any], ...]
 NAMES = ("strong", "more", "weak", "held", "recurrences")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from reflect_git.model.scopes import is_of_all
+from reflect_git.model.tuples import NamedTuple
 
 AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from reflect_git.model.frames import frame_of, key_of, opposes
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.review.baseline import Statement, is_note, is_source, sentences_of
 from reflect_git.review.likeness import contradicts
 from reflect_git.review.risks import RISK, Finding, risks

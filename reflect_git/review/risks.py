@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from typing import NamedTuple
 
 from reflect_git.model.schema import TRUSTS
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.review.baseline import sentences_of
 
 RISK = "risk"

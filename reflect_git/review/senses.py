@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from reflect_git.model.frames import Frame
 from reflect_git.model.phrases import MARKS, ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words, stem
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.review.families import NUMBERS, canon
 from reflect_git.review.lexicon import FOREIGN, in_english
 from reflect_git.review.spoken import plainly

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from reflect_git.review.families import NUMBERS
 
@@ -83,6 +83,7 @@ _SPOKEN: tuple[tuple[tuple[str, ...], str, str], ...] = tuple(
 )  # fmt: skip
 
 
+@lru_cache(maxsize=16384)
 def plainly(text: str) -> str:
     """In small letters, with one form for what is said in many: "isn't", "may not exceed", "why are you using"."""
     text = " ".join(text[:_READ].casefold().replace("\n", " ; ").split())

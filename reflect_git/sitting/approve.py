@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live, redact
 from reflect_git.apply import finding, improvements, targets
@@ -20,6 +20,7 @@ from reflect_git.model import schema
 from reflect_git.model.counts import plural
 from reflect_git.model.frames import frame_of, key_of
 from reflect_git.model.ids import day_of, timed_id, utc_precise
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
 from reflect_git.review.risks import Finding, lowest

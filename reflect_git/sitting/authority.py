@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.adapters import ancestry
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting import places
 from reflect_git.store import answers
 from reflect_git.workflow import locate_store, require_approval

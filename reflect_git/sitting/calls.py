@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.adapters import files, jsontext
@@ -14,6 +14,7 @@ from reflect_git.adapters.transcript import Reader
 from reflect_git.adapters.transcript.mentions import edits_in
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import seconds_of
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting import places
 
 if TYPE_CHECKING:

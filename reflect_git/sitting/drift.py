@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from reflect_git.adapters import files, live
 from reflect_git.apply import drift, targets
@@ -15,6 +15,7 @@ from reflect_git.apply.targets import Target
 from reflect_git.apply.wording import same
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest, seconds_of
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting.approve import item_of, says, target_of
 from reflect_git.sitting.authors import BRANCH, CLAUDE, YOU, Heads, explains
 from reflect_git.sitting.calls import Call, calls

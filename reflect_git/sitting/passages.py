@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from reflect_git.adapters.markdown import is_blank
 from reflect_git.apply import finding
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting.calls import calls
 
 if TYPE_CHECKING:

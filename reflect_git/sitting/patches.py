@@ -43,7 +43,8 @@ def patches(store: Store, commits: Sequence[str], color: bool) -> dict[str, str]
 def _asked(store: Store, commits: Sequence[str], profile: str, colors: str) -> dict[str, str]:
     feed = "".join(f"{commit}\n" for commit in commits).encode()
     asked = ("diff-tree", "--stdin", f"--format={_MARK}%H", *_FLAGS, colors, "--", FOLDER)
-    out = store.git.run(*asked, stdin=feed, config=("core.quotePath=false",), profile=profile).out.decode("utf-8", "replace")
+    result = store.git.run(*asked, stdin=feed, config=("core.quotePath=false",), profile=profile)
+    out = result.out.decode("utf-8", "replace")
     found = {}
     for part in re.split(rf"^{_MARK}", out, flags=re.MULTILINE)[1:]:
         commit, _, text = part.partition("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 from reflect_git import paths
 from reflect_git.adapters import live
@@ -14,6 +14,7 @@ from reflect_git.apply import targets
 from reflect_git.apply.targets import Surroundings, Target
 from reflect_git.capture.draft import project as named
 from reflect_git.errors import ReflectError
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.projects import names, other_keys
 from reflect_git.workflow import project_of
 

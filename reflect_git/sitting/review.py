@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest, utc
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting import places
 from reflect_git.sitting.kept import Kept
 from reflect_git.store import expiry, memory

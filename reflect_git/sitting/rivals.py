@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live
 from reflect_git.apply.diff import diff
 from reflect_git.model.ids import utc_precise
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.review.risks import Finding, risks
 from reflect_git.sitting import effects, links
 from reflect_git.sitting.amend import also

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live, records
 from reflect_git.apply.diff import diff
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.model.tuples import NamedTuple
 from reflect_git.review import gate
 from reflect_git.sitting import links, mirror
 from reflect_git.store import memory
