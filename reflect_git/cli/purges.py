@@ -44,9 +44,12 @@ def _agrees(front: Front, purges: Sequence[Purge], standing: Sequence[Learning])
 
 
 def _tell(front: Front, report: Report) -> None:
+    if report.left is None:
+        front.talk("its records are gone from this store")
+        return
     if not report.left:
         front.talk("it is gone from this store")
     for place in report.left:
         front.talk(printable(f"'{place}' in the store still says it"))
     if report.left:
-        front.talk("other records say the same: 'reflect-git purge ID', or --match, takes them out")
+        front.talk("'reflect-git purge --match' takes that out, too")

@@ -47,6 +47,14 @@ def left_of(data: bytes, marks: Collection[str]) -> Optional[bytes]:
     return None if found and about_mark(found[1].decode("ascii")) in marks else data
 
 
+def has_entry(data: bytes, marks: Collection[str]) -> bool:
+    """Whether an instruction file has an entry of a learning that is gone."""
+    import re
+
+    found = [*re.finditer(_ENTRY, data), *re.finditer(_IN_FRONT, data)] if b"LRN-" in data else []
+    return any(about_mark(entry[1].decode("ascii")) in marks for entry in found)
+
+
 def _without_entries(mirror: bytes, marks: Collection[str]) -> bytes:
     """An entry begins with its id and goes on to the next one; a file of rules is one learning."""
     import re

@@ -49,8 +49,10 @@ def patterns_for(texts: Iterable[str]) -> list[str]:
 
 def words_of(record: Mapping[str, Any]) -> Iterator[str]:
     """What a record says in words of its own."""
-    fields = record["meta"].get("improvement") if record["id"].startswith("LRN-") else None
-    for value in (*(record.get(name) for name in ("content", "context", "text")), *(fields or {}).values()):
+    meta = record.get("meta")
+    fields = meta.get("improvement") if isinstance(meta, dict) and str(record.get("id")).startswith("LRN-") else None
+    more = fields.values() if isinstance(fields, dict) else ()
+    for value in (*(record.get(name) for name in ("content", "context", "text")), *more):
         if isinstance(value, str):
             yield value
 

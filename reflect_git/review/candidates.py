@@ -154,11 +154,12 @@ class _Court:
         self._baselines = baselines
         self._history = history
         self._learnings = history.in_force()
-        self._verdicts = Verdicts(history, signals, spots)
+        self._verdicts = Verdicts(history, spots)
         bound = [one["project"] for one in self._learnings if one["project"] and one["scope"] != "global"]
         # Where nothing holds but what holds everywhere, the same rules do.
         self._bound = {*map(spots.named, own_files.values()), *(spots.named(one["key"]) for one in bound)}
         self._found: dict[str, _Rules] = {}
+        self._judged: dict[tuple[int, str], tuple[Verdict, str | None]] = {}
 
     def verdict(self, group: Group) -> Verdict:
         return self._verdicts.of(group.keys, self._spots.of(group.oldest))
@@ -172,7 +173,10 @@ class _Court:
     def judge(self, group: Group, row: int) -> tuple[Verdict, str | None]:
         """What makes one row of a group another matter than the others."""
         spot = self._spots.of(row)
-        return self._verdicts.of(group.keys, spot), self._saying(self._at(spot), group)
+        asked = group.oldest, spot  # a row is in one group, and a group may have thousands
+        if asked not in self._judged:
+            self._judged[asked] = self._verdicts.of(group.keys, spot), self._saying(self._at(spot), group)
+        return self._judged[asked]
 
     def _saying(self, rules: _Rules, group: Group) -> str | None:
         trusts = self._signals.columns["trust"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.store.fold import History
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
-    from reflect_git.review.groups import Signals
     from reflect_git.review.spots import Spots
 
 
@@ -27,9 +25,8 @@ NONE = Verdict()
 
 
 class Verdicts:
-    def __init__(self, history: History, signals: Signals, spots: Spots) -> None:
+    def __init__(self, history: History, spots: Spots) -> None:
         self._history = history
-        self._columns = signals.columns
         self._spots = spots
         self._by_key: dict[str, list[tuple[Decision, Collection[str]]]] = {}
         for key, decision in _noes(history):
@@ -44,20 +41,13 @@ class Verdicts:
         return Verdict(tuple(noes), any(one["kind"] == "never" for one in made))
 
     def _where(self, decision: Decision) -> Collection[str]:
-        """The projects for which a no counts; none for everywhere, also where nobody knows any more."""
+        """The projects for which a no counts; none for everywhere. A decision that does not say so itself is older than
+        that, and counts everywhere, as it did then: its signals are on one machine, and not for long."""
         learning = self._history.learnings.get(decision["subject"])
         if learning is not None:
             project = learning["project"] if learning["scope"] != "global" else None
             return [project["key"]] if project else ()
-        if "projects" in decision["meta"]:
-            return listed(decision["meta"])
-        known = (self._projects.get(one) for one in self._history.signals_of(decision))
-        return {project["key"] for project in known if project}
-
-    @cached_property
-    def _projects(self) -> Mapping[str, Any]:
-        """Of each signal; for decisions of the time before they said it themselves."""
-        return dict(zip(self._columns["id"], self._columns["project"], strict=True))
+        return listed(decision["meta"]) if "projects" in decision["meta"] else ()
 
 
 def listed(meta: Mapping[str, Any]) -> list[str]:

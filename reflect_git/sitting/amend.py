@@ -21,14 +21,13 @@ from reflect_git.model.ids import utc_precise
 from reflect_git.review.risks import Finding
 from reflect_git.sitting import links, places
 from reflect_git.sitting.approve import (
-    findings_on,
     in_force_here,
     item_of,
-    secret_fields,
     target_of,
     topic_of,
     with_way_out,
 )
+from reflect_git.sitting.gating import findings_on, secret_fields
 from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, steps, write
 from reflect_git.store import memory
 

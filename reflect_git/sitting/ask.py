@@ -11,8 +11,9 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.review.gate import EXCEPTION
 from reflect_git.review.risks import RISK, lowest, risks
 from reflect_git.sitting import links
-from reflect_git.sitting.approve import FIELDS, exceptions_to_all
+from reflect_git.sitting.approve import FIELDS
 from reflect_git.sitting.authority import LABELS, MEANS, Wish
+from reflect_git.sitting.gating import exceptions_to_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

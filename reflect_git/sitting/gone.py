@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from reflect_git.model.purged import left_of
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
 
@@ -22,6 +23,10 @@ class Gone:
     def marks(self) -> frozenset[str]:
         listed = list(self._store.git.tree(MAIN, epoch.FOLDER).values())
         return epoch.marks(map(epoch.parse, self._store.git.blobs(listed)))
+
+    def cut(self, mirror: bytes) -> bytes:
+        """Without entries of what is gone: a file may come back with them, main must not."""
+        return left_of(mirror, self.marks) or mirror
 
     def has(self, identity: str) -> bool:
         return epoch.id_mark(identity) in self.marks

@@ -16,9 +16,10 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.sitting import amend, links
 from reflect_git.sitting.amend import Amendment
-from reflect_git.sitting.approve import findings_on, item_of, secret_fields, target_of
+from reflect_git.sitting.approve import item_of, target_of
 from reflect_git.sitting.authors import CLAUDE
 from reflect_git.sitting.drift import RETURNED, Difference, Page
+from reflect_git.sitting.gating import findings_on, secret_fields
 from reflect_git.sitting.news import news_for
 from reflect_git.sitting.writing import Approved, Step, message_of, write
 from reflect_git.store import memory

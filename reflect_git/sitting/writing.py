@@ -14,6 +14,7 @@ from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.review import gate
 from reflect_git.sitting import links, mirror
+from reflect_git.sitting.gone import Gone
 from reflect_git.store import memory
 from reflect_git.store.layout import path_of
 
@@ -82,17 +83,16 @@ def write(
     for record in made:
         records.check(record)
     new = {path_of(record["id"]): records.emit(record) for record in made}
-    changes = []
+    changes, gone = [], Gone(store)
     for step in taken:
         where, path = mirror.path_of(store, step.plan, place.project), place.path_of(step.plan.target)
         known = mirror.read(store, where)
-        new[where] = mirror.content(
-            step.plan, mirror.version_in(known) + 1, mirror.folders_made(known, step.plan, path)
-        )
+        folders = mirror.folders_made(known, step.plan, path)
+        new[where] = gone.cut(mirror.content(step.plan, mirror.version_in(known) + 1, folders))
         if step.plan.before != step.plan.after:
             live.require_writable(path)
-            folders = mirror.folders_with(store, where, step.plan, path)
-            changes.append(approval.Change(path, step.plan.before, step.plan.after, step.present, step.absent, folders))
+            around = mirror.folders_with(store, where, step.plan, path)
+            changes.append(approval.Change(path, step.plan.before, step.plan.after, step.present, step.absent, around))
     if not changes:
         message = message.replace("Backup: {backup}\n", "")
     done = approval.carry_out(store, learning, changes, new, message, time.time())

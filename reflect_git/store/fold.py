@@ -76,16 +76,15 @@ class History:
 
     def last_amendments(self, identity: str) -> list[Decision]:
         """The amendments that stand and that no other one knew of: several, if machines did not know of each other."""
-        standing = [
-            made
-            for made in self.decisions
-            if made["kind"] == "amended" and made["subject"] == identity and made["id"] not in self.void
-        ]
-        known: set[object] = set()
-        for at, made in enumerate(standing):
+        amended = [one for one in self.decisions if one["kind"] == "amended" and one["subject"] == identity]
+        standing = [one for one in amended if one["id"] not in self.void]
+        earlier: dict[str, set[str]] = {}  # what each knew of, and what those did: also if they were taken back since
+        for at, made in enumerate(amended):
             after = made["meta"].get("after")
             # Before it was written down, the later one was taken to know of all.
-            known.update(map(str, after) if isinstance(after, list) else (one["id"] for one in standing[:at]))
+            direct = set(map(str, after)) if isinstance(after, list) else {one["id"] for one in amended[:at]}
+            earlier[made["id"]] = direct.union(*(earlier.get(one, ()) for one in direct))
+        known = set().union(*(earlier[made["id"]] for made in standing))
         return [made for made in standing if made["id"] not in known]
 
     def signals_of(self, decision: Decision) -> list[str]:

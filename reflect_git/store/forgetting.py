@@ -13,7 +13,7 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.purged import blob_mark, id_mark
+from reflect_git.model.purged import blob_mark, has_entry, id_mark
 from reflect_git.model.sought import Sought
 from reflect_git.store import backups, copies, inbox, origins, rewriting, spool, upkeep
 from reflect_git.store.care import guard
@@ -63,7 +63,7 @@ def _oid(data: bytes) -> str:
 def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -> None:
     """All but main itself, which moved before. The caller holds the lock, and nothing is interrupted."""
     gone = Gone(marks, sought)
-    spoiled = objects(store, gone) - reachable(store, MAIN)  # what main says all the same, nobody took out
+    spoiled = objects(store, gone)
     _rewrite_branches(store, gone, spoiled)
     _leave_remotes(store)
     _restart_inboxes(store, gone, spoiled)
@@ -159,11 +159,13 @@ def _start_generation(store: Store, gone: Gone, spoiled: Collection[str], tip: s
 
 
 def _let_go_of_backups(store: Store, gone: Gone, spoiled: Collection[str]) -> None:
-    """Those with the text in a file go; the others stay without the history that they were made on."""
+    """Those with the text, or with an entry of what is gone, in a file go; the others stay without the history that
+    they were made on."""
     for ref, tip in store.git.refs(BACKUP).items():
         kept = store.git.tree(tip, backups.FOLDER)
         message = next(store.git.blobs([tip])).partition(b"\n\n")[2]
-        if any(blob in spoiled for blob in kept.values()) or gone.sought.in_bytes(message):
+        is_stained = any(blob in spoiled for blob in kept.values()) or gone.sought.in_bytes(message)
+        if is_stained or any(has_entry(data, gone.marks) for data in store.git.blobs(list(kept.values()))):
             store.git.update_refs(f"delete {ref} {tip}\n")
         elif _parent_is_gone(store, tip):
             _keep_alone(store, ref, tip, kept, message)

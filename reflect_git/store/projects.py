@@ -135,7 +135,8 @@ def _load(store: Store) -> dict[str, Any]:
         )
     except (OSError, ValueError, RecursionError):
         return {}
-    return known if isinstance(known, dict) else {}
+    listed = known.items() if isinstance(known, dict) else ()
+    return {top: one for top, one in listed if isinstance(one, dict) and isinstance(one.get("project"), dict)}
 
 
 def _save(store: Store, known: dict[str, Any]) -> None:

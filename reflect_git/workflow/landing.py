@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class Landing(NamedTuple):
     """What main is to become: its tree `before` and then, the parents of the commit, and what changes by it.
 
-    `forgets`: others purged something, and our history goes, with all that says what `patterns` find; `replaces`: we
-    did, and theirs goes.
+    `forgets`: others purged something, and our history goes; what `patterns` find in what stays is named, and no more:
+    a remote says what was purged, and nobody here has seen what else has those words. `replaces`: we did, and theirs
+    goes.
     """
 
     ours: str
@@ -57,8 +58,6 @@ def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> 
     mended = offers.mended(incoming, ours, before, offer, us)
     kept = purged.cleansed(incoming, {**blobs, **mended}, marks, agreed)
     patterns = purged.said(incoming, blobs, kept, marks) if forgets else ()
-    for path in purged.saying(incoming, [one for one in kept.items() if one[0] not in offer.tree], patterns):
-        del kept[path]
     contested = union.contested(kept, theirs)
     torn = dict(contested)
     whole = {path: blob for path, blob in {**theirs, **kept}.items() if path not in torn} if torn else {}
@@ -105,19 +104,19 @@ def land(store: Store, landing: Landing, target: str, subject: str, meanwhile: C
         from reflect_git.store import purging
 
         purging.require_ready(store)
-        purging.swap(store, landing.ours, target, Sought(landing.patterns), landing.marks, subject)
+        purging.swap(store, landing.ours, target, Sought([]), landing.marks, subject)
         return
     _quarantine(store, landing)
     changed = moves.differences(landing.before, landing.tree)
     moves.move(store, landing.ours, target, subject, changed, meanwhile)
 
 
-def remains(store: Store, landing: Landing) -> list[str]:
-    """Where it stands still, in words, after main here forgot what others purged."""
+def remains(store: Store, landing: Landing) -> list[str] | None:
+    """Where it stands still, in words, after main here forgot what others purged; None if it is too short to look."""
     from reflect_git.model.sought import Sought
     from reflect_git.store import purging
 
-    return purging.remains(store, Sought(landing.patterns)) if landing.patterns else []
+    return purging.remains(store, Sought(landing.patterns)) if landing.patterns else None
 
 
 def made(store: Store, incoming: Incoming, offer: Offer, landing: Landing, message: str) -> str:

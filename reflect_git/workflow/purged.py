@@ -1,4 +1,4 @@
-"""What was purged, in a tree that somebody has: what a purge names, what speaks of it, and what says the same here."""
+"""What was purged, in a tree that somebody has: what a purge names, and what speaks of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reflect_git.sync import epoch, names, validate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import Any
 
     from reflect_git.store.incoming import Incoming
@@ -59,7 +59,7 @@ def _read(incoming: Incoming, listed: list[File]) -> Iterator[tuple[File, bytes]
 def said(
     incoming: Incoming, before: Mapping[str, str], kept: Collection[str], marks: frozenset[str]
 ) -> tuple[str, ...]:
-    """Patterns for what the learnings said that go from here: whatever else of this machine says it goes as well."""
+    """Patterns for what the learnings said that go from here: to name what else of this machine has those words."""
     from reflect_git.model.sought import patterns_for, words_of  # once in a store's life, if ever
 
     gone = [(path, blob) for path, blob in before.items() if path not in kept and path.startswith(_TOLD)]
@@ -71,14 +71,3 @@ def said(
 def _is_of_a_learning(record: dict[str, Any], marks: frozenset[str]) -> bool:
     identity = str(record.get("id"))
     return identity.startswith("LRN-") or about_mark(str(record.get("subject"))) in marks
-
-
-def saying(incoming: Incoming, listed: Iterable[File], patterns: Sequence[str]) -> set[str]:
-    """Paths of those records that say it."""
-    if not patterns:
-        return set()
-    from reflect_git.model.sought import Sought
-
-    sought = Sought(patterns)
-    wanted = [one for one in listed if one[0].startswith(_TOLD)]
-    return {path for (path, _), data in _read(incoming, wanted) if sought.in_bytes(data)}

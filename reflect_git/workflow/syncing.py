@@ -88,8 +88,8 @@ class Report:
     """Paths that came and went, each once in however many rounds; the commit on main that joined two histories, if
     there is one.
 
-    `lost` is what the remote had and has no more: it was put back. `left` is where something that others purged stands
-    here still. `looked` is what `meanwhile` gave. `begun` is what
+    `lost` is what the remote had and has no more: it was put back. `left` is where the words of something that
+    others purged stand here still, if they were looked for. `looked` is what `meanwhile` gave. `begun` is what
     the remote was offered, commit and paths, while it is not known whether it took it.
     """
 
@@ -101,7 +101,7 @@ class Report:
         self.beside: list[str] = []
         self.purges: list[Purge] = []
         self.lost: list[str] = []
-        self.left: list[str] = []
+        self.left: list[str] | None = None
         self.begun: dict[str, list[str]] = {}
         self.tries = 0
         self.looked: Any = None

@@ -300,11 +300,9 @@ def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_revi
     says("use pnpm, not npm", cwd=garden)
     seen = reviews(cwd=garden).passes(ASKED)
     assert "you said no" not in seen
-    assert "1 signal, 1 of them strong: reflect-git review\n" in run_cli("status", cwd=garden).out
+    assert "1 strong signal: reflect-git review\n" in run_cli("status", cwd=garden).out
     assert run_cli("status", "--format", "statusline", cwd=garden).out == "✎ 1\n"
-    assert (
-        "1 signal, 1 of them strong, in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
-    )
+    assert "1 strong signal, in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
     assert "1 waits in other projects" in run_cli("review", cwd=shop).out
     rule = run_cli("log", "--json", cwd=shop).json()["data"][-1]["learning"]
     assert not rule or "said again    1 time" in run_cli("show", rule, cwd=shop).out

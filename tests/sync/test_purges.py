@@ -203,15 +203,15 @@ def test_what_another_machine_took_over_meanwhile_does_not_bring_it_back(
     assert places_of(remote, SECRET) == []
 
 
-def test_what_says_the_same_and_was_never_sent_goes_too(pair: tuple[Clone, Clone], remote: Path) -> None:
-    """Said again on the other machine, and approved there: other ids, the same words."""
+def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """Said again on the other machine, and approved there: other ids, the same words. A remote told what was purged,
+    and nobody agreed to lose this."""
     laptop, desk = pair
     again = desk.add(*approved(9, desk.store.machine, BAD["text"]))
-    git(desk.root, "branch", "backup/20260211T100000Z-LRN-20260211-00000001", "main")
     purge_really(laptop, [SECRET])
     laptop.sync()
-    assert not desk.sync(AGREED).left
-    assert not set(again) & desk.paths() and places_of(desk.root, SECRET) == []
+    left = desk.sync(AGREED).left or []
+    assert set(again) <= set(left) and set(again) <= desk.paths()
     settle(laptop, desk, rounds=1)
     assert laptop.tree == desk.tree
 
@@ -223,7 +223,7 @@ def test_what_says_the_same_and_was_sent_is_named(pair: tuple[Clone, Clone]) -> 
     [again, _] = desk.add(*approved(9, desk.store.machine, BAD["text"]))
     desk.sync()
     laptop.sync()
-    left = desk.sync(AGREED).left
+    left = desk.sync(AGREED).left or []
     assert again in left and left[-1].endswith(" git objects")
     settle(laptop, desk, rounds=1)
     assert laptop.tree == desk.tree and again in laptop.paths()
