@@ -7,7 +7,7 @@ from reflect_git.model.ids import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from reflect_git.model.schema import Decision, Learning, Tally
@@ -77,14 +77,15 @@ class History:
     def last_amendments(self, identity: str) -> list[Decision]:
         """The amendments that stand and that no other one knew of: several, if machines did not know of each other."""
         amended = [one for one in self.decisions if one["kind"] == "amended" and one["subject"] == identity]
-        standing = [one for one in amended if one["id"] not in self.void]
-        earlier: dict[str, set[str]] = {}  # what each knew of, and what those did: also if they were taken back since
-        for at, made in enumerate(amended):
-            after = made["meta"].get("after")
-            # Before it was written down, the later one was taken to know of all.
-            direct = set(map(str, after)) if isinstance(after, list) else {one["id"] for one in amended[:at]}
-            earlier[made["id"]] = direct.union(*(earlier.get(one, ()) for one in direct))
-        known = set().union(*(earlier[made["id"]] for made in standing))
+        after = {made["id"]: _after(made, amended[:at]) for at, made in enumerate(amended)}
+        standing = [made for made in amended if made["id"] not in self.void]
+        known: set[str] = set()
+        asked = [one for made in standing for one in after[made["id"]]]
+        while asked:  # also by way of what was taken back since, and whatever clocks say
+            one = asked.pop()
+            if one not in known:
+                known.add(one)
+                asked += after.get(one, ())
         return [made for made in standing if made["id"] not in known]
 
     def signals_of(self, decision: Decision) -> list[str]:
@@ -134,6 +135,12 @@ class History:
         if found is None:
             return []
         return [other for other in self.signals_of(found[0]) if other != identity]
+
+
+def _after(amendment: Decision, earlier: Sequence[Decision]) -> list[str]:
+    """What an amendment knew of; before that was written down, the later one was taken to know of all."""
+    given = amendment["meta"].get("after")
+    return list(map(str, given)) if isinstance(given, list) else [one["id"] for one in earlier]
 
 
 def _taken_back(decisions: Iterable[Decision]) -> set[str]:

@@ -17,7 +17,7 @@ from reflect_git.sync import epoch
 from tests import scan
 from tests.faults import FAIL, KILL, Prepared, Strike, git, strike_everywhere
 from tests.sitting import purging
-from tests.sitting.audit.books import ADA, TABS, claude_md, codes, report, start
+from tests.sitting.audit.books import ADA, TABS, approve, claude_md, codes, report, start
 from tests.sitting.desk import BY, PNPM, project_of, say
 from tests.sitting.purging import WORD
 from tests.store.probe import capture, require_promises, swept
@@ -341,6 +341,15 @@ def test_an_entry_that_was_purged_and_stands_in_a_file_is_named(store: Store) ->
     (told,) = drifted.troubles
     assert told == f"CLAUDE.md:{found.line}: '{found.subject}' was purged and stands here still: delete the entry"
     assert drifted.foreign == 0
+
+
+def test_a_file_that_comes_back_with_it_does_not_bring_it_to_main(store: Store, store_home: Path) -> None:
+    before = claude_md().read_bytes()
+    take_out(store)
+    claude_md().write_bytes(before)
+    approve(store, "always run the linter before a push")
+    assert WORD.encode() in claude_md().read_bytes()
+    assert WORD not in git(store_home, "log", "-p", "main")
 
 
 def test_sync_can_have_a_clone_forget_by_the_marks_alone(store: Store, store_home: Path) -> None:

@@ -95,6 +95,18 @@ def test_who_knew_of_the_other_only_came_later(shelf: Store) -> None:
     assert last(shelf, rule) == ["Use pnpm"], "from before it was written down"
 
 
+def test_what_a_wording_knew_of_is_no_rival_if_the_one_between_was_taken_back(shelf: Store) -> None:
+    rule = approve(shelf, "use pnpm, not npm").learning
+    for text in ("Install with pnpm", "Take pnpm for everything", "Use pnpm"):
+        amend(shelf, rule, text)
+    between = reading.scan(shelf).history.decisions[-2]
+    assert between["text"] == "Take pnpm for everything"
+    memory.record(
+        shelf, [memory.decision(shelf, "reverted", rule, BY, utc_precise(), reopens=between["id"])], "revert: it", {}
+    )
+    assert last(shelf, rule) == ["Use pnpm"]
+
+
 def test_the_same_words_are_no_question_and_neither_is_what_was_taken_back(shelf: Store) -> None:
     rule = approve(shelf, "use pnpm, not npm").learning
     amend(shelf, rule, "Install with pnpm")
