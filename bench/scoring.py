@@ -12,14 +12,19 @@ from bench.setting import REPO, Setting
 from bench.table import Row, Table
 from reflect_git.capture import score
 
-TRIES, LOADS = 21, 30
+TRIES, LOADS = 7, 30
+SLOW, SLOW_TRIES = (
+    50,
+    60,
+)  # of 9,000 some are hit by something in each of seven tries
 MESSAGE, LOADING = 0.001, 0.005
 CONTEXT = {"assistant": "All done. I updated the module and the tests pass. Shall I commit?", "steps": 4}
 
 
 def tables(setting: Setting) -> list[Table]:
     texts = messages()[:: 20 if setting.quick else 1]
-    each = [min(_times(partial(score.score, text, "prompt", CONTEXT), TRIES)) for text in texts]
+    found = sorted((_least(text, TRIES), text) for text in texts)
+    each = [*(seconds for seconds, _ in found[:-SLOW]), *(_least(text, SLOW_TRIES) for _, text in found[-SLOW:])]
     data = Path(score.KNOWLEDGE, "messages.bin").read_bytes()
     load = _times(partial(score.parse, data), LOADS)
     ceiling = None if setting.quick else 1.0
@@ -28,8 +33,15 @@ def tables(setting: Setting) -> list[Table]:
         _row("the slowest message", (max(each), max(each)), max(each), MESSAGE, ceiling),
         _row("loading the knowledge", (min(load), median(load)), median(load), LOADING, ceiling),
     ]
-    note = f"{len(texts):,} messages; the time of one is the least of {TRIES}, so that the machine's load hits none"
+    note = (
+        f"{len(texts):,} messages; the time of one is the least of {TRIES}, of the slowest {SLOW} of {SLOW_TRIES}, so "
+        "that the machine's load hits none"
+    )
     return [Table("Scoring a message, in one process", rows, notes=(note,))]
+
+
+def _least(text: str, tries: int) -> float:
+    return min(_times(partial(score.score, text, "prompt", CONTEXT), tries))
 
 
 def messages() -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from reflect_git import workflow
 from reflect_git.cli.start import COMPLETE_VAR
 from reflect_git.errors import ReflectError
-from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import journal, spool
 
 TYPE_CHECKING = False
@@ -24,14 +23,19 @@ if TYPE_CHECKING:
 _OTHERWISE = ("--since", "--until", "--type", "--captures", "-h", "--help")
 
 
-class Plain(NamedTuple):
+class Plain:
     """The words of a `sync` that are understood at first sight."""
 
-    store: str = ""
-    json: bool = False
-    no_input: bool = False
-    yes: bool = False
-    dry_run: bool = False
+    __slots__ = ("dry_run", "json", "no_input", "store", "yes")
+
+    def __init__(
+        self, store: str = "", json: bool = False, no_input: bool = False, yes: bool = False, dry_run: bool = False
+    ) -> None:
+        self.store = store
+        self.json = json
+        self.no_input = no_input
+        self.yes = yes
+        self.dry_run = dry_run
 
 
 class Ahead:

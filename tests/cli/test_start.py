@@ -150,7 +150,9 @@ PLAIN = {
 
 @pytest.mark.parametrize("words", PLAIN)
 def test_a_plain_sync_is_understood_at_first_sight(words: Sequence[str]) -> None:
-    assert ahead.plainly(words) == PLAIN[tuple(words)]
+    found, wanted = ahead.plainly(words), PLAIN[tuple(words)]
+    assert found is not None
+    assert [getattr(found, name) for name in found.__slots__] == [getattr(wanted, name) for name in found.__slots__]
 
 
 @pytest.mark.parametrize(
