@@ -16,10 +16,17 @@ _AT_ONCE = 4096
 
 
 class Objects:
-    """`with Objects(git) as objects:` – a name is `main:README.md`, `<commit>:path` or an object id."""
+    """`with Objects(git) as objects:` – a name is `main:README.md`, `<commit>:path` or an object id.
 
-    def __init__(self, git: Git) -> None:
+    `warm` is a name that is asked for at once: git finds its packs while somebody else works, and not with the first
+    question that counts.
+    """
+
+    def __init__(self, git: Git, warm: str = "") -> None:
         self._child = git.start("cat-file", "--batch")
+        self._is_warming = bool(warm)
+        if warm:
+            self._child.send(_asked_for(warm))
 
     def __enter__(self) -> Objects:
         return self
@@ -45,6 +52,9 @@ class Objects:
 
     def _send(self, names: Sequence[str], start: int) -> int:
         """As many of them as may be in flight; returns which is the next one."""
+        if self._is_warming:
+            self._is_warming = False
+            self._answer()
         lines = b""
         for number in range(start, len(names)):
             line = _asked_for(names[number])

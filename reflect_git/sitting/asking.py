@@ -35,7 +35,7 @@ class Asked:
         first = [f"--max-count={self._at_first}"] if self._at_first else []
         self.log = self._started(*first, *span, *refs)  # before the other: it has more to do
         try:
-            self.objects = Objects(store.git)
+            self.objects = Objects(store.git, warm=f"{MAIN}:decisions")
         except BaseException:
             self.log.drop()
             raise

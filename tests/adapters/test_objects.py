@@ -50,3 +50,10 @@ def test_the_names_in_a_tree(repository: Git) -> None:
     assert inner is not None
     assert names_in(tree) == ["empty", "folder", "line", "lines"]
     assert names_in(inner) == ["größe"]
+
+
+@pytest.mark.parametrize("warm", ["main:nowhere", "main:lines"])
+def test_what_was_asked_to_warm_up_is_no_answer(repository: Git, warm: str) -> None:
+    with Objects(repository, warm=warm) as objects:
+        assert objects.get(["main:nothing", "main:line"]) == [None, b"one\n"]
+        assert objects.get(["main:empty"]) == [b""]

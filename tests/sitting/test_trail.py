@@ -75,7 +75,7 @@ def test_an_inbox_that_begins_anew_meanwhile_hides_no_decision(store: Store, mon
 
 
 def test_a_log_that_nobody_reads_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise GitMissing("git was not found")
 
     monkeypatch.setattr(asking, "Objects", refuse)
