@@ -92,12 +92,8 @@ def objects(store: Store, gone: Gone) -> set[str]:
 
 def holds(store: Store, ref: str, spoiled: Collection[str]) -> bool:
     """Whether the history of a ref has any of these objects."""
-    return not reachable(store, ref).isdisjoint(spoiled)
-
-
-def reachable(store: Store, ref: str) -> set[str]:
     out = store.git.run("rev-list", "--objects", "--no-object-names", "--end-of-options", ref).out
-    return set(out.decode("ascii").split())
+    return not set(out.decode("ascii").split()).isdisjoint(spoiled)
 
 
 def branches(store: Store) -> dict[str, str]:

@@ -25,8 +25,9 @@ def project_of(store: Store, folder: str) -> Project:
     owner, stamp = _repository(top)
     entry = known.get(owner)
     if entry and (entry.get("stamp") == stamp or _is_gone(top)):
-        if _linked(entry, owner, top) != entry.get("linked", []):
-            _remember(store, known, owner, {**entry, "linked": _linked(entry, owner, top)})
+        linked = _linked(entry, owner, top)
+        if linked != entry.get("linked", []):
+            _remember(store, known, owner, {**entry, "linked": linked})
         project: Project = entry["project"]
         return project
     from reflect_git.adapters.project import identify
@@ -140,9 +141,7 @@ def _load(store: Store) -> dict[str, Any]:
 
 
 def _save(store: Store, known: dict[str, Any]) -> None:
-    import json
-
     try:
-        files.write_whole(store.private_path("projects.json"), json.dumps(known).encode(), sync=False)
+        files.write_whole(store.private_path("projects.json"), jsontext.dumps(known), sync=False)
     except OSError:  # asked again next time
         pass
