@@ -44,7 +44,7 @@ def main(path: str) -> None:
     os.chdir(spec["repository"])
     import git_filter_repo  # type: ignore[import-untyped]
 
-    from reflect_git.model.purged import left_of
+    from reflect_git.model.purged import is_gone, left_of
     from reflect_git.model.sought import PURGED, Sought
 
     sought = Sought(spec["patterns"])
@@ -58,12 +58,19 @@ def main(path: str) -> None:
         data = blob.data if left is None else left  # of what has nothing left, no path is left either
         blob.data = f"{PURGED}\n".encode() if blob.original_id in blobs else sought.cleaned(data)
 
+    def stays(name: bytes) -> bool:
+        return name not in dropped and not is_gone(os.fsdecode(name), marks)
+
     def on_commit(commit: Any, _: object) -> None:
-        commit.file_changes = [change for change in commit.file_changes if change.filename not in dropped]
+        commit.file_changes = [change for change in commit.file_changes if stays(change.filename)]
         commit.message = sought.cleaned(messages.get(commit.original_id, commit.message))
+        commit.author_name, commit.author_email = sought.person(commit.author_name, commit.author_email)
+        commit.committer_name, commit.committer_email = sought.person(commit.committer_name, commit.committer_email)
 
     def on_tag(tag: Any, _: object) -> None:
         tag.message = sought.cleaned(tag.message)
+        if tag.tagger_name is not None:
+            tag.tagger_name, tag.tagger_email = sought.person(tag.tagger_name, tag.tagger_email)
 
     options = git_filter_repo.FilteringOptions.parse_args(_OPTIONS, error_on_empty=False)
     filtering = git_filter_repo.RepoFilter(

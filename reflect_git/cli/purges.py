@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.sittings import here
+from reflect_git.errors import ReflectError
 from reflect_git.sitting import purge
 from reflect_git.workflow.syncing import Report, Wishes
 
@@ -27,7 +28,11 @@ def follow(front: Front, store: Store, report: Report, sync: Callable[[Wishes], 
         return report
     agreed = report.purges
     purge.make_way(store, front.env, front.snapshot, wish, workflow.author(store, "terminal"), here())
-    report = sync(Wishes(agrees=lambda purges: list(purges) == agreed))
+    try:
+        report = sync(Wishes(agrees=lambda purges: list(purges) == agreed))
+    except ReflectError as error:
+        hint = "the rules of it have left their files, the records are still here: run 'reflect-git sync' again"
+        raise ReflectError(error.message, hint, error.code, error.exit_code) from error
     if not report.purges:
         _tell(front, report)
     return report
@@ -50,6 +55,6 @@ def _tell(front: Front, report: Report) -> None:
     if not report.left:
         front.talk("it is gone from this store")
     for place in report.left:
-        front.talk(printable(f"'{place}' in the store still says it"))
+        front.talk(printable(f"still in the store: {place}"))
     if report.left:
         front.talk("'reflect-git purge --match' takes that out, too")

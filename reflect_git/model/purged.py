@@ -1,4 +1,4 @@
-"""How a purge names what is gone without saying it, and what is left of a file without it.
+"""How a purge names what is gone without saying it, what is left of a file without it, and which mirrors go whole.
 
 The child that rewrites history reads this, too, so it stands on the standard library.
 """
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 MARK = 32  # hexadecimal digits
 _ID = rb"(LRN-[0-9]{8}-[0-9a-z]+)"
-_SUBJECT = rb'(?m)^subject: "' + _ID + rb'"$'
+_SUBJECT = rb"(?m)^subject:[ \t]*[\"']?" + _ID + rb"[\"']?[ \t]*\r?$"
 _ENTRY = rb"(?m)^[ \t]*<!--[ \t]*" + _ID + rb"[ \t]*-->[ \t]*\r?$"
 _IN_FRONT = rb"(?m)^id: [\"']?" + _ID
 _FRONT = (b"---", b"\xef\xbb\xbf---")
+_MIRRORS, _RULES = "targets/", "/rules/reflect/"
 
 
 def blob_mark(blob: str) -> str:
@@ -33,6 +34,32 @@ def id_mark(identity: str) -> str:
 def about_mark(learning: str) -> str:
     """No decision about this learning comes back, and no entry of it in a mirror, whoever writes them."""
     return digest("about", learning)[:MARK]
+
+
+def file_mark(learning: str) -> str:
+    """No mirror of its file of rules comes back: the name is made of the words, and of the end of the id."""
+    return digest("file", learning.rpartition("-")[2])[:MARK]
+
+
+def place_mark(mirror: str) -> str:
+    """No mirror comes back at this place, on whichever machine: its folders say what was purged."""
+    return digest("place", mirror.split("/", 2)[2])[:MARK]
+
+
+def is_mirror(path: str) -> bool:
+    return path.startswith(_MIRRORS) and path.count("/") > 1
+
+
+def is_gone(path: str, marks: Collection[str]) -> bool:
+    """Whether a mirror's very name tells of what is gone."""
+    if not is_mirror(path):
+        return False
+    return place_mark(path) in marks or is_gone_file(path, marks)
+
+
+def is_gone_file(path: str, marks: Collection[str]) -> bool:
+    """Whether this is, or once was, the file of rules of a learning that is gone, wherever it lies."""
+    return _RULES in f"/{path}" and file_mark(path.rpartition("/")[2].removesuffix(".md")) in marks
 
 
 def left_of(data: bytes, marks: Collection[str]) -> Optional[bytes]:

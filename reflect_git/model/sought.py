@@ -41,6 +41,13 @@ class Sought:
         made = text.encode("utf-8", "surrogateescape")
         return f"{PURGED}\n".encode() if self.in_bytes(made) else made
 
+    def person(self, name: bytes, email: bytes) -> tuple[bytes, bytes]:
+        """Who made a commit, without what it says of it: each by itself, or both if only together they say it."""
+        parts = [self.cleaned(part).strip() if part else part for part in (name, email)]
+        if self.in_bytes(b"%s <%s>" % (parts[0], parts[1])):
+            parts = [PURGED.encode()] * 2
+        return parts[0], parts[1]
+
 
 def patterns_for(texts: Iterable[str]) -> list[str]:
     """For what a record says, wherever else it stands."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reflect_git.model.purged import left_of
+from reflect_git.model.purged import is_gone, left_of
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
 
@@ -27,6 +27,10 @@ class Gone:
     def cut(self, mirror: bytes) -> bytes:
         """Without entries of what is gone: a file may come back with them, main must not."""
         return left_of(mirror, self.marks) or mirror
+
+    def has_mirror(self, path: str) -> bool:
+        """Whether a mirror there would tell of it by its name."""
+        return is_gone(path, self.marks)
 
     def has(self, identity: str) -> bool:
         return epoch.id_mark(identity) in self.marks

@@ -192,7 +192,7 @@ def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Propos
         subject = f"purge: {plural(len(told), 'record')}"
         commit = purging.carry_out(store, found, wish.sought, marks, new, subject)
     learnings_index.write(store, read(store))
-    return Done(commit, number, told, tuple(purging.left(store, wish.sought)))
+    return Done(commit, number, told, tuple(purging.remains(store, wish.sought)))
 
 
 def _about(snapshot: Snapshot) -> dict[str, list[str]]:
@@ -221,7 +221,7 @@ def _announced(store: Store, found: Found) -> tuple[int, dict[str, bytes], list[
     """The epoch, the files that say on main what is gone, and their marks."""
     tree = store.git.tree(MAIN, epoch.FOLDER)
     known = [epoch.parse(data) for data in store.git.blobs(list(tree.values()))]
-    marks = epoch.marks_of(found.records, found.blobs)
+    marks = epoch.marks_of(found.records, found.blobs, found.mirrors)
     number, now = epoch.number(known) + 1, utc()
     new = {}
     for start in range(0, max(1, len(marks)), epoch.MOST_MARKS):

@@ -36,8 +36,12 @@ def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
         if mine and (not only_persons or any(made["by"]["road"] in _PERSONS for made in mine)):
             _require_no_purge(sitting.store, commit, mine)
             return Chosen(decisions, commit)
+    # Whoever took over a purge has the decisions of before it, without the commits that made them.
+    is_after = bool(sitting.store.git.tree(MAIN, epoch.FOLDER))
     raise ReflectError(
-        "nothing was decided about a learning or a signal on this machine yet",
+        "nothing was decided here since a purge, and what came last before it is not known"
+        if is_after
+        else "nothing was decided about a learning or a signal on this machine yet",
         "take back any learning with 'reflect-git revert LRN-…'; policies are switched with 'reflect-git config'",
         code="nothing",
     )  # fmt: skip

@@ -88,7 +88,8 @@ def write(
         where, path = mirror.path_of(store, step.plan, place.project), place.path_of(step.plan.target)
         known = mirror.read(store, where)
         folders = mirror.folders_made(known, step.plan, path)
-        new[where] = gone.cut(mirror.content(step.plan, mirror.version_in(known) + 1, folders))
+        if not gone.has_mirror(where):
+            new[where] = gone.cut(mirror.content(step.plan, mirror.version_in(known) + 1, folders))
         if step.plan.before != step.plan.after:
             live.require_writable(path)
             around = mirror.folders_with(store, where, step.plan, path)

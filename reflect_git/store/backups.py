@@ -81,13 +81,13 @@ def kept(store: Store) -> list[Kept]:
     listed = store.git.run("for-each-ref", form, "--end-of-options", BACKUP).out.decode("utf-8", "replace")
     entries = [entry.split("\0") for entry in listed.split("\x01\n") if entry]
     # A branch that a person called so is theirs.
-    found = sorted((entry for entry in entries if _targets(entry[2])), key=_order, reverse=True)
-    asked = [(ref, number) for ref, _, text in found for number in range(1, len(_targets(text)) + 1)]
+    found = sorted((entry for entry in entries if targets(entry[2])), key=_order, reverse=True)
+    asked = [(ref, number) for ref, _, text in found for number in range(1, len(targets(text)) + 1)]
     sizes = iter(_sizes(store, [f"{ref}:{FOLDER}/{number}" for ref, number in asked]))
     return [
         Kept(
             ref[len("refs/heads/") :], utc(float(seconds)), ref.rpartition("Z-")[2],
-            [(path, next(sizes)) for path in _targets(text)],
+            [(path, next(sizes)) for path in targets(text)],
         )
         for ref, seconds, text in found
     ]  # fmt: skip
@@ -108,10 +108,10 @@ def contents(store: Store, name: str) -> list[tuple[str, Optional[bytes]]]:
     text = store.git.run("log", "-1", "--format=%B", "--end-of-options", ref).out.decode("utf-8", "replace")
     tree = store.git.tree(ref, FOLDER)
     blobs = dict(zip(tree, store.git.blobs(list(tree.values()))))
-    return [(path, blobs.get(f"{FOLDER}/{number}")) for number, path in enumerate(_targets(text), 1)]
+    return [(path, blobs.get(f"{FOLDER}/{number}")) for number, path in enumerate(targets(text), 1)]
 
 
-def _targets(message: str) -> list[str]:
+def targets(message: str) -> list[str]:
     """The paths that a message names; JSON, because a path may hold anything."""
     try:
         return [json.loads(line[8:]) for line in message.split("\n") if line.startswith('Target: "')]

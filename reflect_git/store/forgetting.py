@@ -13,7 +13,7 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.purged import blob_mark, has_entry, id_mark
+from reflect_git.model.purged import blob_mark, has_entry, id_mark, is_gone_file
 from reflect_git.model.sought import Sought
 from reflect_git.store import backups, copies, inbox, origins, rewriting, spool, upkeep
 from reflect_git.store.care import guard
@@ -83,11 +83,28 @@ def objects(store: Store, gone: Gone) -> set[str]:
     rows = [line.split() for line in listing.splitlines()]
     found = {row[0] for row in rows if row[1] == "blob" and gone.is_blob(row[0])}
     if gone.sought.patterns:
-        readable = [row[0] for row in rows if row[1] != "tree"]
+        readable = [(row[0], row[1] == "blob") for row in rows if row[1] != "tree"]
         for start in range(0, len(readable), _AT_ONCE):
             chunk = readable[start : start + _AT_ONCE]
-            found.update(oid for oid, data in zip(chunk, store.git.blobs(chunk)) if gone.sought.in_bytes(data))
+            for (oid, is_blob), data in zip(chunk, store.git.blobs([oid for oid, _ in chunk])):
+                if gone.sought.in_bytes(data if is_blob else _told(data)):
+                    found.add(oid)
     return found
+
+
+def _told(data: bytes) -> bytes:
+    """What a commit or a tag says: who made it, and its message; in the names of objects anything may be found."""
+    head, _, message = data.partition(b"\n\n")
+    people = [line.partition(b" ")[2].rpartition(b" ")[0].rpartition(b" ")[0] for line in head.split(b"\n")
+              if line.startswith((b"author ", b"committer ", b"tagger "))]  # fmt: skip
+    return b"\n".join([*people, message])
+
+
+def names(store: Store) -> Iterator[str]:
+    """Of every file in the history of any ref."""
+    asked = ("log", "--all", "--no-show-signature", "-z", "--format=", "--name-only", "--no-renames", "-m")
+    told = set(store.git.run(*asked).out.split(b"\0"))
+    yield from sorted(name.decode("utf-8", "surrogateescape").strip("\n") for name in told if name)
 
 
 def holds(store: Store, ref: str, spoiled: Collection[str]) -> bool:
@@ -160,11 +177,17 @@ def _let_go_of_backups(store: Store, gone: Gone, spoiled: Collection[str]) -> No
     for ref, tip in store.git.refs(BACKUP).items():
         kept = store.git.tree(tip, backups.FOLDER)
         message = next(store.git.blobs([tip])).partition(b"\n\n")[2]
-        is_stained = any(blob in spoiled for blob in kept.values()) or gone.sought.in_bytes(message)
+        is_stained = any(blob in spoiled for blob in kept.values()) or _names_it(message, gone)
         if is_stained or any(has_entry(data, gone.marks) for data in store.git.blobs(list(kept.values()))):
             store.git.update_refs(f"delete {ref} {tip}\n")
         elif _parent_is_gone(store, tip):
             _keep_alone(store, ref, tip, kept, message)
+
+
+def _names_it(message: bytes, gone: Gone) -> bool:
+    """The message of a backup names its files."""
+    targets = backups.targets(message.decode("utf-8", "replace"))
+    return gone.sought.in_bytes(message) or any(is_gone_file(path, gone.marks) for path in targets)
 
 
 def _parent_is_gone(store: Store, tip: str) -> bool:
@@ -272,11 +295,12 @@ def still_there(store: Store, spoiled: Collection[str]) -> list[str]:
 
 def places(store: Store, sought: Sought) -> list[str]:
     """Where a text still stands in the store's private files and in the work tree, by the names of files."""
-    found = [path for path in _private(store) if sought.in_bytes(_bytes(path))]
-    for base, folders, names in os.walk(store.root):
+    listed = list(_private(store))
+    for base, folders, inside in os.walk(store.root):
         folders[:] = [name for name in folders if os.path.join(base, name) != store.git_dir]
-        found += [path for path in (os.path.join(base, name) for name in names) if sought.in_bytes(_bytes(path))]
-    return sorted(os.path.relpath(path, store.root) for path in found)
+        listed += [os.path.join(base, name) for name in inside]
+    found = [(os.path.relpath(path, store.root), path) for path in listed]
+    return sorted(name for name, path in found if sought.in_text(name) or sought.in_bytes(_bytes(path)))
 
 
 def _bytes(path: str) -> bytes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
+from reflect_git.model.purged import file_mark, is_gone_file, is_mirror
 from reflect_git.model.sought import PURGED, Sought
 from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool
 from reflect_git.store.care import guard
@@ -36,19 +37,20 @@ _LOCKS = ("HEAD.lock", "packed-refs.lock", "refs/heads/main.lock")
 class Found:
     """What would go: records by id, their blobs, backups by name; `others` are files of ours that say it, too.
 
-    `objects` is everything in git that holds it, `commits` the history of main.
+    `mirrors` have it in their names. `objects` is everything in git that holds it, `commits` the history of main.
     """
 
     records: tuple[str, ...]
     blobs: tuple[str, ...]
     backups: tuple[str, ...]
     others: tuple[str, ...]
+    mirrors: tuple[str, ...]
     objects: frozenset[str]
     commits: tuple[Commit, ...]
 
     @property
     def is_empty(self) -> bool:
-        return not (self.records or self.backups or self.others or self.objects)
+        return not (self.records or self.backups or self.others or self.mirrors or self.objects)
 
 
 def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str, Collection[str]] = _NONE) -> Found:
@@ -72,7 +74,7 @@ def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str,
     blobs = {blob for listed in found.values() for blob in listed if blob.strip("0")}
     return Found(
         tuple(sorted(found)), tuple(sorted(blobs | _files(store, commits, spoiled))), _backups(store, spoiled),
-        tuple(_others(store, sought)), frozenset(spoiled | blobs), tuple(commits),
+        tuple(_others(store, sought)), _named(commits, sought), frozenset(spoiled | blobs), tuple(commits),
     )  # fmt: skip
 
 
@@ -99,6 +101,11 @@ def _is_derived(path: str) -> bool:
 def _files(store: Store, commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
     """Mirrors, and files of the user's, in any version that says it."""
     return {change.new for commit in commits for change in commit.changes if change.new in spoiled}
+
+
+def _named(commits: Collection[Commit], sought: Sought) -> tuple[str, ...]:
+    mirrors = {change.path for commit in commits for change in commit.changes if is_mirror(change.path)}
+    return tuple(path for path in sorted(mirrors) if sought.in_text(path))
 
 
 def _backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
@@ -155,7 +162,7 @@ def _rewritten(store: Store, found: Found, sought: Sought, marks: Collection[str
     """main without it; main as it is where it never said it."""
     paths = [path_of(identity) for identity in found.records]
     messages = {commit.id: text for commit in found.commits for text in _message(commit, found.records)}
-    if not messages and not forgetting.holds(store, old, found.objects):
+    if not messages and not found.mirrors and not forgetting.holds(store, old, found.objects):
         return old
     made = rewriting.rewrite(store, {MAIN: old}, sought, paths, messages=messages, marks=marks)
     if MAIN not in made:
@@ -170,9 +177,9 @@ def _message(commit: Commit, records: Collection[str]) -> list[str]:
     if not gone:
         return []
     verb, colon, _ = commit.subject.partition(": ")
-    kept = [
-        f"{name}: {value}\n" for name, values in commit.trailers.items() for value in values if value not in gone
-    ]  # fmt: skip
+    marks = {file_mark(identity) for identity in gone}
+    told = [(name, value) for name, values in commit.trailers.items() for value in values]
+    kept = [f"{name}: {value}\n" for name, value in told if value not in gone and not is_gone_file(value, marks)]
     lines = [*kept, *(f"Purged: {identity}\n" for identity in gone)]
     return [f"{verb}: {PURGED}\n\n{''.join(lines)}" if colon else f"{PURGED}\n\n{''.join(lines)}"]
 
@@ -186,12 +193,9 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     journal.end(path)
 
 
-def left(store: Store, sought: Sought) -> list[str]:
-    """Files in the store that say it still: the user's own, which are theirs to clean."""
-    return forgetting.places(store, sought)
-
-
 def remains(store: Store, sought: Sought) -> list[str]:
-    """The same, and whether any git object says it."""
+    """Where the store says it still, in words: files of the user's own, objects of git, names of files in history."""
+    files_left = forgetting.places(store, sought)
     count = len(forgetting.objects(store, Gone((), sought)))
-    return [*left(store, sought), *([plural(count, "git object")] if count else [])]
+    named = [f"{name} (a name in history)" for name in forgetting.names(store) if sought.in_text(name)]
+    return [*files_left, *([plural(count, "git object")] if count else []), *named]

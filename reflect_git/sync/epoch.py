@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from reflect_git.adapters import records
 from reflect_git.adapters.records import RecordError
-from reflect_git.model.purged import MARK, about_mark, blob_mark, id_mark
+from reflect_git.model.purged import MARK, about_mark, blob_mark, file_mark, id_mark, is_gone, place_mark
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.layout import id_in
 from reflect_git.sync.names import is_machine, set_aside
@@ -45,11 +45,12 @@ def path_for(epoch: int, name: str) -> str:
     return f"{FOLDER}/{epoch:04d}-{name}.yaml"
 
 
-def marks_of(identities: Iterable[str], blobs: Iterable[str]) -> list[str]:
-    """What a purge says of these records, and of these bytes."""
+def marks_of(identities: Iterable[str], blobs: Iterable[str], mirrors: Iterable[str] = ()) -> list[str]:
+    """What a purge says of these records, of these bytes, and of mirrors that have it in their names."""
     known = list(identities)
-    learned = (one for one in known if one.startswith("LRN-"))
-    return [*map(blob_mark, blobs), *map(id_mark, known), *map(about_mark, learned)]
+    learned = [one for one in known if one.startswith("LRN-")]
+    of_learnings = (mark(one) for mark in (about_mark, file_mark) for one in learned)
+    return [*map(blob_mark, blobs), *map(id_mark, known), *of_learnings, *dict.fromkeys(map(place_mark, mirrors))]
 
 
 def emit(purge: Purge) -> bytes:
@@ -88,7 +89,7 @@ def is_purged(path: str, blob: str, purged: frozenset[str]) -> bool:
     if not purged:
         return False
     identity = set_aside(path)[0] if path.startswith("aside/") else id_in(path)
-    return blob_mark(blob) in purged or (bool(identity) and id_mark(identity) in purged)
+    return blob_mark(blob) in purged or (bool(identity) and id_mark(identity) in purged) or is_gone(path, purged)
 
 
 def without(tree: Mapping[str, str], purged: frozenset[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.adapters import records
-from reflect_git.model.purged import about_mark, id_mark, left_of
+from reflect_git.model.purged import about_mark, file_mark, id_mark, is_gone, left_of, place_mark
 from tests.sync.offers import decision, mirror
 
 GONE, OTHER = "LRN-20260211-00000001", "LRN-20260211-00000002"
@@ -38,3 +38,24 @@ def test_a_file_of_rules_is_one_learning() -> None:
 @pytest.mark.parametrize("data", [b"", b"version: 1\n", b"# mine\n\n<!-- LRN-20260211-00000001 -->\n\n- It.\n"])
 def test_other_files_stay_as_they_are(data: bytes) -> None:
     assert left_of(data, MARKS) == data
+
+
+@pytest.mark.parametrize("line", [f"subject: {GONE}", f"subject: '{GONE}'", f'subject:  "{GONE}"\r'])
+def test_a_decision_that_a_hand_wrote_otherwise_goes_too(line: str) -> None:
+    about = records.emit(decision(1, kind="applied", subject=GONE, text="it"))
+    assert left_of(about.replace(f'subject: "{GONE}"'.encode(), line.encode()), MARKS) is None
+
+
+RULES = "targets/desk/shop-0a1b2c3d/.claude/rules/reflect/use-it-00000001.md"
+
+
+@pytest.mark.parametrize(("path", "marks", "goes"), [
+    (RULES, {file_mark(GONE)}, True), (RULES, {file_mark(OTHER)}, False), (RULES, {about_mark(GONE)}, False),
+    ("targets/desk/global/rules/reflect/00000001.md", {file_mark(GONE)}, True),
+    ("targets/desk/global/docs/use-it-00000001.md", {file_mark(GONE)}, False),
+    ("notes/rules/reflect/use-it-00000001.md", {file_mark(GONE)}, False),
+    (RULES, {place_mark(RULES.replace("desk", "laptop"))}, True),
+    ("targets/desk", {file_mark(GONE)}, False),
+])  # fmt: skip
+def test_a_mirror_goes_by_its_name(path: str, marks: set[str], goes: bool) -> None:
+    assert is_gone(path, marks) == goes

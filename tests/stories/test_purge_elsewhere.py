@@ -96,6 +96,7 @@ def test_it_goes_from_the_store_and_the_file_of_the_other_one(
     assert "leaves 'CLAUDE.md': LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
     asked.types("y")
     assert "it is gone from this store" in asked.ends()
+    assert "what came last before it is not known" in " ".join(types(desk, "undo").ends(1).split())
     meeting = types(laptop, "sync")
     meeting.passes("yours? [y/N]:")
     meeting.types("y")
@@ -109,6 +110,26 @@ def test_it_goes_from_the_store_and_the_file_of_the_other_one(
         assert [one["message"] for one in found if one["code"] == "taken-over" and "purges/0001-" in one["message"]]
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
     assert scan.places_of(remote, TEXT) == []
+
+
+def test_a_remote_that_goes_away_meanwhile_is_told_of_with_what_was_done(
+    pair: tuple[Machine, Machine, Path], types: Types
+) -> None:
+    laptop, desk, remote = pair
+    purge(types, laptop)
+    types(laptop, "sync").ends()
+    asked = types(desk, "sync")
+    asked.passes("take them out here, too? [y/N]:")
+    away = remote.rename(remote.with_suffix(".away"))
+    asked.types("y")
+    assert "the rules of it have left their files, the records are still here" in " ".join(asked.ends(1).split())
+    assert TEXT not in desk.file
+    away.rename(remote)
+    again = types(desk, "sync")
+    again.passes("take them out here, too? [y/N]:")
+    again.types("y")
+    assert "it is gone from this store" in again.ends()
+    assert scan.places_of(desk.store, TEXT) == []
 
 
 def test_it_stays_until_the_person_agrees(pair: tuple[Machine, Machine, Path], types: Types) -> None:

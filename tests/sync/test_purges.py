@@ -203,6 +203,26 @@ def test_what_another_machine_took_over_meanwhile_does_not_bring_it_back(
     assert places_of(remote, SECRET) == []
 
 
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_mirror_that_has_it_in_its_name_goes(pair: tuple[Clone, Clone], remote: Path, is_sent: bool) -> None:
+    """A file of rules, empty since its rule was taken out, on the machine of which the one who purges knows nothing."""
+    laptop, desk = pair
+    slug = "the-password-is-swordfish"
+    place = f"targets/{desk.store.machine}/global/rules/reflect"
+    desk.add(**{f"{place}/{slug}-{BAD['id'].rpartition('-')[2]}.md": mirror(2, "")})
+    [kept] = desk.add(**{f"{place}/rule-number-2-{OTHER[0].rpartition('-')[2]}.md": mirror(1, "")})
+    purge_really(laptop, [SECRET])
+    if is_sent:
+        desk.sync()
+    laptop.sync()
+    assert not desk.sync(AGREED).refused
+    settle(laptop, desk, rounds=2)
+    git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+    assert laptop.tree == desk.tree and kept in laptop.paths()
+    for root in (laptop.root, desk.root, remote):
+        assert places_of(root, slug) == []
+
+
 def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
     """Said again on the other machine, and approved there: other ids, the same words. A remote told what was purged,
     and nobody agreed to lose this."""

@@ -99,7 +99,7 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
 
 def _say(front: Front, proposal: Proposal, done: Done) -> None:
     front.out(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
-    for path in done.left:
-        front.talk(printable(f"'{path}' in the store still says it: it is yours, so it was left"))
+    for place in done.left:
+        front.talk(printable(f"still in the store, and yours, so it was left: {place}"))
     for place in proposal.unreached:
         front.talk(printable(f"out of reach: {place}"))
