@@ -67,7 +67,7 @@ class Front:
         is for what somebody else is mining."""
         from reflect_git.workflow import sessions
 
-        if self.env.get("REFLECT_GIT_OFF"):
+        if self.env.get("REFLECT_GIT_OFF") == "1":
             return store
         if not sessions.catch_up_all(store, self.env, _MINING_SECONDS, patience):
             self.later = lambda: sessions.catch_up_all(store, self.env)

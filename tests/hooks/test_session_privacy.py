@@ -179,6 +179,17 @@ def test_a_session_that_was_switched_off_stays_unmined_when_it_goes_on(session: 
     assert lessons(store_home) == [TABS]
 
 
+@pytest.mark.parametrize(("value", "found"), [("0", [CORRECTION]), ("1", [])])
+def test_hooks_and_commands_read_the_switch_alike(
+    session: Session, store_home: Path, run_cli: RunCli, value: str, found: list[str]
+) -> None:
+    session.hook("SessionStart", source="startup")
+    session.work()
+    session.say(CORRECTION)
+    run_cli("signals", env={"REFLECT_GIT_OFF": value})
+    assert lessons(store_home) == found
+
+
 def test_figures_name_no_secret_and_no_home(session: Session, home: Path, store_home: Path) -> None:
     """They go to main, and from there to every other machine."""
     project = home / f"client-{TOKEN}"
