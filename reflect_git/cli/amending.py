@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> None:
     """With the gate and the authority of an approval."""
     if dry_run:
-        preview(front, amendment.new["id"], amendment)
+        preview(front, sat, amendment.new["id"], amendment)
         return
     require_unrefused(amendment.findings)
     new = amendment.new

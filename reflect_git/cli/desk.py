@@ -101,7 +101,7 @@ class Desk:
         return "" if project is None or project["key"] in self.sitting.place.keys else project["name"]
 
     def destination(self, proposal: Proposal) -> str:
-        path = self.sitting.place.label(self.sitting.place.path_of(proposal.plans[0].target))
+        path = self.sitting.place.label_of(proposal.plans[0].target)
         return f"{path} ({proposal.to})"
 
     def show_change(self, diff: str) -> None:
@@ -132,7 +132,7 @@ class Desk:
         self.say(*portrait.wrap(f"approved {done.learning} into '{printable(done.target)}'", portrait.width()))
         for plan in proposal.plans:
             if not plan.target.is_global:
-                self.note_change(self.sitting.place.label(self.sitting.place.path_of(plan.target)), done.learning)
+                self.note_change(self.sitting.place.label_of(plan.target), done.learning)
         self.renew()
         learnings_index.write(self.sitting.store, self.sitting.scan)
         return done.learning

@@ -127,11 +127,12 @@ def used(answer: str, subject: str) -> dict[str, str]:
     return answers.use(answer, subject) if answer else {}
 
 
-def preview(front: Front, learning: str | None, change: Proposal | Amendment) -> None:
+def preview(front: Front, sat: Sitting, learning: str | None, change: Proposal | Amendment) -> None:
     """What would be written, and that it was not."""
     if front.json:
         front.data({
-            "learning": learning, "commit": None, "backup": None, "target": change.plans[0].path, "diff": change.diff,
+            "learning": learning, "commit": None, "backup": None, "diff": change.diff,
+            "target": sat.place.label_of(change.plans[0].target),
             "warnings": [found.message for found in change.findings],
         })  # fmt: skip
         return

@@ -26,7 +26,7 @@ def settle(
     there = elsewhere.moved_to(sat, chosen.decisions)
     reversal = revert.propose(there, chosen, wanted)
     if dry_run:
-        _preview(front, reversal)
+        _preview(front, there, reversal)
         return
     by, linked = person(front, there), links_of(there, reversal)
     is_shown = not is_named and _is_asked(front, sat, there, reversal)
@@ -69,16 +69,21 @@ def person(front: Front, sat: Sitting) -> By:
     return workflow.author(sat.store, road)
 
 
-def _preview(front: Front, reversal: Reversal) -> None:
+def _preview(front: Front, sat: Sitting, reversal: Reversal) -> None:
     if front.json:
-        targets = [step.plan.path for step in reversal.steps]
-        front.data(document(reversal, None, None, targets[0] if targets else None, reversal.diff))
+        front.data(document(reversal, None, None, first_target(sat, reversal), reversal.diff))
         return
     show_diff(front, reversal.diff)
     for note in reversal.notes:
         front.talk(printable(note))
     if not reversal.steps:
         front.talk("no file would change")
+
+
+def first_target(sat: Sitting, reversal: Reversal) -> str | None:
+    """The file that would change, called as it is called when it did."""
+    plans = [step.plan for step in reversal.steps if step.plan.before != step.plan.after]
+    return sat.place.label_of(plans[0].target) if plans else None
 
 
 def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved, is_shown: bool, road: str) -> None:

@@ -57,6 +57,10 @@ class Place(NamedTuple):
         base, within = (self.config, self.home) if target.is_global else (self.root, self.root)
         return live.locate(base, target.path, within)
 
+    def label_of(self, target: Target) -> str:
+        """The same file, as a person names it."""
+        return self.label(self.path_of(target))
+
     def named(self, target: Target) -> str:
         """The path that a target has, wherever it leads."""
         return os.path.join(self.config if target.is_global else self.root, *target.path.split("/"))

@@ -294,3 +294,22 @@ def test_files_of_all_kinds_through_the_program(
 
 def _state(path: Path) -> tuple[object, ...] | None:
     return (path.is_symlink(), path.stat().st_mode, path.read_bytes()) if path.exists() else None
+
+
+def test_a_file_is_called_before_as_it_is_called_afterwards(
+    run_cli: RunCli, types: Types, shop: Path, store_home: Path
+) -> None:
+    """The CLAUDE.md of all projects is not that of the project."""
+    signal = types("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
+    allow_unattended(store_home)
+
+    def told(*words: str) -> dict[str, Any]:
+        tried, done = (run_cli(*words, *last, "--json", cwd=shop).json()["data"] for last in (["--dry-run"], []))
+        assert tried["target"] == done["target"] and done["target"].endswith("/CLAUDE.md"), words
+        return dict(done)
+
+    rule = told("approve", signal, "--to", "global")["learning"]
+    backup = told("edit", rule, "--text", "Use pnpm.")["backup"]
+    told("revert", rule)
+    told("undo")
+    told("restore", backup)

@@ -60,7 +60,7 @@ def command(
     request = Request(sat.find(identity), joined=others, supersedes=supersedes, paths=paths, **given)
     proposal = propose(sat, request)
     if dry_run:
-        preview(front, None, proposal)
+        preview(front, sat, None, proposal)
         return
     require_unrefused(proposal.findings)
     by, answer = approver(front, sat, wish_of(proposal))

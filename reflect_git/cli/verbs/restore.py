@@ -11,7 +11,7 @@ from reflect_git.cli import completing
 from reflect_git.cli.front import Front, ago, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.sittings import here, require_typed_yes, show_diff, sitting, way_back
-from reflect_git.cli.taking import advise_of, document, links_of, person
+from reflect_git.cli.taking import advise_of, document, first_target, links_of, person
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.paths import home_dir
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from reflect_git.model.schema import Learning
     from reflect_git.sitting.restore import Restoring
+    from reflect_git.sitting.review import Sitting
     from reflect_git.store.backups import Kept
 
 
@@ -44,7 +45,7 @@ def command(front: Front, name: str, dry_run: bool) -> None:
     sat = sitting(front, _folder_of(backup), everything=True, writes=not dry_run)
     restoring = restore.propose(sat, backup)
     if dry_run or not front.json:
-        _show(front, restoring, dry_run)
+        _show(front, sat, restoring, dry_run)
     if dry_run:
         return
     by = person(front, sat)
@@ -94,10 +95,10 @@ def _list(front: Front) -> None:
             front.out(f"    {printable(shown)}, {told}")
 
 
-def _show(front: Front, restoring: Restoring, dry_run: bool) -> None:
+def _show(front: Front, sat: Sitting, restoring: Restoring, dry_run: bool) -> None:
     reversal = restoring.reversal
     if front.json:
-        front.data(document(reversal, None, None, reversal.steps[0].plan.path, reversal.diff))
+        front.data(document(reversal, None, None, first_target(sat, reversal), reversal.diff))
         return
     show_diff(front, restoring.diff)
     _name(front, restoring.dropped, "approved since, and would be taken back:" if dry_run else "approved since, goes:")
