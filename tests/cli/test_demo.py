@@ -84,3 +84,9 @@ def test_a_machine_that_is_too_busy_is_no_bug(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ReflectError, match="stored nothing") as caught:
         demo._Tour(Front(os.environ), tmp_path)._notice()
     assert caught.value.hint
+
+
+def test_it_is_no_document(run_cli: RunCli) -> None:
+    for words in (("--json", "demo"), ("demo", "--json")):
+        refused = run_cli(*words)
+        assert refused.code == 2 and refused.json()["error"]["code"] == "usage"

@@ -17,7 +17,7 @@ import click
 
 from reflect_git import paths, workflow
 from reflect_git.cli.front import Front
-from reflect_git.errors import ReflectError
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.sitting import places
 from reflect_git.store import machines, policy
@@ -33,6 +33,8 @@ _PERSON: Any = {"road": "terminal", "name": "Demo", "email": ""}
 @click.pass_obj
 def command(front: Front, keep: bool) -> None:
     """Show the product in a minute, in a throw-away home: captured, approved, explained, taken back, synced."""
+    if front.json:  # as after the verb, where there is no such option
+        raise ReflectError("a demo is for people to read", "leave --json out", "usage", EXIT_USAGE)
     home = Path(os.path.realpath(tempfile.mkdtemp(prefix="reflect-git-demo.")))
     try:
         _Tour(front, home).walk()
