@@ -55,6 +55,15 @@ class Entry:
         return all(kind.startswith("global") for kind in kinds) and not self.named("Project")
 
     @property
+    def targets(self) -> list[tuple[bool, str]]:
+        """Each file that it is about, and whether that is one of all projects: one commit may be about several."""
+        decided = [one["target"] for one in self.made if one["target"]]
+        known = [(one["kind"].startswith("global"), one["path"]) for one in decided]
+        paths = {path for _, path in known}
+        told = [(self.is_global, path) for path in self.trailers.get("Target", ()) if path not in paths]
+        return list(dict.fromkeys([*known, *told]))
+
+    @property
     def moves(self) -> bool:
         """The rule went to another file, in the same words or in others."""
         return self.type == "amended" and any("from" in one["meta"] for one in self.made)
@@ -165,12 +174,14 @@ class Wanted:
     def is_met_by(self, entry: Entry) -> bool:
         """With all that is known of it."""
         return (
-            (not self.target or self.target == entry.named("Target"))
-            and (not self.is_global or entry.is_global)
+            (not self.target or any(self._is_of(*one) for one in entry.targets))
             and (not self.project or _is_of(entry, self.project))
             and (not self.learning or any(_begins(one, self.learning) for one in entry.learnings))
             and (not self.signal or any(_begins(one, self.signal) for one in entry.signals))
         )
+
+    def _is_of(self, is_global: bool, path: str) -> bool:
+        return path == self.target and (is_global or not self.is_global)
 
 
 def _is_of(entry: Entry, project: str) -> bool:

@@ -84,6 +84,25 @@ def test_filters(wanted: Wanted, is_met: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "is_met"),
+    [
+        (Wanted(target="AGENTS.md"), True),
+        (Wanted(target="CLAUDE.md"), True),
+        (Wanted(target="CLAUDE.md", is_global=True), True),
+        (Wanted(target="AGENTS.md", is_global=True), False),
+    ],
+)
+def test_a_commit_is_of_every_file_that_it_changed(wanted: Wanted, is_met: bool) -> None:
+    """What was decided on other machines is taken over all at once."""
+    entry = entry_of(
+        line("apply: x and 1 more", "Target: AGENTS.md", "Target: CLAUDE.md", "Project: git.example.org/shop")
+    )
+    targets = ({"kind": "agents", "path": "AGENTS.md"}, {"kind": "global", "path": "CLAUDE.md"})
+    entry.made = tuple(decision("applied", LRN, target=target) for target in targets)
+    assert wanted.is_met_by(entry) is is_met and len(entry.targets) == 2
+
+
+@pytest.mark.parametrize(
     ("subject", "plain", "captures", "typed"),
     [
         ("approve: x", True, True, False),

@@ -169,7 +169,9 @@ def _where(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterato
     version = f" v{entry.version}" if entry.version else ""
     place = entry.place or (entry.named("Project") or "").rpartition("/")[2]
     scope = f" in {place}" if place else " for all projects" if entry.is_global else ""
-    into = f"→ {everywhere(target) if entry.is_global else target}{version}{scope}" if target else ""
+    others = len(entry.targets) - 1
+    more = f" and {others} more" if others > 0 else ""
+    into = f"→ {everywhere(target) if entry.is_global else target}{version}{scope}{more}" if target else ""
     together = f"{identity} {into}".strip()
     yield from [together] if columns(together) <= room else [identity, into]
 
