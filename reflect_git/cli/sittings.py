@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reflect_git.review.risks import Finding
     from reflect_git.sitting.amend import Amendment
     from reflect_git.sitting.approve import Proposal
+    from reflect_git.sitting.writing import Approved
 
 _OF_PROJECTS = ("project", "improvements")
 _PATIENCE = 2.0  # the last hook of a session takes 1.5 s for 10 MB
@@ -54,7 +55,7 @@ def _settle_own(front: Front, sat: Sitting) -> bool:
 
     done = waiting.settle_own(sat)
     if done is not None:
-        front.talk(printable(f"carried out what was decided before: '{done.target}', commit {done.commit[:10]}"))
+        front.talk(printable(f"carried out what was decided before: {_files(done)}, commit {done.commit[:10]}"))
     return done is not None
 
 
@@ -66,9 +67,13 @@ def _settle_arrived(front: Front, sat: Sitting) -> bool:
 
     done = unasked.settle_arrived(sat, workflow.author(sat.store, unasked.ROAD))
     if done is not None:
-        front.talk(printable(f"took over what was decided on your other machines: '{done.target}'"))
+        front.talk(printable(f"took over what was decided on your other machines: {_files(done)}"))
         front.talk(f"commit {done.commit[:10]}, take it back with: reflect-git revert {done.commit[:10]}")
     return done is not None
+
+
+def _files(done: Approved) -> str:
+    return ", ".join(f"'{name}'" for name in (done.target, *done.others))
 
 
 def sitting_with(front: Front, project: str | None, identity: str, *, writes: bool = False) -> Sitting:

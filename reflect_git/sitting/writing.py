@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Approved:
-    """What was written; `backup` is empty where no file was touched."""
+    """What was written; `backup` is empty where no file was touched, `others` are those beside the target that were."""
 
     learning: str
     commit: str
@@ -42,6 +42,7 @@ class Approved:
     target: str
     diff: str
     warnings: list[str] = field(default_factory=list)
+    others: tuple[str, ...] = ()
 
 
 def require_unrefused(findings: Iterable[Finding]) -> None:
@@ -98,9 +99,10 @@ def write(
         message = message.replace("Backup: {backup}\n", "")
     done = approval.carry_out(store, learning, changes, new, message, time.time())
     links.follow(store, place, [step.plan for step in taken])
-    label = place.label(changes[0].path) if changes else ""
+    label, *others = [place.label(change.path) for change in changes] or [""]
     changed = "".join(shown(step.plan) for step in taken)
-    return Approved(learning, done.commit, done.backup, label, changed, [found.message for found in findings])
+    warnings = [found.message for found in findings]
+    return Approved(learning, done.commit, done.backup, label, changed, warnings, tuple(others))
 
 
 def shown(plan: Plan) -> str:

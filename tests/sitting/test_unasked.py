@@ -13,7 +13,7 @@ from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.sitting.desk import BY
 from tests.sitting.reverting import BASE, claude_md, sit
-from tests.sitting.test_waiting import approved_elsewhere, reverted_elsewhere
+from tests.sitting.test_waiting import approved_elsewhere, approved_elsewhere2, reverted_elsewhere
 from tests.store.test_signing import make_ssh_key
 
 TEXT = "Use ruff, not black"
@@ -79,3 +79,10 @@ def test_a_signature_that_is_required_is_not_dropped_behind_the_back(shelf: Stor
     git(Path(shelf.root), "config", "--unset", unasked.SIGNED)
     shelf.reload()
     assert not settle(shelf) and claude_md() == BASE
+
+
+def test_every_file_that_changes_is_named(shelf: Store) -> None:
+    approved_elsewhere2(shelf, "Answer in German", approved_elsewhere(shelf, TEXT))
+    switch(shelf, apply="auto")
+    done = unasked.settle_arrived(sit(shelf), BY)
+    assert done is not None and {done.target, *done.others} == {"CLAUDE.md", "~/.claude/CLAUDE.md"}
