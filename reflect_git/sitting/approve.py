@@ -96,6 +96,8 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     to = request.to or candidate.target
     around = places.surroundings(sitting.place, to)
     target = targets.resolve(to, around, identity, _title(request, text))
+    if not target.is_global:
+        places.require_wanted(sitting.store, sitting.place)
     learning = _learning(sitting, request, text, identity, target, now)
     before = live.read(sitting.place.path_of(target))
     try:
@@ -169,7 +171,7 @@ def _improvement_fields(request: Request, text: str) -> dict[str, str]:
     times = f"seen in {plural(candidate.sessions, 'session')}"
     return {
         "impact": request.impact or CONFIDENCE[max(1, min(3, candidate.sessions))],
-        "details": request.details or candidate.quote or text,
+        "details": request.details or text,  # never what was only said: this is sent to other machines
         "action": request.action or _action(candidate.type, text),
         "confidence": f"{CONFIDENCE[candidate.confidence]} ({times})",
     }

@@ -76,9 +76,7 @@ def wish_of(proposal: Proposal) -> Wish:
     # No question shows reason and paths: inside Claude Code they are a person's to give at a terminal.
     words = {name: getattr(request, name) for name in (*FIELDS, "reason")}
     own = _worded({**words, "paths": ", ".join(request.paths)})
-    # The words that an improvement is told in stand in its file.
-    quoted = (request.candidate,) if "improvement" in proposal.learning["meta"] else ()
-    shown = [*map(source_of, (*quoted, *request.joined)), *map(_replaces, proposal.replaced), *risky, *own]
+    shown = [*map(source_of, request.joined), *map(_replaces, proposal.replaced), *risky, *own]
     return Wish(request.candidate.id, text, proposal.to, tuple(shown))
 
 

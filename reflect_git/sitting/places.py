@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
-from reflect_git import paths
+from reflect_git import paths, workflow
 from reflect_git.adapters import live
 from reflect_git.adapters.project import top_of
 from reflect_git.apply import targets
@@ -16,7 +16,6 @@ from reflect_git.capture.draft import project as named
 from reflect_git.errors import ReflectError
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.projects import names, other_keys
-from reflect_git.workflow import project_of
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Learning, Project
@@ -78,9 +77,22 @@ def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
     home, config = paths.home_dir(env), os.path.abspath(paths.config_dir(env))
     is_project = paths.is_project(env, root)
     # As signals have it: without what a folder's name may give away.
-    project = named(project_of(store, root), home) if is_project else None
+    project = named(workflow.project_of(store, root), home) if is_project else None
     others = tuple(other_keys(store, root)) if project else ()
     return Place(root if is_project else "", config, home, project, others)
+
+
+def is_ignored(store: Store, here: Place) -> bool:
+    """Whether nothing of ours goes into the files of this project."""
+    return bool(here.root) and workflow.is_ignored(store, here.root)
+
+
+def require_wanted(store: Store, here: Place) -> None:
+    if is_ignored(store, here):
+        raise ReflectError(
+            f"'{here.root}' is ignored: nothing is learned there",
+            "approve it '--to global', or take the project up with 'reflect-git enable --project'", code="ignored",
+        )  # fmt: skip
 
 
 def aliases(store: Store, here: Place) -> dict[str, str]:

@@ -16,7 +16,7 @@ from reflect_git.model.frames import frame_of, opposes
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.gate import instead_of
 from reflect_git.review.risks import RISK, Finding, risks
-from reflect_git.sitting import effects, links
+from reflect_git.sitting import effects, links, places
 from reflect_git.sitting.approve import says, target_of
 from reflect_git.sitting.declining import declined, is_no, root_of
 from reflect_git.sitting.effects import WAITING, Rule, Shift, section_of
@@ -95,6 +95,9 @@ def waiting(sitting: Sitting | Look) -> list[Waiting]:
         return []
     shelf = _Shelf(sitting)
     in_force = {one["id"]: one for one in sitting.scan.history.in_force()}
+    if places.is_ignored(sitting.store, sitting.place):  # nothing comes into it; what was taken back leaves it
+        of_project = {identity for identity, one in in_force.items() if one["scope"] != "global"}
+        news = {identity: made for identity, made in news.items() if identity not in of_project}
     found = (
         _reworded(sitting, shelf, in_force[identity], made, several[identity])
         if identity in several

@@ -73,17 +73,16 @@ def test_words_of_the_model_that_the_person_saw_are_written_as_they_were_seen(si
 
 
 def test_what_an_improvement_says_beside_the_words_that_were_shown_is_of_the_program(sitting: Sitting) -> None:
-    """Nobody worded a field: each is the text, the quotation, or a word of a closed list."""
+    """Nobody worded a field: each is the text, or a word of a closed list; what was only said is not sent anywhere."""
     asked = sitting.asked()
-    _, text, rest = asked["question"].split("\n---\n")
-    quote = rest.split("\n")[0].removeprefix("You said: ")
+    _, text, _ = asked["question"].split("\n---\n")
     sitting.answer(asked, "Add to improvements.md")
     assert sitting.run("approve", subject(asked), "--to", "improvements").code == 0
     lines = (sitting.project / ".claude/improvements.md").read_text().split("\n")
     start = next(number for number, line in enumerate(lines) if line.startswith("### "))
     assert lines[start].partition("] ")[2] in text
     assert lines[start + 2 : start + 7] == [
-        "- **Category**: Command", "- **Impact**: Low", f"- **Details**: {quote}", f"- **Suggested action**: {text}",
+        "- **Category**: Command", "- **Impact**: Low", f"- **Details**: {text}", f"- **Suggested action**: {text}",
         "- **Confidence**: High (seen in 1 session)",
     ]  # fmt: skip
 
@@ -115,19 +114,6 @@ def test_an_exception_to_a_rule_for_all(sitting: Sitting) -> None:
     sitting.answer({**asked, "question": asked["question"].replace(f"\n{risk}", "")}, PROJECT, "toolu_2")
     require_refusal(sitting, "the person was not shown 'Risk: in this project", *words)
     sitting.answer(asked, PROJECT, "toolu_3")
-    assert sitting.run(*words).code == 0
-
-
-def test_the_words_that_an_improvement_quotes_are_shown(sitting: Sitting) -> None:
-    asked = sitting.asked()
-    *_, source = asked["question"].split("\n")
-    assert source.startswith("You said: ")
-    bare = {**asked, "question": asked["question"].removesuffix(f"\n{source}")}
-    words = ("approve", subject(asked), "--to", "improvements")
-    sitting.answer(bare, "Add to improvements.md", "toolu_1")
-    refused = sitting.run(*words)
-    assert (refused.code, "the person was not shown" in refused.err) == (1, True), refused.err
-    sitting.answer(asked, "Add to improvements.md", "toolu_2")
     assert sitting.run(*words).code == 0
 
 

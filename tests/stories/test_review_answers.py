@@ -297,7 +297,7 @@ def test_an_improvement_is_edited_field_by_field(
         see what is in force with 'reflect-git rules'
         """)
     assert shown.read_text(encoding="utf-8").startswith(
-        "Title: Use pnpm, not npm\nImpact: Low\nDetails: use pnpm, not npm\nSuggested action: Use pnpm, not npm\n"
+        "Title: Use pnpm, not npm\nImpact: Low\nDetails: Use pnpm, not npm\nSuggested action: Use pnpm, not npm\n"
     )
     entry = (shop / ".claude" / "improvements.md").read_text(encoding="utf-8")
     assert "] One package manager\n" in entry

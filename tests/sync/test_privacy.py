@@ -23,7 +23,7 @@ NO = "never put a semicolon at the end of a line in any of these files"
 MINE = "The access code of the office is lobster."
 
 
-@pytest.mark.parametrize("to", ["global", "project"])
+@pytest.mark.parametrize("to", ["global", "project", "rules", "improvements"])
 def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
     store_home: Path, home: Path, tmp_path: Path, to: str, run_cli: RunCli
 ) -> None:
@@ -48,7 +48,9 @@ def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
     dismiss(clone.store, next(one for one in sitting.gathered.strong if "semicolon" in one.text), BY)
     with clone.store.locked(5):
         exposures.move(clone.store)
-    assert places_of(clone.root, QUOTE) and places_of(clone.root, MINE), "they are here, so the scan can fail"
+    assert places_of(clone.root, QUOTE), "it is here, so the scan can fail"
+    if to in ("global", "project"):
+        assert places_of(clone.root, MINE), "in the backup"
     clone.sync()
     assert places_of(remote, "Use pnpm, never npm"), "what was approved went"
     for text in (

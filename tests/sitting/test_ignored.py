@@ -1,0 +1,50 @@
+"""A project that a person has ignored: nothing of ours comes into its files, and what is there can leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.errors import ReflectError
+from reflect_git.sitting import waiting
+from reflect_git.store.repository import Store
+from tests.sitting.reverting import approve, claude_md, sit
+from tests.sitting.test_waiting import approved_elsewhere, reverted_elsewhere
+
+
+@pytest.fixture
+def shelf(shelf: Store, home: Path) -> Store:
+    (home / "shop" / ".reflectignore").touch()
+    return shelf
+
+
+@pytest.mark.parametrize("to", ["project", "rules", "improvements", "project-local"])
+def test_nothing_is_approved_into_it(shelf: Store, to: str) -> None:
+    before = claude_md()
+    with pytest.raises(ReflectError, match="is ignored: nothing is learned there") as refused:
+        approve(shelf, "indent with tabs", to=to)
+    assert refused.value.code == "ignored" and claude_md() == before
+
+
+def test_what_is_for_all_projects_is_approved_there_as_anywhere(shelf: Store) -> None:
+    assert approve(shelf, "indent with tabs", to="global").target == "~/.claude/CLAUDE.md"
+
+
+def test_what_others_learned_for_it_does_not_come(shelf: Store, home: Path) -> None:
+    ignore = home / "shop" / ".reflectignore"
+    ignore.unlink()
+    approved_elsewhere(shelf, "Indent with tabs.")
+    assert [one.kind for one in waiting.waiting(sit(shelf))] == [waiting.ADD]
+    ignore.touch()
+    assert waiting.waiting(sit(shelf)) == []
+
+
+def test_what_others_took_back_leaves_it(shelf: Store, home: Path) -> None:
+    ignore = home / "shop" / ".reflectignore"
+    ignore.unlink()
+    rule = approve(shelf, "indent with tabs").learning
+    ignore.touch()
+    reverted_elsewhere(shelf, rule)
+    (one,) = waiting.waiting(sit(shelf))
+    assert one.kind == waiting.REMOVE
