@@ -18,7 +18,7 @@ _OPTIONS = ["--force", "--quiet", "--no-gc", "--replace-refs", "delete-no-add"]
 
 
 def rewrite(program: str, repository: str, spec: Mapping[str, Any], keep: int = -1) -> None:
-    """Rewrite every ref of a bare repository. `spec`: paths to drop, patterns, blobs, messages by commit, marks."""
+    """Rewrite every ref of a bare repository. `spec`: patterns, blobs, messages by commit, marks."""
     from reflect_git.adapters import files
     from reflect_git.adapters.git import Child
     from reflect_git.errors import ReflectError
@@ -44,11 +44,10 @@ def main(path: str) -> None:
     os.chdir(spec["repository"])
     import git_filter_repo  # type: ignore[import-untyped]
 
-    from reflect_git.model.purged import is_gone, left_of
+    from reflect_git.model.purged import is_gone, is_of_place, left_of
     from reflect_git.model.sought import PURGED, Sought
 
     sought = Sought(spec["patterns"])
-    dropped = {os.fsencode(name) for name in spec["paths"]}
     marks = frozenset(spec["marks"])
     blobs = {blob.encode("ascii") for blob in spec["blobs"]}
     messages = {commit.encode("ascii"): text.encode("utf-8") for commit, text in spec["messages"].items()}
@@ -59,7 +58,8 @@ def main(path: str) -> None:
         blob.data = f"{PURGED}\n".encode() if blob.original_id in blobs else sought.cleaned(data)
 
     def stays(name: bytes) -> bool:
-        return name not in dropped and not is_gone(os.fsdecode(name), marks)
+        path = os.fsdecode(name)
+        return not is_gone(path, marks) and not is_of_place(path, marks)
 
     def on_commit(commit: Any, _: object) -> None:
         commit.file_changes = [change for change in commit.file_changes if stays(change.filename)]

@@ -24,23 +24,24 @@ def follow(front: Front, store: Store, report: Report, sync: Callable[[Wishes], 
     """Ask; then rules of it leave their files, as they did on the machine that purged, and the store forgets it."""
     snapshot = front.snapshot(store)
     wish = purge.of_others(snapshot, report.purges)
-    if not _agrees(front, report.purges, purge.standing(snapshot, wish)):
+    if not _agrees(front, store.machine, report.purges, purge.standing(snapshot, wish)):
         return report
     agreed = report.purges
     purge.make_way(store, front.env, front.snapshot, wish, workflow.author(store, "terminal"), here())
     try:
         report = sync(Wishes(agrees=lambda purges: list(purges) == agreed))
     except ReflectError as error:
-        hint = "the rules of it have left their files, the records are still here: run 'reflect-git sync' again"
+        hint = "rules of it have left their files; run 'reflect-git sync' again to take the rest out"
         raise ReflectError(error.message, hint, error.code, error.exit_code) from error
     if not report.purges:
         _tell(front, report)
     return report
 
 
-def _agrees(front: Front, purges: Sequence[Purge], standing: Sequence[Learning]) -> bool:
+def _agrees(front: Front, us: str, purges: Sequence[Purge], standing: Sequence[Learning]) -> bool:
     """--yes does not answer this: it deletes, and a remote asked for it."""
-    who = sorted({one.machine for one in purges})
+    machines = {one.machine for one in purges}
+    who = sorted(machines - {us} or machines)
     last = max(one.timestamp for one in purges)[:10]
     front.talk(printable(f"{', '.join(who)} took records out of all history, last on {last}"))
     for learning in standing:

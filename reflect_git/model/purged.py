@@ -18,7 +18,8 @@ _SUBJECT = rb"(?m)^subject:[ \t]*[\"']?" + _ID + rb"[\"']?[ \t]*\r?$"
 _ENTRY = rb"(?m)^[ \t]*<!--[ \t]*" + _ID + rb"[ \t]*-->[ \t]*\r?$"
 _IN_FRONT = rb"(?m)^id: [\"']?" + _ID
 _FRONT = (b"---", b"\xef\xbb\xbf---")
-_MIRRORS, _RULES = "targets/", "/rules/reflect/"
+_RECORDS = ("signals", "learnings", "decisions", "exposure", "tally")
+_RULES = "/rules/reflect/"
 
 
 def blob_mark(blob: str) -> str:
@@ -42,24 +43,36 @@ def file_mark(learning: str) -> str:
 
 
 def place_mark(mirror: str) -> str:
-    """No mirror comes back at this place, on whichever machine: its folders say what was purged."""
+    """No empty mirror comes back at this place, on whichever machine: its folders say what was purged."""
     return digest("place", mirror.split("/", 2)[2])[:MARK]
 
 
-def is_mirror(path: str) -> bool:
-    return path.startswith(_MIRRORS) and path.count("/") > 1
-
-
 def is_gone(path: str, marks: Collection[str]) -> bool:
-    """Whether a mirror's very name tells of what is gone."""
-    if not is_mirror(path):
-        return False
-    return place_mark(path) in marks or is_gone_file(path, marks)
+    """Whether its very name tells that this record, or the mirror of this file of rules, is gone."""
+    folder, _, rest = path.partition("/")
+    if folder == "aside":
+        return id_mark(rest.partition("/")[0]) in marks
+    if folder in _RECORDS:
+        return id_mark(path.rpartition("/")[2].removesuffix(".yaml")) in marks
+    return is_mirror(path) and is_gone_file(path, marks)
 
 
 def is_gone_file(path: str, marks: Collection[str]) -> bool:
     """Whether this is, or once was, the file of rules of a learning that is gone, wherever it lies."""
     return _RULES in f"/{path}" and file_mark(path.rpartition("/")[2].removesuffix(".md")) in marks
+
+
+def is_mirror(path: str) -> bool:
+    return path.startswith("targets/") and path.count("/") > 1
+
+
+def is_of_place(path: str, marks: Collection[str]) -> bool:
+    return is_mirror(path) and place_mark(path) in marks
+
+
+def is_empty(mirror: bytes) -> bool:
+    """A head, and no entry."""
+    return not mirror.partition(b"\n\n")[2].strip()
 
 
 def left_of(data: bytes, marks: Collection[str]) -> Optional[bytes]:

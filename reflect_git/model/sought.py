@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 PURGED = "[purged]"
 _SHORTEST = 12  # of words that are looked for elsewhere: less than that is said in many places
+# Of a record, a mirror or a purge: in a hash anything may be found, and nothing is said by it.
+_OURS = ("id: ", "version: ")
+_HASHES = re.compile(r"^(?:key|sha256|text_sha256|purged): .*$", re.MULTILINE)
+_HIDDEN = re.compile("\0([0-9]+)\0")
 
 
 class Sought:
@@ -28,18 +32,21 @@ class Sought:
     def in_bytes(self, data: bytes) -> bool:
         if not self._compiled:
             return False
-        text = _decoded(data)
+        text = _hidden(_decoded(data), [])
         return self.in_text(text) or any(self.in_text(one) for one in _strings_in(text))
 
     def cleaned(self, data: bytes) -> bytes:
         """The same without it; where it is wrapped so that it cannot be cut out, nothing of it."""
         if not self.in_bytes(data):
             return data
-        text = _decoded(data)
+        hashes: list[str] = []
+        text = _hidden(_decoded(data), hashes)
         for pattern in self._compiled:
             text = pattern.sub(PURGED, text)
         made = text.encode("utf-8", "surrogateescape")
-        return f"{PURGED}\n".encode() if self.in_bytes(made) else made
+        if self.in_bytes(made):
+            return f"{PURGED}\n".encode()
+        return _HIDDEN.sub(lambda found: hashes[int(found[1])], text).encode("utf-8", "surrogateescape")
 
     def person(self, name: bytes, email: bytes) -> tuple[bytes, bytes]:
         """Who made a commit, without what it says of it: each by itself, or both if only together they say it."""
@@ -67,6 +74,16 @@ def words_of(record: Mapping[str, Any]) -> Iterator[str]:
 def literal(text: str) -> str:
     """A pattern for these words, however their lines are broken."""
     return r"\s+".join(map(re.escape, text.split()))
+
+
+def _hidden(text: str, hashes: list[str]) -> str:
+    """A file of ours with a number in the place of each hash, which are told in turn."""
+
+    def hide(found: re.Match[str]) -> str:
+        hashes.append(found[0])
+        return f"\0{len(hashes) - 1}\0"
+
+    return _HASHES.sub(hide, text) if text.startswith(_OURS) else text
 
 
 def _decoded(data: bytes) -> str:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reflect_git import paths
+from reflect_git.adapters import records
+from reflect_git.adapters.git import NOBODY
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
-from reflect_git.model.sought import Sought, patterns_for, words_of
+from reflect_git.model.sought import PURGED, Sought, patterns_for, words_of
 from reflect_git.sitting import elsewhere, learnings_index, revert, review
-from reflect_git.store import inbox, memory, purging, sweep
+from reflect_git.store import forgetting, inbox, memory, purging, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
 from reflect_git.sync.epoch import Purge
@@ -115,6 +117,7 @@ def standing(snapshot: Snapshot, wish: Wish) -> list[Learning]:
 def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder: str) -> Proposal:
     """All that would go. Nothing is changed."""
     purging.require_ready(store)
+    _require_narrow(store, wish)
     snapshot = read(store)
     found = purging.look(store, wish.sought, wish.ids, _about(snapshot))
     if found.is_empty:
@@ -123,8 +126,23 @@ def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder
     sitting = review.sit(store, env, snapshot, folder, everything=True)
     away = [one for one in reverted if not _there(sitting, one).place.reaches(one)]
     back = tuple(_back(sitting, snapshot, wish))
-    unreached = (*(_away(one) for one in away), *_unreached(store, env))
+    unreached = (*(_away(one) for one in away), *_named(store, wish), *_unreached(store, env))
     return Proposal(wish, found, reverted, back, unreached, tuple(_stays(snapshot.history, found)))
+
+
+def _require_narrow(store: Store, wish: Wish) -> None:
+    """What every purge says itself would never be gone."""
+    said = epoch.emit(Purge(1, utc(), store.machine, ()))
+    for text in (PURGED, NOBODY, _subject(1), f"Machine: {store.machine}"):
+        said += f"\n{text}".encode()
+    if any(map(wish.sought.in_bytes, said.split(b"\n"))):
+        raise ReflectError(
+            "that is said by every purge, and by much else that is ours", "give a narrower pattern", "usage", EXIT_USAGE
+        )
+
+
+def _subject(count: int) -> str:
+    return f"purge: {plural(count, 'record')}"
 
 
 def _stays(history: History, found: Found) -> Iterator[Learning]:
@@ -136,10 +154,12 @@ def _stays(history: History, found: Found) -> Iterator[Learning]:
 
 
 def _in_force(history: History, snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
-    """As they are in their files now, or as they were approved."""
+    """Those of which anything goes: the record as it is now or as it was approved, or a decision about it."""
+    about = _about(snapshot)
     for learning in history.in_force():
-        said = [*words_of(learning), *words_of(snapshot.by_id[learning["id"]]), learning["title"]]
-        if learning["id"] in wish.ids or any(map(wish.sought.in_text, said)):
+        identity = learning["id"]
+        told = (learning, snapshot.by_id[identity], *(snapshot.decided[one] for one in about.get(identity, ())))
+        if identity in wish.ids or any(wish.sought.in_bytes(records.emit(one)) for one in told):
             yield learning
 
 
@@ -166,6 +186,12 @@ def _away(learning: Learning) -> str:
     return f"'{learning['target']['path']}' of the project '{project['name']}', which is not here: {learning['id']}"
 
 
+def _named(store: Store, wish: Wish) -> Iterator[str]:
+    for tip in forgetting.branches(store):
+        if wish.sought.in_text(tip.ref):
+            yield f"'{tip.ref}', which is called so: rename it"
+
+
 def _unreached(store: Store, env: Mapping[str, str]) -> Iterator[str]:
     remotes = store.git.run("remote").out.decode("utf-8", "replace").split()
     if remotes:
@@ -189,8 +215,7 @@ def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Propos
         own = {one for listed in about.values() for one in listed} - before
         told = tuple(one for one in found.records if one not in own)
         number, new, marks = _announced(store, found)
-        subject = f"purge: {plural(len(told), 'record')}"
-        commit = purging.carry_out(store, found, wish.sought, marks, new, subject)
+        commit = purging.carry_out(store, found, wish.sought, marks, new, _subject(len(told)))
     learnings_index.write(store, read(store))
     return Done(commit, number, told, tuple(purging.remains(store, wish.sought)))
 

@@ -50,9 +50,15 @@ def _branch(learning: str, now: float) -> str:
     return f"{BACKUP}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}-{learning}"
 
 
+def is_backup(ref: str) -> bool:
+    """Whether it is called as ours are; a branch that a person called otherwise is theirs."""
+    stamp, _, learning = ref.removeprefix(BACKUP).partition("-")
+    return ref.startswith(BACKUP) and len(stamp) == 16 and (stamp[8], stamp[15]) == ("T", "Z") and bool(learning)
+
+
 def listing(store: Store) -> list[str]:
     """Full names, newest first."""
-    return sorted(store.git.refs(BACKUP), reverse=True)
+    return sorted(filter(is_backup, store.git.refs(BACKUP)), reverse=True)
 
 
 def prune(store: Store, now: float) -> None:

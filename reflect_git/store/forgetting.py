@@ -13,57 +13,32 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.purged import blob_mark, has_entry, id_mark, is_gone_file
-from reflect_git.model.sought import Sought
-from reflect_git.store import backups, copies, inbox, origins, rewriting, spool, upkeep
+from reflect_git.model.purged import has_entry, is_gone_file
+from reflect_git.model.tuples import NamedTuple
+from reflect_git.store import backups, chronicle, copies, inbox, origins, rewriting, spool, stains, upkeep
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, PRIVATE
+from reflect_git.store.stains import Gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from reflect_git.model.sought import Sought
     from reflect_git.store.repository import Store
 
 _REMOTES = "refs/remotes/"
 _STASH = "refs/stash"
-_AT_ONCE = 2000
-_LARGEST = 1 << 26
 _PATIENCE = 10.0
 # What git leaves of commands, and hooks of processes that died: of no use to anybody.
-_LITTER = re.compile(r"(COMMIT_EDITMSG|MERGE_MSG|SQUASH_MSG|ORIG_HEAD|FETCH_HEAD|fast_import_crash_\d+)")
-
-
-class Gone:
-    """What has to go: by what it says, and by the marks of a purge, which tell no text."""
-
-    def __init__(self, marks: Collection[str], sought: Sought | None = None) -> None:
-        self.marks = frozenset(marks)
-        self.sought = sought or Sought([])
-
-    def is_blob(self, oid: str) -> bool:
-        return blob_mark(oid) in self.marks
-
-    def is_id(self, identity: str) -> bool:
-        return bool(identity) and id_mark(identity) in self.marks
-
-    def is_file(self, data: bytes) -> bool:
-        """Whether these are the bytes of something that is gone, or they say it."""
-        return self.is_blob(_oid(data)) or self.sought.in_bytes(data)
-
-
-def _oid(data: bytes) -> str:
-    """As git names a file's bytes."""
-    from hashlib import sha1
-
-    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+_LITTER = re.compile(r"((COMMIT|TAG|NOTES)_EDITMSG|MERGE_MSG|SQUASH_MSG|ORIG_HEAD|FETCH_HEAD|fast_import_crash_\d+)")
 
 
 def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -> None:
     """All but main itself, which moved before. The caller holds the lock, and nothing is interrupted."""
     gone = Gone(marks, sought)
-    spoiled = objects(store, gone)
+    spoiled = stains.objects(store, gone)
     _rewrite_branches(store, gone, spoiled)
     _leave_remotes(store)
     _restart_inboxes(store, gone, spoiled)
@@ -77,71 +52,76 @@ def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -
     _free(store, spoiled)
 
 
-def objects(store: Store, gone: Gone) -> set[str]:
-    """Every object in the store that has to go, whoever holds it."""
-    listing = store.git.run("cat-file", "--batch-all-objects", "--batch-check", "--unordered").out.decode("ascii")
-    rows = [line.split() for line in listing.splitlines()]
-    found = {row[0] for row in rows if row[1] == "blob" and gone.is_blob(row[0])}
-    if gone.sought.patterns:
-        readable = [(row[0], row[1] == "blob") for row in rows if row[1] != "tree"]
-        for start in range(0, len(readable), _AT_ONCE):
-            chunk = readable[start : start + _AT_ONCE]
-            for (oid, is_blob), data in zip(chunk, store.git.blobs([oid for oid, _ in chunk])):
-                if gone.sought.in_bytes(data if is_blob else _told(data)):
-                    found.add(oid)
-    return found
-
-
-def _told(data: bytes) -> bytes:
-    """What a commit or a tag says: who made it, and its message; in the names of objects anything may be found."""
-    head, _, message = data.partition(b"\n\n")
-    people = [line.partition(b" ")[2].rpartition(b" ")[0].rpartition(b" ")[0] for line in head.split(b"\n")
-              if line.startswith((b"author ", b"committer ", b"tagger "))]  # fmt: skip
-    return b"\n".join([*people, message])
-
-
-def names(store: Store) -> Iterator[str]:
-    """Of every file in the history of any ref."""
-    asked = ("log", "--all", "--no-show-signature", "-z", "--format=", "--name-only", "--no-renames", "-m")
-    told = set(store.git.run(*asked).out.split(b"\0"))
-    yield from sorted(name.decode("utf-8", "surrogateescape").strip("\n") for name in told if name)
-
-
 def holds(store: Store, ref: str, spoiled: Collection[str]) -> bool:
     """Whether the history of a ref has any of these objects."""
     out = store.git.run("rev-list", "--objects", "--no-object-names", "--end-of-options", ref).out
     return not set(out.decode("ascii").split()).isdisjoint(spoiled)
 
 
-def branches(store: Store) -> dict[str, str]:
-    """The user's own refs."""
-    ours = (MAIN, INBOX, BACKUP, _REMOTES, _STASH, "refs/reflect/")
-    return {ref: oid for ref, oid in store.git.refs().items() if not ref.startswith(ours)}
+def branches(store: Store) -> list[Tip]:
+    """The user's own refs, whatever they are called."""
+    return [tip for tip in _tips(store) if not _is_ours(tip.ref)]
+
+
+class Tip(NamedTuple):
+    """A ref, and the object that it leads to at last. `is_alias`: it is another name of a ref."""
+
+    ref: str
+    oid: str
+    kind: str
+    is_alias: bool
+
+
+def _tips(store: Store, *below: str) -> list[Tip]:
+    form = "--format=%(objectname) %(*objecttype)%(objecttype) %(symref)%00%(refname)"
+    listed = store.git.run("for-each-ref", form, "--end-of-options", *below).out.decode("utf-8", "surrogateescape")
+    found = []
+    for line in listed.splitlines():
+        about, _, ref = line.partition("\0")
+        oid, kind, alias = about.split(" ", 2)
+        found.append(Tip(ref, oid, kind.removesuffix("tag") or "tag", bool(alias)))
+    return found
+
+
+def _is_ours(ref: str) -> bool:
+    if ref in (MAIN, _STASH) or ref.startswith((_REMOTES, "refs/reflect/")):
+        return True
+    return _is_generation(ref) or backups.is_backup(ref)
+
+
+def _is_generation(ref: str) -> bool:
+    machine, _, number = ref.removeprefix(INBOX).partition("/")
+    return ref.startswith(INBOX) and bool(machine) and len(number) == 4 and number.isdigit()
 
 
 def _rewrite_branches(store: Store, gone: Gone, spoiled: Collection[str]) -> None:
-    """A branch of the user's that was made from the old main."""
-    stained = {ref: tip for ref, tip in branches(store).items() if holds(store, ref, spoiled)}
+    """A branch of the user's that was made from the old main, or a tag; a name for a mere file or folder goes."""
+    stained = {tip.ref: tip for tip in branches(store) if not tip.is_alias and holds(store, tip.ref, spoiled)}
     if not stained:
         return
-    paths = {path for ref in stained for path in store.git.tree(ref) if gone.is_id(id_in(path))}
-    blobs = [oid for oid in spoiled if gone.is_blob(oid)]
-    made = rewriting.rewrite(store, stained, gone.sought, paths, blobs, marks=gone.marks)
-    lines = [
-        f"update {ref} {made[ref]} {tip}\n" if ref in made else f"delete {ref} {tip}\n" for ref, tip in stained.items()
-    ]
-    store.git.update_refs("".join(lines))
+    whole = {ref: tip.oid for ref, tip in stained.items() if tip.kind == "commit"}
+    if whole:
+        commits = {commit.id: commit for ref in whole for commit in chronicle.read(store, ref)}
+        blobs = [oid for oid in spoiled if gone.is_blob(oid)]
+        whole = rewriting.rewrite(store, whole, gone, commits.values(), blobs)
+    store.git.update_refs("".join(
+        f"update {ref} {whole[ref]} {tip.oid}\n" if ref in whole else f"delete {ref} {tip.oid}\n"
+        for ref, tip in stained.items()
+    ))  # fmt: skip
 
 
 def _leave_remotes(store: Store) -> None:
     """What a remote had when we last asked; the next sync asks again."""
-    store.git.update_refs("".join(f"delete {ref}\n" for ref in store.git.refs(_REMOTES, "refs/reflect/")))
+    listed = [*_tips(store, _REMOTES), *_tips(store, "refs/reflect/")]
+    store.git.update_refs("".join(f"option no-deref\ndelete {tip.ref}\n" for tip in listed))
 
 
 def _restart_inboxes(store: Store, gone: Gone, spoiled: Collection[str]) -> None:
     """A new generation without it; of another machine, whose branch is not ours to name, the same one."""
     own = f"{INBOX}{store.machine}/"
     for ref, tip in store.git.refs(INBOX).items():
+        if not _is_generation(ref):
+            continue
         if not holds(store, ref, spoiled) and not any(gone.is_id(id_in(path)) for path in store.git.tree(ref)):
             continue
         if store.git.checked_out() == ref:
@@ -175,6 +155,8 @@ def _let_go_of_backups(store: Store, gone: Gone, spoiled: Collection[str]) -> No
     """Those with the text, or with an entry of what is gone, in a file go; the others stay without the history that
     they were made on."""
     for ref, tip in store.git.refs(BACKUP).items():
+        if not backups.is_backup(ref):
+            continue
         kept = store.git.tree(tip, backups.FOLDER)
         message = next(store.git.blobs([tip])).partition(b"\n\n")[2]
         is_stained = any(blob in spoiled for blob in kept.values()) or _names_it(message, gone)
@@ -219,8 +201,9 @@ def _clean_files(store: Store, gone: Gone) -> None:
         files.make_private_dirs(store.private_path(name))
     for name in files.hidden_names_in(store.private_path("journal"), ".tmp-"):  # of a holder of the lock that died
         files.remove(store.private_path("journal", name))
-    for path in _private(store):
+    for path in stains.private(store):
         _clean(path, gone)
+    files.remove_tree(os.path.join(store.git_dir, "rr-cache"))
     for name in os.listdir(store.git_dir):
         if _LITTER.fullmatch(name):
             files.remove(os.path.join(store.git_dir, name))
@@ -232,7 +215,7 @@ def _captures(store: Store, gone: Gone) -> Iterator[str]:
     listed += [store.private_path("quarantine", name) for name in files.names_in(store.private_path("quarantine"))]
     for path in listed:
         if gone.is_id(os.path.basename(path).partition(".")[0]) or gone.is_file(
-            files.read_if_there(path, _LARGEST) or b""
+            files.read_if_there(path, stains.LARGEST) or b""
         ):
             yield path
 
@@ -243,19 +226,11 @@ def _copied(store: Store) -> list[str]:
 
 
 def _is_gone(store: Store, path: str, gone: Gone) -> bool:
-    return bool(id_in(path)) and gone.is_file(files.read_if_there(store.path(path), _LARGEST) or b"")
-
-
-def _private(store: Store) -> Iterator[str]:
-    """Files below .git/reflect, and the log beside the store; the journal is the purge itself, and goes with it."""
-    yield f"{store.root}.log"
-    for base, folders, names in os.walk(store.private):
-        folders[:] = [name for name in folders if os.path.join(base, name) != store.private_path("journal")]
-        yield from (os.path.join(base, name) for name in names if name not in ("lock", "index"))
+    return bool(id_in(path)) and gone.is_file(files.read_if_there(store.path(path), stains.LARGEST) or b"")
 
 
 def _clean(path: str, gone: Gone) -> None:
-    data = _bytes(path)
+    data = stains.content(path)
     if gone.sought.in_bytes(data):
         files.write_whole(path, gone.sought.cleaned(data))
 
@@ -277,7 +252,8 @@ def _free(store: Store, spoiled: Collection[str]) -> None:
     while True:
         upkeep.free(store)
         left = still_there(store, spoiled)
-        if not left:
+        # What the user holds, by a name that says it or in the index, is told of and stays.
+        if not left or left <= stains.held(store):
             return
         if time.monotonic() > deadline:
             raise ReflectError(
@@ -287,24 +263,7 @@ def _free(store: Store, spoiled: Collection[str]) -> None:
         time.sleep(0.25)
 
 
-def still_there(store: Store, spoiled: Collection[str]) -> list[str]:
+def still_there(store: Store, spoiled: Collection[str]) -> set[str]:
     asked = "".join(f"{oid}\n" for oid in spoiled).encode("ascii")
     out = store.git.run("cat-file", "--batch-check", stdin=asked).out.decode("ascii") if spoiled else ""
-    return [line.split()[0] for line in out.splitlines() if not line.endswith(" missing")]
-
-
-def places(store: Store, sought: Sought) -> list[str]:
-    """Where a text still stands in the store's private files and in the work tree, by the names of files."""
-    listed = list(_private(store))
-    for base, folders, inside in os.walk(store.root):
-        folders[:] = [name for name in folders if os.path.join(base, name) != store.git_dir]
-        listed += [os.path.join(base, name) for name in inside]
-    found = [(os.path.relpath(path, store.root), path) for path in listed]
-    return sorted(name for name, path in found if sought.in_text(name) or sought.in_bytes(_bytes(path)))
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return files.read_if_there(path, _LARGEST) or b""
-    except OSError:
-        return b""
+    return {line.split()[0] for line in out.splitlines() if not line.endswith(" missing")}

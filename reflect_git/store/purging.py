@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.purged import file_mark, is_gone_file, is_mirror
-from reflect_git.model.sought import PURGED, Sought
-from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool
+from reflect_git.model.purged import is_mirror
+from reflect_git.model.sought import Sought
+from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool, stains
 from reflect_git.store.care import guard
-from reflect_git.store.forgetting import Gone
-from reflect_git.store.layout import id_in, path_of
+from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN
+from reflect_git.store.stains import Gone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -58,11 +58,9 @@ def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str,
 
     Nothing is changed.
     """
-    spoiled = forgetting.objects(store, Gone((), sought))
+    spoiled = stains.objects(store, Gone((), sought))
     commits = chronicle.read(store)
-    found = _on_main(commits, ids, spoiled)
-    ids = {*ids, *(one for learning in found for one in about.get(learning, ()))}
-    found = _on_main(commits, ids, spoiled)
+    ids, found = _closed(commits, ids, spoiled, about)
     for ref in store.git.refs(INBOX):
         for path, blob in store.git.tree(ref).items():
             if id_in(path) and (id_in(path) in ids or blob in spoiled):
@@ -78,6 +76,21 @@ def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str,
     )  # fmt: skip
 
 
+def _closed(
+    commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str], about: Mapping[str, Collection[str]]
+) -> tuple[set[str], dict[str, set[str]]]:
+    """With a learning goes what is about it; and with a decision its learning, which nobody would know the state of."""
+    subjects = {one: learning for learning, listed in about.items() for one in listed}
+    wanted = set(ids)
+    while True:
+        found = _on_main(commits, wanted, spoiled)
+        learned = {subjects.get(one, one) for one in found}
+        more = learned | {one for learning in learned for one in about.get(learning, ())}
+        if more <= wanted:
+            return wanted, found
+        wanted |= more
+
+
 def _on_main(commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str]) -> dict[str, set[str]]:
     """Record → its blobs."""
     found: dict[str, set[str]] = {}
@@ -91,7 +104,7 @@ def _on_main(commits: Collection[Commit], ids: Collection[str], spoiled: Collect
 def _others(store: Store, sought: Sought) -> list[str]:
     """Beside what main and the inbox have, and what is made from them."""
     known = {*store.git.tree(MAIN), *(path for ref in store.git.refs(INBOX) for path in store.git.tree(ref))}
-    return [path for path in forgetting.places(store, sought) if path not in known and not _is_derived(path)]
+    return [path for path in stains.places(store, sought) if path not in known and not _is_derived(path)]
 
 
 def _is_derived(path: str) -> bool:
@@ -122,7 +135,7 @@ def require_ready(store: Store) -> None:
         hint = f"take it up with 'git -C {store.root} stash pop', or drop it"
         raise ReflectError("the store has a stash, which holds the history it was made on", hint, code="stash")
     listing = store.git.run("worktree", "list", "--porcelain").out.decode("utf-8", "replace")
-    if listing.count("worktree ") > 1:
+    if f"\n{listing}".count("\nworktree ") > 1:
         hint = f"remove it: git -C '{store.root}' worktree remove PATH"
         raise ReflectError("the store has a second work tree", hint, code="worktree")
 
@@ -160,28 +173,14 @@ def swap(store: Store, old: str, new: str, sought: Sought, marks: Collection[str
 
 def _rewritten(store: Store, found: Found, sought: Sought, marks: Collection[str], old: str) -> str:
     """main without it; main as it is where it never said it."""
-    paths = [path_of(identity) for identity in found.records]
-    messages = {commit.id: text for commit in found.commits for text in _message(commit, found.records)}
-    if not messages and not found.mirrors and not forgetting.holds(store, old, found.objects):
+    gone = Gone(marks, sought)
+    is_told = any(rewriting.retold(commit, gone) for commit in found.commits)
+    if not is_told and not found.mirrors and not forgetting.holds(store, old, found.objects):
         return old
-    made = rewriting.rewrite(store, {MAIN: old}, sought, paths, messages=messages, marks=marks)
+    made = rewriting.rewrite(store, {MAIN: old}, gone, found.commits)
     if MAIN not in made:
         raise ReflectError("nothing would be left of main", "give a narrower pattern", code="everything")
     return made[MAIN]
-
-
-def _message(commit: Commit, records: Collection[str]) -> list[str]:
-    """Of a commit that speaks of what goes: its verb, without the title, and which records it had."""
-    named = {value for values in commit.trailers.values() for value in values}
-    gone = sorted({*commit.records(), *named} & set(records))
-    if not gone:
-        return []
-    verb, colon, _ = commit.subject.partition(": ")
-    marks = {file_mark(identity) for identity in gone}
-    told = [(name, value) for name, values in commit.trailers.items() for value in values]
-    kept = [f"{name}: {value}\n" for name, value in told if value not in gone and not is_gone_file(value, marks)]
-    lines = [*kept, *(f"Purged: {identity}\n" for identity in gone)]
-    return [f"{verb}: {PURGED}\n\n{''.join(lines)}" if colon else f"{PURGED}\n\n{''.join(lines)}"]
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
@@ -194,8 +193,7 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
 
 
 def remains(store: Store, sought: Sought) -> list[str]:
-    """Where the store says it still, in words: files of the user's own, objects of git, names of files in history."""
-    files_left = forgetting.places(store, sought)
-    count = len(forgetting.objects(store, Gone((), sought)))
-    named = [f"{name} (a name in history)" for name in forgetting.names(store) if sought.in_text(name)]
-    return [*files_left, *([plural(count, "git object")] if count else []), *named]
+    """Where the store says it still, in words: files of the user's own, objects of git, names in history."""
+    count = len(stains.objects(store, Gone((), sought)))
+    named = [f"{name} (a name in history)" for name in stains.names(store) if sought.in_text(name)]
+    return [*stains.places(store, sought), *([plural(count, "git object")] if count else []), *named]

@@ -11,8 +11,7 @@ from reflect_git.adapters import records
 from reflect_git.adapters.records import RecordError
 from reflect_git.model.purged import MARK, about_mark, blob_mark, file_mark, id_mark, is_gone, place_mark
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.store.layout import id_in
-from reflect_git.sync.names import is_machine, set_aside
+from reflect_git.sync.names import is_machine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,10 +85,7 @@ def number(purges: Iterable[Purge]) -> int:
 
 
 def is_purged(path: str, blob: str, purged: frozenset[str]) -> bool:
-    if not purged:
-        return False
-    identity = set_aside(path)[0] if path.startswith("aside/") else id_in(path)
-    return blob_mark(blob) in purged or (bool(identity) and id_mark(identity) in purged) or is_gone(path, purged)
+    return bool(purged) and (blob_mark(blob) in purged or is_gone(path, purged))
 
 
 def without(tree: Mapping[str, str], purged: frozenset[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
-from reflect_git.model.purged import about_mark, left_of
+from reflect_git.model.purged import about_mark, is_empty, is_of_place, left_of
 from reflect_git.sync import epoch, names, validate
 
 TYPE_CHECKING = False
@@ -41,8 +41,13 @@ def speaking(incoming: Incoming, listed: Iterable[File], marks: frozenset[str]) 
     wanted = [one for one in listed if _may_speak(one[0])] if marks else []
     sizes = incoming.sizes(dict.fromkeys(blob for _, blob in wanted))
     fit = [one for one in wanted if not validate.is_too_large(sizes.get(one[1], 0), names.kind_on_main(one[0]))]
-    lefts = ((one, data, left_of(data, marks)) for one, data in _read(incoming, fit))
+    lefts = ((one, data, _left(one[0], data, marks)) for one, data in _read(incoming, fit))
     return {one: left for one, data, left in lefts if left != data}
+
+
+def _left(path: str, data: bytes, marks: frozenset[str]) -> bytes | None:
+    left = left_of(data, marks)
+    return None if left is not None and is_of_place(path, marks) and is_empty(left) else left
 
 
 def _may_speak(path: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.adapters import records
-from reflect_git.model.purged import about_mark, file_mark, id_mark, is_gone, left_of, place_mark
+from reflect_git.model.purged import about_mark, file_mark, id_mark, is_gone, is_of_place, left_of, place_mark
 from tests.sync.offers import decision, mirror
 
 GONE, OTHER = "LRN-20260211-00000001", "LRN-20260211-00000002"
@@ -54,8 +54,14 @@ RULES = "targets/desk/shop-0a1b2c3d/.claude/rules/reflect/use-it-00000001.md"
     ("targets/desk/global/rules/reflect/00000001.md", {file_mark(GONE)}, True),
     ("targets/desk/global/docs/use-it-00000001.md", {file_mark(GONE)}, False),
     ("notes/rules/reflect/use-it-00000001.md", {file_mark(GONE)}, False),
-    (RULES, {place_mark(RULES.replace("desk", "laptop"))}, True),
     ("targets/desk", {file_mark(GONE)}, False),
+    (f"learnings/{GONE}.yaml", {id_mark(GONE)}, True), (f"aside/{GONE}/{'0' * 40}.yaml", {id_mark(GONE)}, True),
+    (f"learnings/{OTHER}.yaml", {id_mark(GONE)}, False), (f"notes/{GONE}.yaml", {id_mark(GONE)}, False),
 ])  # fmt: skip
-def test_a_mirror_goes_by_its_name(path: str, marks: set[str], goes: bool) -> None:
+def test_a_file_goes_by_its_name(path: str, marks: set[str], goes: bool) -> None:
     assert is_gone(path, marks) == goes
+
+
+def test_a_place_is_one_on_every_machine() -> None:
+    assert is_of_place(RULES, {place_mark(RULES.replace("desk", "laptop"))})
+    assert not is_of_place(RULES.replace("shop", "shed"), {place_mark(RULES)}) and not is_of_place("targets", {""})

@@ -65,6 +65,8 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
         front.out(f"backup dropped: {backup}")
     for file in proposal.found.others:
         front.out(printable(f"in the file: {file}"))
+    for mirror in proposal.found.mirrors:
+        front.out(printable(f"in the name of: {mirror}"))
     count = len(proposal.found.objects)
     front.out("1 git object holds it" if count == 1 else f"{count} git objects hold it")
     for learning in proposal.stays:
@@ -91,7 +93,8 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
     return {
         "records": list(found.records), "reverted": [one["id"] for one in proposal.reverted],
         "back": [one["id"] for one in proposal.back],
-        "backups": list(found.backups), "files": list(found.others), "objects": len(found.objects),
+        "backups": list(found.backups), "files": list(found.others), "mirrors": list(found.mirrors),
+        "objects": len(found.objects),
         "stays": [one["id"] for one in proposal.stays],
         "unreached": list(proposal.unreached), "commit": None, "epoch": None,
     }  # fmt: skip
@@ -100,6 +103,8 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
 def _say(front: Front, proposal: Proposal, done: Done) -> None:
     front.out(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
     for place in done.left:
-        front.talk(printable(f"still in the store, and yours, so it was left: {place}"))
+        front.talk(printable(f"still in the store: {place}"))
+    if done.left:
+        front.talk("that is yours and was left; take it away and purge again")
     for place in proposal.unreached:
         front.talk(printable(f"out of reach: {place}"))
