@@ -108,9 +108,10 @@ def move(sitting: Sitting, old: Learning, section: str) -> Amendment:
     if target.form != "improvements":
         raise ReflectError(f"'{old['id']}' is a rule and no improvement", "see 'reflect-git improvements'", "usage")
     before = live.read(sitting.place.path_of(target))
-    if before is None:
-        raise ReflectError(f"there is no '{target.path}' here", "is this the right branch?", code="missing")
-    plan = plans.move(target, before, old["id"], section)
+    try:
+        plan = plans.move(target, _there(target, before), old["id"], section)
+    except ReflectError as error:
+        raise with_way_out(sitting, (old,), error) from None
     if plan.after == plan.before:
         raise ReflectError(f"'{old['id']}' is {section.lower()} already", code="unchanged")
     return Amendment(old, old, target.kind, (plan,), meta={"section": section})
@@ -152,9 +153,13 @@ def _plans(
     if (place.kind, place.path) != (target.kind, target.path):
         left = live.read(sitting.place.path_of(place))
         return plans.add(target, before, item_of(new)), plans.remove(place, left, item_of(old))
-    if before is None:
+    return (plans.replace(target, _there(target, before), item_of(old), item_of(new)),)
+
+
+def _there(target: Target, data: bytes | None) -> bytes:
+    if data is None:
         raise ReflectError(f"there is no '{target.path}' here", "is this the right branch?", code="missing")
-    return (plans.replace(target, before, item_of(old), item_of(new)),)
+    return data
 
 
 def carry_out(sitting: Sitting, amendment: Amendment, by: By, basis: Mapping[str, str] | None = None) -> Approved:

@@ -24,6 +24,7 @@ from reflect_git.review import gate
 from reflect_git.review.risks import Finding, lowest
 from reflect_git.sitting import links, places
 from reflect_git.sitting.gating import findings_on, secret_fields, ways_back
+from reflect_git.sitting.news import news_for
 from reflect_git.sitting.writing import Approved, message_of, require_unrefused, steps, write
 from reflect_git.store import memory
 
@@ -255,12 +256,24 @@ def in_force_here(sitting: Sitting, prefix: str) -> Learning:
 
 
 def with_way_out(sitting: Sitting, rules: Sequence[Learning], error: ReflectError) -> ReflectError:
-    """An entry that is to be changed and is not in its file: the reason is another branch, a hand, or a no."""
-    if error.code != "missing" or error.hint:
+    """An entry that is to be changed and does not stand in its file as it is in force: the reason is another machine,
+    another branch, a hand, or a no. Nothing can be forced where it is not taken back."""
+    ways = {
+        "missing": error.hint or "see where it is, and put it back: reflect-git review",
+        "reworded": "say which of the two it is to be: reflect-git review",
+        "entry-doubled": "delete one of the two",
+    }
+    if error.code not in ways:
         return error
-    noes = ways_back(sitting)
-    told = (noes[old["id"]] for old in rules if old["id"] in noes)
-    return ReflectError(error.message, next(told, "see where it is, and put it back: reflect-git review"), error.code)
+    news, noes = news_for(sitting.place, sitting.scan.history, sitting.store.machine), ways_back(sitting)
+    message, hint = error.message, ways[error.code]
+    for rule in (each["id"] for each in rules):
+        if rule in noes and not error.hint:
+            hint = noes[rule]
+        elif rule in news and error.code != "entry-doubled":
+            message = f"what was decided about '{rule}' on '{news[rule]['machine']}' is not in its file here yet"
+            hint = "take it over first: reflect-git review"
+    return ReflectError(message, hint, error.code, error.exit_code)
 
 
 def _sources(sitting: Sitting, learning: Learning) -> dict[str, str]:

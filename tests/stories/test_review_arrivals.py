@@ -362,6 +362,24 @@ def test_a_rule_in_other_words_is_taken_over_and_nobody_changed_it_here(
     reviews(cwd=shop).is_left("Nothing to reflect on.")
 
 
+def test_a_rule_is_taken_over_before_it_is_changed_again(run_cli: RunCli, store: Store, shop: Path) -> None:
+    """There is nothing to force in an edit: it is not known whether the words of the other machine are wanted here."""
+    rule = reworded_on_sofa(store, "Install with pnpm")
+    arrived = approved_on_sofa(store, "7", "Run make lint first")
+    for one, to in ((rule, ("--text", "Take pnpm")), (rule, ("--to", "global")), (arrived, ("--text", "Lint first"))):
+        ran = run_cli("edit", one, *to, "--dry-run", cwd=shop)
+        assert f"error: what was decided about '{one}' on 'sofa' is not in its file here yet" in ran.err
+        assert "hint: take it over first: reflect-git review\n" in ran.err
+
+
+def test_what_a_hand_reworded_is_settled_before_it_is_edited(run_cli: RunCli, store: Store, shop: Path) -> None:
+    (rule,) = (one["id"] for one in reading.scan(store).history.in_force())
+    file = shop / "CLAUDE.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Use yarn"), encoding="utf-8")
+    ran = run_cli("edit", rule, "--text", "Take pnpm", "--dry-run", cwd=shop)
+    assert "hint: say which of the two it is to be: reflect-git review\n" in ran.err and ran.code == 4
+
+
 def test_what_was_put_back_in_the_words_of_another_machine_is_not_asked_again(
     reviews: Reviews, store: Store, shop: Path
 ) -> None:
