@@ -12,6 +12,7 @@ from reflect_git.errors import EXIT_BUG, ReflectError
 
 if TYPE_CHECKING:
     from reflect_git.apply.plan import Plan
+    from reflect_git.apply.targets import Target
 
 CONTEXT = 3
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -24,7 +25,8 @@ def diff(plan: Plan) -> str:
     if plan.before == plan.after:
         return ""
     hunks = "".join(_hunks(_lines(plan.before), _lines(plan.after)))
-    old, new = _name("a", plan.path), _name("b", plan.path)
+    path = shown_path(plan.target)
+    old, new = _name("a", path), _name("b", path)
     heads = [f"diff --git {old} {new}"]
     if plan.before is None:
         heads.append("new file mode 100644")
@@ -32,10 +34,15 @@ def diff(plan: Plan) -> str:
         heads.append("deleted file mode 100644")
     if hunks:
         # A name with a space ends with a tab, or patch programs would take the rest for a date.
-        tab = "\t" if " " in plan.path else ""
+        tab = "\t" if " " in path else ""
         heads.append("--- /dev/null" if plan.before is None else f"--- {old}{tab}")
         heads.append("+++ /dev/null" if plan.after is None else f"+++ {new}{tab}")
     return "".join(f"{head}\n" for head in heads) + hunks
+
+
+def shown_path(target: Target) -> str:
+    """As a person is told of a file: one of all projects by where it is, as in `log`, whatever project is at hand."""
+    return f"~/.claude/{target.path}" if target.is_global else target.path
 
 
 def touched(plan: Plan) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live, records
-from reflect_git.apply.diff import diff
+from reflect_git.apply.diff import diff, shown_path
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model.tuples import NamedTuple
@@ -110,7 +110,8 @@ def shown(plan: Plan) -> str:
     try:
         return diff(plan)
     except UnicodeDecodeError:
-        return f"Binary files a/{plan.path} and b/{plan.path} differ\n"
+        path = shown_path(plan.target)
+        return f"Binary files a/{path} and b/{path} differ\n"
 
 
 def message_of(

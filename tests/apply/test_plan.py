@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reflect_git.apply import block, plan
-from reflect_git.apply.diff import diff, touched
+from reflect_git.apply.diff import diff, shown_path, touched
 from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
 from reflect_git.apply.page import Unfit
@@ -45,7 +45,7 @@ BASES = [
 def git_applies(made: Plan, folder: Path) -> bytes | None:
     """The file after git has applied the diff to what was there before."""
     folder.mkdir(exist_ok=True)
-    file = folder / made.path
+    file = folder / shown_path(made.target)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     if made.before is not None:
@@ -72,6 +72,15 @@ def test_odd_names_are_quoted_as_git_does(path: str, tmp_path: Path) -> None:
     made = plan.add(Target("project", path), b"a\n", RULE)
     assert git_applies(made, tmp_path / "w") == made.after
     assert touched(made)[0]
+
+
+@pytest.mark.parametrize("target", [Target("global", "CLAUDE.md"), Target("global-rules", "rules/reflect/pnpm.md")])
+def test_a_file_of_all_projects_is_shown_by_where_it_is(target: Target, tmp_path: Path) -> None:
+    made = plan.add(target, None, RULE)
+    name = f"~/.claude/{target.path}"
+    assert diff(made).splitlines()[0] == f"diff --git a/{name} b/{name}" and f"\n+++ b/{name}\n" in diff(made)
+    plan.check(made)
+    assert git_applies(made, tmp_path / "w") == made.after
 
 
 def test_the_diff_as_it_is_shown() -> None:

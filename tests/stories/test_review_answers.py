@@ -152,7 +152,9 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
     terminal.passes("target?")
     terminal.types("global")
     terminal.sees(
-        PNPM.replace("CLAUDE.md (project)", "~/.claude/CLAUDE.md (global)").replace("to project [", "to global [")
+        PNPM.replace("CLAUDE.md", "~/.claude/CLAUDE.md")
+        .replace("(project)", "(global)")
+        .replace("to project [", "to global [")
     )
     terminal.types("y")
     terminal.is_left("""
