@@ -59,6 +59,7 @@ class Candidate(NamedTuple):
     matcher: dict[str, str] | None
     project: dict[str, str] | None  # where it was said first
     projects: tuple[str, ...]  # the keys of all in which it was said
+    outside: bool  # it was said where no project is, too
     sessions_ago: int | None  # how many began since it was last said; None if it was in no session
     recurrence_of: str | None = None
     dismissed_before: str | None = None

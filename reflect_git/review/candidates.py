@@ -314,6 +314,7 @@ class _Maker:
             title=place.title, side=place.side, paths=place.paths, key=first["key"],
             matcher=matcher_of(group.frame, [str(signal["content"]) for signal in signals]),
             project=signals[0]["project"], projects=tuple(sorted(projects)),
+            outside=any(signal["project"] is None for signal in signals),
             sessions_ago=self._begun_since(last_seen) if signals[-1]["session_id"] else None,
             recurrence_of=self._rules(group).saying(group) or None, dismissed_before=group.dismissed_before,
         )  # fmt: skip

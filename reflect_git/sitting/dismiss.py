@@ -21,11 +21,12 @@ _KEPT = 5000
 def dismiss(store: Store, candidate: Candidate, by: By, never: bool = False, reason: str = "") -> tuple[str, str]:
     """No, on every machine: one decision, one commit. Returns both ids. It is asked again after three more sessions.
 
-    In the projects in which it was said; everywhere only if it was for everywhere, or nobody knows where it was said.
+    In the projects in which it was said; everywhere only if it was for everywhere, or was also said where no project
+    is: that is asked in every project.
     """
     kind = "never" if never else "dismissed"
     first, *others = candidate.signals
-    where = list(candidate.projects) if candidate.scope != "global" else []
+    where = list(candidate.projects) if candidate.scope != "global" and not candidate.outside else []
     made = memory.decision(
         store, kind, first, by, utc_precise(), key=candidate.key, reason=reason,
         meta={"signals": others, "sessions": candidate.sessions, "projects": where or None},

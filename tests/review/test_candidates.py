@@ -211,6 +211,7 @@ def test_in_a_review_of_all_each_project_has_its_own_answers_and_rules() -> None
         found = gather([mine, theirs, nowhere], past, project=[])
         assert [one.signals for one in found.strong] == [(mine["id"], nowhere["id"])]
         assert found.settled == (theirs["id"],) and found.strong[0].projects == (PROJECT["key"],)
+        assert found.strong[0].outside and not gather([mine], past, project=[]).strong[0].outside
         one_project = gather([mine, theirs, nowhere], past, project=[], aliases={PROJECT["key"]: ELSE["key"]})
         assert [one.signals for one in one_project.strong] == [(nowhere["id"],)]
     everyone = gather([mine, theirs], history([{**rule, "scope": "global"}]), project=[])

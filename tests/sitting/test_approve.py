@@ -373,6 +373,21 @@ def test_no_is_a_commit_and_not_now_is_none(sitting: Sitting, store: Store) -> N
     assert sit(store, os.environ).gathered.message == "Nothing to reflect on."
 
 
+def test_a_no_to_what_was_also_said_outside_of_projects_counts_everywhere(store: Store) -> None:
+    """What was said where no project is is asked in every one; a no that counted in one only would be asked again."""
+
+    def where() -> list[str] | None:
+        (candidate,) = sit(store, os.environ).gathered.strong
+        made, _ = dismiss(store, candidate, BY)
+        found: list[str] | None = reading.scan(store).others[made]["meta"]["projects"]
+        return found
+
+    assert where() == ["path:~/shop"]
+    say(store, "use bun, not deno")
+    say(store, "use bun, not deno", session_id="s-2", project=None)
+    assert where() is None
+
+
 def test_the_index_lists_what_is_in_force(sitting: Sitting, store: Store) -> None:
     done = approved(sitting)
     say(store, "use pnpm, not npm", session_id="s-2")

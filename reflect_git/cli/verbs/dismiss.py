@@ -44,7 +44,8 @@ def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tupl
 def command(front: Front, identity: str, later: bool, never: bool, reason: str, dry_run: bool) -> None:
     """Say no to what waits. It is asked once more after three further sessions, unless with --never.
 
-    A no counts in the project where it was said; to a learning for all projects it counts everywhere.
+    A no counts in the project where it was said; to a learning for all projects it counts everywhere, and so does one
+    to what was also said outside of any project.
     """
     if later and never:
         raise ReflectError("--later and --never do not go together", "give one of them", "usage", EXIT_USAGE)
