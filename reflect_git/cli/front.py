@@ -82,7 +82,7 @@ class Front:
         from reflect_git import workflow
 
         root = workflow.locate_store(self.env, self.store_option)
-        self.talk(f"there is no store at '{printable(root)}' yet; the first capture or review makes it")
+        self.talk(f"there is no store at '{printable(root)}' yet; the first capture makes it")
 
     def store_if_any(self) -> Store | None:
         """The store as it is, nothing made and nothing swept; None where there is none."""

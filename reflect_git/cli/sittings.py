@@ -10,6 +10,7 @@ import click
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.errors import ReflectError
+from reflect_git.review.candidate import NOTHING
 from reflect_git.sitting import authority, review
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.review import Sitting
@@ -30,14 +31,14 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def sitting(
-    front: Front, project: str | None = None, everything: bool = False, *, writes: bool = False
+    front: Front, project: str | None = None, everything: bool = False, *, writes: bool = False, create: bool = True
 ) -> Sitting:  # fmt: skip
     """What waits here, the session that runs right now included.
 
     Who `writes` carries out first what was decided already: on this machine while the project was not here, or on other
     own machines, where the person wants that without a question.
     """
-    store = front.caught_up(front.store(), _PATIENCE)
+    store = front.caught_up(front.store(create), _PATIENCE)
     folder = os.path.abspath(project or here())
     sat = review.sit(store, front.env, front.scan(store), folder, everything)
     if writes:
@@ -45,6 +46,21 @@ def sitting(
             if settle(front, sat):
                 sat = review.sit(store, front.env, front.scan(store), folder, everything)
     return sat
+
+
+def sitting_if_any(
+    front: Front, project: str | None, everything: bool = False, *, writes: bool = False
+) -> Sitting | None:  # fmt: skip
+    """The same for who only looks at what waits: None where there is no store, which is not made for that. What is in
+    the way of one is told."""
+    try:
+        return sitting(front, project, everything, writes=writes, create=False)
+    except ReflectError as error:
+        if error.code != "no-store":
+            raise
+    if os.path.lexists(workflow.locate_store(front.env, front.store_option)):
+        return sitting(front, project, everything, writes=writes)
+    return None
 
 
 def _settle_own(front: Front, sat: Sitting) -> bool:
@@ -98,6 +114,15 @@ def say_nothing(front: Front, why: str) -> None:
     front.out(why)
     if front.unread:
         front.talk(front.unread)
+
+
+def say_nothing_yet(front: Front) -> None:
+    """Nothing waits where there is no store."""
+    if front.json:
+        front.data([])
+        return
+    front.out(NOTHING)
+    front.say_no_store()
 
 
 def here() -> str:

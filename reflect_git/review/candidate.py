@@ -10,6 +10,7 @@ from reflect_git.model.tuples import NamedTuple
 
 Entries = tuple[dict[str, Any], ...]
 NAMES = ("strong", "more", "weak", "held", "recurrences")
+NOTHING = "Nothing to reflect on."
 _NEAR = ("similar", "conflicts_with")
 
 
@@ -145,7 +146,7 @@ class Gathered(NamedTuple):
         """Where there is nothing to ask, why."""
         if self.strong or self.weak or self.held:
             return ""
-        return "All learnings already captured." if self.known or self.recurrences else "Nothing to reflect on."
+        return "All learnings already captured." if self.known or self.recurrences else NOTHING
 
     def of(self, signal: str) -> Candidate | None:
         """The candidate that a signal belongs to: any id of the group names it."""

@@ -165,7 +165,7 @@ class Busy(ReflectError):
 
 
 def no_store(root: str) -> ReflectError:
-    hint = "the first capture or review makes it, or 'reflect-git init'"
+    hint = "the first capture makes it, or 'reflect-git init'"
     return ReflectError(f"there is no store at '{root}'", hint, "no-store")
 
 

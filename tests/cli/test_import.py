@@ -46,6 +46,7 @@ def test_what_was_said_in_a_folder_that_is_gone_is_of_that_project(
     shop = home / "shop"
     git(home, "init", "-q", str(shop))
     git(shop, "remote", "add", "origin", "https://example.com/ada/shop")
+    run_cli("init")
     run_cli("candidates", cwd=shop)
     shutil.rmtree(shop)
     for cwd in (home / "scratch", shop / "src"):
@@ -63,6 +64,7 @@ def test_what_was_said_in_a_work_tree_that_is_gone_is_of_its_project(
     git(home, "init", "-q", str(shop))
     git(shop, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "--allow-empty", "-m", "first")
     git(shop, "worktree", "add", "-q", str(linked))
+    run_cli("init")
     run_cli("candidates", cwd=linked)
     git(shop, "worktree", "remove", "--force", str(linked))
     session = Session(home, cwd=str(linked))

@@ -53,9 +53,22 @@ def test_without_a_store_it_says_so_and_makes_none(run_cli: RunCli, store_home: 
 
 
 def test_what_makes_a_store_is_told_truly(run_cli: RunCli, store_home: Path, tmp_path: Path) -> None:
-    assert run_cli("status", cwd=tmp_path).out.endswith("yet; the first capture or review makes it\n")
-    assert run_cli("review", cwd=tmp_path).code == 0
+    assert run_cli("status", cwd=tmp_path).out.endswith("yet; the first capture makes it\n")
+    assert run_cli("capture", "--type", "correction", "--content", "use pnpm", cwd=tmp_path).code == 0
     assert store_home.exists()
+
+
+@pytest.mark.parametrize("verb", [("review",), ("candidates",), ("candidates", "--for-skill")])
+def test_who_looks_at_what_waits_makes_no_store(
+    run_cli: RunCli, store_home: Path, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    looked = run_cli(*verb, cwd=tmp_path)
+    assert (looked.code, looked.out) == (0, "Nothing to reflect on.\n")
+    assert ("there is no store at" in looked.err) == (len(verb) == 1)
+    if len(verb) == 1:
+        assert run_cli(*verb, "--json", cwd=tmp_path).json()["data"] == []
+    assert run_cli("candidates", "--ask", cwd=tmp_path).json()["data"] == {"questions": []}
+    assert not store_home.exists()
 
 
 def test_without_a_store_and_with_hooks_it_can_be_made(run_cli: RunCli, home: Path, store_home: Path) -> None:

@@ -12,9 +12,10 @@ import click
 from reflect_git.cli.front import Front, printable, terminal_width
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.portrait import tested
-from reflect_git.cli.sittings import say_nothing, sitting, sitting_with
+from reflect_git.cli.sittings import say_nothing, say_nothing_yet, sitting, sitting_if_any, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
+from reflect_git.review.candidate import NOTHING
 from reflect_git.sitting.review import all_tried
 
 if TYPE_CHECKING:
@@ -61,7 +62,13 @@ def command(
     if identity.upper().startswith(_RULE):
         _ask_of_rule(front, project, identity, text, is_alone=not any((joined, supersedes, *fields.values())))
         return
-    sat = sitting_with(front, project, identity) if identity else sitting(front, project, everything)
+    sat = sitting_with(front, project, identity) if identity else sitting_if_any(front, project, everything)
+    if sat is None:
+        if ask:
+            front.data({"questions": []})
+        else:
+            say_nothing_yet(front)
+        return
     gathered = sat.gathered
     if ask:
         from reflect_git.sitting.ask import questions  # a list does without what questions need, which takes 30 ms
@@ -146,7 +153,10 @@ def _rest(gathered: Gathered) -> list[str]:
 def _for_skill(front: Front, project: str | None) -> None:
     """A slash command whose command fails is not sent at all, so whatever happens is told in words."""
     try:
-        sat = sitting(front, project)
+        sat = sitting_if_any(front, project)
+        if sat is None:
+            sys.stdout.write(f"{NOTHING}\n")
+            return
         text = sat.gathered.message or _told(sat.gathered.strong, sat.gathered)
         text += f" ({front.unread})" if sat.gathered.message and front.unread else ""
         sat.keep()

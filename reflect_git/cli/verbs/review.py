@@ -15,7 +15,7 @@ from reflect_git.cli.dialogue import Dialogue
 from reflect_git.cli.differences import Differences
 from reflect_git.cli.front import PIPED, Front, columns, one_line, printable
 from reflect_git.cli.options import json_option, project_option
-from reflect_git.cli.sittings import here, say_nothing, sitting
+from reflect_git.cli.sittings import here, say_nothing, say_nothing_yet, sitting_if_any
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import authority, committing, dismiss
@@ -48,7 +48,10 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     """
     if not front.json and front.at_terminal:
         _freshen(front)
-    sat = sitting(front, project, everything, writes=not front.json and front.at_terminal)
+    sat = sitting_if_any(front, project, everything, writes=not front.json and front.at_terminal)
+    if sat is None:
+        say_nothing_yet(front)
+        return
     if authority.is_inside_client(sat.store.root, front.env):
         raise ReflectError(
             "review is a dialogue with a person at a terminal",

@@ -135,7 +135,7 @@ def _say_none(front: Front, root: str, form: str) -> None:
     if front.json:
         front.data(asdict(Report(root)))
     elif form == "table":
-        front.out(f"there is no store at '{printable(root)}' yet; the first capture or review makes it")
+        front.out(f"there is no store at '{printable(root)}' yet; the first capture makes it")
         begin = "make it now with 'reflect-git init'" if wiring.look(front.env).state != wiring.NONE else wiring.BEGIN
         front.talk(click.style(f"hint: {begin}", fg="yellow"))
 
