@@ -35,7 +35,7 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
 
     One journal covers both, and the decision comes first: a kill in between leaves a decision that is not followed yet,
     which is visible, never a change that history does not know. That nothing is signed any more is decided without a
-    signature where none can be made: an audit tells of it.
+    signature where none can be made soon: an audit tells of it.
     """
     if signing.is_on(changes.get(signing.SETTING)):
         signing.require_able(store, str(changes[signing.SETTING]))

@@ -22,6 +22,7 @@ SETTING = "reflect.sign"
 GOOD, BAD, UNKNOWN = "signed", "BAD", "unknown"
 _FORMATS = {"ssh": "ssh", "gpg": "openpgp"}
 _SECONDS = 120.0  # a person may have to touch a key or type a passphrase
+_TRIAL = 15.0  # before it is switched off: who is there touches the key, an agent that is dead never answers
 _KEPT_BYTES = 1 << 16
 
 
@@ -35,10 +36,10 @@ def is_on(value: object) -> bool:
     return value in _FORMATS
 
 
-def require_able(store: Store, kind: str) -> None:
+def require_able(store: Store, kind: str, seconds: float = _SECONDS) -> None:
     """Before it is switched on: who cannot sign could decide nothing any more. The trial has no ref, and goes."""
     try:
-        signed(store, str(store.git.resolve(MAIN)), kind)
+        signed(store, str(store.git.resolve(MAIN)), kind, seconds)
     except ReflectError as error:
         said = error.message.partition(": ")[2]
         hint = "name a key of yours: git config --global user.signingKey KEY"
@@ -46,15 +47,15 @@ def require_able(store: Store, kind: str) -> None:
 
 
 def is_able(store: Store) -> bool:
-    """Whether decisions can be signed as they are to be, with the key and the programs that are here now."""
+    """Whether decisions can be signed as they are to be, with the key and the programs that are here now, soon."""
     try:
-        require_able(store, store.setting(SETTING))
+        require_able(store, store.setting(SETTING), _TRIAL)
     except ReflectError:
         return False
     return True
 
 
-def signed(store: Store, commit: str, kind: str = "") -> str:
+def signed(store: Store, commit: str, kind: str = "", seconds: float = _SECONDS) -> str:
     """The same commit with a signature, of this `kind` or as the store has it; no ref points to it yet."""
     kind = kind or store.setting(SETTING)
     data = next(store.git.blobs([commit]))
@@ -71,7 +72,7 @@ def signed(store: Store, commit: str, kind: str = "") -> str:
     try:
         made = store.git.run(
             "commit-tree", f"-S{_key(kind, settings)}", tree, *parents, "-F", "-", stdin=message, config=config,
-            profile=SETTINGS, seconds=_SECONDS,
+            profile=SETTINGS, seconds=seconds,
         )  # fmt: skip
     except GitError as error:
         said = error.result.err.decode("utf-8", "replace").strip().rpartition("\n")[2] or "no answer"

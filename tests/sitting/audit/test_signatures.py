@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,21 @@ def test_what_cannot_be_signed_is_not_decided(store: Store, store_home: Path, ho
         approve(store, TABS)
     assert git(store_home, "rev-parse", "main") == before
     assert git(store_home, "status", "--porcelain") == ""
+
+
+def test_an_agent_that_never_answers_keeps_nobody_from_switching_it_off(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = home / "agent"
+    program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    program.chmod(0o755)
+    git(home, "config", "--global", "gpg.ssh.program", str(program))
+    monkeypatch.setattr(signing, "_TRIAL", 0.3)
+    before = time.monotonic()
+    policy.switch(store, {signing.SETTING: None}, BY, utc_precise())
+    assert time.monotonic() - before < 30
+    git(home, "config", "--global", "--unset", "gpg.ssh.program")
+    assert codes(store) == ["unsigned"]
 
 
 def test_who_cannot_sign_any_more_can_switch_it_off_and_an_audit_tells_of_it(
