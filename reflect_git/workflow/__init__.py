@@ -81,7 +81,7 @@ def is_ignored(store: Store, folder: str) -> bool:
     if any(matches(name, glob) for glob in globs for name in names):
         return True
     if any(not glob.startswith("/") for glob in globs):
-        project = project_of(store, folder)
+        project = _repository_of(store, folder)
         if project and any(matches(project["key"], glob) for glob in globs):
             return True
     return any(os.path.lexists(os.path.join(name, ".reflectignore")) for name in names)
@@ -133,7 +133,17 @@ def learn_phrases(store: Store) -> None:
 
 
 def project_of(store: Store, folder: str) -> Optional[Project]:
-    """Of a folder that is gone by now, too: what was said there is not said of every project."""
+    """Of a folder that is gone by now, too: what was said there is not said of every project. What was said in the home
+    folder itself is said of none, as it is reviewed, also where that is a repository."""
+    found = _repository_of(store, folder)
+    if found is None:
+        return None
+    from reflect_git.adapters.project import top_of
+
+    return found if paths.is_project(store.env, top_of(folder) or folder) else None
+
+
+def _repository_of(store: Store, folder: str) -> Optional[Project]:
     from reflect_git.store import projects  # who looks at the past asks for no project
 
     try:

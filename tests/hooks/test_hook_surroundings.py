@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reflect_git.store import reading
 from tests.conftest import REAL_GIT, REPO
 from tests.scan import places_of
 from tests.store.probe import inbox_ids, opened
@@ -78,6 +79,20 @@ def test_an_ignored_folder_inside_the_project_is_ignored(project: Path, store_ho
     assert inbox_ids(store_home) == set()
     fire(project)
     assert len(inbox_ids(store_home)) == 1
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_a_session_in_the_home_folder_is_of_no_project(home: Path, store_home: Path, is_repository: bool) -> None:
+    """As a capture there, and a review: also where a person keeps the dotfiles in git."""
+    if is_repository:
+        subprocess.run([REAL_GIT, "init", "-q", str(home)], check=True)
+        subprocess.run([REAL_GIT, "-C", str(home), "remote", "add", "origin", "git@example.org:ada/dots"], check=True)
+    fire(home)
+    store = opened(store_home)
+    assert [one["project"] for one in reading.read(store).signals] == [None]
+    store.change_config({"reflect.ignore": "example.org/ada/dots"})
+    fire(home)
+    assert len(inbox_ids(store_home)) == (1 if is_repository else 2), "what is to be left alone is told by its address"
 
 
 @pytest.mark.parametrize("cwd", ["/no\0where", "/lone\ud800surrogate", "", "relative"])

@@ -57,7 +57,7 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
     assistant's, unless --quote is what the user said in this session, word for word.
     """
     facts = _facts(front, **given)
-    folder = project or _project_here(front)
+    folder = project or _project_here()
     if dry_run:
         _preview(front, facts, folder)
         return
@@ -134,13 +134,13 @@ def _readable(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _project_here(front: Front) -> str:
-    """The repository around the current folder, or the folder itself; empty where no project can be."""
+def _project_here() -> str:
+    """The repository around the current folder, or the folder itself."""
     try:
         folder = os.getcwd()
     except FileNotFoundError:  # deleted under our feet
         return ""
-    return top_of(folder) or (folder if paths.is_project(front.env, folder) else "")
+    return top_of(folder) or folder
 
 
 def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
