@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from reflect_git.store import memory
+from reflect_git.store import mainline, memory
 from reflect_git.store.repository import Store
+from reflect_git.sync import epoch
 from tests.cli.past import approve, plain, reword
 from tests.conftest import RunCli
 from tests.faults import git
@@ -217,6 +218,32 @@ CLAUDE.md:{number}  - Deploy on Mondays.
     )
     (found,) = data(run_cli, f"CLAUDE.md:{number}", shop)
     assert (found["author"]["kind"], found["author"]["id"], found["author"]["name"]) == ("colleague", foreign, "Bob")
+
+
+def test_an_entry_that_was_purged_is_not_a_colleagues(why: Why, run_cli: RunCli, store: Store, shop: Path) -> None:
+    gone = "LRN-20250101-c0113ag0"
+    mark_purged(store, gone)
+    file = shop / "CLAUDE.md"
+    entry = f"<!-- {gone} -->\n\n- Deploy on Mondays.\n\n<!-- reflect-git:end -->"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("<!-- reflect-git:end -->", entry), encoding="utf-8")
+    number = line_of(file, "Deploy on Mondays")
+    told = why(f"CLAUDE.md:{number}")
+    assert "  purged        'LRN-1' is taken out of all history, and stands here still\n" in told
+    assert "  to do         delete the entry: its line with the id, and the text below\n" in told
+    assert "colleague" not in told + why("CLAUDE.md") and "LRN-2  purged, and here still\n" in why("CLAUDE.md")
+    (found,) = data(run_cli, f"CLAUDE.md:{number}", shop)
+    assert (found["author"]["kind"], found["author"]["id"]) == ("purged", gone)
+    path = shop / ".claude" / "improvements.md"
+    path.parent.mkdir()
+    path.write_text(f"## Pending\n\n<!-- {gone} -->\n\n### [2026-01-01] Split the tests\n", encoding="utf-8")
+    assert f"  {gone} (purged: delete it)\n" in run_cli("improvements", cwd=shop).out
+
+
+def mark_purged(store: Store, identity: str) -> None:
+    made = epoch.Purge(1, "2026-01-01T00:00:00Z", store.machine, tuple(epoch.marks_of([identity], [])))
+    with store.locked(5.0):
+        mainline.record(store, {epoch.path_for(1, "abcdefgh"): epoch.emit(made)}, "purge: 1 record\n")
 
 
 def test_a_whole_file(why: Why, run_cli: RunCli, shop: Path) -> None:

@@ -16,6 +16,7 @@ from reflect_git.cli.options import Word, dry_run_option, json_option, project_o
 from reflect_git.cli.sittings import sitting
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.sitting import amend
+from reflect_git.sitting.gone import Gone
 
 if TYPE_CHECKING:
     from reflect_git.sitting.review import Sitting
@@ -48,15 +49,16 @@ def command(front: Front, action: str | None, identity: str | None, project: str
 
 
 def _listed(sat: Sitting) -> list[dict[str, Any]]:
-    """Those in the file, as it words them by now; `known` are those that were approved in this store."""
+    """Those in the file, as it words them by now; `known` are those that were approved in this store, `purged`
+    those that were taken out of it since."""
     if not sat.place.root:
         raise ReflectError("this folder is in no project", "give one with --project DIR", code="no-project")
     data = live.read(sat.place.path_of(Target("improvements", IMPROVEMENTS_FILE)))
-    known = sat.scan.history.learnings
+    known, gone = sat.scan.history.learnings, Gone(sat.store)
     return [
         {
             "id": found.id, "section": found.section, "title": found.text.partition("\n")[0].lstrip("# "),
-            "text": found.text, "known": found.id in known,
+            "text": found.text, "known": found.id in known, "purged": found.id not in known and gone.has(found.id),
         }
         for found in improvements.find(data)
     ]  # fmt: skip
@@ -68,6 +70,6 @@ def _print(front: Front, listed: list[dict[str, Any]]) -> None:
         if entry["section"] != section:
             section = entry["section"]
             front.out(click.style(one_line(str(section), portrait.width()), bold=True))
-        foreign = "" if entry["known"] else " (a colleague's)"
+        foreign = "" if entry["known"] else " (purged: delete it)" if entry["purged"] else " (a colleague's)"
         front.out(f"  {click.style(entry['id'], fg='yellow')}{foreign}")
         front.out(f"      {one_line(entry['title'], portrait.width() - 6)}")

@@ -17,6 +17,7 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import lines as spots
 from reflect_git.sitting import story as stories
+from reflect_git.sitting.gone import Gone
 
 if TYPE_CHECKING:
     from reflect_git.history.story import Story
@@ -67,13 +68,13 @@ def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number
         else:
             _tell_story(front, page, spot, story, number)
         return
-    author = _author(front, store, page, spot, number)
+    author, gone = _author(front, store, page, spot, number), Gone(store)
     if front.json:
-        front.data([_rest_json(page, author, [number], spot)])
+        front.data([_rest_json(page, author, [number], spot, gone)])
         return
     where = f"{page.label}:{number}"
     front.out(f"{click.style(where, fg='cyan')}  {printable(page.lines[number - 1].strip())}".rstrip())
-    for name, text in _author_lines(author, spot):
+    for name, text in _author_lines(author, spot, gone):
         _field(front, name, text)
 
 
@@ -117,16 +118,17 @@ def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> Non
     known = stories.tell_all(excerpt, [spot.id for spot in page.spots])
     told = {spot: known[spot.id] for spot in page.spots if spot.id in known}
     strange = [spot for spot in page.spots if spot.id not in known]
-    rest = spots.authors_of(store, front.env, page)
+    rest, gone = spots.authors_of(store, front.env, page), Gone(store)
     if front.json:
-        front.data(_file_json(page, told, strange, rest))
+        front.data(_file_json(page, told, strange, rest, gone))
         return
     for spot, story in told.items():
         for line in _paragraph(spot, story):
             front.out(line)
         front.out()
     for spot in strange:
-        front.out(f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  a colleague's, not in this store")
+        whose = "purged, and here still" if gone.has(spot.id) else "a colleague's, not in this store"
+        front.out(f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  {whose}")
         for line in portrait.text_lines(spot.text):
             front.out(line)
         front.out()
@@ -161,8 +163,11 @@ def _name(author: Author) -> str:
     return {spots.MARK: "of marks by reflect-git", spots.YOU: "yours, not committed"}[author.kind]
 
 
-def _author_lines(author: Author | None, spot: Spot | None) -> Iterator[tuple[str, str]]:
-    if spot is not None:
+def _author_lines(author: Author | None, spot: Spot | None, gone: Gone) -> Iterator[tuple[str, str]]:
+    if spot is not None and gone.has(spot.id):
+        yield "purged", f"'{spot.id}' is taken out of all history, and stands here still"
+        yield "to do", "delete the entry: its line with the id, and the text below"
+    elif spot is not None:
         yield "written by", f"a colleague's reflect-git: '{spot.id}' is not in this store"
     if author is None:
         yield "", "" if spot else "a blank line"
@@ -185,21 +190,23 @@ def _entry_json(page: Sheet, spot: Spot, story: Story) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rest_json(page: Sheet, author: Author | None, numbers: list[int], spot: Spot | None = None) -> dict[str, Any]:
+def _rest_json(
+    page: Sheet, author: Author | None, numbers: list[int], spot: Spot | None, gone: Gone
+) -> dict[str, Any]:  # fmt: skip
     told = author.as_json() if author else {"kind": "nobody"}
     if spot:
-        told = {**told, "kind": "colleague", "id": spot.id}
+        told = {**told, "kind": "purged" if gone.has(spot.id) else "colleague", "id": spot.id}
     text = spot.text if spot else "\n".join(page.lines[number - 1].rstrip("\r\n") for number in numbers)
     return {"file": page.path, "lines": numbers, "text": text, "author": told, "story": None}
 
 
 def _file_json(
-    page: Sheet, told: dict[Spot, Story], strange: list[Spot], rest: dict[int, Author]
+    page: Sheet, told: dict[Spot, Story], strange: list[Spot], rest: dict[int, Author], gone: Gone
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Learnings, then others' entries, then the rest by author."""
     found = [_entry_json(page, spot, story) for spot, story in told.items()]
-    found += [_rest_json(page, None, [*range(spot.start + 1, spot.end + 1)], spot) for spot in strange]
+    found += [_rest_json(page, None, [*range(spot.start + 1, spot.end + 1)], spot, gone) for spot in strange]
     by_author = sorted(rest.items(), key=lambda item: str(item[1]))
     for author, group in groupby(by_author, key=lambda item: item[1]):
-        found.append(_rest_json(page, author, [number for number, _ in group]))
+        found.append(_rest_json(page, author, [number for number, _ in group], None, gone))
     return found
