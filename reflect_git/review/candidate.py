@@ -129,7 +129,7 @@ class Lazily(Sequence[Candidate]):
 class Gathered(NamedTuple):
     """`strong` is what a sitting shows, `more` how many strong ones wait behind it, `held` what a flood brought beyond
     its share, `recurrences` what a rule in force already says, `known` how many signals files say already. `settled`
-    are captured signals that nobody is asked about."""
+    are captured signals that nobody is asked about, `sure` those of all strong ones."""
 
     strong: Lazily
     more: Lazily
@@ -140,6 +140,7 @@ class Gathered(NamedTuple):
     known: int
     place_of: Callable[[str], tuple[str, int] | None]
     settled: tuple[str, ...]
+    sure: tuple[str, ...]
 
     @property
     def message(self) -> str:

@@ -115,8 +115,9 @@ def _gathered(
 
     lists = {name: Lazily(len(groups), partial(_nth, make, groups)) for name, groups in listed.items()}
     count, known = counts
+    sure = tuple(ids[row] for name in ("strong", "more") for group in listed[name] for row in group.rows)
     return Gathered(
-        **lists, gathered=count, known=known, place_of=lambda signal: places().get(signal), settled=settled
+        **lists, gathered=count, known=known, place_of=lambda signal: places().get(signal), settled=settled, sure=sure
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from reflect_git.model.ids import digest, utc
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting import places
 from reflect_git.sitting.kept import Kept
-from reflect_git.store import expiry, memory
+from reflect_git.store import expiry, glance, memory
 from reflect_git.store.fold import session_hash
 
 if TYPE_CHECKING:
@@ -85,18 +85,23 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
     return Sitting(store, env, here, scan, said, kept.recall(anew), kept, Past(here, env))
 
 
-def settled(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> set[str]:
-    """The captured signals that no review asks about: of this project as a review here, of others as one of all."""
+def judged(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> dict[str, str]:
+    """What a review makes of each captured signal: of this project's one here, of others' one of all."""
     here = sit(store, env, scan, folder)
     here.keep()
-    keys, found = here.place.keys, set(here.gathered.settled)
+    keys, found = here.place.keys, _judged(here.gathered)
     told = zip(scan.columns["id"], scan.columns["project"], strict=True)
     away = {one for one, project in told if keys and project and project["key"] not in keys}
     if away:
         everywhere = sit(store, env, scan, folder, everything=True)
         everywhere.keep()
-        found |= away.intersection(everywhere.gathered.settled)
-    return found
+        found |= {one: word for one, word in _judged(everywhere.gathered).items() if one in away}
+    waits = zip(scan.columns["id"], scan.columns["status"], strict=True)
+    return {one: found.get(one, glance.WEAK) for one, status in waits if status == "captured"}
+
+
+def _judged(gathered: Gathered) -> dict[str, str]:
+    return dict.fromkeys(gathered.settled, glance.SETTLED) | dict.fromkeys(gathered.sure, glance.STRONG)
 
 
 def begun(scan: Scan) -> list[str]:

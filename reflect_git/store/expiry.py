@@ -45,7 +45,7 @@ def lifetime(store: Store) -> int:
 def goes_on(signal: Signal, ttl: int, shown: Collection[str], first_seen: Optional[float] = None) -> float:
     """The moment at which a signal goes: `ttl` days after it was stored, or first seen if its own date cannot be right.
 
-    A promoted one stays; a strong one in the user's own words waits until a person has seen it.
+    A promoted one stays; a sure one in the user's own words waits until a person has seen it.
     """
     if signal["status"] == "promoted":
         return float("inf")

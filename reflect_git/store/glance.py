@@ -11,17 +11,18 @@ from reflect_git.store import expiry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Mapping
     from typing import Any, Optional
 
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
 SOON = 3
-STRONG = 2
+SETTLED, STRONG, WEAK = "settled", "strong", "weak"  # what a review makes of a signal
+_SURE = 2
 _MAIN = "refs/heads/main"
 _OWN_WORDS = ("user_typed", "user_feedback")
-_FIELDS = ("id", "type", "status", "trust", "confidence", "stored")
+_FIELDS = ("id", "type", "status", "trust", "confidence", "stored", "durable")
 
 
 class Glance:
@@ -39,15 +40,20 @@ class Glance:
         self.last_capture = last_capture
 
 
-def count(store: Store, scan: Scan, now: float, settled: Container[str] = ()) -> Glance:
-    """Summaries are there to be read, and what is `settled` is asked about by no review: neither waits."""
+def count(store: Store, scan: Scan, now: float, judged: Mapping[str, str]) -> Glance:
+    """Summaries are there to be read, and what is settled is asked about by no review: neither waits. What is strong
+    says the review, too; of what was captured since, as well as one can tell of a signal alone."""
     columns = [scan.columns[field] for field in _FIELDS]
-    waits = [row for row in zip(*columns) if row[2] == "captured" and row[1] != "summary" and row[0] not in settled]
-    captured = [dict(zip(_FIELDS, row)) for row in waits]
-    strong = [signal for signal in captured if signal["confidence"] >= STRONG]
+    waits = [row for row in zip(*columns) if row[2] == "captured" and row[1] != "summary"]
+    captured = [dict(zip(_FIELDS, row)) for row in waits if judged.get(row[0]) != SETTLED]
+    strong = [signal for signal in captured if judged.get(signal["id"], _likely(signal)) == STRONG]
     said = sum(signal["trust"] in _OWN_WORDS for signal in strong)
     last = max(scan.columns["stored"], default=None)
     return Glance(len(captured), len(strong), _going(store, captured, now), last, said)
+
+
+def _likely(signal: Mapping[str, Any]) -> str:
+    return STRONG if signal["confidence"] >= _SURE and signal["durable"] else WEAK
 
 
 def _going(store: Store, captured: list[Any], now: float) -> list[dict[str, int]]:
@@ -93,19 +99,20 @@ def keep(store: Store, glance: Glance, inbox_seen: str, now: float) -> None:
         pass
 
 
-def keep_settled(store: Store, settled: Iterable[str]) -> None:
-    """For those who may not take the time to find out what no review asks about: as main is now."""
+def keep_judged(store: Store, judged: Mapping[str, str]) -> None:
+    """For those who may not take the time to find out what a review asks about: as main is now."""
     try:
-        lines = (_tip(store, _MAIN), *sorted(settled))
-        files.write_whole(store.private_path("cache", "settled"), "\n".join(lines).encode(), sync=False)
+        lines = (_tip(store, _MAIN), *(f"{identity} {word}" for identity, word in sorted(judged.items())))
+        files.write_whole(store.private_path("cache", "judged"), "\n".join(lines).encode(), sync=False)
     except OSError:
         pass
 
 
-def _settled(store: Store) -> frozenset[str]:
+def _judged(store: Store) -> Mapping[str, str]:
     """As somebody found out last; nothing if something was decided since, which may have opened it again."""
-    tip, *listed = (files.read_if_there(store.private_path("cache", "settled"), 1 << 22) or b"").decode().split("\n")
-    return frozenset(listed if tip and tip == _tip(store, _MAIN) else ())
+    tip, *listed = (files.read_if_there(store.private_path("cache", "judged"), 1 << 23) or b"").decode().split("\n")
+    told = (line.partition(" ") for line in listed if tip and tip == _tip(store, _MAIN))
+    return {identity: word for identity, _, word in told}
 
 
 def _tip(store: Store, ref: str) -> str:
@@ -118,7 +125,7 @@ def refresh(store: Store, now: float) -> None:
     from reflect_git.store import reading
 
     before = seen(store)
-    keep(store, count(store, reading.scan(store), now, _settled(store)), before, now)
+    keep(store, count(store, reading.scan(store), now, _judged(store)), before, now)
 
 
 def own_words_waiting(store: Store) -> int:

@@ -103,6 +103,25 @@ def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
     assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
 
 
+def test_strong_is_what_a_review_calls_so(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
+    """A wish for the work at hand is weak though it is sure; what was said in two sessions is strong though it is
+    not."""
+    passing: dict[str, object] = {"trust": "user_typed", "confidence": 2, "meta": {"durable": False}}
+    _signal(store, "move that box to the left", 1, **passing)
+    for session in ("s-1", "s-2"):
+        _signal(store, "use pnpm, not npm", 1, session_id=session, confidence=1, trust="user_typed")
+    listed = {one["text"]: one["tier"] for one in run_cli("candidates", "--json", cwd=tmp_path).json()["data"]}
+    assert sorted(listed.values()) == ["strong", "weak"]
+    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"].startswith("3 signals, 2 of them strong: ")
+    assert glance.own_words_waiting(store) == 2
+    glance.refresh(store, time.time())
+    assert glance.own_words_waiting(store) == 2, "and so does who may not take the time to find out"
+    _signal(store, "and now the one below it", 1, **passing)
+    glance.refresh(store, time.time())
+    assert glance.own_words_waiting(store) == 2
+    assert run_cli("status", "--json", cwd=tmp_path).json()["data"]["strong"] == 2
+
+
 def test_what_no_review_asks_about_does_not_wait(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
     """Nor on a status line that is counted without the time to find out, until something is decided."""
 

@@ -26,7 +26,7 @@ from reflect_git.store.care.case import some
 from reflect_git.sync import urls
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping
+    from collections.abc import Mapping
 
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
@@ -94,8 +94,8 @@ def command(front: Front, form: str) -> None:
     now = time.time()
     if form == "statusline":
         before, scan = glance.seen(store), front.scan(store)
-        settled = review.settled(store, front.env, scan, _here())
-        _statusline(front, _count(Report(root, True), store, scan, settled, before, now))
+        judged = review.judged(store, front.env, scan, _here())
+        _statusline(front, _count(Report(root, True), store, scan, judged, before, now))
         return
     capture = capture_here(store, front.env, _here(), now)
     report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
@@ -103,9 +103,9 @@ def command(front: Front, form: str) -> None:
     report.hooks = None if state == wiring.NONE else state
     before = glance.seen(front.caught_up(store))
     scan = front.scan(store)
-    settled = review.settled(store, front.env, scan, _here())
-    _count(report, store, scan, settled, before, now)
-    _look_at_files(report, store, front.env, scan, settled)
+    judged = review.judged(store, front.env, scan, _here())
+    _count(report, store, scan, judged, before, now)
+    _look_at_files(report, store, front.env, scan, judged)
     _look_at_git(report, store)
     _look_at_arrivals(report, store, front.env, scan)
     if front.json:
@@ -141,11 +141,11 @@ def _say_none(front: Front, root: str, form: str) -> None:
 
 
 def _count(
-    report: Report, store: Store, scan: Scan, settled: Collection[str], inbox_seen: str, now: float
+    report: Report, store: Store, scan: Scan, judged: Mapping[str, str], inbox_seen: str, now: float
 ) -> Report:  # fmt: skip
-    counted = glance.count(store, scan, now, settled)
+    counted = glance.count(store, scan, now, judged)
     glance.keep(store, counted, inbox_seen, now)
-    glance.keep_settled(store, settled)
+    glance.keep_judged(store, judged)
     report.waiting, report.strong, report.going = counted.waiting, counted.strong, counted.going
     report.last_capture = counted.last_capture
     report.learnings = len(scan.history.in_force())
@@ -156,13 +156,13 @@ def _count(
 
 
 def _look_at_files(
-    report: Report, store: Store, env: Mapping[str, str], scan: Scan, settled: Container[str]
+    report: Report, store: Store, env: Mapping[str, str], scan: Scan, judged: Mapping[str, str]
 ) -> None:  # fmt: skip
     """Which rules are not in their files here as they were approved."""
     from reflect_git.sitting import declining, drift, places, removals
 
     here = places.place(store, env, _here())
-    report.waiting_here = _waiting_here(scan, here.keys, settled)
+    report.waiting_here = _waiting_here(scan, here.keys, judged)
     noes = declining.declined(scan.history, store.machine)
     report.rules_here = sum(here.reaches(one) and one["id"] not in noes for one in scan.history.in_force())
     found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
@@ -175,10 +175,14 @@ def _look_at_files(
     ]  # fmt: skip
 
 
-def _waiting_here(scan: Scan, keys: list[str], settled: Container[str]) -> int:
+def _waiting_here(scan: Scan, keys: list[str], judged: Mapping[str, str]) -> int:
     """Those that a review here asks about: of this project, of none, and outside of projects all."""
     told = zip(*(scan.columns[name] for name in ("id", "status", "type", "project")), strict=True)
-    waits = [row[3] for row in told if row[1] == "captured" and row[2] != "summary" and row[0] not in settled]
+    waits = [
+        project
+        for identity, status, kind, project in told
+        if status == "captured" and kind != "summary" and judged.get(identity) != glance.SETTLED
+    ]
     return sum(not keys or project is None or project["key"] in keys for project in waits)
 
 
