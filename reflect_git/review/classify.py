@@ -4,34 +4,12 @@ from __future__ import annotations
 
 import re
 
-from reflect_git.model.scopes import is_of_all
+from reflect_git.model.scopes import is_of_all, is_of_mine
 from reflect_git.model.tuples import NamedTuple
 
 AGENT, PROJECT_SIDE = "agent", "project"
 _TITLE = 60
 
-# Said of all projects, in so many words. What a product does with projects of its own is another thing: "show all
-# projects", "every repository has an interface".
-_ONE, _MANY = r"(?:project|repo|codebase|code base)", r"(?:projects|repos|repositories|codebases|code bases)"
-_EACH = r"(?:all|any|each|every)(?: single)?(?: one)?(?: of)?"
-_MINE = re.compile(
-    rf"\b({_EACH} (my|our|your)( own)?( other)? ({_ONE}|{_MANY}|sessions)|any {_ONE} of mine|across (my|our) {_MANY}|"
-    rf"(in|for|on) my( own)?( other)? {_MANY}|(wherever|everywhere) i (work|code|go|am))\b",
-    re.IGNORECASE,
-)
-_GLOBAL = re.compile(
-    rf"\b(every session|(in|for|on|across|with) {_EACH}( the)?( other)? ({_ONE}|{_MANY}|sessions)|"
-    rf"across {_MANY}|(no matter|regardless of|whatever|independent of)( which| what)?( the)? {_ONE}|immer und überall|"
-    r"in (allen|jedem)( meinen| meiner)? (projekte?n?|repos?|repositor\w+)|"
-    r"en (todos|cada)( mis| los| uno de mis)? (proyectos?|repos?|repositorios?)|"
-    r"dans (tous|chaque|chacun de)( mes| les)? (projets?|dépôts?|repos?)|"
-    r"in (tutti|ogni)( i)?( miei)? (progett[oi]|repo)|"
-    r"em (todos|cada)( os)?( meus)? (projetos?|repos?|repositórios?)|"
-    r"in al mijn projecten|we wszystkich( moich)? projektach|"
-    r"во всех( моих)? (проектах|репозиториях)|в каждом( мо[её]м)? (проекте|репозитории)|tüm projeler(im)?de)\b|"
-    r"(所有|每个|全部)的?(项目|仓库)|(すべて|全て|全)の?(プロジェクト|リポジトリ)|모든 (프로젝트|저장소|레포)",
-    re.IGNORECASE,
-)
 # A taste, or how to talk: it goes with the person. "I want" is mostly a wish for the work at hand.
 _PERSONAL = re.compile(
     r"\b(i (always|never|usually|prefer|hate|dislike)|my (preference|style|terminal|shell|editor)|"
@@ -94,15 +72,16 @@ def scope_of(text: str, projects: int = 1, words: str = "") -> str:
     """The project's, unless the words say otherwise or it was said in several: a rule in the wrong project does more
     harm than one that is missing in another."""
     said = f"{text}\n{words}"
-    if projects > 1 or _MINE.search(text):
+    if projects > 1 or is_of_mine(_words(text)):
         return "global"
     if _LOCAL.search(said):
         return "project"
-    return "global" if _is_of_all(said) or _PERSONAL.search(text) else "project"
+    is_wide = is_of_all(_words(said)) or is_of_mine(_words(said)) or _PERSONAL.search(text)
+    return "global" if is_wide else "project"
 
 
-def _is_of_all(text: str) -> bool:
-    return any(one.search(text) for one in (_MINE, _GLOBAL)) or is_of_all(re.findall(r"\w+", text.lower()))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def side_of(kind: str, text: str = "") -> str:
