@@ -6,7 +6,7 @@ import os
 
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
-from reflect_git.store import inbox, journal, spool
+from reflect_git.store import inbox, journal, purged, spool
 from reflect_git.store.layout import path_of
 from reflect_git.store.repository import Busy
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Optional[str]:
     """Acknowledge a signal, then try to commit it; None while another process has the lock and it is pending."""
     records.check(signal)
+    if purged.among(store, [signal["id"]]):
+        raise ReflectError(f"the moment of {signal['id']} was purged", "it is not stored again", code="purged")
     data = spool.acknowledge(store, signal)
     try:
         with store.locked(wait):
@@ -35,8 +37,13 @@ def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Option
 
 
 def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0.0) -> list[str]:
-    """Acknowledge those that are not there yet, then try to commit them together; returns their ids."""
+    """Acknowledge those that are not there yet, then try to commit them together; returns their ids.
+
+    What was purged is as known as what is there: a copy of the transcript, or a second look at it, tells it again.
+    """
     new = {record["id"]: record for record in found if not is_known(store, record["id"])}
+    for identity in purged.among(store, new):
+        del new[identity]
     for record in new.values():
         records.check(record)
     if new:

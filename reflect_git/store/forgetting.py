@@ -15,7 +15,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.purged import has_entry, is_gone_file
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.store import backups, chronicle, copies, inbox, origins, rewriting, spool, stains, upkeep
+from reflect_git.store import backups, chronicle, copies, inbox, origins, purged, rewriting, spool, stains, upkeep
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, PRIVATE
@@ -37,6 +37,7 @@ _LITTER = re.compile(r"((COMMIT|TAG|NOTES)_EDITMSG|MERGE_MSG|SQUASH_MSG|ORIG_HEA
 
 def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -> None:
     """All but main itself, which moved before. The caller holds the lock, and nothing is interrupted."""
+    purged.remember(store, marks)  # first: who captures meanwhile asks for it before anything is committed
     gone = Gone(marks, sought)
     spoiled = stains.objects(store, gone)
     _rewrite_branches(store, gone, spoiled)

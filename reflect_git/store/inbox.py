@@ -14,7 +14,7 @@ from reflect_git.adapters import files, records
 from reflect_git.adapters.git import SYNCED, GitError, Result
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.store import corpses, spool
+from reflect_git.store import corpses, purged, spool
 from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import FIRST_GENERATION, INBOX
 
@@ -50,8 +50,8 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
     A lock file on our own inbox can only be a corpse, since all its writers hold the store's lock; it is moved away
     once it stood unchanged for two seconds, and `patience` says how long to wait for that.
     """
-    names = spool.pending(store)[:AT_ONCE]
-    entries = _read(store, names, just_written)
+    names, just_written = _without_purged(store, spool.pending(store), just_written)
+    entries = _read(store, names[:AT_ONCE], just_written)
     if not entries:
         return None
     deadline = time.monotonic() + patience
@@ -129,6 +129,16 @@ def start_inbox(store: Store, deadline: float = 0.0) -> str:
         remember_current(store, ref)
         files.write_whole(store.private_path(RESCUE), b"", sync=False)
     return ref
+
+
+def _without_purged(store: Store, names: list[str], just_written: Optional[Entry]) -> tuple[list[str], Optional[Entry]]:
+    """Who acknowledged a capture may have asked before it was purged; it does not come back by that."""
+    written = [just_written[0]] if just_written else []
+    gone = purged.among(store, [*written, *(name[:-5] for name in names)])
+    for identity in gone:
+        files.remove(store.private_path("pending", f"{identity}.yaml"))
+    left = [name for name in names if name[:-5] not in gone] if gone else names
+    return left, None if gone.intersection(written) else just_written
 
 
 def _read(store: Store, names: list[str], just_written: Optional[Entry]) -> list[Entry]:

@@ -7,6 +7,7 @@ import os
 from reflect_git.adapters import files
 from reflect_git.model.purged import blob_mark, id_mark
 from reflect_git.model.sought import Sought
+from reflect_git.store import purged
 from reflect_git.store.layout import is_id
 
 TYPE_CHECKING = False
@@ -95,7 +96,7 @@ def private(store: Store) -> Iterator[str]:
     yield f"{store.root}.log"
     for base, folders, inside in os.walk(store.private):
         folders[:] = [name for name in folders if os.path.join(base, name) != store.private_path("journal")]
-        yield from (os.path.join(base, name) for name in inside if name not in ("lock", "index"))
+        yield from (os.path.join(base, name) for name in inside if name not in ("lock", "index", purged.FILE))
 
 
 def places(store: Store, sought: Sought) -> list[str]:

@@ -6,7 +6,7 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, inbox, journal, spool
+from reflect_git.store import copies, inbox, journal, purged, spool
 from reflect_git.store.care import guard
 from reflect_git.store.repository import Busy
 
@@ -29,6 +29,7 @@ def is_needed(store: Store, refs: Optional[Iterable[str]] = None) -> bool:
         or os.path.exists(store.private_path(inbox.RESCUE))
         or not inbox.generations(store, refs)
         or guard.is_needed(store)
+        or purged.is_lacking(store)
     )
 
 
@@ -40,6 +41,8 @@ def sweep(store: Store) -> None:
         with store.locked(_WAIT):
             if _try(store, finish_interrupted):
                 _try(store, guard.guard)
+            if purged.is_lacking(store):
+                _try(store, purged.remember)
             rolling = any(facts.get("kind") == "roll" for _, facts in journal.standing(store))
             if not rolling and not _try(store, mend_inbox):
                 from reflect_git.store.care import salvage

@@ -11,7 +11,7 @@ import pytest
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.sitting import purge
-from reflect_git.store import journal, reading, spool
+from reflect_git.store import journal, purged, reading, spool
 from reflect_git.store.repository import Store
 from reflect_git.sync import epoch
 from tests import scan
@@ -385,6 +385,7 @@ def test_struck_anywhere_it_is_whole_or_not_begun(
     store: Store, store_home: Path, tmp_path: Path, mode: str, first: int, step: int
 ) -> None:
     kept, live = contents(store), claude_md().read_bytes()
+    gone = set(reading.read(store).by_id) - set(kept)
     prepared = Prepared(store_home, tmp_path)
 
     def check(strike: Strike) -> None:
@@ -395,6 +396,7 @@ def test_struck_anywhere_it_is_whole_or_not_begun(
         is_done = git(store_home, "log", "-1", "--format=%s", "main").startswith("purge: ")
         if is_done:
             require_gone(store_home)
+            assert purged.among(store, gone) == gone
         elif strike.effect is None:
             raise AssertionError("it came through and did nothing")
         else:

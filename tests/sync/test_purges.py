@@ -8,7 +8,7 @@ import pytest
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.sought import Sought
-from reflect_git.store import forgetting, purging, remotes
+from reflect_git.store import forgetting, purged, purging, remotes
 from reflect_git.sync import epoch
 from reflect_git.sync.epoch import Purge
 from reflect_git.workflow.syncing import Wishes
@@ -90,6 +90,18 @@ def test_its_unpushed_records_survive_and_the_secret_does_not_return(pair: tuple
     assert laptop.tree == desk.tree
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
     assert places_of(remote, SECRET) == []
+
+
+def test_what_was_purged_is_captured_again_on_no_machine(
+    pair: tuple[Clone, Clone], remote: Path, tmp_path: Path
+) -> None:
+    laptop, desk = pair
+    purge(laptop)
+    laptop.sync()
+    new = Clone(tmp_path / "new", str(remote))
+    for clone in (desk, new):
+        clone.sync(AGREED)
+        assert purged.among(clone.store, [BAD["id"], learning(2, "x")["id"]]) == {BAD["id"]}
 
 
 def test_what_a_hand_spoiled_before_a_purge_gives_way_to_what_it_was(pair: tuple[Clone, Clone]) -> None:
