@@ -215,7 +215,7 @@ def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]
         lines, tokens = data.count(b"\n"), len(data) // _BYTES_A_TOKEN
         learned = _learned(data)
         rules = f"{learned} of at most {MOST_ENTRIES} rules, " if learned else ""
-        said = f"'{path}' has {rules}{plural(lines, 'line')}, about {tokens} tokens in every session"
+        said = f"'{path}' has {rules}{plural(lines, 'line')}, about {plural(tokens, 'token')} in every session"
         is_long = lines > _LONG_FILE  # 50 rules, of which an approval warns, are as many
         yield Line("instructions", NOTE, said, _shorter(learned)) if is_long else Line("instructions", OK, said)
 
