@@ -104,7 +104,8 @@ def rewrite_without(clone: Clone, path: str) -> None:
 
 
 def _about(store: Store) -> dict[str, list[str]]:
-    made = [one for one in reading.read(store).decided.values() if one["id"].startswith("DEC-")]
+    decided = reading.read(store).decided.values()
+    made = [one for one in decided if one["id"].startswith("DEC-") and one["subject"].startswith("LRN-")]
     return {one["subject"]: [each["id"] for each in made if each["subject"] == one["subject"]] for one in made}
 
 

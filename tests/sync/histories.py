@@ -238,7 +238,7 @@ class Histories(RuleBasedStateMachine):
         if path:
             self.is_disjoint = False
             rewrite_without(machine, path)
-            self.purged.add(path)
+            self.purged.add(self.about.get(path, path))  # with a decision goes the learning that it is about
 
     @rule(who=WHO)
     def sync(self, who: int) -> None:
