@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from reflect_git import paths
 from reflect_git.errors import EXIT_BUG, ReflectError
 
 if TYPE_CHECKING:
@@ -42,7 +44,9 @@ def diff(plan: Plan) -> str:
 
 def shown_path(target: Target) -> str:
     """As a person is told of a file: one of all projects by where it is, as in `log`, whatever project is at hand."""
-    return f"~/.claude/{target.path}" if target.is_global else target.path
+    if not target.is_global:
+        return target.path
+    return paths.shown(os.path.join(paths.config_dir(os.environ), target.path), os.environ)
 
 
 def touched(plan: Plan) -> tuple[list[str], list[str]]:

@@ -17,6 +17,7 @@ _ID = rb"(LRN-[0-9]{8}-[0-9a-z]+)"
 _SUBJECT = rb"(?m)^subject:[ \t]*[\"']?" + _ID + rb"[\"']?[ \t]*\r?$"
 _ENTRY = rb"(?m)^[ \t]*<!--[ \t]*" + _ID + rb"[ \t]*-->[ \t]*\r?$"
 _IN_FRONT = rb"(?m)^id: [\"']?" + _ID
+_LAST = rb'(?m)^learning: "' + _ID + rb'"$'
 _FRONT = (b"---", b"\xef\xbb\xbf---")
 _RECORDS = ("signals", "learnings", "decisions", "exposure", "tally")
 _RULES = "/rules/reflect/"
@@ -43,7 +44,7 @@ def file_mark(learning: str) -> str:
 
 
 def place_mark(mirror: str) -> str:
-    """No empty mirror comes back at this place, on whichever machine: its folders say what was purged."""
+    """No spent mirror comes back at this place, on whichever machine: its folders say what was purged."""
     return digest("place", mirror.split("/", 2)[2])[:MARK]
 
 
@@ -70,9 +71,13 @@ def is_of_place(path: str, marks: Collection[str]) -> bool:
     return is_mirror(path) and place_mark(path) in marks
 
 
-def is_empty(mirror: bytes) -> bool:
-    """A head, and no entry."""
-    return not mirror.partition(b"\n\n")[2].strip()
+def is_spent(mirror: bytes, marks: Collection[str]) -> bool:
+    """No entry, and a head about what is gone: what is left where it was taken out."""
+    import re
+
+    head, _, body = mirror.partition(b"\n\n")
+    found = re.search(_LAST, head)
+    return not body.strip() and found is not None and about_mark(found[1].decode("ascii")) in marks
 
 
 def left_of(data: bytes, marks: Collection[str]) -> Optional[bytes]:

@@ -15,7 +15,9 @@ PURGED = "[purged]"
 _SHORTEST = 12  # of words that are looked for elsewhere: less than that is said in many places
 # Of a record, a mirror or a purge: in a hash anything may be found, and nothing is said by it.
 _OURS = ("id: ", "version: ")
-_HASHES = re.compile(r"^(?:key|sha256|text_sha256|purged): .*$", re.MULTILINE)
+_HASHES = re.compile(
+    r'^(?:(?:key|sha256|text_sha256): "[0-9a-f]+"|purged: \["[0-9a-f]+"(?:, ?"[0-9a-f]+")*\])$', re.MULTILINE
+)
 _HIDDEN = re.compile("\0([0-9]+)\0")
 
 
@@ -46,6 +48,8 @@ class Sought:
         made = text.encode("utf-8", "surrogateescape")
         if self.in_bytes(made):
             return f"{PURGED}\n".encode()
+        if not hashes:  # then any number between zeros is the file's own
+            return made
         return _HIDDEN.sub(lambda found: hashes[int(found[1])], text).encode("utf-8", "surrogateescape")
 
     def person(self, name: bytes, email: bytes) -> tuple[bytes, bytes]:
@@ -83,7 +87,7 @@ def _hidden(text: str, hashes: list[str]) -> str:
         hashes.append(found[0])
         return f"\0{len(hashes) - 1}\0"
 
-    return _HASHES.sub(hide, text) if text.startswith(_OURS) else text
+    return _HASHES.sub(hide, text) if text.startswith(_OURS) and "\0" not in text else text
 
 
 def _decoded(data: bytes) -> str:

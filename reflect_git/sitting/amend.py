@@ -151,6 +151,8 @@ def _plans(
 ) -> tuple[Plan, ...]:
     """In its place; or first into the new file and then out of the old one, so that it is never in neither."""
     if (place.kind, place.path) != (target.kind, target.path):
+        if not target.is_global:
+            places.require_wanted(sitting.store, sitting.place)
         left = live.read(sitting.place.path_of(place))
         return plans.add(target, before, item_of(new)), plans.remove(place, left, item_of(old))
     return (plans.replace(target, _there(target, before), item_of(old), item_of(new)),)

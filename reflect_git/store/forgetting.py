@@ -80,7 +80,8 @@ def _tips(store: Store, *below: str) -> list[Tip]:
     for line in listed.splitlines():
         about, _, ref = line.partition("\0")
         oid, kind, alias = about.split(" ", 2)
-        found.append(Tip(ref, oid, kind.removesuffix("tag") or "tag", bool(alias)))
+        # A tag of a tag is told as one: it leads to a commit, in all that people make.
+        found.append(Tip(ref, oid, kind.replace("tag", "") or "commit", bool(alias)))
     return found
 
 
@@ -92,7 +93,7 @@ def _is_ours(ref: str) -> bool:
 
 def _is_generation(ref: str) -> bool:
     machine, _, number = ref.removeprefix(INBOX).partition("/")
-    return ref.startswith(INBOX) and bool(machine) and len(number) == 4 and number.isdigit()
+    return ref.startswith(INBOX) and bool(machine) and len(number) >= 4 and number.isdigit()
 
 
 def _rewrite_branches(store: Store, gone: Gone, spoiled: Collection[str]) -> None:

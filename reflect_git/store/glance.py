@@ -111,7 +111,8 @@ def keep_judged(store: Store, judged: Mapping[str, str]) -> None:
 def _judged(store: Store) -> Mapping[str, str]:
     """As somebody found out last; nothing if something was decided since, which may have opened it again."""
     tip, *listed = (files.read_if_there(store.private_path("cache", "judged"), 1 << 23) or b"").decode().split("\n")
-    told = (line.partition(" ") for line in listed if tip and tip == _tip(store, _MAIN))
+    is_now = bool(tip) and tip == _tip(store, _MAIN)
+    told = (line.partition(" ") for line in (listed if is_now else ()))
     return {identity: word for identity, _, word in told}
 
 

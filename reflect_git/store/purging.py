@@ -69,10 +69,14 @@ def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str,
         data = files.read_if_there(store.private_path("pending", name), _LARGEST) or b""
         if name[:-5] in ids or sought.in_bytes(data):
             found.setdefault(name[:-5], set())
+    mirrors = _named(commits, sought)
     blobs = {blob for listed in found.values() for blob in listed if blob.strip("0")}
+    # Whatever stood there, the rewriting drops; the same bytes go from other machines by their marks.
+    changes = [change for one in commits for change in one.changes if change.path in mirrors]
+    blobs |= {change.new for change in changes if change.new.strip("0")}
     return Found(
         tuple(sorted(found)), tuple(sorted(blobs | _files(store, commits, spoiled))), _backups(store, spoiled),
-        tuple(_others(store, sought)), _named(commits, sought), frozenset(spoiled | blobs), tuple(commits),
+        tuple(_others(store, sought)), mirrors, frozenset(spoiled | blobs), tuple(commits),
     )  # fmt: skip
 
 

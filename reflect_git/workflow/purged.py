@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
-from reflect_git.model.purged import about_mark, is_empty, is_of_place, left_of
+from reflect_git.model.purged import about_mark, is_of_place, is_spent, left_of
 from reflect_git.sync import epoch, names, validate
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def speaking(incoming: Incoming, listed: Iterable[File], marks: frozenset[str]) 
 
 def _left(path: str, data: bytes, marks: frozenset[str]) -> bytes | None:
     left = left_of(data, marks)
-    return None if left is not None and is_of_place(path, marks) and is_empty(left) else left
+    return None if left is not None and is_of_place(path, marks) and is_spent(left, marks) else left
 
 
 def _may_speak(path: str) -> bool:

@@ -83,6 +83,13 @@ def test_a_file_of_all_projects_is_shown_by_where_it_is(target: Target, tmp_path
     assert git_applies(made, tmp_path / "w") == made.after
 
 
+def test_a_client_with_a_folder_of_its_own_is_shown_that_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/claude")
+    made = plan.add(Target("global", "CLAUDE.md"), None, RULE)
+    assert diff(made).splitlines()[0] == "diff --git a/srv/claude/CLAUDE.md b/srv/claude/CLAUDE.md"
+    plan.check(made)
+
+
 def test_the_diff_as_it_is_shown() -> None:
     made = plan.add(CLAUDE, b"no end", RULE)
     assert diff(made).splitlines() == [

@@ -9,7 +9,7 @@ import pytest
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import waiting
 from reflect_git.store.repository import Store
-from tests.sitting.reverting import approve, claude_md, sit
+from tests.sitting.reverting import amend, approve, claude_md, sit
 from tests.sitting.test_waiting import approved_elsewhere, reverted_elsewhere
 
 
@@ -25,6 +25,13 @@ def test_nothing_is_approved_into_it(shelf: Store, to: str) -> None:
     with pytest.raises(ReflectError, match="is ignored: nothing is learned there") as refused:
         approve(shelf, "indent with tabs", to=to)
     assert refused.value.code == "ignored" and claude_md() == before
+
+
+def test_no_rule_is_moved_into_it(shelf: Store) -> None:
+    rule = approve(shelf, "indent with tabs", to="global").learning
+    with pytest.raises(ReflectError, match="is ignored: nothing is learned there"):
+        amend(shelf, rule, to="project")
+    amend(shelf, rule, text="Indent with two tabs")
 
 
 def test_what_is_for_all_projects_is_approved_there_as_anywhere(shelf: Store) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.sitting import purge
+from reflect_git.store import reading
 from reflect_git.store.repository import Store
 from tests import scan
 from tests.faults import git
@@ -39,8 +40,6 @@ def test_the_file_of_rules_of_a_learning_leaves_no_name(store: Store, store_home
     assert len({place.partition(" ")[0] for place in scan.places_of(store_home, SLUG)}) > 1
     wish = purge.by_pattern(WORD)
     if by == "id":
-        from reflect_git.store import reading
-
         wish = purge.by_id(reading.read(store), done.learning)
     assert take_out(store, wish).left == ()
     assert scan.places_of(store_home, WORD, SLUG) == []
@@ -62,7 +61,10 @@ def test_a_file_of_rules_that_comes_back_is_not_mirrored(store: Store, store_hom
 
 def test_the_name_of_a_project_goes_from_the_folders_of_its_mirrors(store: Store, store_home: Path) -> None:
     approve(store, TABS, to="global")
-    assert "/shop-" in git(store_home, "ls-tree", "-r", "--name-only", "main")
+    listed = git(store_home, "ls-tree", "-r", "main").splitlines()
+    (blob,) = (line.split()[2] for line in listed if "/shop-" in line)
+    asked = purge.propose(store, os.environ, reading.read, purge.by_pattern("shop-"), str(project_of(os.environ)))
+    assert blob in asked.found.blobs, "or the same bytes would come back from another machine"
     done = take_out(store, purge.by_pattern("shop"))
     assert not done.left and "shop" not in git(store_home, "log", "--all", "--format=%B", "--name-only", "-p")
     assert [place for place in scan.places_of(store_home, "shop") if place.startswith("object ")] == []

@@ -235,6 +235,28 @@ def test_a_mirror_that_has_it_in_its_name_goes(pair: tuple[Clone, Clone], remote
         assert places_of(root, slug) == []
 
 
+def test_a_mirror_in_a_folder_that_says_it_goes_where_it_is_spent(pair: tuple[Clone, Clone]) -> None:
+    """The place is marked: what was left there of the purged learning goes; what came there since, and went, stays."""
+    laptop, desk = pair
+    spent = f"targets/{desk.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
+    used = f"targets/{laptop.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
+    with laptop.store.locked(5):
+        found = purging.look(laptop.store, Sought([SECRET]), [BAD["id"]])
+        marks = epoch.marks_of(found.records, found.blobs, [spent])
+        said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", laptop.store.machine, tuple(marks)))
+        new = {epoch.path_for(1, "00000000"): said}
+        purging.carry_out(laptop.store, found, Sought([SECRET]), marks, new, "purge: it")
+    desk.add(**{spent: mirror(2, "")})
+    laptop.add(**{used: mirror(2, "").replace(BAD["id"].encode(), OTHER[0].encode())})
+    laptop.sync()
+    assert not desk.sync(AGREED).refused
+    settle(laptop, desk, rounds=2)
+    before = laptop.tip
+    settle(laptop, desk, rounds=2)
+    assert laptop.tree == desk.tree and laptop.tip == before == desk.tip
+    assert spent not in laptop.paths() and used in laptop.paths()
+
+
 def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
     """Said again on the other machine, and approved there: other ids, the same words. A remote told what was purged,
     and nobody agreed to lose this."""
