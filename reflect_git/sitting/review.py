@@ -13,7 +13,7 @@ from reflect_git.model.ids import digest, utc
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.sitting import places
 from reflect_git.sitting.kept import Kept
-from reflect_git.store import expiry, glance, memory
+from reflect_git.store import expiry, memory
 from reflect_git.store.fold import session_hash
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
 
 def judged(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> dict[str, str]:
     """What a review makes of each captured signal: of this project's one here, of others' one of all."""
+    from reflect_git.store import glance  # for a status; no review needs it
+
     here = sit(store, env, scan, folder)
     here.keep()
     keys, found = here.place.keys, _judged(here.gathered)
@@ -101,6 +103,8 @@ def judged(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> dic
 
 
 def _judged(gathered: Gathered) -> dict[str, str]:
+    from reflect_git.store import glance
+
     return dict.fromkeys(gathered.settled, glance.SETTLED) | dict.fromkeys(gathered.sure, glance.STRONG)
 
 
