@@ -126,7 +126,8 @@ def _named(commits: Collection[Commit], sought: Sought) -> tuple[str, ...]:
 
 
 def _backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
-    kept = {ref: store.git.tree(ref, backups.FOLDER).values() for ref in store.git.refs(BACKUP)}
+    ours = filter(backups.is_backup, store.git.refs(BACKUP))
+    kept = {ref: store.git.tree(ref, backups.FOLDER).values() for ref in ours}
     return tuple(ref.removeprefix("refs/heads/") for ref, blobs in kept.items() if any(b in spoiled for b in blobs))
 
 
