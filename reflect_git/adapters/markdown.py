@@ -9,13 +9,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from reflect_git.adapters.outline import Piece, is_blank, is_sentence, simple_pieces, split
 from reflect_git.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 # A thematic break on the first line is no front matter: what stands below must look like YAML.
 _YAML_LINE = re.compile(r"[ \t]*$|[ \t#}\]]|- |-$|[^\s:<][^:]*:(?:\s|$)")
 _AUTOLINK = re.compile(r"<(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\x00-\x20<>]*|[\w.!#$%&'*+/=?^`{|}~-]+@[\w.-]+)>")
@@ -30,21 +30,6 @@ _KINDS = {
     "html_block": "html",
     "fence": "fence",
 }
-
-
-class Piece(NamedTuple):
-    """A block at the top level of a text: lines `start` up to but not including `end`, no blank ones at its end.
-
-    Kinds: front, list, paragraph, heading (with `#`), html, fence, other. `level` and `text` are a heading's, `items`
-    the line ranges of a list's own items.
-    """
-
-    kind: str
-    start: int
-    end: int
-    level: int = 0
-    text: str = ""
-    items: tuple[tuple[int, int], ...] = ()
 
 
 class Span(NamedTuple):
@@ -66,26 +51,14 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def split(text: str) -> list[str]:
-    """Lines with their ends, as CommonMark sees lines: U+2028 or a form feed does not end one."""
-    return _LINE.findall(text)
-
-
-def is_blank(line: str) -> bool:
-    return not line.strip(" \t\r\n")
-
-
 @lru_cache(maxsize=16)
 def pieces(text: str) -> tuple[Piece, ...]:
     """The blocks at the top level, in order. What stands inside a list, a quotation or a fence is not listed."""
     lines = split(text)
     front = front_matter(lines)
     found = [Piece("front", 0, front)] if front else []
-    tokens = _parser().parse("\n" * front + "".join(lines[front:]))
-    for index, token in enumerate(tokens):
-        if token.level == 0 and token.nesting >= 0 and token.map:
-            found.append(_piece(tokens, index, lines))
-    return tuple(found)
+    simple = simple_pieces(lines, front)
+    return (*found, *(_parsed_pieces(lines, front) if simple is None else simple))
 
 
 def front_matter(lines: list[str]) -> int:
@@ -98,6 +71,15 @@ def front_matter(lines: list[str]) -> int:
         if not _YAML_LINE.match(line):
             return 0
     return 0
+
+
+def _parsed_pieces(lines: list[str], first: int) -> list[Piece]:
+    tokens = _parser().parse("\n" * first + "".join(lines[first:]))
+    return [
+        _piece(tokens, index, lines)
+        for index, token in enumerate(tokens)
+        if token.level == 0 and token.nesting >= 0 and token.map
+    ]
 
 
 def _piece(tokens: list[Token], index: int, lines: list[str]) -> Piece:
@@ -132,6 +114,8 @@ def _span(token: Token, lines: list[str]) -> tuple[int, int]:
 
 def is_plain(text: str) -> bool:
     """Is `- text` a list of one item with one paragraph, and this very text in it?"""
+    if is_sentence(text):
+        return True
     tokens = _parser().parse(f"- {text}\n")
     shape = ["bullet_list_open", "list_item_open", "paragraph_open", "inline"]
     return [token.type for token in tokens[:4]] == shape and len(tokens) == 7 and tokens[3].content == text

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from reflect_git.adapters.markdown import Piece
+from reflect_git.adapters.outline import Piece
 from reflect_git.apply import page as pages
 from reflect_git.apply.finding import (
     TITLES,

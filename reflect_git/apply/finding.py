@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from reflect_git.adapters.markdown import Piece
+from reflect_git.adapters.outline import Piece
 from reflect_git.apply import page as pages
 from reflect_git.apply.page import Page
 from reflect_git.apply.wording import unbullet

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from reflect_git.adapters.markdown import Piece
+from reflect_git.adapters.outline import Piece
 from reflect_git.apply import page as pages
 from reflect_git.apply.finding import ID
 from reflect_git.apply.inert import inert

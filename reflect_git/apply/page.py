@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reflect_git.adapters import markdown
-from reflect_git.adapters.markdown import Piece, is_blank
+from reflect_git.adapters.outline import Piece, is_blank, split
 from reflect_git.errors import ReflectError
 
 LIMIT = 1_000_000
@@ -41,7 +41,7 @@ class Page:
 
     def splice(self, start: int, end: int, text: str) -> Page:
         """The page with lines `start` to `end` replaced."""
-        return replace(self, lines=(*self.lines[:start], *markdown.split(text), *self.lines[end:]))
+        return replace(self, lines=(*self.lines[:start], *split(text), *self.lines[end:]))
 
     @property
     def newline(self) -> str:
@@ -101,4 +101,4 @@ def read(data: bytes | None) -> Page:
         hint = "convert it with 'iconv -f WINDOWS-1252 -t UTF-8', or whatever its encoding is"
         raise Unfit(f"file is not UTF-8: byte {error.start + 1} cannot be read", hint) from None
     bom = BOM if text.startswith(BOM) else ""
-    return Page(bom, tuple(markdown.split(text[len(bom) :])))
+    return Page(bom, tuple(split(text[len(bom) :])))

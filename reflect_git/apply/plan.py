@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from reflect_git.adapters.markdown import split
+from reflect_git.adapters.outline import split
 from reflect_git.apply import block, finding, improvements, rulesfile
 from reflect_git.apply.diff import touched
 from reflect_git.apply.improvements import Improvement

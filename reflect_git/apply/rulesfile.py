@@ -16,6 +16,7 @@ import re
 import unicodedata
 
 from reflect_git.adapters import markdown
+from reflect_git.adapters.outline import is_blank
 from reflect_git.adapters.records import RecordError
 from reflect_git.apply import page as pages
 from reflect_git.apply.inert import inert
@@ -64,7 +65,7 @@ def parse(data: bytes) -> RulesFile | None:
         return None
     if not isinstance(front.get("id"), str) or not re.fullmatch(r"LRN-[0-9]{8}-[0-9a-z]+", front["id"]):
         return None
-    body = [line for line in lines[end:] if not markdown.is_blank(line)]
+    body = [line for line in lines[end:] if not is_blank(line)]
     return RulesFile(front["id"], unbullet(body), _paths(front.get("paths")))
 
 

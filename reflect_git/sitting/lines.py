@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live
-from reflect_git.adapters.markdown import is_blank
+from reflect_git.adapters.outline import is_blank
 from reflect_git.adapters.project import top_of
 from reflect_git.apply import finding, improvements, rulesfile, targets
 from reflect_git.apply import page as pages

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reflect_git.adapters.markdown import is_blank
+from reflect_git.adapters.outline import is_blank
 from reflect_git.apply import finding
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import ReflectError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reflect_git.adapters.markdown import split
+from reflect_git.adapters.outline import split
 from reflect_git.apply import block
 from reflect_git.apply.finding import TITLES
 from reflect_git.apply.page import LIMIT, Unfit

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.adapters.markdown import front_matter, is_blank, is_plain, pieces, spans, split
+from reflect_git.adapters.markdown import front_matter, is_plain, pieces, spans
+from reflect_git.adapters.outline import is_blank, split
 from tests.apply import samples
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git import paths
 from reflect_git.adapters import files, live
-from reflect_git.adapters.markdown import is_blank
+from reflect_git.adapters.outline import is_blank
 from reflect_git.apply import finding, improvements, rulesfile, targets
 from reflect_git.apply import page as pages
 from reflect_git.apply.targets import Target
