@@ -26,6 +26,7 @@ from reflect_git.model.tuples import NamedTuple
 
 _WORDS = 6
 _LENGTH = 40
+_NOT_YAML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}  # what JSON may hold as it is, and YAML only escaped
 
 
 class RulesFile(NamedTuple):
@@ -47,7 +48,7 @@ def render(rule: RulesFile) -> bytes:
     line = inert(rule.text)[0]
     if not line:
         raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
-    paths = "".join(f"  - {json.dumps(path, ensure_ascii=False)}\n" for path in rule.paths)
+    paths = "".join(f"  - {json.dumps(path, ensure_ascii=False).translate(_NOT_YAML)}\n" for path in rule.paths)
     front = f"id: {rule.id}\n" + (f"paths:\n{paths}" if paths else "")
     return f"---\n{front}---\n\n- {line}\n".encode()
 

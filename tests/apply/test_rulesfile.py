@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reflect_git.apply import rulesfile
@@ -27,6 +27,7 @@ def test_it_is_written_so() -> None:
 @given(
     samples.texts, st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1), max_size=3)
 )
+@example("Use x.", ["\ufffe\uffff"])
 def test_what_is_written_is_read(text: str, paths: list[str]) -> None:
     if not inert(text)[0]:
         return
