@@ -49,8 +49,12 @@ def _once(text: str) -> str:
     lead = talk.LEAD.match(text)
     if lead and not talk.SPLIT_UP.search(lead["before"]) and len(text[lead.end() :].split()) > 1:
         return text[lead.end() :]
-    for pattern, order in talk.WRAPPINGS:
-        shorter = pattern.sub(order, text, count=1)
+    first = talk.first_word(text)
+    for form, order in talk.WRAPPINGS:
+        found = form.match(text, first)
+        if found is None:
+            continue
+        shorter = (found.expand(order) if isinstance(order, str) else order(found)) + text[found.end() :]
         if shorter != text and len(shorter.split()) > 1 and (says_no(shorter) == says_no(text) or order == talk.STOP):
             return _unasked(shorter) if talk.REQUEST.match(text) else shorter
     return text
@@ -62,35 +66,36 @@ def _unasked(text: str) -> str:
 
 def _reproached(text: str) -> str:
     """Of a question that is none."""
-    found = talk.ASKED.match(text)
+    first = talk.first_word(text)
+    found = talk.ASKED.match(text, first)
     if found and not re.search(r"\b(?:not|n't|or|forget)\b", found["act"]):
         return found["act"].strip()
-    found = talk.MADE.match(text)
+    found = talk.MADE.match(text, first)
     if found and not says_no(found["what"]):
         return f"{found['verb']} {found['what']}"
-    found = talk.WHY_NOT.match(text)
+    found = talk.WHY_NOT.match(text, first)
     if found and not says_no(found["act"]):
         return found["act"]
-    found = talk.SHOULD_NOT.match(text)
+    found = talk.SHOULD_NOT.match(text, first)
     if found and not talk.NOT.search(found["act"] or found["used"]):
         return found["act"] or f"Use {found['used']}"
-    found = talk.TOLD.match(text)
+    found = talk.TOLD.match(text, first)
     if found:
         return found["act"]
-    found = talk.NOT_USING.match(text)
+    found = talk.NOT_USING.match(text, first)
     if found:
         return f"Use {found['what']}"
-    found = talk.UNABLE.match(text)
+    found = talk.UNABLE.match(text, first)
     if found:
         return found["act"]
-    found = talk.COULD_NOT.match(text)
+    found = talk.COULD_NOT.match(text, first)
     if found and not talk.NOT.search(found["act"] or found["other"]):
         return str(found["act"] or found["other"])
-    found = talk.WHY_DID.match(text)
+    found = talk.WHY_DID.match(text, first)
     if found and (found["loud"] or len(found["end"]) > 1) and not says_no(found["act"]):
         asking = " without asking" if found["loud"] and "without asking" in found["loud"].lower() else ""
         return f"Do not {found['act']}{asking}"
-    found = talk.WHY_NOW.match(text)
+    found = talk.WHY_NOW.match(text, first)
     return f"{talk.STOP}{found['act']}" if found and not says_no(found["act"]) else ""
 
 

@@ -8,13 +8,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 
 _I = re.IGNORECASE
+_LETTERS = re.compile("[a-z]+", _I)
 
 
 def words(table: str) -> str:
     """A table of alternatives that goes over several lines, as one pattern."""
     return "".join(map(str.strip, table.split("\n")))
+
+
+class Form:
+    """What a text may begin with, and the words of which its first one has to be. Most are never compiled: all of them
+    took 40 ms, and a text begins with few."""
+
+    def __init__(self, first: str, pattern: str) -> None:
+        self._first = frozenset(first.split())
+        self._pattern = pattern
+
+    def match(self, text: str, first: str) -> re.Match[str] | None:
+        """`first` is the text's first word."""
+        return self._compiled.match(text) if first in self._first else None
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, _I)
+
+
+def first_word(text: str) -> str:
+    found = _LETTERS.match(text)
+    return found[0].lower() if found else ""
 
 
 # A word before the word, set off by a sign: "no,", "again:", "ah -". Some need no sign.
@@ -171,144 +195,162 @@ def _done(found: re.Match[str]) -> str:
 STOP = "Stop "  # "you keep adding it" says no without a word for it
 Order = str | Callable[[re.Match[str]], str]
 # What an order is wrapped in, and what is left of it.
-WRAPPINGS: tuple[tuple[re.Pattern[str], Order], ...] = tuple(
-    (re.compile(f"^{pattern}", _I), order)
-    for pattern, order in (
-        (r"i(?:'d| would) (?:rather|prefer (?:if|that)) (?:you|we) (?:did ?n't|didnt|did not) ", "Do not "),
-        (rf"i(?:'d| would) (?:rather|prefer to) {_NOT}(?=[a-z]+ )", "Do not "),
-        ((r"(?:i(?:'d| would) (?:prefer|like|love|appreciate)(?: it)?|it(?:'d| would) be (?:better|nice|great|good))"
-          rf" if (?:you|we) {_SURE}(?!not\b)(?P<done>{_DONE})\b"), _done),
-        (r"i(?:'ve| have)? (?:noticed?|see|saw|reali[sz]ed)(?: that)? (?=you (?:just |always )?keep\b)", ""),
-        (rf"i(?:'d| would) rather (?=(?:{_WISHED})\b)", ""),
-        (r"(?:what )?i mean[ts]?(?: is| was)? that (?=(?:the|we|you|it|all|every|our) )", ""),
-        (rf"(?:would|is) it (?:be )?possible to {_SOFT}(?=not )", "Do "),
-        (rf"(?:would|is) it (?:be )?possible to {_SOFT}(?=(?:{_WISHED})\b)", ""),
-        (r"did(?:n't| not|nt) i (?:already )?(?:tell|ask) you (?:not to|to not) ", "Do not "),
-        ((r"it(?:'s| is) (?:\w+ )?(?:important|crucial|essential|critical|vital) that (?:you|we) "
-          r"(?!are |be |have |can )"), ""),
-        (r"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want (?:you |us )to ", "Do not "),
-        (rf"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want to (?=(?:{_WISHED}|break|lose|ship)\b)", "Do not "),
-        (r"(?:i|we) (?:do ?n't|dont|do not) want any (?=[a-z])", "No "),
-        (rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}{_SURE}have (?P<done>{_DONE})\b", _undone),
-        (rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}ever (?!be )(?=[a-z]+ )", "Never "),
-        (rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}(?!have |be |need )(?=[a-z]+ )", "Do not "),
-        (rf"{_AGENT} {_SURE}(?:should|must) {_SURE}never (?!be |have )(?=[a-z]+ )", "Never "),
-        (rf"{_AGENT} {_SURE}should {_SURE}have (?!{_NOT})(?P<done>{_DONE})\b", _done),
-        (rf"{_AGENT} {_SURE}should {_SURE}be using ", "use "),
-        ((rf"(?:can|could|would|will) you {_SOFT}not (?!just |also |simply |instead |already |only )"
-         r"(?!(?:get|find|take|see|derive|infer|reuse|tell|do)\b)(?![^?]*\binstead\b)"), "Do not "),
-        (rf"(?:can|could|would|will) you {_SOFT}(?!not |be |help |have |tell |explain |see )(?=[a-z][a-z-]+ )", ""),
-        (rf"(?:can|could) we {_SOFT}(?=(?:{_DOING}) )", ""),
-        (rf"(?:can|could|shall) we {_SOFT}(?=(?:{_WISHED}) [^?]*$)", ""),
-        (rf"(?:can|could) we {_SOFT}(?=have an? (?!look|chat|talk|call))", ""),
-        (rf"(?:can|could) we (?:please|pls|maybe|also) {_SOFT}(?!not |be |have )(?=[a-z/]+ )", ""),
-        (r"(?:are|would|will) (?:you|we) (?:be )?able to (?=not )", "Do "),
-        (rf"(?:are|would|will) (?:you|we) (?:be )?able to {_SOFT}(?=(?:{_DOING}) )", ""),
-        (r"(?:or )?(?:are|were) you (?:again |always |still )?forgetting to (?!not |be |have )(?=[a-z]+ )", ""),
-        (r"are you (?:also )?using (?P<what>[^?,]{2,60} (?:as well|too))\?+$", r"Use \g<what>"),
-        (r"i(?:'d| would) first like to (?!be |have |not )(?=[a-z]+ )", "First "),
-        (rf"you (?P<act>(?:{_DOING}|do|handle|install|deploy) (?:it|this|that|them))(?: yourself)?(?= and {_TELLS}\b)",
-         r"\g<act> yourself"),
-        (rf"you (?P<act>(?:{_DOING}|do|handle|install|deploy) (?:it|this|that|them))(?: yourself)?$",
-         r"\g<act> yourself"),
-        (r"would you mind (?=not )", "Do "),
-        (rf"{_LIKE} (?:for )?you to {_SOFT}(?=not )", "Do "),
-        (rf"{_LIKE} (?:for )?you to {_SOFT}(?!be |have )(?=[a-z]+ )", ""),
-        (rf"i (?:want|need|(?:'d|would) like) to (?=(?:{_WISHED}) )", ""),
-        (rf"i'd like to (?=(?:{_WISHED}) )", ""),
-        ((rf"(?P<when>(?:before|when|after|for|in|if|once|until|rather than|instead of) [^,]{{3,80}}(?:,|\.{{3}})) "
-         rf"(?:can|could) (?:you|we) {_SOFT}(?=[a-z]+ )(?!not )"), r"\g<when> "),
-        ((rf"{_GIVEN} (?:i think )?{_AGENT} {_SURE}(?:should|must|need to|have to) {_SURE}"
-         r"(?!not |n't |never |be |have )(?=[a-z]+ )"), r"\g<when> "),
-        (rf"{_GIVEN} {_BETTER} (?:to not|not to) ", r"\g<when> do not "),
-        (rf"{_BETTER} (?:to not|not to) ", "Do not "),
-        (rf"{_BETTER} to (?!not )(?=[a-z]+ )", ""),
-        (rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?=not )", "Do "),
-        (rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?!have |be )(?=[a-z]+ )", ""),
-        (r"let(?:'s|s| us) not ", "Do not "),
-        (r"let(?:'s|s| us) (?:also |just |please |maybe |first (?=not))*(?!not |me |us )(?=[a-z]+ )", ""),
-        ((rf"{_AGENT} {_SURE}(?:should|must|need to|have to|ought to|has to|needs to) (?:also |just )?"
-         r"(?!not|n't|have |be |always |never )(?=[a-z]+ )"), ""),
-        (rf"{_AGENT} (?:should|must|need to|have to|ought to) (?=(?:always|never) (?!be |have ))", ""),
-        (r"(?:remember|make sure|be sure|take care) (?:to not|not to) ", "Do not "),
-        (r"(?:remember|make sure|be sure|take care) to (?=(?:always|never) (?!be |have ))", ""),
-        (r"(?:remember|make sure|be sure|take care) to (?!be |have |not )(?=[a-z]+ )", ""),
-        (r"you (?:also |just |again )?(?:forgot|failed|neglected) to (?!not |be |have )(?P<act>[a-z]+ [^.!?]*?) again$",
-         r"\g<act>"),
-        (r"you (?:also |just |again )?(?:forgot|failed|neglected|need(?:ed)?) to (?!not |be |have )(?=[a-z]+ )", ""),
-        (r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? (?=not )", STOP),
-        ((r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? "
-         r"(?!getting|finding|having|doing (?:well|great))(?=[a-z]+ing\b)"), STOP),
-        (r"i (?:already )?(?:told|asked) you (?:not to|to not) ", "Do not "),
-        (r"i (?:already )?(?:told|asked) you to (?!not )(?=[a-z]+ )", ""),
-        ((r"i (?:already )?said:? (?:to )?"
-          r"(?=(?:use|run|never|don't|do not|no(?! to\b)|always|keep|put|add|only|ask)\b)"), ""),
-        (r"i (?:do ?n't|dont|do not) think (?:that )?(?:we|you) should (?!be |have |not )(?=[a-z]+ )", "Do not "),
-        (r"(?:make|be) sure (?:that )?(?:you|we) (?=(?:always|never) (?!be |have ))", ""),
-        ((r"(?:make|be) sure (?:that )?you (?!are |have |can |do |don't |did |were |will |not |always |never |also |"
-         r"understand |know |get |see )(?=[a-z]+ )"), ""),
-        (r"(?:go|please go) ahead and (?=[a-z]+ )", ""),
-        ((r"it (?:would|might) be (?:nice|great|good|better|helpful|cool) if (?:you|we) (?:could |would )?"
-          rf"(?=(?:also |just )*(?:{_DOING}|use)\b)"), ""),
-        ((r"(?:i think|i believe|i feel like|i suppose)(?: that)? (?=(?:the|this|that|these|those|our|we|it|its|it's|"
-          r"using|there) )(?!(?:we|it) (?:could|might|may|can)\b)"), ""),
-    )
-)  # fmt: skip
+WRAPPINGS: tuple[tuple[Form, Order], ...] = tuple((Form(first, pattern), order) for first, pattern, order in (
+    ("i", r"i(?:'d| would) (?:rather|prefer (?:if|that)) (?:you|we) (?:did ?n't|didnt|did not) ", "Do not "),
+    ("i", rf"i(?:'d| would) (?:rather|prefer to) {_NOT}(?=[a-z]+ )", "Do not "),
+    ("i it",
+     (r"(?:i(?:'d| would) (?:prefer|like|love|appreciate)(?: it)?|it(?:'d| would) be (?:better|nice|great|good))"
+      rf" if (?:you|we) {_SURE}(?!not\b)(?P<done>{_DONE})\b"), _done),
+    ("i", r"i(?:'ve| have)? (?:noticed?|see|saw|reali[sz]ed)(?: that)? (?=you (?:just |always )?keep\b)", ""),
+    ("i", rf"i(?:'d| would) rather (?=(?:{_WISHED})\b)", ""),
+    ("what i", r"(?:what )?i mean[ts]?(?: is| was)? that (?=(?:the|we|you|it|all|every|our) )", ""),
+    ("would is", rf"(?:would|is) it (?:be )?possible to {_SOFT}(?=not )", "Do "),
+    ("would is", rf"(?:would|is) it (?:be )?possible to {_SOFT}(?=(?:{_WISHED})\b)", ""),
+    ("did didn didnt", r"did(?:n't| not|nt) i (?:already )?(?:tell|ask) you (?:not to|to not) ", "Do not "),
+    ("it",
+     (r"it(?:'s| is) (?:\w+ )?(?:important|crucial|essential|critical|vital) that (?:you|we) "
+      r"(?!are |be |have |can )"), ""),
+    ("i we", r"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want (?:you |us )to ", "Do not "),
+    ("i we", rf"(?:i|we) (?:do ?n't|dont|do not) (?:ever )?want to (?=(?:{_WISHED}|break|lose|ship)\b)", "Do not "),
+    ("i we", r"(?:i|we) (?:do ?n't|dont|do not) want any (?=[a-z])", "No "),
+    ("claude you we", rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}{_SURE}have (?P<done>{_DONE})\b", _undone),
+    ("claude you we", rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}ever (?!be )(?=[a-z]+ )", "Never "),
+    ("claude you we", rf"{_AGENT} {_SURE}(?:should|must) ?{_SURE}{_NOT}(?!have |be |need )(?=[a-z]+ )", "Do not "),
+    ("claude you we", rf"{_AGENT} {_SURE}(?:should|must) {_SURE}never (?!be |have )(?=[a-z]+ )", "Never "),
+    ("claude you we", rf"{_AGENT} {_SURE}should {_SURE}have (?!{_NOT})(?P<done>{_DONE})\b", _done),
+    ("claude you we", rf"{_AGENT} {_SURE}should {_SURE}be using ", "use "),
+    ("can could would will",
+     (rf"(?:can|could|would|will) you {_SOFT}not (?!just |also |simply |instead |already |only )"
+      r"(?!(?:get|find|take|see|derive|infer|reuse|tell|do)\b)(?![^?]*\binstead\b)"), "Do not "),
+    ("can could would will",
+     rf"(?:can|could|would|will) you {_SOFT}(?!not |be |help |have |tell |explain |see )(?=[a-z][a-z-]+ )", ""),
+    ("can could", rf"(?:can|could) we {_SOFT}(?=(?:{_DOING}) )", ""),
+    ("can could shall", rf"(?:can|could|shall) we {_SOFT}(?=(?:{_WISHED}) [^?]*$)", ""),
+    ("can could", rf"(?:can|could) we {_SOFT}(?=have an? (?!look|chat|talk|call))", ""),
+    ("can could", rf"(?:can|could) we (?:please|pls|maybe|also) {_SOFT}(?!not |be |have )(?=[a-z/]+ )", ""),
+    ("are would will", r"(?:are|would|will) (?:you|we) (?:be )?able to (?=not )", "Do "),
+    ("are would will", rf"(?:are|would|will) (?:you|we) (?:be )?able to {_SOFT}(?=(?:{_DOING}) )", ""),
+    ("or are were",
+     r"(?:or )?(?:are|were) you (?:again |always |still )?forgetting to (?!not |be |have )(?=[a-z]+ )", ""),
+    ("are", r"are you (?:also )?using (?P<what>[^?,]{2,60} (?:as well|too))\?+$", r"Use \g<what>"),
+    ("i", r"i(?:'d| would) first like to (?!be |have |not )(?=[a-z]+ )", "First "),
+    ("you",
+     rf"you (?P<act>(?:{_DOING}|do|handle|install|deploy) (?:it|this|that|them))(?: yourself)?(?= and {_TELLS}\b)",
+      r"\g<act> yourself"),
+    ("you",
+     rf"you (?P<act>(?:{_DOING}|do|handle|install|deploy) (?:it|this|that|them))(?: yourself)?$",
+      r"\g<act> yourself"),
+    ("would", r"would you mind (?=not )", "Do "),
+    ("i", rf"{_LIKE} (?:for )?you to {_SOFT}(?=not )", "Do "),
+    ("i", rf"{_LIKE} (?:for )?you to {_SOFT}(?!be |have )(?=[a-z]+ )", ""),
+    ("i", rf"i (?:want|need|(?:'d|would) like) to (?=(?:{_WISHED}) )", ""),
+    ("i", rf"i'd like to (?=(?:{_WISHED}) )", ""),
+    ("before when after for in if once until rather instead",
+     (rf"(?P<when>(?:before|when|after|for|in|if|once|until|rather than|instead of) [^,]{{3,80}}(?:,|\.{{3}})) "
+      rf"(?:can|could) (?:you|we) {_SOFT}(?=[a-z]+ )(?!not )"), r"\g<when> "),
+    ("before when whenever after if once until given since because",
+     (rf"{_GIVEN} (?:i think )?{_AGENT} {_SURE}(?:should|must|need to|have to) {_SURE}"
+      r"(?!not |n't |never |be |have )(?=[a-z]+ )"), r"\g<when> "),
+    ("before when whenever after if once until given since because",
+     rf"{_GIVEN} {_BETTER} (?:to not|not to) ", r"\g<when> do not "),
+    ("i it its would", rf"{_BETTER} (?:to not|not to) ", "Do not "),
+    ("i it its would", rf"{_BETTER} to (?!not )(?=[a-z]+ )", ""),
+    ("i maybe perhaps", rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?=not )", "Do "),
+    ("i maybe perhaps",
+     rf"(?:i think |maybe |perhaps )+(?:that )?{_AGENT} {_SURE}should {_SURE}(?!have |be )(?=[a-z]+ )", ""),
+    ("let lets", r"let(?:'s|s| us) not ", "Do not "),
+    ("let lets", r"let(?:'s|s| us) (?:also |just |please |maybe |first (?=not))*(?!not |me |us )(?=[a-z]+ )", ""),
+    ("claude you we",
+     (rf"{_AGENT} {_SURE}(?:should|must|need to|have to|ought to|has to|needs to) (?:also |just )?"
+      r"(?!not|n't|have |be |always |never )(?=[a-z]+ )"), ""),
+    ("claude you we", rf"{_AGENT} (?:should|must|need to|have to|ought to) (?=(?:always|never) (?!be |have ))", ""),
+    ("remember make be take", r"(?:remember|make sure|be sure|take care) (?:to not|not to) ", "Do not "),
+    ("remember make be take", r"(?:remember|make sure|be sure|take care) to (?=(?:always|never) (?!be |have ))", ""),
+    ("remember make be take", r"(?:remember|make sure|be sure|take care) to (?!be |have |not )(?=[a-z]+ )", ""),
+    ("you",
+     r"you (?:also |just |again )?(?:forgot|failed|neglected) to (?!not |be |have )(?P<act>[a-z]+ [^.!?]*?) again$",
+      r"\g<act>"),
+    ("you", r"you (?:also |just |again )?(?:forgot|failed|neglected|need(?:ed)?) to (?!not |be |have )(?=[a-z]+ )", ""),
+    ("you why",
+     r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? (?=not )", STOP),
+    ("you why",
+     (r"(?:you (?:just |always )?keep|why (?:do|are) you (?:always |still )?keep(?:ing)?)(?: on)? "
+      r"(?!getting|finding|having|doing (?:well|great))(?=[a-z]+ing\b)"), STOP),
+    ("i", r"i (?:already )?(?:told|asked) you (?:not to|to not) ", "Do not "),
+    ("i", r"i (?:already )?(?:told|asked) you to (?!not )(?=[a-z]+ )", ""),
+    ("i",
+     (r"i (?:already )?said:? (?:to )?"
+      r"(?=(?:use|run|never|don't|do not|no(?! to\b)|always|keep|put|add|only|ask)\b)"), ""),
+    ("i", r"i (?:do ?n't|dont|do not) think (?:that )?(?:we|you) should (?!be |have |not )(?=[a-z]+ )", "Do not "),
+    ("make be", r"(?:make|be) sure (?:that )?(?:you|we) (?=(?:always|never) (?!be |have ))", ""),
+    ("make be",
+     (r"(?:make|be) sure (?:that )?you (?!are |have |can |do |don't |did |were |will |not |always |never |also |"
+      r"understand |know |get |see )(?=[a-z]+ )"), ""),
+    ("go please", r"(?:go|please go) ahead and (?=[a-z]+ )", ""),
+    ("it",
+     (r"it (?:would|might) be (?:nice|great|good|better|helpful|cool) if (?:you|we) (?:could |would )?"
+      rf"(?=(?:also |just )*(?:{_DOING}|use)\b)"), ""),
+    ("i",
+     (r"(?:i think|i believe|i feel like|i suppose)(?: that)? (?=(?:the|this|that|these|those|our|we|it|its|it's|"
+      r"using|there) )(?!(?:we|it) (?:could|might|may|can)\b)"), ""),
+))  # fmt: skip
 # A question that is a reproach: it wants what its negation says was not done.
-WHY_NOT = re.compile(
-    rf"^why (?:(?:did|do|are|have)(?:n't|nt)|(?:did|do|are|have) {_AGENT} not) ?(?:{_AGENT} )?{_SOFT}"
+WHY_NOT = Form(
+    "why",
+    rf"why (?:(?:did|do|are|have)(?:n't|nt)|(?:did|do|are|have) {_AGENT} not) ?(?:{_AGENT} )?{_SOFT}"
     rf"(?P<act>(?:{_DUTY})\b.*?)[?!]+$",
-    _I,
 )
 # "Shouldn't we refactor now?", "don't you think we should lint first?"
-SHOULD_NOT = re.compile(
-    rf"^(?:(?:shouldn't|shouldnt) {_AGENT}|(?:don't|dont) you think (?:that )?{_AGENT} should) {_SOFT}"
+SHOULD_NOT = Form(
+    "shouldn shouldnt don dont",
+    rf"(?:(?:shouldn't|shouldnt) {_AGENT}|(?:don't|dont) you think (?:that )?{_AGENT} should) {_SOFT}"
     rf"(?:(?P<act>(?:{_DUTY}|{_DOING})\b[^?]*)|be using (?P<used>[^?]+))[?!]+$",
-    _I,
 )
-UNABLE = re.compile(
-    r"^i (?:still |really )*(?:don't|do not) (?:understand|get|see) why (?P<act>(?:the|this|our|a) [^,?]{2,60}?"
+UNABLE = Form(
+    "i",
+    r"i (?:still |really )*(?:don't|do not) (?:understand|get|see) why (?P<act>(?:the|this|our|a) [^,?]{2,60}?"
     r"(?:(?:is|are) (?:unable|not able)|can't|cannot|fails?)\b[^?]*)[?!]*$",
-    _I,
 )
 # "Can't we just use the helper?", "couldn't you take it instead?": a proposal, whatever its negation.
-COULD_NOT = re.compile(
-    rf"^(?:why )?(?:can't|cant|couldn't|couldnt) {_AGENT} (?:(?:just|simply) (?P<act>(?:{_DUTY}|{_DOING})\b.*?)"
+COULD_NOT = Form(
+    "why can cant couldn couldnt",
+    rf"(?:why )?(?:can't|cant|couldn't|couldnt) {_AGENT} (?:(?:just|simply) (?P<act>(?:{_DUTY}|{_DOING})\b.*?)"
     rf"|(?P<other>(?:{_DUTY}|{_DOING}|take)\b[^?]* instead))[?!]+$",
-    _I,
 )
 # "Didn't I tell you to use rem?"
-TOLD = re.compile(
-    rf"^did(?:n't| not|nt) i (?:already )?(?:tell|ask) you to (?P<act>(?:{_DUTY}|{_WISHED}|always|never)\b[^?]*)[?!]+$",
-    _I,
+TOLD = Form(
+    "did didn didnt",
+    rf"did(?:n't| not|nt) i (?:already )?(?:tell|ask) you to (?P<act>(?:{_DUTY}|{_WISHED}|always|never)\b[^?]*)[?!]+$",
 )
 # "Is there a reason you are not using the helper?"
-NOT_USING = re.compile(
-    r"^(?:is there )?(?:a|any) reason (?:why )?(?:(?:you|we)(?:'re| are) not|(?:you|we) aren't) using "
+NOT_USING = Form(
+    "is a any",
+    r"(?:is there )?(?:a|any) reason (?:why )?(?:(?:you|we)(?:'re| are) not|(?:you|we) aren't) using "
     r"(?P<what>(?![^?]*\b(?:not|never|instead)\b)[^?]{2,80})[?!]+$",
-    _I,
 )
 REPROACH = re.compile(
     rf"^why (?:did|do|would) you {_SURE}(?:still )?(?P<act>(?:{_DOING}|use|store|save)\b[^?]*?)[?!]+$", _I
 )
-ASKED = re.compile(
-    r"^(?:did|have) you (?:actually |even |really |already )?(?:forget to )?"
+ASKED = Form(
+    "did have",
+    r"(?:did|have) you (?:actually |even |really |already )?(?:forget to )?"
     r"(?P<act>(?:check|run|read|update|write|add|test|verify|use|look at|document|commit|lint|format|set ?up)\b"
-    r".*?)(?: yet)?[?!]*$", _I
+    r".*?)(?: yet)?[?!]*$",
 )  # fmt: skip
-MADE = re.compile(
-    r"^(?:did|have) we (?P<verb>create|write|add|update)d? (?:any |some )?(?P<what>(?:the |a |new |more )*(?:[\w-]+ )?"
-    r"(?:tests?|specs?|docs?|documentation|changelog)\b[^?]*?)(?: yet)?\?+$", _I
+MADE = Form(
+    "did have",
+    r"(?:did|have) we (?P<verb>create|write|add|update)d? (?:any |some )?(?P<what>(?:the |a |new |more )*(?:[\w-]+ )?"
+    r"(?:tests?|specs?|docs?|documentation|changelog)\b[^?]*?)(?: yet)?\?+$",
 )  # fmt: skip
 # A question that is a reproach: said twice, or loudly.
-WHY_DID = re.compile(
-    rf"^why (?:the (?:hell|heck|fuck) )?(?:did|do|would) you {_SURE}(?:still )?(?P<act>"
+WHY_DID = Form(
+    "why",
+    rf"why (?:the (?:hell|heck|fuck) )?(?:did|do|would) you {_SURE}(?:still )?(?P<act>"
     rf"(?:{_DOING}|use|touch|modify|edit)\b[^?]*?)(?P<loud> (?:again|without asking)[^?]*)?(?P<end>[?!]+)$",
-    _I,
 )
-WHY_NOW = re.compile(
-    r"^why (?:the (?:hell|heck|fuck) )?are you (?:still |always |again )*(?P<act>[a-z]+ing\b[^?]*?)(?P<end>[?!]{2,})$",
-    _I,
+WHY_NOW = Form(
+    "why",
+    r"why (?:the (?:hell|heck|fuck) )?are you (?:still |always |again )*(?P<act>[a-z]+ing\b[^?]*?)(?P<end>[?!]{2,})$",
 )
 _ENDINGS = """py|js|jsx|ts|tsx|mjs|json|ya?ml|toml|md|txt|sh|go|rs|rb|java|kt|css|scss|html|sql|lock|env|ini|cfg|swift|c
     |h|cpp|vue|svelte|plist"""

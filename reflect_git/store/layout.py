@@ -27,10 +27,11 @@ def path_of(identity: str) -> str:
     """The path of a record in its tree."""
     if not is_id(identity):
         raise ReflectError(f"'{identity}' is not an id", "ids look like SIG-20260211-7k3v9q2m", code="bad-id")
-    return _place(identity)
+    return place_of(identity)
 
 
-def _place(identity: str) -> str:
+def place_of(identity: str) -> str:
+    """The same of what is known to be an id."""
     prefix, day, name = identity.split("-")
     year, month, date = day[:4], day[4:6], day[6:]
     if prefix == "SIG":
@@ -44,4 +45,4 @@ def id_in(path: str) -> str:
     """The id a path speaks of, or an empty text."""
     name = path.rpartition("/")[2]
     stem = name[:-5] if name.endswith(".yaml") else ""
-    return stem if is_id(stem) and _place(stem) == path else ""
+    return stem if is_id(stem) and place_of(stem) == path else ""

@@ -11,8 +11,9 @@ import re
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
 from reflect_git.model import schema
+from reflect_git.model.ids import ALPHABET
 from reflect_git.store import rows
-from reflect_git.store.layout import id_in
+from reflect_git.store.layout import place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +35,15 @@ def _word_of(words: Iterable[str]) -> str:
 
 # Fields that are not named here are texts. What `meta` holds is proved by `records`.
 _VALUES = {
-    "id": rf'"SIG-[0-9]{{4}}{_MONTH}{_DATE}-[0-9a-z]{{8}}"', "version": str(schema.VERSION),
+    "id": rf'"SIG-[0-9]{{4}}{_MONTH}{_DATE}-[{ALPHABET}]{{8}}"', "version": str(schema.VERSION),
     "timestamp": _TIME, "type": _word_of(schema.TYPES), "status": _word_of(schema.STATUSES), "confidence": _COUNT,
     "source": rf'\{{"hook": {_TEXT}, "turn": (?:{_COUNT}|null), "file": {_MAYBE_TEXT}, "entry": {_MAYBE_TEXT}\}}',
     "category": _word_of(schema.CATEGORIES), "tags": _TEXTS, "related": _TEXTS, "promoted_to": _MAYBE_TEXT,
     "meta": r"\{[^\n]*\}", "project": rf'(?:\{{"key": {_TEXT}, "name": {_TEXT}\}}|null)',
     "trust": _word_of(schema.TRUSTS), "stored": _TIME,
 }  # fmt: skip
+# As this program captures what a person typed: of these keys none is there twice, and such numbers are canonical.
+_USUAL_META = r'\{"score": (?:[01]\.0|0\.[0-9]{0,3}[1-9]), "durable": (true|false)(?:, "via": "[a-z_-]+")?\}'
 _FIELDS = schema.FIELDS["SIG"]
 _ENOUGH = 4096
 # The groups of the pattern, which count from one.
@@ -55,6 +58,7 @@ class Skimmer:
     def __init__(self) -> None:
         lines = [f"{name}: ({_VALUES.get(name, _TEXT)})\n" for name in _FIELDS]
         self._match = re.compile("".join(lines)).fullmatch
+        self._match_meta = re.compile(_USUAL_META).fullmatch
         self._values: dict[str, Any] = {}  # by the JSON of a field
 
     def skim(self, shelf: rows.Shelf, items: Iterable[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
@@ -76,12 +80,11 @@ class Skimmer:
             text = data.decode("utf-8")
             # What is not printable has escapes of more than one letter, or is raw where it should not be.
             match = self._match(text) if text.replace("\n", "").isprintable() else None
-            if not match or len(data) > records.MAX_BYTES or match[1][1:-1] != id_in(path):
+            if not match or len(data) > records.MAX_BYTES or place_of(match[1][1:-1]) != path:
                 return ()
             known = self._values
-            given = match.group(*_HEAD, _META)
-            fields = [known[field] if field in known else self._value(field) for field in given]
-            is_durable = bool(fields.pop().get("durable", True))
+            fields = [known[field] if field in known else self._value(field) for field in match.group(*_HEAD)]
+            is_durable = self._is_durable(match[_META])
         except (UnicodeDecodeError, ReflectError):
             return ()
         return (*fields, is_durable, *[(form % match.group(*cut)).encode() for form, cut in _PIECES])
@@ -89,5 +92,11 @@ class Skimmer:
     def _value(self, text: str) -> Any:
         if len(self._values) >= _ENOUGH:  # signals that share a value lie close together: nothing is lost but memory
             self._values.clear()
-        value = self._values[text] = records.read_value(text)
+        # Of a text the pattern has proved the rest.
+        value = text[1:-1] if text[0] == '"' and "\\" not in text else records.read_value(text)
+        self._values[text] = value
         return value
+
+    def _is_durable(self, text: str) -> bool:
+        usual = self._match_meta(text)
+        return usual[1] == "true" if usual else bool(records.read_value(text).get("durable", True))
