@@ -1,7 +1,8 @@
 """The modules of a failure hook in one file: to find and open thirty of them one by one is 2 of its 20 ms of CPU.
 
 It lies in the folder of `-X pycache_prefix`, holds the byte code that Python keeps there, and is as disposable: used
-only by the Python that wrote it, while every source it came from is as it was. Else the next failure writes it anew.
+only by the Python that wrote it, while every source it came from is as it was. Else the next start of a session writes
+it anew, when the client has gone on, or a failure that comes before.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
     Entry = tuple[str, list[int], bytes]  # the source, its stamp, the byte code
 
 _NAME = "failure-hook"
-_NEEDED = "reflect_git.store.inbox"  # who stored nothing does not know what storing takes
+_NEEDED = "reflect_git.store.inbox"  # who stores nothing needs no bundle
+_MODULES = """
+    adapters adapters.faults adapters.files adapters.git adapters.host adapters.jsontext adapters.project
+    adapters.records adapters.redact adapters.redact.families capture capture.draft capture.failure errors hook
+    model model.counts model.ids model.schema paths store store.append store.corpses store.identity store.inbox
+    store.journal store.layout store.opening store.projects store.purged store.repository store.spool workflow
+""".split()
 _HEADER = 16  # of a .pyc: magic number, flags, time and size of the source
 _Spec = type(sys.__spec__)  # importlib.machinery would be an import
 
@@ -76,12 +83,11 @@ def use() -> bool:
 
 
 def write() -> None:
-    """Bundle all modules of ours that this process has loaded; not where one of them changed meanwhile."""
-    known = [name for name in sys.modules if name.startswith("reflect_git.") and name != __name__]
-    if _NEEDED not in known:
+    """Bundle what a failure loads; not where a source changed after it was compiled, or came from a bundle itself."""
+    if _NEEDED not in sys.modules:
         return
     try:
-        modules = {name: _entry(sys.modules[name]) for name in known}
+        modules = {name: _entry(name) for name in [f"reflect_git.{short}" for short in _MODULES]}
         _replace(_place(), marshal.dumps((_magic(), modules)))
     except (OSError, ValueError):  # no cache, no bundle
         pass
@@ -100,8 +106,9 @@ def _replace(place: str, data: bytes) -> None:
         raise
 
 
-def _entry(module: ModuleType) -> Entry:
-    spec = module.__spec__
+def _entry(name: str) -> Entry:
+    __import__(name)
+    spec = sys.modules[name].__spec__
     if spec is None or not spec.origin or not spec.cached:
         raise ValueError
     with open(spec.cached, "rb") as file:

@@ -187,7 +187,15 @@ def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
     sessions.begin(store, transcript, folder, env.get("CLAUDE_PID", ""))
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
         _say({"systemMessage": sessions.reminder(store, time.time())})
-    _afterwards(lambda: sessions.tidy_up(store, env))
+    _afterwards(lambda: _settle(store, env))
+
+
+def _settle(store: Store, env: Env) -> None:
+    from reflect_git import bundle
+    from reflect_git.workflow import sessions
+
+    bundle.write()  # or the first failure would have to: 20 ms that the client waits for
+    sessions.tidy_up(store, env)
 
 
 def _brief(store: Store, event: Event, transcript: str) -> None:

@@ -7,6 +7,7 @@ from _signal import SIG_IGN, SIGHUP
 from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
 
 _MOST_DESCRIPTORS = 4096
+_PATIENCE = 10
 
 
 def detach() -> bool:
@@ -30,8 +31,19 @@ def leave_the_caller() -> None:
         os.setsid()
     except PermissionError:  # we lead one already
         pass
+    _give_way()
     on_signal(SIGHUP, SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     os.closerange(3, _MOST_DESCRIPTORS)
+
+
+def _give_way() -> None:
+    """Whoever somebody waits for comes first. Linux weighs sessions before it weighs processes: both are told."""
+    try:
+        os.nice(_PATIENCE)
+        with open("/proc/self/autogroup", "w", encoding="ascii") as group:
+            group.write(str(_PATIENCE))
+    except OSError:  # not Linux, or without groups: the first one counts
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import marshal
 import os
@@ -16,6 +17,7 @@ import pytest
 
 from tests.conftest import REPO
 from tests.hooks.test_hook_input import captured, event, log_lines
+from tests.sessions import wait_for
 
 # Whether what follows comes from the bundle, and what the failure hook then is.
 ASK = """\
@@ -88,17 +90,45 @@ def test_it_holds_what_a_failure_needs_and_the_rest_is_found_as_ever(plugin: Plu
     assert {"reflect_git", "reflect_git.bundle", "reflect_git.workflow.sessions"} & set(modules) == set()
 
 
-def test_other_events_leave_it(plugin: Plugin, store_home: Path, tmp_path: Path) -> None:
+def start_session(plugin: Plugin, tmp_path: Path) -> None:
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("", encoding="utf-8")
-    for name in ("PreCompact", "SessionStart"):
-        plugin.hook(name, transcript_path=str(transcript), cwd=str(tmp_path))
-    assert not plugin.bundle.exists()
-    plugin.hook()
+    plugin.hook("SessionStart", transcript_path=str(transcript), cwd=str(tmp_path))
+
+
+def test_a_session_that_starts_writes_it_when_the_client_has_gone_on(
+    plugin: Plugin, store_home: Path, tmp_path: Path
+) -> None:
+    start_session(plugin, tmp_path)
+    wait_for(plugin.bundle.exists, "the bundle")
     before = plugin.bundle.read_bytes()
-    for name in ("PreCompact", "SessionStart"):
-        plugin.hook(name, transcript_path=str(transcript), cwd=str(tmp_path))
-    assert (plugin.bundle.read_bytes() == before, log_lines(store_home)) == (True, [])
+    plugin.hook()
+    plugin.bundle.unlink()
+    plugin.hook(tool_use_id="toolu_2")
+    assert marshal.loads(plugin.bundle.read_bytes()) == marshal.loads(before)
+    assert (len(captured(store_home)), log_lines(store_home)) == (2, [])
+
+
+def test_one_that_holds_is_left_alone(plugin: Plugin, store_home: Path, tmp_path: Path) -> None:
+    plugin.hook()
+    before = plugin.bundle.stat()
+    start_session(plugin, tmp_path)
+    plugin.hook("PreCompact", transcript_path=str(tmp_path / "t.jsonl"), cwd=str(tmp_path))
+    assert (plugin.bundle.stat().st_ino, log_lines(store_home)) == (before.st_ino, [])
+
+
+def test_it_holds_all_that_a_failure_loads(plugin: Plugin, store_home: Path) -> None:
+    plugin.hook(tool_use_id="toolu_1")
+    program = plugin.root / "hooks" / "hook.py"
+    asking = "[name for name in sys.modules if name.startswith('reflect_git.')]"
+    end = "os._exit(0)  # nothing"
+    program.write_text(
+        program.read_text(encoding="utf-8").replace(end, f"print({asking}, flush=True)\n{end}"), encoding="utf-8"
+    )
+    said = plugin.python(str(program), "PostToolUseFailure", stdin=json.dumps(event(tool_use_id="toolu_2")))
+    _, modules = marshal.loads(plugin.bundle.read_bytes())
+    assert set(ast.literal_eval(said)) - {"reflect_git.bundle"} == set(modules)
+    assert len(captured(store_home)) == 2
 
 
 def test_a_changed_source_is_seen_at_once(plugin: Plugin, store_home: Path) -> None:
