@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What Claude Code runs for every hook event: `python3 -I -S hooks/hook.py`, the event's JSON on stdin."""
 
+import gc
 import os
 import sys
 
+gc.disable()  # nothing here makes cycles that are worth a look: 0.9 of its 16 ms
 try:
     # Beside the package in a checkout, inside it (reflect_git/data/hooks) when installed.
     _UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -55,6 +55,10 @@ class Entry:
         return all(kind.startswith("global") for kind in kinds) and not self.named("Project")
 
     @property
+    def named_learnings(self) -> list[str]:
+        return list(dict.fromkeys(self.trailers.get("Learning-Id", ())))
+
+    @property
     def targets(self) -> list[tuple[bool, str]]:
         """Each file that it is about, and whether that is one of all projects: one commit may be about several."""
         decided = [one["target"] for one in self.made if one["target"]]
@@ -114,6 +118,7 @@ class Entry:
             "learning": self.learning, "signals": self.signals, "target": self.named("Target"),
             "version": self.version or None, "approved_by": self.named("Approved-By"), "machine": self.named("Machine"),
             "project": self.named("Project"), "decisions": self.decisions, "by": self.by, "road": self.road,
+            "targets": [path for _, path in self.targets], "learnings": self.named_learnings,
         }  # fmt: skip
 
 

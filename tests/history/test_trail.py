@@ -31,7 +31,15 @@ def test_an_approval() -> None:
         "commit": "a" * 40, "time": "2026-02-11T14:00:00Z", "type": "approved", "subject": "approve: Use pnpm: not npm",
         "learning": LRN, "signals": [SIG], "target": "CLAUDE.md", "version": None, "approved_by": "terminal",
         "machine": "desk-1", "project": "git.example.org/shop", "decisions": [DEC], "by": None, "road": "terminal",
+        "targets": ["CLAUDE.md"], "learnings": [LRN],
     }  # fmt: skip
+
+
+def test_a_commit_about_several_names_them_all() -> None:
+    other = "LRN-20260211-9z8y7x6w"
+    trailers = (f"Learning-Id: {LRN}", f"Learning-Id: {other}", "Target: CLAUDE.md", "Target: .claude/rules/a.md")
+    told = entry_of(line("sync: 2 learnings", *trailers)).as_json()
+    assert (told["targets"], told["learnings"]) == (["CLAUDE.md", ".claude/rules/a.md"], [LRN, other])
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,8 @@ def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:
         counts[_name(author)] = counts.get(_name(author), 0) + 1
     names = sorted(counts, key=lambda name: (-counts[name], name))
     told = "; ".join(f"{plural(counts[name], 'line')} {name}" for name in names) or "nothing"
-    yield from portrait.wrap(printable(f"the rest of {page.label}: {told}"), portrait.width())
+    part = "the rest of " if page.spots else ""
+    yield from portrait.wrap(printable(f"{part}{page.label}: {told}"), portrait.width())
 
 
 def _name(author: Author) -> str:
