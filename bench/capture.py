@@ -23,7 +23,7 @@ from bench.setting import APPEND, LAUNCHER, REPO, Setting
 from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
 
-ROUNDS = 40
+ROUNDS = 80
 SIZES = (100, 10_000, 100_000)
 CEILING = 1.8
 GROWTH = 1.15
