@@ -45,7 +45,8 @@ def _agrees(front: Front, us: str, purges: Sequence[Purge], standing: Sequence[L
     last = max(one.timestamp for one in purges)[:10]
     front.talk(printable(f"{', '.join(who)} took records out of all history, last on {last}"))
     for learning in standing:
-        front.talk(printable(f"leaves '{learning['target']['path']}': {learning['id']}: {learning['text']}"))
+        file = learning["target"]["path"]
+        front.talk(printable(f"a rule of '{file}' goes, too: {learning['id']}: {learning['text']}"))
     return front.is_yes("take them out here, too?")
 
 

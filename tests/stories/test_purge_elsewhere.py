@@ -93,7 +93,7 @@ def test_it_goes_from_the_store_and_the_file_of_the_other_one(
     types(laptop, "sync").ends()
     asked = types(desk, "sync")
     told = asked.passes("take them out here, too? [y/N]:")
-    assert "leaves 'CLAUDE.md': LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
+    assert "a rule of 'CLAUDE.md' goes, too: LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
     asked.types("y")
     assert "it is gone from this store" in asked.ends()
     assert "what came last before it is not known" in " ".join(types(desk, "undo").ends(1).split())
