@@ -89,11 +89,15 @@ def write() -> None:
     try:
         modules = {name: _entry(name) for name in [f"reflect_git.{short}" for short in _MODULES]}
         _replace(_place(), marshal.dumps((_magic(), modules)))
-    except (OSError, ValueError):  # no cache, no bundle
+    except Exception:  # no cache, half an update: no bundle
         pass
 
 
 def _replace(place: str, data: bytes) -> None:
+    folder, name = os.path.split(place)
+    for left in os.listdir(folder):  # by a kill; whoever writes one right now goes without
+        if left.startswith(f"{name}."):
+            os.unlink(os.path.join(folder, left))
     scratch = f"{place}.{os.getpid()}"
     try:
         with open(scratch, "wb") as file:

@@ -209,12 +209,13 @@ def _brief(store: Store, event: Event, transcript: str) -> None:
 
 def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
     """SessionEnd: the launcher started us in the background, and the client is about to leave."""
-    from reflect_git.adapters.process import leave_the_caller
+    from reflect_git.adapters.process import give_way, leave_the_caller
     from reflect_git.workflow import sessions
 
-    leave_the_caller()
+    is_alone = leave_the_caller()
     alarm(DETACHED_SECONDS)
     sessions.end(store, env, _transcript(event), "SessionEnd", folder)
+    give_way(is_alone)  # a review may wait for what was mined, nobody for the rest
     sessions.tidy_up(store, env)
     sessions.share(store, env)
 

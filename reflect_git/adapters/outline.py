@@ -16,10 +16,14 @@ _ODD = re.compile(r"[^\S \r\n]|[\x00-\x08\x0e-\x1f\x7f]|\r(?!\n)")
 _FENCE = re.compile(r"(`{3,}(?=[^`]*\Z)|~{3,})")
 _HEADING = re.compile(r"(#{1,6}) +([^#\s](?:.*[^#\s])?) *\Z")
 _COMMENT = re.compile(r"<!-- [^<>]* -->\Z")
-_ITEM = re.compile(r"([-*+]|[0-9]{1,9}[.)]) (?![ >]|[-*+](?: |\Z)|[0-9]+[.)](?: |\Z))\S")
+_ITEM = re.compile(
+    r"(?!(?:- *){2,}\Z|(?:\* *){2,}\Z)([-*+]|[0-9]{1,9}[.)]) (?![ >]|[-*+](?: |\Z)|[0-9]+[.)](?: |\Z))\S"
+)
 # A rule, the line below a heading, any other item, a quotation, a tag, an address for links.
 _MANIFOLD = re.compile(r"[-=*_+ ]+\Z|(?:[-*+]|[0-9]+[.)])(?: |\Z)|[ >\[<#]")
-_DEEPEST = 40  # columns: far from where the parser stops to follow lists within lists
+# Far from where the parser stops to follow lists within lists: so many columns, or signs side by side.
+_DEEPEST = 40
+_MANY_SIGNS = re.compile(r" *(?:(?:[-*+>]|[0-9]{1,9}[.)]) *){3}")
 
 
 class Piece(NamedTuple):
@@ -115,7 +119,7 @@ def _list(lines: list[str], start: int, sign: str) -> Piece | None:
             items.append([place, place + 1])
             sign, below_blank = item[1], False
         elif depth > len(sign):
-            if depth > _DEEPEST:
+            if depth > _DEEPEST or _MANY_SIGNS.match(line):
                 return None
             items[-1][1], below_blank = place + 1, False
         elif depth or not (below_blank or _begins_anew(line)):

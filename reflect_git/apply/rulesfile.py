@@ -26,7 +26,8 @@ from reflect_git.model.tuples import NamedTuple
 
 _WORDS = 6
 _LENGTH = 40
-_NOT_YAML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}  # what JSON may hold as it is, and YAML only escaped
+# What JSON may hold as it is, and YAML only escaped.
+_NOT_YAML = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0xFFFE, 0xFFFF)}
 
 
 class RulesFile(NamedTuple):

@@ -38,7 +38,6 @@ def _run(store: Store, now: float, upkeep_is_due: bool) -> None:
     from reflect_git.adapters import handwritten
     from reflect_git.store import inbox, reading, sweep
 
-    os.nice(10)
     try:
         with store.locked(0.0):
             sweep.finish_interrupted(store)

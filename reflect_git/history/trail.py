@@ -55,10 +55,6 @@ class Entry:
         return all(kind.startswith("global") for kind in kinds) and not self.named("Project")
 
     @property
-    def named_learnings(self) -> list[str]:
-        return list(dict.fromkeys(self.trailers.get("Learning-Id", ())))
-
-    @property
     def targets(self) -> list[tuple[bool, str]]:
         """Each file that it is about, and whether that is one of all projects: one commit may be about several."""
         decided = [one["target"] for one in self.made if one["target"]]
@@ -90,10 +86,10 @@ class Entry:
         return self.trailers.get("Decision", [])
 
     @property
-    def learnings(self) -> set[str]:
+    def learnings(self) -> list[str]:
         """That it names or decides about; a rule that was replaced is in a decision only."""
-        subjects = {made["subject"] for made in self.made if made["subject"].startswith("LRN-")}
-        return {*self.trailers.get("Learning-Id", ()), *subjects}
+        subjects = [made["subject"] for made in self.made if made["subject"].startswith("LRN-")]
+        return list(dict.fromkeys([*self.trailers.get("Learning-Id", ()), *subjects]))
 
     @property
     def signals(self) -> list[str]:
@@ -118,7 +114,10 @@ class Entry:
             "learning": self.learning, "signals": self.signals, "target": self.named("Target"),
             "version": self.version or None, "approved_by": self.named("Approved-By"), "machine": self.named("Machine"),
             "project": self.named("Project"), "decisions": self.decisions, "by": self.by, "road": self.road,
-            "targets": [path for _, path in self.targets], "learnings": self.named_learnings,
+            "learnings": self.learnings,
+            "targets": [
+                {"scope": "global" if is_global else "project", "path": path} for is_global, path in self.targets
+            ],
         }  # fmt: skip
 
 

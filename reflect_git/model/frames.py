@@ -151,7 +151,7 @@ def _count_sentences(words: list[str]) -> int:
 def _when_last(words: list[str]) -> tuple[list[str], list[str]]:
     """Use X, not Y, in tests: a condition may stand in a clause of its own."""
     at = max((at for at, word in enumerate(words) if word == ","), default=0)
-    if not at or words[at + 1] not in PREPOSITIONS or not BANS.isdisjoint(words[at:]):
+    if not at or at + 1 == len(words) or words[at + 1] not in PREPOSITIONS or not BANS.isdisjoint(words[at:]):
         return [], words
     return words[at + 1 :], words[:at]
 

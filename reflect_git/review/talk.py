@@ -12,6 +12,7 @@ from functools import cached_property
 
 _I = re.IGNORECASE
 _LETTERS = re.compile("[a-z]+", _I)
+_SAME_LETTERS = {0x130: "i", 0x131: "i", 0x17F: "s"}  # to a pattern that ignores case, not to `lower`
 
 
 def words(table: str) -> str:
@@ -38,7 +39,7 @@ class Form:
 
 def first_word(text: str) -> str:
     found = _LETTERS.match(text)
-    return found[0].lower() if found else ""
+    return found[0].translate(_SAME_LETTERS).lower() if found else ""
 
 
 # A word before the word, set off by a sign: "no,", "again:", "ah -". Some need no sign.

@@ -17,7 +17,7 @@ LINES = """
       six|\ttab|text here|and [x] more|[x]: /u|[x] y|> q|<!-- a -->|<!-- reflect-git:begin -->|<!-- LRN-20260101-abc -->
 <!--x-->|<!-- a|-->|<div>|```|```sh|~~~|````|  ```|- ```|  - nested|  1. n|- [ ] todo|---|===|***|* * *|- - x|- # h
 - 1. x|||||   || a <b> c|`code` x|``` a`b|é text|**bold** x|__x__|-x|- > q|- <!-- c -->|text  |-  two|1.  x|title: x
-- a\u00a0|\u00a0|&amp;|\\- x|\x0c|\x85x|12345678901. x
+- --|- ---|* **|* ***|- - -|- a --|* **b**|- a\u00a0|\u00a0|&amp;|\\- x|\x0c|\x85x|12345678901. x
 """.strip("\n").replace("\n", "|").split("|")  # fmt: skip
 SIMPLE = "# Title|## Commands|- a|- b `c`|  more|  - nested|* c|1. one|2. two|||words|<!-- a -->|```|```sh|x: y".split(
     "|"
@@ -105,6 +105,17 @@ def test_what_can_be_read_in_two_ways_is_left_to_the_parser(line: str) -> None:
 def test_a_line_that_may_belong_to_the_item_above_is_left_to_the_parser(above: str) -> None:
     assert both(f"- b\n{above}\nc\n")[0] is None
     assert both(f"{' ' * 200}- a\n")[0] is None
+
+
+def test_lists_within_lists_that_the_parser_gives_up_are_left_to_it() -> None:
+    simple, parsed = both("- a\n  " + "- " * 99 + "x\n\n# Title\n")
+    assert simple is None
+    assert [piece.kind for piece in parsed] == ["list"]
+
+
+@pytest.mark.parametrize("line", ["- --", "- ---", "* **", "* ***"])
+def test_a_rule_is_no_item(line: str) -> None:
+    assert both(f"- a\n{line}\n- b\n")[0] is None
 
 
 @given(st.text(max_size=30))

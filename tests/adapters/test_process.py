@@ -33,3 +33,15 @@ def test_it_has_a_session_of_its_own_and_gives_way(tmp_path: Path) -> None:
     assert (same, int(nice)) == ("False", min(19, os.nice(0) + 10))
     if group and os.geteuid() == 0:  # others may set it ten times a second, all of them together
         assert group[-2:] == ["nice", "10"]
+
+
+def test_who_cannot_leave_its_session_does_not_weigh_on_it() -> None:
+    program = (
+        "import os; from reflect_git.adapters import process; os.setpgid(0, 0); os.dup2(1, 5000)\n"
+        "is_alone = process.leave_the_caller(); process.give_way(is_alone)\n"
+        "group = '/proc/self/autogroup'; weight = open(group).read() if os.path.exists(group) else ''\n"
+        "os.write(5000, f'{is_alone} {os.nice(0)} {weight}'.encode())"
+    )
+    before = Path("/proc/self/autogroup").read_text() if Path("/proc/self/autogroup").exists() else ""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == f"False {min(19, os.nice(0) + 10)} {before}".strip()

@@ -267,6 +267,11 @@ committed
     assert sorted(kinds[1:]) == [("commit", [1, 3]), ("mark", [begin, begin + 2, begin + 8]), ("you", [begin + 10])]
 
 
+def test_a_file_without_rules_has_no_rest(why: Why, shop: Path) -> None:
+    (shop / "CLAUDE.md").write_text("# Shop\n", encoding="utf-8")
+    assert why("CLAUDE.md").startswith("CLAUDE.md: 1 line ")
+
+
 def test_a_file_outside_any_repository(why: Why, store: Store, home: Path, shop: Path) -> None:
     approve(store, shop, "answer in German", "global")
     told = why("~/.claude/CLAUDE.md".replace("~", str(home)))

@@ -31,15 +31,21 @@ def test_an_approval() -> None:
         "commit": "a" * 40, "time": "2026-02-11T14:00:00Z", "type": "approved", "subject": "approve: Use pnpm: not npm",
         "learning": LRN, "signals": [SIG], "target": "CLAUDE.md", "version": None, "approved_by": "terminal",
         "machine": "desk-1", "project": "git.example.org/shop", "decisions": [DEC], "by": None, "road": "terminal",
-        "targets": ["CLAUDE.md"], "learnings": [LRN],
+        "learnings": [LRN], "targets": [{"scope": "project", "path": "CLAUDE.md"}],
     }  # fmt: skip
 
 
 def test_a_commit_about_several_names_them_all() -> None:
     other = "LRN-20260211-9z8y7x6w"
     trailers = (f"Learning-Id: {LRN}", f"Learning-Id: {other}", "Target: CLAUDE.md", "Target: .claude/rules/a.md")
-    told = entry_of(line("sync: 2 learnings", *trailers)).as_json()
-    assert (told["targets"], told["learnings"]) == (["CLAUDE.md", ".claude/rules/a.md"], [LRN, other])
+    entry = entry_of(line("sync: 2 learnings", *trailers, "Project: shop"))
+    replaced = "LRN-20260211-00000000"
+    entry.made = (decision("superseded", replaced, target={"kind": "global", "path": "CLAUDE.md"}),)
+    told = entry.as_json()
+    assert told["learnings"] == [LRN, other, replaced]
+    assert [(one["scope"], one["path"]) for one in told["targets"]] == [
+        ("global", "CLAUDE.md"), ("project", ".claude/rules/a.md"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,7 @@ def test_a_line_that_git_would_not_print_is_no_crash() -> None:
 def test_decisions_add_who_and_about_what() -> None:
     entry = entry_of(line("approve: Use uv", f"Learning-Id: {LRN}", f"Decision: {DEC}"))
     entry.made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
-    assert (entry.by, entry.learnings, entry.signals) == ("Ada", {LRN, OLD}, [SIG])
+    assert (entry.by, entry.learnings, entry.signals) == ("Ada", [LRN, OLD], [SIG])
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,22 @@ def test_one_that_holds_is_left_alone(plugin: Plugin, store_home: Path, tmp_path
     assert (plugin.bundle.stat().st_ino, log_lines(store_home)) == (before.st_ino, [])
 
 
+def test_half_an_update_has_none_and_the_session_starts_as_ever(
+    plugin: Plugin, store_home: Path, tmp_path: Path
+) -> None:
+    (plugin.root / "reflect_git" / "capture" / "draft.py").unlink()
+    start_session(plugin, tmp_path)
+    wait_for((store_home / ".git/reflect/cache/glance").exists, "what a session's start leaves")
+    assert (plugin.bundle.exists(), log_lines(store_home)) == (False, [])
+
+
+def test_what_a_kill_left_is_swept(plugin: Plugin, store_home: Path) -> None:
+    plugin.bundle.parent.mkdir(parents=True)
+    (plugin.bundle.parent / f"{plugin.bundle.name}.4711").write_bytes(b"half")
+    plugin.hook()
+    assert plugin.beside() == [plugin.bundle.name]
+
+
 def test_it_holds_all_that_a_failure_loads(plugin: Plugin, store_home: Path) -> None:
     plugin.hook(tool_use_id="toolu_1")
     program = plugin.root / "hooks" / "hook.py"

@@ -193,3 +193,19 @@ def test_what_is_wanted_is_never_taken_for_what_is_not(good: str, bad: str, sent
 @given(NAMES, st.sampled_from(BANS))
 def test_what_is_forbidden_is_never_taken_for_a_wish(name: str, sentence: str) -> None:
     assert frame_of(sentence.replace("jasmine", name)) == Frame("", name, "")
+
+
+@pytest.mark.parametrize(
+    "text", ["rather than npm, can we", "use npm,", "in tests,", "you fix it and then run tests first,"]
+)
+def test_what_ends_too_early_is_read_to_its_end(text: str) -> None:
+    frame_of(text)
+    assert key_of(text)
+
+
+@given(
+    st.lists(st.sampled_from("use not npm pnpm , ; instead of than rather in for tests can we never always no".split()))
+)
+def test_words_in_any_order_are_no_reason_to_stop(words: list[str]) -> None:
+    frame_of(" ".join(words))
+    key_of(" ".join(words))

@@ -21,3 +21,9 @@ def test_no_form_is_left_out_by_its_first_words(form: talk.Form, data: st.DataOb
     text = data.draw(st.from_regex(form._compiled, alphabet=st.characters(max_codepoint=127)))
     text = text[form._compiled.search(text).start() :]  # type: ignore[union-attr]
     assert form.match(text, talk.first_word(text)), text
+
+
+@pytest.mark.parametrize("text", ["ı would rather", "İ would", "I would", "i'd"])
+def test_a_first_word_is_read_as_patterns_read_it(text: str) -> None:
+    assert talk.first_word(text) == "i"
+    assert talk.first_word("ſhouldn't") == "shouldn"

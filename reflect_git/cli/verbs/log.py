@@ -178,7 +178,7 @@ def _where(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterato
 
 def _learnings(entry: Entry) -> str:
     """One commit may be about several."""
-    named = entry.named_learnings
+    named = list(dict.fromkeys(entry.trailers.get("Learning-Id", ())))
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return ", ".join(named[:_NAMED]) + more
 
