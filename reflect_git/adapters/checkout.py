@@ -42,6 +42,14 @@ class Checkout:
     def is_tracked(self, path: str) -> bool:
         return bool(self._ask("ls-files", "-z", "--", f":(literal){os.path.relpath(path, self.top)}"))
 
+    def is_as_committed(self, path: str) -> bool:
+        """Byte for byte."""
+        try:
+            with open(path, "rb") as file:
+                return file.read(LIMIT + 1) == self.file(path)
+        except OSError:  # deleted
+            return False
+
     def is_ignored(self, path: str, excludes: str) -> bool:
         """By the project, or by the person's own file of patterns."""
         config = [f"core.excludesFile={excludes}"]

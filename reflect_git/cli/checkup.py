@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,7 @@ _LOOKED_AT = 5
 _LONG_FILE = 200  # lines: what Anthropic advises for a CLAUDE.md
 _READ_AT_START = ("CLAUDE.md", os.path.join(".claude", "CLAUDE.md"), "CLAUDE.local.md")
 _BYTES_A_TOKEN = 4
+_COMMENT = re.compile(rb"^<!--.*?-->[ \t]*$\s*", re.M | re.S)  # the client leaves them out
 _ANSWER = 15.0  # seconds that a remote has to answer
 _ASK_IT = "see what 'reflect-git sync' says"
 _TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
@@ -212,7 +214,7 @@ def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]
             data = Path(path).read_bytes()
         except OSError:
             continue
-        lines, tokens = data.count(b"\n"), len(data) // _BYTES_A_TOKEN
+        lines, tokens = data.count(b"\n"), len(_COMMENT.sub(b"", data)) // _BYTES_A_TOKEN
         learned = _learned(data)
         rules = f"{learned} of at most {MOST_ENTRIES} rules, " if learned else ""
         said = f"'{path}' has {rules}{plural(lines, 'line')}, about {plural(tokens, 'token')} in every session"

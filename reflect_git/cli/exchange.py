@@ -133,8 +133,11 @@ def _asks(front: Front) -> bool:
 
 def _meet(front: Front, store: Store) -> bool:
     """Machines that are new here: whether one was accepted. --yes does not answer: it is whom to trust."""
-    accepted = []
-    for name, when in machines.strangers(store, front.scan(store).decided).items():
+    accepted: list[str] = []
+    strangers = machines.strangers(store, front.scan(store).decided)
+    if strangers:
+        front.talk("what machines of yours approved waits in 'reflect-git review'; of others nothing is offered")
+    for name, when in strangers.items():
         said = f"new machine '{printable(name)}', first seen {printable(when[:10])}: yours?"
         if front.is_yes(said):
             accepted.append(name)

@@ -26,7 +26,7 @@ def advice(sitting: Sitting, name: str, env: Mapping[str, str], stand: str) -> s
     git = sitting.store.git
     checkout = Checkout(git.program, top)
     if checkout.is_tracked(path):
-        return _commit(name, top, stand)
+        return "" if checkout.is_as_committed(path) else _commit(name, top, stand)
     if not os.path.lexists(path) or checkout.is_ignored(path, _excludes(git.user_settings(), env, sitting.place.home)):
         return ""
     return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else _commit(name, top, stand)

@@ -136,7 +136,11 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
         "claude plugin uninstall reflect-git@reflect-git",
         "claude plugin marketplace remove reflect-git",
     ]
-    assert shlex.split(left[2], comments=True) == ["rm", "-r", str(copy)]
+    assert shlex.split(left[2], comments=True) == ["rm", "-r", str(copy.parent.parent)]
+    (copy.parent.parent / "another").mkdir()
+    left = run_cli("uninstall", "--dry-run", "--json").json()["data"]["left"]
+    assert shlex.split(left[2], comments=True) == ["rm", "-r", str(copy.parent)]
+    assert left[3].startswith("pipx uninstall ")
     assert "statusLine" in left[-1]
 
 

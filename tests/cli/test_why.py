@@ -252,7 +252,7 @@ def test_a_whole_file(why: Why, run_cli: RunCli, shop: Path) -> None:
     assert (
         why("CLAUDE.md")
         == """\
-line 9  LRN-1  in force
+lines 9-11  LRN-1  in force
     Use pnpm for everything.
     approved WHEN, Ada at a terminal, MACHINE; said again 1 time since
 

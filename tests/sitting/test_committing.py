@@ -29,6 +29,15 @@ def test_a_shared_file_is_to_be_committed_unless_git_ignores_it(shelf: Store, sh
     assert _advice(shelf, "CLAUDE.md") == COMMIT
 
 
+def test_what_is_again_as_committed_needs_no_commit(shelf: Store, shop: Path) -> None:
+    (shop / "CLAUDE.md").write_text("x\n")
+    git(shop, "add", "CLAUDE.md")
+    git(shop, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "rules")
+    assert _advice(shelf, "CLAUDE.md") == ""
+    (shop / "CLAUDE.md").write_text("y\n")
+    assert _advice(shelf, "CLAUDE.md") == COMMIT
+
+
 def test_a_file_that_went_is_only_told_of_where_git_has_it(shelf: Store, shop: Path) -> None:
     file = shop / "CLAUDE.md"
     file.unlink()

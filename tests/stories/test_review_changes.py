@@ -84,7 +84,6 @@ def test_it_is_put_back_in_one_commit(reword: Reword, reviews: Reviews, shop: Pa
         put LRN-1 back into 'CLAUDE.md'
 
         1 put back
-        CLAUDE.md changed in your project; commit it with your work
         to take the last answer back: reflect-git undo
         """)
     assert (shop / "CLAUDE.md").read_bytes() == before
@@ -348,7 +347,6 @@ def test_what_claude_wrote_by_itself_is_taken_back(reviews: Reviews, shop: Path,
         took it out of 'CLAUDE.md'
 
         1 put back
-        CLAUDE.md changed in your project; commit it with your work
         to take the last answer back: reflect-git undo
         """)
     assert "yarn" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")

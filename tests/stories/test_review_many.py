@@ -152,6 +152,8 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
         there are no more weak ones
         (2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?
         """)
+    terminal.types("q")  # a weak one that was looked at goes by itself, too: nothing waits
+    terminal.is_left("1 no, 1 undecided\nto take the last answer back: reflect-git undo")
 
 
 def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, reviews: Reviews) -> None:

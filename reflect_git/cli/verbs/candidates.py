@@ -141,10 +141,8 @@ def _rest(gathered: Gathered) -> list[str]:
     if gathered.more:
         found.append(f"{len(gathered.more)} more after these")
     if gathered.weak:
-        one = len(gathered.weak) == 1
-        found.append(
-            "1 weak one; it goes by itself" if one else f"{len(gathered.weak)} weak ones; they go by themselves"
-        )
+        goes, it = ("it goes by itself", "it") if len(gathered.weak) == 1 else ("they go by themselves", "them")
+        found.append(f"{plural(len(gathered.weak), 'weak one')}; {goes}; 'w' in 'reflect-git review' shows {it}")
     if gathered.recurrences:
         found.append(f"{len(gathered.recurrences)} that a rule in force already says")
     return found

@@ -230,7 +230,10 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     # What was left as it is, or for another time, is no decision.
     if any(not said.startswith("left") for said in answers) or any(map(deck.count, (APPROVED, NO, NEVER))):
         front.out("to take the last answer back: reflect-git undo")
-    left = len(deck.open()) + deck.count(NOT_NOW) + len(desk.sitting.gathered.more)
+    weak = {each.id for each in desk.sitting.gathered.weak}  # they go by themselves, seen or not
+    postponed = [answer.at for answer in deck.answers if answer.said == NOT_NOW]
+    left = len([at for at in (*deck.open(), *postponed) if deck.cards[at].id not in weak])
+    left += len(desk.sitting.gathered.more)
     left += then.open if then else 0
     if left:
         verb = "waits" if left == 1 else "wait"

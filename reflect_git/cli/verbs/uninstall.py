@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -139,9 +140,12 @@ def _left(front: Front, remote: str) -> list[str]:
     found = _callers(front)
     if claude.has_marketplace(data):
         found.append("claude plugin marketplace remove reflect-git")
-    copies = claude.copies(paths.config_dir(front.env))
+    copies = _with_parents(claude.copies(paths.config_dir(front.env)))
     found += [f"rm -r {shlex.quote(path)}    # a copy that Claude Code made" for path in copies]
-    found.append("pipx uninstall reflect-git    # or however you installed it")
+    if os.path.isfile(os.path.join(sys.prefix, "reflect-git")):  # the plugin's own environment
+        found.append(f"rm -r {shlex.quote(os.path.dirname(sys.prefix))}    # what this command runs with")
+    else:
+        found.append("pipx uninstall reflect-git    # or however you installed it")
     try:
         settings = json.loads(data or b"{}")
     except ValueError:
@@ -151,6 +155,17 @@ def _left(front: Front, remote: str) -> list[str]:
     if remote:
         found.append(f"take '{urls.shown(remote)}' off its host, if no other machine needs it: what was sent is there")
     return found
+
+
+def _with_parents(copies: list[str]) -> list[str]:
+    """The same in as few folders: that of the plugin, or of its marketplace, where nothing else is in it."""
+    gone = set(copies)
+    for _ in ("the plugin", "its marketplace"):
+        for parent in {os.path.dirname(path) for path in gone}:
+            inside = {os.path.join(parent, name) for name in os.listdir(parent)}
+            if inside <= gone:
+                gone = gone - inside | {parent}
+    return sorted(gone)
 
 
 def _callers(front: Front) -> list[str]:

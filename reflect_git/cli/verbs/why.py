@@ -128,7 +128,7 @@ def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> Non
         front.out()
     for spot in strange:
         whose = "purged, and here still" if gone.has(spot.id) else "a colleague's, not in this store"
-        front.out(f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  {whose}")
+        front.out(f"{_lines(spot)}  {click.style(spot.id, fg='yellow')}  {whose}")
         for line in portrait.text_lines(spot.text):
             front.out(line)
         front.out()
@@ -137,12 +137,17 @@ def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> Non
 
 
 def _paragraph(spot: Spot, story: Story) -> Iterator[str]:
-    yield f"line {spot.start + 1}  {click.style(spot.id, fg='yellow')}  {storytelling.state(story)}"
+    yield f"{_lines(spot)}  {click.style(spot.id, fg='yellow')}  {storytelling.state(story)}"
     yield from portrait.text_lines(story.learning["text"])
     facts = f"approved {storytelling.approved(story)}"
     facts += f"; said again {plural(story.again.times, 'time')} since" if story.again.times else ""
     for line in portrait.wrap(printable(facts), portrait.width() - 4):
         yield f"    {line}"
+
+
+def _lines(spot: Spot) -> str:
+    """With the comment above the text, which has the id."""
+    return f"line {spot.end}" if spot.end == spot.start + 1 else f"lines {spot.start + 1}-{spot.end}"
 
 
 def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:

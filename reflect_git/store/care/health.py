@@ -148,7 +148,10 @@ def _lock_finding(case: Case, lock: lockfiles.LockFile) -> Finding:
 
 
 def look_at_journals(case: Case) -> list[Finding]:
-    names = files.names_in(case.store.private_path("journal"))
+    folder = case.store.private_path("journal")
+    if files.names_in(folder) and lockfiles.holder(case.store):
+        return [Finding(NOTE, "a reflect-git process is at a step", "nothing to do: it is finished with the process")]
+    names = files.names_in(folder)  # once more: whoever was at it may be done by now
     if not names:
         return [Finding(OK, "nothing was interrupted")]
     oldest = _oldest(case, "journal", names)

@@ -176,6 +176,14 @@ def test_what_is_ours_is_named_and_mended(store: Store, name: str, harm: Callabl
     assert store_faults(Path(store.root)) == []
 
 
+def test_a_step_that_a_process_is_at_is_not_interrupted(store: Store) -> None:
+    leave_a_journal(store)
+    with store.locked(1.0):
+        found = look(store, "interrupted")
+        assert (levels(found), [finding.fixable for finding in found]) == (["note"], [False])
+    assert levels(look(store, "interrupted")) == ["warning"]
+
+
 def test_lines_a_person_added_to_exclude_stay(store: Store) -> None:
     lose_the_exclude(store)
     mend(store, "files")
