@@ -43,7 +43,16 @@ KEYS = {
     "q": "quit: what is undecided waits",
     "?": "this help",
 }
-TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH"
+_TARGETS = {
+    "project": "CLAUDE.md of this project",
+    "project-local": "CLAUDE.local.md: this project, for you alone",
+    "global": "~/.claude/CLAUDE.md: all projects",
+    "rules[:topic]": "a file of its own in .claude/rules/reflect",
+    "global-rules": "the same in ~/.claude/rules/reflect",
+    "improvements": ".claude/improvements.md, which Claude Code does not read",
+    "agents": "AGENTS.md of this project",
+    "dir:PATH": "CLAUDE.md in a folder of this project",
+}
 _WEAK_AT_ONCE = 10
 
 
@@ -191,7 +200,7 @@ class Dialogue:
         return True
 
     def _choose_target(self) -> bool:
-        self.desk.say(*portrait.wrap(f"targets: {TARGETS}", portrait.width()))
+        self.desk.say(*(f"  {name:<13}  {meaning}" for name, meaning in _TARGETS.items()))
         while typed := self.console.line("target? "):
             try:
                 return self._take(self._wanted()._replace(to=typed, supersedes=()))

@@ -216,6 +216,9 @@ def test_a_long_instruction_file_is_noticed(run_cli: RunCli, store: Store, home:
     (found,) = told(run_cli, "instructions")
     assert (found["level"], "300 lines, about 825 tokens" in found["message"]) == ("note", True)
     assert ".claude/rules" in found["hint"]
+    path.write_text("<!-- a comment that the client leaves out -->\n\n" * 9 + "- be brief\n")
+    assert "19 lines, about 2 tokens" in told(run_cli, "instructions")[0]["message"]
+    path.write_text("- be brief\n" * 300)
     path.write_bytes(b"\xff" + path.read_bytes())
     assert ".claude/rules" in told(run_cli, "instructions")[0]["hint"]
 

@@ -133,8 +133,14 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
     terminal.sees(PNPM)
     terminal.types("t")
     terminal.sees("""
-        targets: project, project-local, global, rules[:topic], global-rules,
-        improvements, agents, dir:PATH
+          project        CLAUDE.md of this project
+          project-local  CLAUDE.local.md: this project, for you alone
+          global         ~/.claude/CLAUDE.md: all projects
+          rules[:topic]  a file of its own in .claude/rules/reflect
+          global-rules   the same in ~/.claude/rules/reflect
+          improvements   .claude/improvements.md, which Claude Code does not read
+          agents         AGENTS.md of this project
+          dir:PATH       CLAUDE.md in a folder of this project
         target?
         """)
     terminal.types("moon")
@@ -280,8 +286,14 @@ def test_an_improvement_is_edited_field_by_field(
     terminal.sees(PNPM)
     terminal.types("t")
     terminal.sees("""
-        targets: project, project-local, global, rules[:topic], global-rules,
-        improvements, agents, dir:PATH
+          project        CLAUDE.md of this project
+          project-local  CLAUDE.local.md: this project, for you alone
+          global         ~/.claude/CLAUDE.md: all projects
+          rules[:topic]  a file of its own in .claude/rules/reflect
+          global-rules   the same in ~/.claude/rules/reflect
+          improvements   .claude/improvements.md, which Claude Code does not read
+          agents         AGENTS.md of this project
+          dir:PATH       CLAUDE.md in a folder of this project
         target?
         """)
     terminal.types("improvements")
