@@ -303,13 +303,15 @@ class _Maker:
         projects = {signal["project"]["key"] for signal in signals if signal["project"]}
         place = classify.place(text, first["type"], first["category"], len(projects), str(first["context"])[:400])
         ids = tuple(signal["id"] for signal in signals)
+        # "Bash failed: npm ci" orders nothing: what is proposed because of it may.
+        said = text if signals[0]["type"] == "failure" else str(signals[0]["content"])
         last_seen = max(signal["timestamp"] for signal in signals)
         return Candidate(
             id=ids[0], text=text, type=first["type"], category=place.category, scope=place.scope,
             target=place.target, tier=group.tier, confidence=group.confidence, occurrences=len(signals),
             sessions=group.sessions, trust=trust, signals=ids,
             first_seen=signals[0]["timestamp"], last_seen=last_seen,
-            near=Near(partial(self._near, group, str(signals[0]["content"]), ids, sources_of(signals))), backtest=None,
+            near=Near(partial(self._near, group, said, ids, sources_of(signals))), backtest=None,
             warnings=tuple(finding.message for finding in risks(text, trust)),
             sha256=fingerprint(text.encode("utf-8", "surrogatepass")), quote=_quote(first),
             title=place.title, side=place.side, paths=place.paths, key=first["key"],

@@ -248,6 +248,18 @@ def test_never_is_never_and_a_reverted_no_is_none() -> None:
     assert len(gather(again, history([], [*past.decisions, reopened])).strong) == 1
 
 
+def test_a_failure_speaks_for_a_ban_and_not_against_it() -> None:
+    found = gather(
+        [
+            signal("no, use pnpm here, not npm"),
+            failure("npm install left-pad", day=1),
+            failure("npm install left-pad", day=2),
+        ]
+    )
+    (failed,) = [each for each in (*found.strong, *found.weak) if each.type == "failure"]
+    assert failed.conflicts_with == ()
+
+
 def test_a_failure_is_weak_until_it_returns_or_its_fix_is_known() -> None:
     (weak,) = gather([failure("rake spec"), failure("rake spec")]).weak
     assert weak.text == "`rake spec` fails here"
