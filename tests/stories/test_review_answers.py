@@ -285,17 +285,7 @@ def test_an_improvement_is_edited_field_by_field(
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("t")
-    terminal.sees("""
-          project        CLAUDE.md of this project
-          project-local  CLAUDE.local.md: this project, for you alone
-          global         ~/.claude/CLAUDE.md: all projects
-          rules[:topic]  a file of its own in .claude/rules/reflect
-          global-rules   the same in ~/.claude/rules/reflect
-          improvements   .claude/improvements.md, which Claude Code does not read
-          agents         AGENTS.md of this project
-          dir:PATH       CLAUDE.md in a folder of this project
-        target?
-        """)
+    terminal.passes("target?")
     terminal.types("improvements")
     # Claude Code does not read that file, so no session pays for it.
     assert "tokens" not in terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
