@@ -38,8 +38,9 @@ def test_nothing_is_left_but_the_store(
     assert run_cli("uninstall", "--json").json()["data"]["left"][0] == market
     bare.run(*shlex.split(market)[1:])
     (kept,) = home.glob(".claude/plugins/cache/reflect-git/reflect-git/*")
-    assert str(kept) in run_cli("doctor").out and shlex.split(copy, comments=True) == ["rm", "-r", str(kept)]
-    shutil.rmtree(kept)
+    whole = kept.parent.parent  # of a marketplace that has nothing else
+    assert str(kept) in run_cli("doctor").out and shlex.split(copy, comments=True) == ["rm", "-r", str(whole)]
+    shutil.rmtree(whole)
     assert "kept copies" not in run_cli("doctor").out
     assert ours(home) <= {".claude.json"}, "the client counts there which plugins it had"
     assert len(failures(signals())) == 1, "what was captured stays"
