@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reflect_git.adapters.transcript import Turn
 
     See = Callable[[Turn], Sequence[dict[str, Any]]]
+    Stumble = Callable[[Turn, Exception], object]
 
     class Detector(Protocol):
         """Looks at the turns it wants, and gives the facts of a signal at the turn that completes its evidence."""
@@ -49,15 +50,20 @@ class Memory:
         return len(made)
 
 
+def go_on(turn: Turn, error: Exception) -> None:
+    """What one message does to a detector must not cost what the others say."""
+
+
 def signals_in(
-    turns: Iterable[Turn], past: Optional[Past] = None, everything: bool = False
+    turns: Iterable[Turn], past: Optional[Past] = None, everything: bool = False, stumble: Optional[Stumble] = None
 ) -> Iterator[dict[str, Any]]:
     """The facts of every signal, each at the turn that completes its evidence.
 
     Evidence stands close together, so that a reading which goes on at a cursor gives for new turns what one reading of
-    the whole gives. For the turns before them, which the last reading has seen, it may say something else.
+    the whole gives. For the turns before them, which the last reading has seen, it may say something else. A detector
+    that fails at a turn is told to `stumble`, and the reading goes on; where nobody listens, it fails.
     """
-    crews = _Crews(past, everything)
+    crews = _Crews(past, everything, stumble)
     for turn in turns:
         crew = crews.agent(turn.agent) if turn.sidechain else crews.main
         if turn.kind == "assistant" or turn.kind == "user":
@@ -68,8 +74,9 @@ def signals_in(
 class _Crew:
     """Detectors that look at one conversation, each only at what it wants to see."""
 
-    def __init__(self, detectors: list[Detector], clock: Clock) -> None:
+    def __init__(self, detectors: list[Detector], clock: Clock, stumble: Optional[Stumble]) -> None:
         self.clock = clock
+        self._stumble = stumble
         self._detectors = detectors
         self._watching: dict[tuple[str, str, bool], list[See]] = {}
 
@@ -79,7 +86,13 @@ class _Crew:
             watching = self._route(turn.kind, turn.tool, turn.is_error)
         found: Sequence[dict[str, Any]] = ()
         for see in watching:
-            seen = see(turn)
+            try:
+                seen = see(turn)
+            except Exception as error:
+                if self._stumble is None:
+                    raise
+                self._stumble(turn, error)
+                continue
             # One message is one signal at the most: who comes first has it.
             if seen and not (found and turn.kind == "user"):
                 found = [*found, *seen]
@@ -96,18 +109,19 @@ class _Crew:
 class _Crews:
     """A subagent's failures are its own: they make no streak with those of others. Its prompts are nobody's words."""
 
-    def __init__(self, past: Optional[Past], everything: bool) -> None:
+    def __init__(self, past: Optional[Past], everything: bool, stumble: Optional[Stumble]) -> None:
         self._agents: dict[str, _Crew] = {}
+        self._stumble = stumble
         clock = Clock()
         said: list[Detector] = [Messages(everything), asked.Asked(), *([again.Again(past)] if past is not None else ())]
         shown: list[Detector] = [edits.Edits(clock), undo.Undo(clock), thrash.Thrash(clock)]
-        self.main = _Crew([*said, *_failures(clock), stop.Stop(), *shown], clock)
+        self.main = _Crew([*said, *_failures(clock), stop.Stop(), *shown], clock, stumble)
 
     def agent(self, name: str) -> _Crew:
         crew = self._agents.pop(name, None)
         if crew is None:
             clock = Clock()
-            crew = _Crew(_failures(clock), clock)
+            crew = _Crew(_failures(clock), clock, self._stumble)
         self._agents[name] = crew
         if len(self._agents) > _AGENTS:
             del self._agents[next(iter(self._agents))]

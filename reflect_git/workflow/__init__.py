@@ -110,11 +110,11 @@ def mine(transcripts: Iterable[str], home: str, everything: bool = False) -> Ite
     """Each transcript's signals, as they would be stored; nothing is. With `everything`, also what would not be."""
     from reflect_git.adapters.transcript import Reader  # few commands and no failure hook read one
     from reflect_git.capture.draft import draft
-    from reflect_git.capture.mining import Memory, signals_in
+    from reflect_git.capture.mining import Memory, go_on, signals_in
 
     memory = Memory()
     for path in transcripts:
-        for facts in signals_in(Reader(path, ended=True), memory, everything):
+        for facts in signals_in(Reader(path, ended=True), memory, everything, go_on):
             yield path, draft(facts, "", utc_precise(), home)
 
 

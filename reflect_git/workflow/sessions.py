@@ -113,7 +113,7 @@ def bootstrap(store: Store, env: Env, transcript: str, now: float) -> tuple[int,
 def preview(store: Optional[Store], env: Env, transcript: str) -> tuple[int, int]:
     """What `bootstrap` would do, where there may be no store yet."""
     from reflect_git.adapters.transcript import Reader
-    from reflect_git.capture.mining import FAILURES, Memory, signals_in
+    from reflect_git.capture.mining import FAILURES, Memory, go_on, signals_in
 
     cursor = cursors.load(store, transcript) if store else cursors.Cursor(transcript)
     if size_of(transcript) == cursor.consumed:
@@ -128,7 +128,7 @@ def preview(store: Optional[Store], env: Env, transcript: str) -> tuple[int, int
             yield turn
 
     found = left_out = 0
-    for facts in signals_in(watched(), Memory()):
+    for facts in signals_in(watched(), Memory(), stumble=go_on):
         if reader.line >= cursor.consumed:
             wanted = seen[0].attended or everything or facts["family"] in FAILURES
             found, left_out = found + wanted, left_out + (not wanted)

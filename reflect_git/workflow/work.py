@@ -173,7 +173,7 @@ class Work:
 
         learn_phrases(self._store)
         requests = Requests(self._store)
-        for facts in mining.signals_in(self._watched(reader, figures), requests):
+        for facts in mining.signals_in(self._watched(reader, figures), requests, stumble=self._stumbled):
             turn = self._turn
             is_new = reader.line >= self._cursor.consumed if numbered else facts["family"] == "message"
             if turn is None or not is_new or not self._is_wanted(turn, facts):
@@ -184,6 +184,10 @@ class Work:
             facts["project"] = project_of(self._store, self._cursor.folder or turn.cwd)
             yield draft(facts, self._store.machine, utc_precise(), self._home)
         requests.save()
+
+    def _stumbled(self, turn: Turn, error: Exception) -> None:
+        """The log is for `doctor`, and what was said is not for the log."""
+        self._store.log(f"mine: {type(error).__name__} at turn {turn.index}, which is passed over")
 
     def _watched(self, reader: Reader, figures: Optional[Figures]) -> Iterator[Turn]:
         for turn in reader:

@@ -13,6 +13,7 @@ import pytest
 
 from reflect_git import hook, workflow
 from reflect_git.adapters.git import GitMissing
+from reflect_git.capture.messages import Messages
 from reflect_git.store import cursors
 from reflect_git.workflow import sessions
 from reflect_git.workflow.work import Work
@@ -48,6 +49,32 @@ def exposures(root: Path) -> list[dict[str, Any]]:
             lines = git(root, "show", f"{ref}:{path}").splitlines()
             found[path] = {key: json.loads(value) for key, _, value in (line.partition(": ") for line in lines)}
     return list(found.values())
+
+
+def test_what_a_detector_fails_at_costs_nothing_else(
+    session: Session, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see = Messages.see
+
+    def stumbling(self: Messages, turn: Any) -> Any:
+        if "poison" in turn.text:
+            raise IndexError("list index out of range")
+        return see(self, turn)
+
+    session.work()
+    session.say("no, poison is what we never use here")
+    session.answer("Understood.")
+    session.say(CORRECTION)
+    session.answer("Understood.")
+    mined = list(workflow.mine([str(session.path)], ""))
+    monkeypatch.setattr(Messages, "see", stumbling)
+    assert len(list(workflow.mine([str(session.path)], ""))) == len(mined) - 1
+    store = opened(store_home)
+    assert sessions.catch_up(store, os.environ, str(session.path), "PreCompact")
+    assert [signal["content"] for signal in learned(store_home)] == [CORRECTION]
+    log = Path(store.private_path("log")).read_text()
+    assert "mine: IndexError at turn" in log
+    assert "poison" not in log
 
 
 def test_a_compaction_mines_what_is_new_and_prints_nothing(session: Session, store_home: Path) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.review.likeness import contradicts, relation, similarity
+from reflect_git.review.orders import ordered
 
 OPPOSED = [
     ("Use bun, not deno", "Use deno, not bun"),
@@ -99,3 +100,18 @@ def test_likeness_has_no_direction(a: str, b: str) -> None:
     assert 0.0 <= similarity(a, b) <= 1.0
     assert contradicts(a, b) == contradicts(b, a)
     assert not contradicts(a, a)
+
+
+SMALL_WORDS = """
+    use not npm pnpm , ; : . ? instead of than rather in for tests can we never always no don't why did
+    you i would prefer over → `a b` and then but if unless before only stop avoid without ( ) statt
+    nicht pas 不 ではなく
+""".split()
+
+
+@given(st.lists(st.sampled_from(SMALL_WORDS), max_size=12), st.lists(st.sampled_from(SMALL_WORDS), max_size=12))
+def test_small_words_in_any_order_are_compared(one: list[str], other: list[str]) -> None:
+    a, b = " ".join(one), " ".join(other)
+    assert contradicts(a, b) in (True, False)
+    assert 0 <= similarity(a, b) <= 1
+    assert isinstance(ordered(a), str)
