@@ -29,7 +29,7 @@ _KINDS = {
     "targets/": "copies of our part of your instruction files", "exposure/": "figures of sessions, without any text",
     "tally/": "counts of signals that went, without any text", "": "other files of the store",
 }  # fmt: skip
-_TYPED_STAYS = "What you typed in sessions stays on this machine, and so do your instruction files."
+_TYPED_STAYS = "What you typed in sessions stays on this machine, and so does what you wrote into instruction files."
 _TYPED_GOES = "What you typed in sessions goes there, too: 'reflect.sync.signals' is on. Instruction files stay here."
 
 
