@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPO
+from tests.conftest import REPO, wait_for_background
 from tests.hooks.test_hook_input import captured, event, log_lines
 from tests.sessions import wait_for
 
@@ -97,10 +97,11 @@ def start_session(plugin: Plugin, tmp_path: Path) -> None:
 
 
 def test_a_session_that_starts_writes_it_when_the_client_has_gone_on(
-    plugin: Plugin, store_home: Path, tmp_path: Path
+    plugin: Plugin, home: Path, store_home: Path, tmp_path: Path
 ) -> None:
     start_session(plugin, tmp_path)
     wait_for(plugin.bundle.exists, "the bundle")
+    wait_for_background(home)  # while it has the lock, captures are pending
     before = plugin.bundle.read_bytes()
     plugin.hook()
     plugin.bundle.unlink()
