@@ -34,9 +34,9 @@ $(STAMP): pyproject.toml
 		|| $(PY) -m pip install --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-# One more than there are cores: tests wait, for disks, pauses and processes that they strike.
+# Two more than there are cores: tests wait, for disks, pauses and processes that they strike.
 test: check ## everything that has to hold before a merge
-	@$(PY) -m pytest -n $$(($$($(PY) -c 'import os; print(os.cpu_count())') + 1)) $(ARGS)
+	@$(PY) -m pytest -n $$(($$($(PY) -c 'import os; print(os.cpu_count())') + 2)) $(ARGS)
 
 test-fast: $(STAMP) ## the tests alone, last failures first, stopping at the first
 	@$(PY) -m pytest -n auto --failed-first --exitfirst $(ARGS)

@@ -69,17 +69,17 @@ def both(text: str) -> tuple[list[Piece] | None, list[Piece]]:
     return simple_pieces(lines, front), markdown._parsed_pieces(lines, front)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_what_it_reads_is_what_the_parser_reads(seed: int) -> None:
     chance, read = random.Random(seed), 0
-    for _ in range(300):
+    for _ in range(200):
         pool = chance.sample(LINES, chance.randint(3, 20)) if chance.random() < 0.5 else SIMPLE
         newline = chance.choice(["\n", "\n", "\r\n"])
         text = newline.join(chance.choices(pool, k=chance.choice([1, 2, 3, 5, 8, 14]))) + chance.choice(["", newline])
         simple, parsed = both(text)
         assert simple is None or simple == parsed, text
         read += simple is not None
-    assert read > 30
+    assert read > 20
 
 
 @given(st.text("#-*+1.) >`~<!a[]:=_\t\r\n\\|", max_size=40))

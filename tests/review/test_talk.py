@@ -15,7 +15,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form._pattern[:24])
-@settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=5, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_no_form_is_left_out_by_its_first_words(form: talk.Form, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(form._compiled, alphabet=st.characters(max_codepoint=127)))
