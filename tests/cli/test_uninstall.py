@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from reflect_git import workflow
+from reflect_git.cli.environment import STAMP
+from reflect_git.cli.verbs import uninstall
 from reflect_git.store import policy, remotes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
@@ -142,6 +144,14 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
     assert shlex.split(left[2], comments=True) == ["rm", "-r", str(copy.parent)]
     assert left[3].startswith("pipx uninstall ")
     assert "statusLine" in left[-1]
+
+
+def test_the_plugins_own_environment_is_named(tmp_path: Path) -> None:
+    venv = tmp_path / "reflect-git-inline" / "venv"
+    venv.mkdir(parents=True)
+    assert uninstall._program(str(venv)).startswith("pipx uninstall ")
+    (venv / STAMP).write_text("0.1.0\n")
+    assert shlex.split(uninstall._program(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
 
 
 def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: Store) -> None:

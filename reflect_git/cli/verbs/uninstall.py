@@ -14,6 +14,7 @@ import click
 from reflect_git import paths, workflow
 from reflect_git.adapters import claude, files
 from reflect_git.cli import wiring
+from reflect_git.cli.environment import STAMP
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.cli.sittings import here, show_diff
@@ -142,10 +143,7 @@ def _left(front: Front, remote: str) -> list[str]:
         found.append("claude plugin marketplace remove reflect-git")
     copies = _with_parents(claude.copies(paths.config_dir(front.env)))
     found += [f"rm -r {shlex.quote(path)}    # a copy that Claude Code made" for path in copies]
-    if os.path.isfile(os.path.join(sys.prefix, "reflect-git")):  # the plugin's own environment
-        found.append(f"rm -r {shlex.quote(os.path.dirname(sys.prefix))}    # what this command runs with")
-    else:
-        found.append("pipx uninstall reflect-git    # or however you installed it")
+    found.append(_program(sys.prefix))
     try:
         settings = json.loads(data or b"{}")
     except ValueError:
@@ -155,6 +153,13 @@ def _left(front: Front, remote: str) -> list[str]:
     if remote:
         found.append(f"take '{urls.shown(remote)}' off its host, if no other machine needs it: what was sent is there")
     return found
+
+
+def _program(prefix: str) -> str:
+    """What takes away the environment that runs: the plugin's own, or one that the person made."""
+    if os.path.isfile(os.path.join(prefix, STAMP)):
+        return f"rm -r {shlex.quote(os.path.dirname(prefix))}    # what this command runs with"
+    return "pipx uninstall reflect-git    # or however you installed it"
 
 
 def _with_parents(copies: list[str]) -> list[str]:
