@@ -154,7 +154,7 @@ def _key(key: str) -> str:
 def _value(value: Any, room: int) -> str:
     kind = type(value)
     if kind is str:
-        return _text(value)
+        return quoted(value)
     if kind is dict:
         return _mapping(value, room)
     if kind is list or kind is tuple:
@@ -166,7 +166,8 @@ def _value(value: Any, room: int) -> str:
     return _number(value)
 
 
-def _text(value: str) -> str:
+def quoted(value: str) -> str:
+    """A text in JSON that is the same in YAML, in one line."""
     text = _encode(value)
     return text if text.isprintable() else _escaped(text)
 
@@ -200,7 +201,7 @@ def _mapping(value: dict[str, Any], room: int) -> str:
 def _nested_key(key: str) -> str:
     if type(key) is not str:
         raise RecordError("record has a key that is not a text")
-    text = _text(key)
+    text = quoted(key)
     if len(text) > MAX_KEY:
         raise RecordError(f"record has a key longer than {MAX_KEY} characters")
     return text

@@ -11,13 +11,12 @@ paths:
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 
 from reflect_git.adapters import markdown
 from reflect_git.adapters.outline import is_blank
-from reflect_git.adapters.records import RecordError
+from reflect_git.adapters.records import RecordError, quoted
 from reflect_git.apply import page as pages
 from reflect_git.apply.inert import inert
 from reflect_git.apply.wording import Reworded, same, unbullet
@@ -26,8 +25,6 @@ from reflect_git.model.tuples import NamedTuple
 
 _WORDS = 6
 _LENGTH = 40
-# What JSON may hold as it is, and YAML only escaped.
-_NOT_YAML = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0xFFFE, 0xFFFF)}
 
 
 class RulesFile(NamedTuple):
@@ -49,7 +46,7 @@ def render(rule: RulesFile) -> bytes:
     line = inert(rule.text)[0]
     if not line:
         raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
-    paths = "".join(f"  - {json.dumps(path, ensure_ascii=False).translate(_NOT_YAML)}\n" for path in rule.paths)
+    paths = "".join(f"  - {quoted(path)}\n" for path in rule.paths)
     front = f"id: {rule.id}\n" + (f"paths:\n{paths}" if paths else "")
     return f"---\n{front}---\n\n- {line}\n".encode()
 
