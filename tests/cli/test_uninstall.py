@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
+from reflect_git import __version__, workflow
 from reflect_git.cli.environment import STAMP
 from reflect_git.cli.verbs import uninstall
 from reflect_git.store import policy, remotes
@@ -150,7 +150,7 @@ def test_the_plugins_own_environment_is_named(tmp_path: Path) -> None:
     venv = tmp_path / "reflect-git-inline" / "venv"
     venv.mkdir(parents=True)
     assert uninstall._program(str(venv)).startswith("pipx uninstall ")
-    (venv / STAMP).write_text("0.1.0\n")
+    (venv / STAMP).write_text(f"{__version__}\n")
     assert shlex.split(uninstall._program(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
 
 
