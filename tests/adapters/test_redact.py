@@ -221,6 +221,11 @@ ANNOUNCED = [
     "winrm -u:bob -p:{} quickconfig",
     "mc alias set lamp http://localhost:9000 bob {}",
     "ansible-playbook --vault-password-file <(echo {}) site.yml",
+    'let password = String::from("{}");',
+    'password=SecretStr("{}")',
+    'variable "db_password" {{\n  type        = string\n  description = "of the lamp"\n  default     = "{}"\n}}',
+    "| host | password | port |\n|:-----|---------:|------|\n| lamp | `{}` | 5432 |",
+    " name | password \n------+----------\n bob  | x\n eve  | {}\n(2 rows)",
 ]
 
 
@@ -267,6 +272,8 @@ def test_a_password_goes_where_its_context_names_it(text: str, secret: str) -> N
         "the otp seed is {}",
         "https://example.com/data?appid={}&q=x",
         "our old password, {}, is gone",
+        'new AuthenticationHeaderValue("Bearer", "{}")',
+        "auth_header('Basic', '{}')",
     ],
 )
 @pytest.mark.parametrize("secret", [MIXED + token(8, 5), HEX], ids=["mixed", "hex"])
@@ -358,6 +365,11 @@ def test_a_token_goes_where_its_context_names_it(text: str, secret: str) -> None
         "gh auth status",
         "cargo login crates-io",
         "useradd -m bob",
+        "Set-Item Env:LAMP_TOKEN -Value (Get-Secret -Name LampToken -AsPlainText)",
+        'resolved "https://example.com/lamptoken/-/lamptoken-9.0.2.tgz#' + HEX[:40] + '"',
+        "| token | meaning |\n|---|---|\n| NUMBER | digits |\n| IDENT_2 | a name |",
+        'variable "lamp_password" {\n  type = string\n}\nvariable "b" {\n  default = "Lamp2040x"\n}',
+        'let token = Some("lamp.next");',
     ],
 )
 def test_a_clean_text_stays_as_it_is(text: str) -> None:
@@ -529,7 +541,7 @@ def test_nothing_around_it_saves_a_token(before: str, after: str, secret: str) -
         "a", "eyJ", "eyJ-", "eyJa.", "-----BEGIN ", "-----" + "BEGIN RSA PRIVATE KEY-----", "://", "://a:", "://a:b@",
         "password=", "password ", "password is ", 'password="', '"', "'", '\\"', "<private>", "key-", "AKIA", "\u200b",
         "密码", "--token ", "mysql ", "-u a:", "Cookie: a", "x.abcdef.", "[REDACTED:secret] password ", "\n", "=",
-        "bypass=", "7z", "mysql", "ldap",
+        "bypass=", "7z", "mysql", "ldap", "password|\n-|\n", "|password", 'password" {',
     ],
 )  # fmt: skip
 def test_a_mebibyte_of_malice_takes_no_time(unit: str) -> None:

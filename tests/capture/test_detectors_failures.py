@@ -80,6 +80,18 @@ FIXED: dict[str, list[Step]] = {
         broke("npm install", "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree"),
         ran("npm install --legacy-peer-deps", "added 312 packages"),
     ],
+    "a conflict of packages, not of the moment": [
+        broke("npm install lamp-shade", "npm error code ERESOLVE\nnpm error Fix the upstream dependency conflict"),
+        ran("npm install --legacy-peer-deps lamp-shade", "added 2 packages"),
+    ],
+    "an option renamed, with its value": [
+        broke("npx jest --testPathPattern=dim", 'Option "testPathPattern" was replaced by "--testPathPatterns".'),
+        ran("npx jest --testPathPatterns=dim", "Tests: 2 passed"),
+    ],
+    "a name the hook wants": [
+        broke("git push -u origin dim", "Branch name 'dim' does not match ^(feat|fix)/\nerror: failed to push"),
+        ran("git push -u origin feat/dim", "set up to track 'origin/feat/dim'"),
+    ],
     "tests need the database": [
         broke("go test ./store/...", "dial tcp 127.0.0.1:5432: connect: connection refused\nFAIL lamp/store"),
         ran("docker compose up -d db", "Started"),
@@ -244,6 +256,10 @@ NOT_FIXED: dict[str, list[Step]] = {
     "refused": [
         call("Bash", {"command": "npm run deploy"}, REFUSED, True),
         ran("npm run deploy:staging", "ok"),
+    ],
+    "a merge to be finished": [
+        broke("git merge dim", "CONFLICT (content): Merge conflict in lamp.py\nfix conflicts, then commit"),
+        ran("git merge dim --strategy-option theirs", "Merge made"),
     ],
     "nothing to commit": [
         broke('git commit -m "a"', "nothing to commit, working tree clean"),

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 # The rest of the name, what closes it, the sign, what opens the value.
 _SIGN = (
     r"([\w-]{0,40})([\\\"'`\]\)*}]{0,6})\s{0,4}"
-    r"(,?\s{0,60}[\"']?[vV]alue[\"']?\s{0,4}[:=]|</\w{1,12}>\s{0,20}<\w{1,12}>|=>|->|:=|==?|[:>,]|：|＝)(?:\*\*)?\s{0,12}(?:{\s{0,4}\"value\":\s{0,4}|[bfrNu@](?=[\"']))?(\\{0,3}[\"'`]|)"
+    r"(\{[^{}]{0,200}?\sdefault\s{0,8}=|"
+    r",?\s{0,60}[\"']?[vV]alue[\"']?\s{0,4}[:=]|</\w{1,12}>\s{0,20}<\w{1,12}>|=>|->|:=|==?|[:>,]|：|＝)(?:\*\*)?\s{0,12}"
+    r"(?:{\s{0,4}\"value\":\s{0,4}|[bfrNu@](?=[\"'])"
+    r"|(?:new )?(?:String::from|std::string|Some|Secret\w{0,8}(?:::\w{1,8})?)\((?=[\"']))?"
+    r"(\\{0,3}[\"'`]|)"
 )
 _BARE = r"[^\s\"'`<>;,&=()\\]+={0,2}"
 _LINE = r"[^\s\"'`]+"
@@ -37,6 +41,8 @@ _OTHER_PASSES = ("by", "com", "sur", "tres", "under", "over")
 _MANY = 2000
 _NOWHERE = 1 << 62
 _LONGEST_WORD = 600
+_TABLE, _ROWS = 8192, 100
+_RULE = frozenset("|+-: \r")
 
 
 def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
@@ -52,6 +58,8 @@ def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
             return
         if not whole:  # another may begin within it: the `otp` in ROOTPW
             end = start + 1
+        if whole and "|" in text:
+            yield from _column(text, start, norm[start:end])
         span = _field(text, norm, start, end) if whole else None
         while span and span[0] < span[1]:
             yield span
@@ -200,7 +208,28 @@ def _inside(text: str, noun: str, end: int) -> Optional[Span]:
     stem = match.group(1)
     if stem[-5:].rpartition(".")[1]:
         stem = stem.rpartition(".")[0]
-    return (match.start(1), match.start(1) + len(stem)) if "_" not in stem and strict(stem) else None
+    if "_" in stem or ("#" in stem and digest_like(stem.rpartition("#")[2])):  # an archive with its checksum
+        return None
+    return (match.start(1), match.start(1) + len(stem)) if strict(stem) else None
+
+
+def _column(text: str, start: int, noun: str) -> Iterator[Span]:
+    """What stands below the noun in a table, as Markdown and the shells of databases draw it."""
+    begin = text.rfind("\n", 0, start) + 1
+    head, rule, *rows = [*text[begin : begin + _TABLE].split("\n"), ""][:_ROWS]
+    if "-" not in rule or not _RULE.issuperset(rule):
+        return
+    place, at = head.count("|", 0, start - begin), begin + len(head) + len(rule) + 2
+    for row in rows:
+        cells = row.split("|")
+        if not place < len(cells) > 1:
+            return
+        left = at + len("|".join(cells[:place])) + bool(place)
+        left += len(cells[place]) - len(cells[place].lstrip())
+        span = _unwrap(text, left, left + len(cells[place].strip()))
+        if _told(text[slice(*span)], True, noun in PASSWORDS):
+            yield span
+        at += len(row) + 1
 
 
 def _said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:

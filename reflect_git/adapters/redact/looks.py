@@ -59,7 +59,9 @@ def _erratic(word: str) -> bool:
 
 
 def _lookalike(word: str) -> bool:
-    """Paths, addresses, dates and e-mail addresses are as mixed as secrets are."""
+    """Paths, addresses, dates, options and e-mail addresses are as mixed as secrets are."""
+    if word[0] == "-" and word[1:].isalpha():
+        return True
     if "://" in word or _MOMENT.issuperset(word) or word.startswith(("/", "./", "~", "../", "@", "--")):
         return True
     if "|" in word and all(_rule(part) for part in word.split("|")):

@@ -75,7 +75,8 @@ _RED = (
 # The moment's own: gone, or done already, by the next try.
 _PASSING = (
     "econnreset", "index.lock", "pathspec", "nothing to commit", "no changes added",
-    "non-fast-forward", "fetch first", "[rejected]", "already exists", "conflict", "rate limit", "502 bad", "503 ",
+    "non-fast-forward", "fetch first", "[rejected]", "already exists", "rate limit", "502 bad", "503 ",
+    "merge conflict", "conflict (", "fix conflicts", "resolve all conflicts", "conflict. the", "409 conflict",
     "would be overwritten", "commit your changes or stash", "unmerged", "temporarily unavailable", "try again later",
     "no upstream branch", "nothing added to commit", "unstaged changes", "uncommitted changes", "not fully merged",
     "bad gateway", "is already used by worktree", "overloaded", "is not mergeable",
@@ -90,6 +91,7 @@ _LIKELY = {
         "task not found", "target not found", "requires at least", "requires exactly", "missing required",
         ": not found", "please use", " instead", "only supports", "no longer supported",
         "extra characters at the end", "denied this tool", "must start with", "must match",
+        "does not match",
         "must contain", "must follow", "must reference", "must include", "must have", "commit-msg",
         "available fields", "available options", "available commands", "valid options", "valid values",
         "possible values", "choose from", "expected one of", "again with", "rerun with", "re-run with", "with the --",
