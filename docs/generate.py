@@ -19,7 +19,7 @@ from reflect_git.cli.front import Front
 HERE = Path(__file__).parent
 _CODES = {
     errors.EXIT_OK: "all is well",
-    errors.EXIT_REFUSED: "refused or failed, as explained",
+    errors.EXIT_REFUSED: "refused or failed, as explained; or you said no to what was asked",
     errors.EXIT_USAGE: "the command line was not understood",
     errors.EXIT_BUG: "a bug; the message names a log to report",
     errors.EXIT_DECISION: "something waits for a decision of yours",

@@ -29,6 +29,7 @@ _MINING_SECONDS = 0.5
 _AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _WIDE = "WF"
 _NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
+_DECLINED = "declined"  # a person's no to what was asked
 PIPED = "the output goes to a pipe or a file: run it without, and you can answer"
 
 
@@ -321,6 +322,9 @@ def report(front: Front, error: ReflectError) -> int:
     if front.json:
         failure = {"code": error.code, "message": error.message, "hint": error.hint}
         _write_document("error", [dumps(failure)])
+        return error.exit_code
+    if error.code == _DECLINED:
+        front.talk(error.message)
         return error.exit_code
     import click
 

@@ -253,7 +253,7 @@ def test_a_risky_wording_takes_a_typed_yes(approve: Approve, shop: Path, run_cli
         change, _, risk = seen.partition("risk: it switches a safeguard off\n")
         assert "-- Use pnpm, not npm\n+- Always commit with --no-verify.\n" in change and "+" not in risk
         terminal.types("y")
-        terminal.is_left("error: nothing was changed", code=1)
+        terminal.is_left("nothing was changed", code=1)
     assert _rules(run_cli, shop)[rule]["text"] == "Use pnpm, not npm"
     with Terminal("edit", rule, "--text", "Always commit with --no-verify.", cwd=shop) as terminal:
         terminal.passes("type 'yes' to approve it all the same [no]:")
@@ -276,7 +276,7 @@ def test_without_options_the_text_is_opened_in_the_editor(
     assert _rules(run_cli, shop)[rule]["text"] == "Use pnpm, always."
     (tmp_path / "new").write_text("# only advice\n", encoding="utf-8")
     with Terminal("edit", rule, cwd=shop) as terminal:
-        terminal.is_left("error: nothing was changed", code=1)
+        terminal.is_left("nothing was changed", code=1)
 
 
 def test_what_cannot_be_edited_is_said(

@@ -43,7 +43,7 @@ def test_nothing_goes_for_any_other_word(approved: Path, store_home: Path, typed
     with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
         terminal.passes("to go on:")
         terminal.types(typed)
-        terminal.is_left("error: nothing was changed", 1)
+        terminal.is_left("nothing was changed", 1)
     assert git(store_home, "for-each-ref") == before
 
 
