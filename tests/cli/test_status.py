@@ -83,7 +83,6 @@ def test_a_store_that_is_none_is_an_error(run_cli: RunCli, store_home: Path) -> 
 
 
 def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: Store) -> None:
-    assert "enable" in _rows(run_cli("status").out)["hooks"]
     run_cli("enable")
     result = run_cli("status")
     assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "rules"]
@@ -93,6 +92,16 @@ def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: St
     }  # fmt: skip
     assert {line[13] for line in result.out.splitlines()} == {" "}
     assert run_cli().out == result.out
+
+
+def test_without_hooks_capture_is_not_said_to_be_on(run_cli: RunCli, store: Store) -> None:
+    add = "'reflect-git enable' adds them, or install the plugin"
+    rows = _rows(run_cli("status").out)
+    assert (rows["capture"], "hooks" in rows) == (f"none, for there are no hooks: {add}", False)
+    data = run_cli("status", "--json").json()["data"]
+    assert (data["capture"], data["hooks"]) == ("on", None)
+    rows = _rows(run_cli("status", env={"REFLECT_GIT_OFF": "1"}).out)
+    assert (rows["capture"], rows["hooks"]) == ("off (REFLECT_GIT_OFF is set)", f"none; {add}")
 
 
 def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:

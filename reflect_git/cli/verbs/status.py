@@ -35,8 +35,9 @@ _DRIFT_SECONDS = 0.3  # of looking through transcripts, on one screen that peopl
 FORMATS = ("table", "statusline", "statusline-setup")
 
 
+_ADD = "'reflect-git enable' adds them, or install the plugin"
 _UNCALLED = {
-    None: "none; 'reflect-git enable' adds them, or install the plugin",
+    None: f"none; {_ADD}",
     wiring.PROJECTS: "in some projects only; 'reflect-git doctor' names them",
 }
 
@@ -217,8 +218,7 @@ def _look_at_git(report: Report, store: Store) -> None:
 def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
     """(label, value, whether it wants attention); what is as it should be and says nothing is left out."""
     found = [
-        ("capture", capture.said(), capture.state != "on"),
-        *([("hooks", _UNCALLED[report.hooks], True)] if report.hooks in _UNCALLED else []),
+        *_capture(report, capture),
         ("store", report.store, False),
         ("machine", report.machine or "", False),
         ("waiting", _waiting(report), False),
@@ -232,6 +232,15 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
         *_drift(report),
     ]
     return found + _troubles(report) + _remote(report)
+
+
+def _capture(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
+    """Whether it is switched on, and what calls it: switched on without a hook, it captures nothing."""
+    is_on = capture.state == "on"
+    if is_on and report.hooks is None:
+        return [("capture", f"none, for there are no hooks: {_ADD}", True)]
+    called = [("hooks", _UNCALLED[report.hooks], True)] if report.hooks in _UNCALLED else []
+    return [("capture", capture.said(), not is_on), *called]
 
 
 def _waiting(report: Report) -> str:
