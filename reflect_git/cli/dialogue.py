@@ -6,7 +6,7 @@ it again, so that `y` always answers what stands on the screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -52,6 +52,17 @@ _TARGETS = {
     "improvements": ".claude/improvements.md, which Claude Code does not read",
     "agents": "AGENTS.md of this project",
     "dir:PATH": "CLAUDE.md in a folder of this project",
+}
+_ON_TARGETS = {
+    "project": "for everybody who works in this project, once you commit the file",
+    "project-local": "for you in this project: keep the file out of git",
+    "global": "for you in all projects",
+    "rules[:topic]": "as project, in a file named after the topic, or the rule",
+    "global-rules": "as global, in a file of its own",
+    "improvements": "work on the project itself: for people, not for Claude Code",
+    "agents": "as project, for other agents, too",
+    "dir:PATH": "read when Claude Code works in that folder: dir:packages/web",
+    "Enter": "alone leaves the target as it is",
 }
 _WEAK_AT_ONCE = 10
 
@@ -201,7 +212,10 @@ class Dialogue:
 
     def _choose_target(self) -> bool:
         self.desk.say(*(f"  {name:<13}  {meaning}" for name, meaning in _TARGETS.items()))
-        while typed := self.console.line("target? "):
+        while typed := self.console.line("target [name,?]? "):
+            if typed == "?":
+                self._say_meanings(_ON_TARGETS)
+                continue
             try:
                 return self._take(self._wanted()._replace(to=typed, supersedes=()))
             except ReflectError as error:
@@ -315,4 +329,7 @@ class Dialogue:
         return False
 
     def _help_on(self, keys: Iterable[str]) -> None:
-        self.desk.say(*(click.style(f"{key} - {KEYS[key]}", fg="red", bold=True) for key in keys))
+        self._say_meanings({key: KEYS[key] for key in keys})
+
+    def _say_meanings(self, meanings: Mapping[str, str]) -> None:
+        self.desk.say(*(click.style(f"{key} - {meaning}", fg="red", bold=True) for key, meaning in meanings.items()))

@@ -141,21 +141,34 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
           improvements   .claude/improvements.md, which Claude Code does not read
           agents         AGENTS.md of this project
           dir:PATH       CLAUDE.md in a folder of this project
-        target?
+        target [name,?]?
         """)
     terminal.types("moon")
     terminal.sees("""
         error: 'moon' is no target
         hint: one of project, project-local, global, rules[:topic], global-rules,
         improvements, agents, dir:PATH
-        target?
+        target [name,?]?
+        """)
+    terminal.types("?")
+    terminal.sees("""
+        project - for everybody who works in this project, once you commit the file
+        project-local - for you in this project: keep the file out of git
+        global - for you in all projects
+        rules[:topic] - as project, in a file named after the topic, or the rule
+        global-rules - as global, in a file of its own
+        improvements - work on the project itself: for people, not for Claude Code
+        agents - as project, for other agents, too
+        dir:PATH - read when Claude Code works in that folder: dir:packages/web
+        Enter - alone leaves the target as it is
+        target [name,?]?
         """)
     terminal.types("")
     terminal.sees("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
     terminal.types("t")
-    terminal.passes("target?")
+    terminal.passes("target [name,?]?")
     terminal.types("moon")
-    terminal.passes("target?")
+    terminal.passes("target [name,?]?")
     terminal.types("global")
     terminal.sees(
         PNPM.replace("CLAUDE.md", "~/.claude/CLAUDE.md")
@@ -285,7 +298,7 @@ def test_an_improvement_is_edited_field_by_field(
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("t")
-    terminal.passes("target?")
+    terminal.passes("target [name,?]?")
     terminal.types("improvements")
     # Claude Code does not read that file, so no session pays for it.
     assert "tokens" not in terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
