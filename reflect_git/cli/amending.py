@@ -36,7 +36,7 @@ def _say(front: Front, sat: Sitting, amendment: Amendment, done: Approved, is_sh
         front.data(asdict(done))
         return
     show_diff(front, "" if is_shown else done.diff)
-    front.out(printable(f"amended {done.learning} in '{done.target}', commit {done.commit[:10]}"))
+    front.tell(printable(f"amended {done.learning} in '{done.target}', commit {done.commit[:10]}"))
     for plan in amendment.plans:
         if not plan.target.is_global:
             advise(front, sat, plan.path)

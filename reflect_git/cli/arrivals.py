@@ -75,10 +75,10 @@ class Arrivals:
         self._desk.say(*portrait.field("rule", one.learning["id"]))
         for found in one.risks:
             self._desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
-            self._desk.say(*(portrait.field("", f"→ {found.way_out}", "red") if found.code == "contradiction" else ()))
+            self._desk.say(*([portrait.way(found.way_out, "red")] if found.code == "contradiction" else ()))
         if one.trouble:
             self._desk.say(*portrait.field("refused", one.trouble.message, "red"))
-            self._desk.say(*(portrait.field("", f"→ {one.trouble.hint}", "red") if one.trouble.hint else ()))
+            self._desk.say(*([portrait.way(one.trouble.hint, "red")] if one.trouble.hint else ()))
         else:
             self._desk.say("")
             self._desk.show_change(one.diff)
@@ -130,7 +130,7 @@ class Arrivals:
             self._desk.say_error(error)
             return False
         self.answers.append(CHOSEN)
-        self._desk.say(*portrait.wrap(f"amended {one.learning['id']}, commit {done.commit[:10]}", portrait.width()))
+        self._desk.say(f"amended {one.learning['id']}, commit {done.commit[:10]}")
         self._note_changes(wording.steps)
         self._renew()
         return True
@@ -198,7 +198,7 @@ class Arrivals:
             return False
         else:
             self.answers += [GONE if one.kind == REMOVE else TAKEN for one in chosen]
-            self._desk.say(*portrait.wrap(f"{_told(chosen)}, commit {done.commit[:10]}", portrait.width()))
+            self._desk.say(f"{_told(chosen)}, commit {done.commit[:10]}")
             self._note_changes([step for one in chosen for step in one.steps])
         self._renew()
         return True
@@ -213,7 +213,7 @@ class Arrivals:
         left = {one.decision["id"] for one in self._found}
         is_left = any(one.decision["id"] in left for one in chosen)
         then = "here is what would change now" if is_left else "it says that already, and nothing is left to do"
-        self._desk.say(*portrait.wrap(printable(f"{error.message}: {then}"), portrait.width()))
+        self._desk.say(printable(f"{error.message}: {then}"))
 
     def _is_sure(self, chosen: Sequence[Waiting]) -> bool:
         """The total of each file, and one question."""
@@ -227,8 +227,7 @@ class Arrivals:
         return approver(self._desk.front, self._desk.sitting, wish)[0]
 
     def _help(self, keys: Sequence[str], meanings: Mapping[str, str] = _KEYS) -> None:
-        for key in keys:
-            self._desk.say(click.style(f"{key} - {meanings[key]}", fg="red", bold=True))
+        self._desk.explain({key: meanings[key] for key in keys})
 
 
 def _told(chosen: Sequence[Waiting]) -> str:

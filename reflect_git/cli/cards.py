@@ -67,7 +67,7 @@ class RuleCard:
         self._desk.say(*portrait.field("rule", one.learning["id"]))
         if self._trouble:
             self._desk.say(*portrait.field("refused", self._trouble.message, "red"))
-            self._desk.say(*(portrait.field("", f"→ {self._trouble.hint}", "red") if self._trouble.hint else ()))
+            self._desk.say(*([portrait.way(self._trouble.hint, "red")] if self._trouble.hint else ()))
         if self._plan:
             self._desk.say("")
             self._desk.show_change(diff(self._plan))

@@ -60,7 +60,7 @@ class Console:
         return typed.strip()
 
     def _ask(self, question: str) -> None:
-        colored = click.style(question, fg="blue", bold=True)
+        colored = click.style(self._front.folded(question, sys.stdout), fg="blue", bold=True)
         click.echo(colored, nl=False, color=self._front.uses_color(sys.stdout.isatty()))
 
     def edit(self, store: Store, text: str, advice: Sequence[str]) -> str:

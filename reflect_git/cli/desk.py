@@ -22,7 +22,7 @@ from reflect_git.sitting.together import propose_after
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reflect_git.model.schema import By, Signal
     from reflect_git.review.candidates import Candidate
@@ -55,7 +55,7 @@ class Desk:
         self.say(*portrait.facts(candidate, proposal.findings if proposal else ()))
         if trouble is not None:
             self.say(*portrait.field("refused", trouble.message, "red"))
-            self.say(*portrait.field("", f"→ {_way_on(trouble)}", "red"))
+            self.say(portrait.way(_way_on(trouble), "red"))
         if proposal is not None:
             self.say(*portrait.field("goes to", self.destination(proposal)))
             for old in proposal.replaced:
@@ -112,7 +112,7 @@ class Desk:
             shell = ["/bin/sh", "-c", self._filter]
             done = subprocess.run(shell, input=printable(diff), capture_output=True, text=True, check=False)
             if done.returncode == 0 and done.stdout:
-                self.say(done.stdout.rstrip("\n"))
+                self.front.out(done.stdout.rstrip("\n"))
                 return
         show_diff(self.front, diff)
 
@@ -129,7 +129,7 @@ class Desk:
             return ""
         by, _ = approver(self.front, self.sitting, Wish(candidate.id, proposal.learning["text"], proposal.to))
         done = carry_out(self.sitting, proposal, by)
-        self.say(*portrait.wrap(f"approved {done.learning} into '{printable(done.target)}'", portrait.width()))
+        self.say(f"approved {done.learning} into '{printable(done.target)}'")
         for plan in proposal.plans:
             if not plan.target.is_global:
                 self.note_change(self.sitting.place.label_of(plan.target), done.learning)
@@ -153,7 +153,7 @@ class Desk:
 
     def settled(self, said: str, changed: str = "") -> None:
         """A change of a rule was answered: say so, and look at everything anew. `changed`: a file of the project."""
-        self.say(*portrait.wrap(said, portrait.width()))
+        self.say(said)
         if changed:
             self.note_change(changed)
         self.renew()
@@ -195,14 +195,18 @@ class Desk:
         ends = [expiry.goes_on(signal, ttl, shown) for signal in self._signals_of(candidate)]
         return age(max(0.0, max(ends) - time.time()))
 
-    def say(self, *lines: str) -> None:
+    def say(self, *lines: str, hang: int = 0) -> None:
         for line in lines:
-            self.front.out(line)
+            self.front.tell(line, hang)
+
+    def explain(self, meanings: Mapping[str, str]) -> None:
+        """What can be typed, as `git add -p` has it."""
+        self.say(*(click.style(f"{key} - {said}", fg="red", bold=True) for key, said in meanings.items()), hang=4)
 
     def say_error(self, error: ReflectError) -> None:
         self.say(click.style("error: ", fg="red", bold=True) + printable(error.message))
-        hint = portrait.wrap(f"hint: {printable(error.hint)}", portrait.width()) if error.hint else []
-        self.say(*(click.style(line, fg="yellow") for line in hint))
+        if error.hint:
+            self.say(click.style(f"hint: {printable(error.hint)}", fg="yellow"))
 
 
 def contradicted(proposal: Proposal | None) -> str:

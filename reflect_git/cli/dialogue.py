@@ -6,7 +6,7 @@ it again, so that `y` always answers what stands on the screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -211,10 +211,10 @@ class Dialogue:
         return True
 
     def _choose_target(self) -> bool:
-        self.desk.say(*(f"  {name:<13}  {meaning}" for name, meaning in _TARGETS.items()))
+        self.desk.say(*(f"  {name:<13}  {meaning}" for name, meaning in _TARGETS.items()), hang=17)
         while typed := self.console.line("target [name,?]? "):
             if typed == "?":
-                self._say_meanings(_ON_TARGETS)
+                self.desk.explain(_ON_TARGETS)
                 continue
             try:
                 return self._take(self._wanted()._replace(to=typed, supersedes=()))
@@ -329,7 +329,4 @@ class Dialogue:
         return False
 
     def _help_on(self, keys: Iterable[str]) -> None:
-        self._say_meanings({key: KEYS[key] for key in keys})
-
-    def _say_meanings(self, meanings: Mapping[str, str]) -> None:
-        self.desk.say(*(click.style(f"{key} - {meaning}", fg="red", bold=True) for key, meaning in meanings.items()))
+        self.desk.explain({key: KEYS[key] for key in keys})

@@ -130,9 +130,7 @@ class Differences:
         self._asked = look(self._desk.sitting)[1]
 
     def _help(self, card: RuleCard | PassageCard | RemovalCard, keys: Sequence[str]) -> None:
-        for key in keys:
-            meaning = card.meanings.get(key) or _KEYS[key].format(card.outcome)
-            self._desk.say(click.style(f"{key} - {meaning}", fg="red", bold=True))
+        self._desk.explain({key: card.meanings.get(key) or _KEYS[key].format(card.outcome) for key in keys})
 
 
 def _card(desk: Desk, one: Asked) -> RuleCard | PassageCard | RemovalCard:

@@ -187,9 +187,9 @@ def tell(front: Front, report: Report, waits: Sequence[dict[str, Any]], dry_run:
     came, went = len(report.pulled), len(report.pushed)
     would = "would come" if dry_run else "came"
     if came or went:
-        front.out(f"{plural(came, 'file')} {would}, {went} {'would go' if dry_run else 'went'}")
+        front.tell(f"{plural(came, 'file')} {would}, {went} {'would go' if dry_run else 'went'}")
     elif not report.purges:
-        front.out("nothing new")
+        front.tell("nothing new")
     for side, what in (("remote", "refused"), ("here", "not sent")):
         _list(front, what, [one for one in report.refused if one["side"] == side])
     if report.lost:
@@ -210,7 +210,7 @@ def _tell_waiting(front: Front, report: Report, waits: Sequence[dict[str, Any]])
     learned = [one for one in waits if "learning" in one]
     if learned:
         said = "1 learning waits" if len(learned) == 1 else f"{len(learned)} learnings wait"
-        front.out(f"{said} for you: run 'reflect-git review'")
+        front.tell(f"{said} for you: run 'reflect-git review'")
     for one in waits:
         if one["kind"] == "machine":
             said = f"'{one['machine']}' is no machine of yours yet: run 'reflect-git sync' in a terminal to accept it"

@@ -160,9 +160,23 @@ class Front:
         except BrokenPipeError:
             leave(0)
 
-    def talk(self, text: str) -> None:
-        """A line beside the answer."""
-        _echo(text, sys.stderr, self.uses_color(sys.stderr.isatty()))
+    def tell(self, text: str, hang: int = 0) -> None:
+        """A line of the answer in words: at a terminal it is broken between them, never in what a person may copy.
+        `hang`: how far the lines below are indented, if not like this one."""
+        self.out(self.folded(text, sys.stdout, hang))
+
+    def talk(self, text: str, as_is: bool = False) -> None:
+        """A line beside the answer, in words unless it is to stay `as_is`."""
+        shown = text if as_is else self.folded(text, sys.stderr)
+        _echo(shown, sys.stderr, self.uses_color(sys.stderr.isatty()))
+
+    def folded(self, text: str, stream: TextIO, hang: int = 0) -> str:
+        """As that stream shows it; what goes to a file or to another program is broken nowhere."""
+        if self.json or not stream.isatty() or columns(text) <= (room := terminal_width(stream)):
+            return text
+        from reflect_git.cli.folding import folded
+
+        return folded(text, room, hang)
 
     def hint(self, name: str, text: str) -> None:
         """Advice that a person can silence with `git config --global reflect.hint.<name> false`."""
@@ -216,7 +230,8 @@ class Front:
         import click
 
         while True:
-            typed: str = click.prompt(f"{question} [y/N]: ", "", show_default=False, prompt_suffix="", err=True)
+            asked = self.folded(f"{question} [y/N]: ", sys.stderr)
+            typed: str = click.prompt(asked, "", show_default=False, prompt_suffix="", err=True)
             answer = typed.strip().lower()
             if answer in ("", "n", "no", "y", "yes"):
                 return answer.startswith("y")
@@ -241,11 +256,11 @@ def _by_hand(data: bytes) -> dict[str, Any]:
     return handwritten.read(data)
 
 
-def terminal_width() -> int:
+def terminal_width(stream: TextIO | None = None) -> int:
     """Columns of the terminal, 80 where there is none: as `shutil` has it, whose imports take 7 ms."""
     given = _given_width()
     try:
-        return given if given > 0 else os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+        return given if given > 0 else os.get_terminal_size((stream or sys.__stdout__).fileno()).columns or 80  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):  # closed, or no terminal
         return 80
 

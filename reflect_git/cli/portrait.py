@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git.cli.folding import folded
 from reflect_git.cli.front import ago, columns, printable, terminal_width
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import seconds_of
@@ -66,6 +67,12 @@ def field(name: str, text: str, colour: str | None = None) -> Iterator[str]:
         yield click.style(f"  {'' if at else name:<{_NAME_WIDTH}}  {line}", fg=colour)
 
 
+def way(out: str, colour: str | None) -> str:
+    """What to do about it, below what it says: in keys, or as a command that stays whole."""
+    margin = _NAME_WIDTH + 4
+    return click.style(folded(f"{'':{margin}}→ {printable(out)}", width(), margin), fg=colour)
+
+
 def text_lines(text: str) -> Iterator[str]:
     for line in wrap(printable(text), width() - 8):
         yield click.style(f"    {line}", bold=True)
@@ -122,7 +129,7 @@ def finding_lines(found: Finding, way_out: str) -> Iterator[str]:
     colour = _COLOURS.get(found.kind)
     yield from field(found.kind, found.message, colour)
     if way_out:
-        yield from field("", f"→ {way_out}", colour)
+        yield way(way_out, colour)
 
 
 def signal_lines(signal: Signal) -> Iterator[str]:

@@ -111,7 +111,7 @@ def way_back(road: str, commit: str) -> str:
 
 def say_nothing(front: Front, why: str) -> None:
     """Nothing is to be answered; but what was said last may not be read yet."""
-    front.out(why)
+    front.tell(why)
     if front.unread:
         front.talk(front.unread)
 
@@ -121,7 +121,7 @@ def say_nothing_yet(front: Front) -> None:
     if front.json:
         front.data([])
         return
-    front.out(NOTHING)
+    front.tell(NOTHING)
     front.say_no_store()
 
 

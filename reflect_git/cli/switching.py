@@ -113,7 +113,7 @@ def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) 
         return
     if change.changes_something or not wired.changes:
         verb = "is already" if not change.changes_something else "would be" if dry_run else "is"
-        front.out(printable(f"capture {verb} {change.said}"))
+        front.tell(printable(f"capture {verb} {change.said}"))
     if wired.changes:
         _tell_wiring(front, wired, dry_run)
     if change.changes_something and not dry_run:
@@ -152,9 +152,9 @@ def _tell_wiring(front: Front, wired: Wiring, dry_run: bool) -> None:
         said = f"hooks {verb}removed from {where}; those of the plugin stay"
     else:
         said = f"hooks {verb}removed from {where}; 'reflect-git enable' puts them back"
-    front.out(printable(said))
+    front.tell(printable(said))
     if dry_run:
-        front.talk(printable(_diff(wired)))
+        front.talk(printable(_diff(wired)), as_is=True)
 
 
 def _diff(wired: Wiring) -> str:

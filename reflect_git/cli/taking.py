@@ -91,7 +91,7 @@ def _say(front: Front, sat: Sitting, reversal: Reversal, done: Approved, is_show
         front.data(document(reversal, done.commit, done.backup or None, done.target or None, done.diff))
         return
     show_diff(front, "" if is_shown else done.diff)
-    front.out(printable(f"took back {reversal.told}{_where(sat, done)}, commit {done.commit[:10]}"))
+    front.tell(printable(f"took back {reversal.told}{_where(sat, done)}, commit {done.commit[:10]}"))
     for note in reversal.notes:
         front.talk(printable(note))
     advise_of(front, sat, done)

@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
 from reflect_git.cli import portrait
@@ -59,3 +60,10 @@ def test_nothing_is_lost_when_lines_are_broken(text: str) -> None:
     lines = wrap(text, 10)
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(columns(line) <= 10 for line in lines)
+
+
+def test_a_way_out_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    command = "reflect-git approve SIG-20260211-7k3v9q2m --to project --supersedes LRN-20260211-4c8d2a1f"
+    lines = click.unstyle(portrait.way(f"to replace it: {command}", "red")).split("\n")
+    assert lines == [f"{'':16}→ to replace it:", f"{'':16}{command}"]

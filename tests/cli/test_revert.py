@@ -119,13 +119,14 @@ def test_an_undo_in_another_project_shows_what_it_is_about_and_asks(
     garden.mkdir()
     subprocess.run([REAL_GIT, "init", "-q", str(garden)], check=True)
     asked = f"take back 'Use pnpm, not npm' in 'CLAUDE.md' of another project, {shop}? [y/N]:"
+    wide = {"COLUMNS": "300"}
     for words in (["undo"], ["revert", "last"]):
-        with Terminal(*words, cwd=garden) as terminal:
+        with Terminal(*words, cwd=garden, env=wide) as terminal:
             assert "-- Use pnpm, not npm\n" in terminal.passes(asked)
             terminal.types("n")
             assert "nothing was changed" in terminal.ends(1)
     assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
-    with Terminal("undo", cwd=garden) as terminal:
+    with Terminal("undo", cwd=garden, env=wide) as terminal:
         terminal.passes(asked)
         terminal.types("y")
         said = terminal.ends()
@@ -198,7 +199,7 @@ def test_a_reworded_entry_is_shown_and_taken_with_force(approve: Approve, types:
     rule = approve("use pnpm, not npm")
     path = shop / "CLAUDE.md"
     path.write_bytes(path.read_bytes().replace(b"not npm", b"never npm"))
-    said = types("revert", rule, code=4)
+    said = " ".join(types("revert", rule, code=4).split())
     assert f"the entry of '{rule}' was reworded since: 'Use pnpm, not npm' now reads 'Use pnpm, never npm'" in said
     assert "hint: use --force to take it all the same" in said
     types("revert", rule, "--force")
@@ -248,7 +249,8 @@ def test_backups_are_listed_and_put_back_after_a_question(
     assert f"    {shop}/CLAUDE.md, {len(BASE)} bytes" in run_cli("restore", cwd=shop).out
     before = (shop / "CLAUDE.md").read_bytes()
     with Terminal("restore", listed[1]["name"], "--dry-run", cwd=shop) as terminal:
-        assert f"approved since, and would be taken back: {later} Use ruff, not black" in terminal.ends()
+        said = " ".join(terminal.ends().split())
+        assert f"approved since, and would be taken back: {later} Use ruff, not black" in said
     with Terminal("--yes", "restore", listed[1]["name"], cwd=shop) as terminal:
         terminal.passes("type 'yes' to write these bytes [no]:")
         terminal.types("y")

@@ -392,7 +392,7 @@ def test_a_file_that_changed_since_is_shown_anew(reword: Reword, reviews: Review
     reword("Our own text.", "Another text.\n\nAnd more of it.")
     terminal.types("b")
     seen = terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
-    assert "was changed meanwhile\nhint: look at the change again\n\nChange 1 of 1 — you changed" in seen
+    assert "was changed meanwhile hint: look at the change again Change 1 of 1 — you changed" in " ".join(seen.split())
     assert "  in            CLAUDE.md, line 11\n" in seen
     terminal.types("b")
     terminal.ends()
@@ -431,7 +431,8 @@ def test_what_another_branch_has_in_other_words_or_still_is_told_as_such(
     git(shop, "-c", "user.name=Ada", "-c", "user.email=a@example.com", "commit", "-qam", "without")
     git(shop, "switch", "-q", "other")
     reviews().is_left("""
-        1 rule that is not in force here stands on this branch (CLAUDE.md); nothing to do
+        1 rule that is not in force here stands on this branch (CLAUDE.md); nothing to
+        do
         Nothing to reflect on.
         """)
 

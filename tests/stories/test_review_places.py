@@ -73,7 +73,8 @@ def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: R
     terminal.is_left(
         """
         error: review is a dialogue with a person at a terminal
-        hint: inside Claude Code, /reflect asks the person; or let them run 'reflect-git review' in a terminal
+        hint: inside Claude Code, /reflect asks the person; or let them run
+        'reflect-git review' in a terminal
         """,
         code=1,
     )
@@ -118,8 +119,9 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
     (shop / "CLAUDE.md").write_text("# Shop\n", encoding="utf-8")
     terminal.types("y")
     seen = terminal.passes(ASKED)
-    assert seen.startswith("error: '")
-    assert "CLAUDE.md' was changed meanwhile\nhint: look at the change again\n\nLearning 1 of 1 " in seen
+    told = " ".join(seen.split())
+    assert told.startswith("error: '")
+    assert "CLAUDE.md' was changed meanwhile hint: look at the change again Learning 1 of 1 " in told
     assert " # Shop\n+\n+<!-- reflect-git:begin -->\n" in seen
     terminal.types("y")
     terminal.is_left("""

@@ -75,7 +75,7 @@ def _say(front: Front, sat: Sitting, proposal: Proposal, done: Approved, is_show
         front.data(asdict(done))
         return
     show_diff(front, "" if is_shown else done.diff)
-    front.out(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
+    front.tell(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         advise(front, sat, done.target)
     front.talk(way_back(road, done.commit))

@@ -83,17 +83,17 @@ def _show(front: Front, report: Report, store: Store) -> None:
     for one in listed:
         _print(front, one, label(one.path) if one.path else one.file)
     for file in report.authors:
-        front.out(printable(f"lines     {label(file['path'])}: {_whose(file)}"))
+        front.tell(printable(f"lines     {label(file['path'])}: {_whose(file)}"), _WIDTH + 2)
     for policy in report.policies:
         # Each machine has its own: what another one decided says nothing of this one.
         switched = [one for one in policy["switched"] if one["machine"] == store.machine]
         if policy["value"] is not None or switched:
-            front.out(printable(_policy(policy, switched)))
+            front.tell(printable(_policy(policy, switched)), _WIDTH + 2)
     counts = report.counts
     if "commits" in counts:
         told = [plural(counts[name], word) for name, word in _COUNTED.items()]
-        front.out(f"{', '.join(told)}, {counts['signed']} of them signed")
-    front.out(_closing(report))
+        front.tell(f"{', '.join(told)}, {counts['signed']} of them signed")
+    front.tell(_closing(report))
 
 
 def _closing(report: Report) -> str:
@@ -113,14 +113,14 @@ def _print(front: Front, one: Finding, file: str) -> None:
     colour = "green" if one.accepted else _COLOURS[one.severity]
     level = click.style(word.ljust(_WIDTH), fg=colour, bold=one.severity == ERROR)
     where = f"{file}:{one.line}: " if one.line else f"{file}: " if file else ""
-    front.out(f"{level}  {one.code}  {printable(where + one.message)}")
     margin = " " * (_WIDTH + 2)
+    front.tell(f"{level}  {one.code}  {printable(where + one.message)}", len(margin))
     if one.accepted:
-        front.out(f"{margin}accepted by {one.accepted}")
+        front.tell(f"{margin}accepted by {one.accepted}")
     elif one.hint:
-        front.out(click.style(f"{margin}hint: {printable(one.hint)}", fg="yellow"))
+        front.tell(click.style(f"{margin}hint: {printable(one.hint)}", fg="yellow"))
     if one.needs_decision:
-        front.out(click.style(f"{margin}or take it as it is: reflect-git audit --accept {one.key}", dim=True))
+        front.tell(click.style(f"{margin}or take it as it is: reflect-git audit --accept {one.key}", dim=True))
 
 
 def _whose(file: dict[str, Any]) -> str:

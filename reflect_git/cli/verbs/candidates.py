@@ -118,7 +118,7 @@ def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> Non
     for candidate in strong:
         _show(front, candidate)
     for line in _rest(gathered):
-        front.out(click.style(line, dim=True))
+        front.tell(click.style(line, dim=True))
 
 
 def _show(front: Front, candidate: Candidate) -> None:
@@ -127,9 +127,9 @@ def _show(front: Front, candidate: Candidate) -> None:
     for line in textwrap.wrap(printable(candidate.text), width - 6) or [""]:
         front.out(f"    {line}")
     if candidate.backtest:
-        front.out(click.style(f"    {printable(tested(candidate.backtest))}", dim=True))
+        front.tell(click.style(f"    {printable(tested(candidate.backtest))}", dim=True))
     for warning in candidate.warnings:
-        front.out(click.style(f"    risk: {printable(warning)}", fg="red"))
+        front.tell(click.style(f"    risk: {printable(warning)}", fg="red"))
 
 
 def _times(candidate: Candidate) -> str:

@@ -54,7 +54,7 @@ def command(front: Front, keep: bool) -> None:
 
 
 def _say(front: Front, text: str) -> None:
-    front.out("\n" + click.style(text, bold=True))
+    front.tell("\n" + click.style(text, bold=True))
 
 
 class _Tour:

@@ -62,7 +62,7 @@ def command(front: Front, identity: str, later: bool, never: bool, reason: str, 
         front.data({"decision": decision, "commit": commit})
         return
     said = "not now" if later else "never" if never else "no"
-    front.out(f"{'would answer' if dry_run else 'answered'} {said} to {candidate.id}")
+    front.tell(f"{'would answer' if dry_run else 'answered'} {said} to {candidate.id}")
     if decision:
         again = "" if never else "; it is asked once more after three further sessions"
         front.talk(f"commit {str(commit)[:10]}{again}")

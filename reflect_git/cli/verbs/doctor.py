@@ -155,17 +155,17 @@ def _git(front: Front, known: str) -> Line:
 def _print(front: Front, line: Line) -> None:
     level = click.style(line.level.ljust(_WIDTH), fg=_COLOURS[line.level], bold=line.level == ERROR)
     first, *further = line.message.splitlines() or [""]
-    front.out(f"{level}  {line.check.ljust(_NAMES)}  {printable(first)}")
     margin = " " * (_WIDTH + _NAMES + 4)
+    front.tell(f"{level}  {line.check.ljust(_NAMES)}  {printable(first)}", len(margin))
     for said in filter(str.strip, further):
-        front.out(f"{margin}{printable(said)}")
+        front.tell(f"{margin}{printable(said)}")
     for detail in line.details[:_DETAILS]:
         front.out(f"{margin}  {printable(detail)}")
     if len(line.details) > _DETAILS:
-        front.out(f"{margin}  … and {len(line.details) - _DETAILS} more")
+        front.tell(f"{margin}  … and {len(line.details) - _DETAILS} more")
     todo = "mend it with 'reflect-git doctor --fix'" if line.fixable else line.hint
     if todo:
-        front.out(click.style(f"{margin}hint: {printable(todo)}", fg="yellow"))
+        front.tell(click.style(f"{margin}hint: {printable(todo)}", fg="yellow"))
 
 
 def _conclude(front: Front, lines: list[Line], would_fix: bool) -> int:
@@ -192,7 +192,7 @@ def _selftest(front: Front) -> int:
         steps.append(step)
         if not front.json:
             word = click.style("ok   ", fg="green") if step.ok else click.style("error", fg="red", bold=True)
-            front.out(f"{word}  {step.name.ljust(8)}  {printable(step.message)} ({step.seconds:.2f} s)")
+            front.tell(f"{word}  {step.name.ljust(8)}  {printable(step.message)} ({step.seconds:.2f} s)", 17)
     ok = all(step.ok for step in steps)
     if front.json:
         front.data({"ok": ok, "steps": [asdict(step) for step in steps]})

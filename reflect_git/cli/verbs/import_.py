@@ -84,12 +84,12 @@ def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None
         front.data({"found": len(got.kept), "new": len(made), "signals": taken, "left_out": got.left_out})
     elif dry_run and made:
         _list(front, made)
-        front.out(f"would import {plural(len(made), 'signal')}")
+        front.tell(f"would import {plural(len(made), 'signal')}")
     elif taken:
         wait = "it waits" if len(taken) == 1 else "they wait"
-        front.out(f"{plural(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
+        front.tell(f"{plural(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
     else:
-        front.out("nothing new there")
+        front.tell("nothing new there")
 
 
 def _list(front: Front, made: list[Signal]) -> None:
@@ -97,7 +97,7 @@ def _list(front: Front, made: list[Signal]) -> None:
         where = f"{signal['project']['name']}: " if signal["project"] else ""
         front.out(f"  {one_line(where + signal['content'], portrait.width() - 2)}")
     if len(made) > _EXAMPLES:
-        front.out(f"  and {len(made) - _EXAMPLES} more")
+        front.tell(f"  and {len(made) - _EXAMPLES} more")
 
 
 def _register(kind: str, text: str) -> None:
@@ -163,11 +163,11 @@ def _shown(found: list[Path]) -> Iterator[Path]:
 def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
     files, signals = plural(transcripts, "transcript"), plural(done.signals, "signal")
     if dry_run:
-        front.out(f"would mine {files}: {signals}")
+        front.tell(f"would mine {files}: {signals}")
     elif done.signals:
-        front.out(f"{signals} from {done.new} of {files}; see 'reflect-git signals'")
+        front.tell(f"{signals} from {done.new} of {files}; see 'reflect-git signals'")
     else:
-        front.out(f"nothing new in {files}")
+        front.tell(f"nothing new in {files}")
     if done.left_out:
         left = f"{plural(done.left_out, 'signal')} of sessions without a person left out"
         front.talk(f"{left}; after 'reflect-git config capture.unattended all' they are taken")

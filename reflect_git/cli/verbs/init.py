@@ -35,9 +35,9 @@ def _say(front: Front, root: str, machine: str | None, created: bool, line: str)
     if front.json:
         front.data({"store": root, "machine": machine, "created": created})
         return
-    front.out(printable(line))
+    front.tell(printable(line))
     if machine:
-        front.out(f"this machine is called '{machine}'")
+        front.tell(f"this machine is called '{machine}'")
 
 
 def _next_steps(front: Front, is_new: bool) -> None:

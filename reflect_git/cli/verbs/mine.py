@@ -30,7 +30,7 @@ def command(front: Front, transcripts: tuple[str, ...], everything: bool) -> Non
         front.data(found)
         return
     if not found:
-        front.out("nothing to learn from there")
+        front.tell("nothing to learn from there")
     for signal in found:
         lasts = "lasting" if signal["meta"].get("durable") else "for now"
         if signal["meta"].get("captured") is False:

@@ -62,10 +62,10 @@ def _document(done: Proposal) -> dict[str, Any]:
 def _tell(front: Front, done: Proposal, dry_run: bool) -> None:
     name, count = done.branch.name, len(done.made)
     if not count:
-        front.out(printable(_nothing(done)))
+        front.tell(printable(_nothing(done)))
         return
     learned = plural(count, "learning")
-    front.out(printable(f"{'would propose' if dry_run else 'proposed'} {learned} on '{name}'"))
+    front.tell(printable(f"{'would propose' if dry_run else 'proposed'} {learned} on '{name}'"))
     for one in done.made:
         title = one_line(one.learning["title"] or one.learning["text"], portrait.width() - _HASH - 4)
         front.out(f"  {one.commit[:_HASH] or one.learning['id']}  {title}")

@@ -58,22 +58,22 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
         words = str(record.get("content") or record.get("text") or record.get("kind") or "")
         front.out(f"{click.style(identity, fg='yellow')}  {one_line(words, max(20, width() - len(identity) - 2))}")
     for learning in proposal.reverted:
-        front.out(printable(f"reverted first: {learning['id']} in '{learning['target']['path']}'"))
+        front.tell(printable(f"reverted first: {learning['id']} in '{learning['target']['path']}'"))
     for learning in proposal.back:
-        front.out(printable(f"comes back: {learning['id']} into '{learning['target']['path']}': {learning['text']}"))
+        front.tell(printable(f"comes back: {learning['id']} into '{learning['target']['path']}': {learning['text']}"))
     for backup in proposal.found.backups:
-        front.out(f"backup dropped: {backup}")
+        front.tell(f"backup dropped: {backup}")
     for file in proposal.found.others:
         front.out(printable(f"in the file: {file}"))
     for mirror in proposal.found.mirrors:
         front.out(printable(f"in the name of: {mirror}"))
     count = len(proposal.found.objects)
-    front.out("1 git object holds it" if count == 1 else f"{count} git objects hold it")
+    front.tell("1 git object holds it" if count == 1 else f"{count} git objects hold it")
     for learning in proposal.stays:
-        front.out(printable(f"stays: {learning['id']}, which was made of it: {learning['text']}"))
-        front.out(f"       with its decisions; to purge them, too: reflect-git purge {learning['id']}")
+        front.tell(printable(f"stays: {learning['id']}, which was made of it: {learning['text']}"))
+        front.tell(f"       with its decisions; to purge them, too: reflect-git purge {learning['id']}")
     for place in proposal.unreached:
-        front.out(printable(f"out of reach: {place}"))
+        front.tell(printable(f"out of reach: {place}"))
 
 
 def _require_phrase(front: Front, store: Store, proposal: Proposal) -> None:
@@ -101,7 +101,7 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
 
 
 def _say(front: Front, proposal: Proposal, done: Done) -> None:
-    front.out(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
+    front.tell(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
     for place in done.left:
         front.talk(printable(f"still in the store: {place}"))
     if done.left:

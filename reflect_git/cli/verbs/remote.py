@@ -55,12 +55,12 @@ def _show(front: Front) -> None:
         })  # fmt: skip
         return
     if not url:
-        front.out("there is no remote")
+        front.tell("there is no remote")
         front.talk(click.style("hint: set one with 'reflect-git remote set URL'", fg="yellow"))
         return
     front.out(printable(urls.shown(url)))
-    front.out(f"last sync: {ago(state['time'])} ago" if state.get("time") else "never synced")
-    front.out(f"machines: {', '.join(sorted(machines.own(store) or ()))}")
+    front.tell(f"last sync: {ago(state['time'])} ago" if state.get("time") else "never synced")
+    front.tell(f"machines: {', '.join(sorted(machines.own(store) or ()))}")
     if state.get("error"):
         front.talk(printable(f"the last sync failed: {state['error']}"))
 
@@ -124,20 +124,20 @@ def _connect(front: Front, store: Store, url: str) -> None:
 
 
 def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
-    front.out(printable(_said_of(met)))
+    front.tell(printable(_said_of(met)))
     if not met.sends:
-        front.out("it has all that would be sent; later on, what you approve and decide goes there")
+        front.tell("it has all that would be sent; later on, what you approve and decide goes there")
     else:
         count = len(met.sends)
-        front.out(printable(f"{plural(count, 'file')} would be sent to '{url}':"))
+        front.tell(printable(f"{plural(count, 'file')} would be sent to '{url}':"))
         for line in _listed(met.sends):
-            front.out(f"  {line}")
-        front.out("for example:")
+            front.tell(f"  {line}")
+        front.tell("for example:")
         for path, text in met.examples:
             front.out(f"  {printable(path)}")
             front.out(f"    {one_line(_telling(text), portrait.width() - 4)}")
         if count > len(met.examples):
-            front.out(
+            front.tell(
                 printable(f"every file with its size: reflect-git remote set {shlex.quote(url)} --dry-run --json")
             )
     for one in met.refused:
@@ -208,6 +208,6 @@ def _said_removed(front: Front, url: str, dry_run: bool) -> None:
     if front.json:
         front.data(data)
         return
-    front.out(printable(f"{'would leave' if dry_run else 'left'} '{url}'"))
+    front.tell(printable(f"{'would leave' if dry_run else 'left'} '{url}'"))
     if not dry_run:
         front.talk(printable(f"undo with: reflect-git remote set {url}"))

@@ -58,7 +58,7 @@ def command(front: Front, name: str, dry_run: bool) -> None:
     if front.json:
         front.data(document(restoring.reversal, done.commit, done.backup, done.target, done.diff))
         return
-    front.out(printable(f"restored {restoring.reversal.title}, commit {done.commit[:10]}"))
+    front.tell(printable(f"restored {restoring.reversal.title}, commit {done.commit[:10]}"))
     advise_of(front, sat, done)
     front.talk(way_back(by["road"], done.commit))
 

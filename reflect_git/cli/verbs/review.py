@@ -66,7 +66,7 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     found, asked = differences.look(sat)
     arrived = _arrived(sat)
     for line in differences.notes(sat.place, found):
-        front.out(line)
+        front.tell(line)
     if front.no_input or not front.at_terminal:
         _list_first(front, sat, asked, arrived)
         _list(front, sat.gathered)
@@ -109,12 +109,12 @@ def _arrivals(desk: Desk, console: Console, arrived: Sequence[Waiting]) -> Arriv
 
 def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Sequence[Waiting]) -> None:
     for line in differences.listed(sat.place, asked):
-        front.out(line)
+        front.tell(line)
     if arrived:
         from reflect_git.cli import arrivals
 
         for line in arrivals.listed(sat.place, arrived):
-            front.out(line)
+            front.tell(line)
     if asked or arrived:
         front.talk("only a person can answer these: run 'reflect-git review' in a terminal")
 
@@ -126,7 +126,7 @@ def _list(front: Front, gathered: Gathered) -> None:
         return
     _summary(front, list(gathered.strong))
     for line in _waiting(gathered):
-        front.out(line)
+        front.tell(line)
     no_one = "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code"
     front.talk(PIPED if front.is_piped and not front.no_input else no_one)
     front.talk("for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'")
@@ -140,7 +140,7 @@ def _say_elsewhere(front: Front, sat: Sitting) -> None:
     count = len(found.strong) + len(found.more)
     if count:
         verb = "waits" if count == 1 else "wait"
-        front.out(f"{count} {verb} in other projects: reflect-git review --all")
+        front.tell(f"{count} {verb} in other projects: reflect-git review --all")
 
 
 def _summary(front: Front, shown: list[Candidate]) -> None:
@@ -193,8 +193,7 @@ def _opening(front: Front, desk: Desk, console: Console) -> str:
             if _skip_all(front, desk, console):
                 return "a"
         else:
-            for key, meaning in _ASKED_FIRST.items():
-                front.out(click.style(f"{key} - {meaning}", fg="red", bold=True))
+            desk.explain(_ASKED_FIRST)
     return "g"
 
 
@@ -205,11 +204,11 @@ def _skip_all(front: Front, desk: Desk, console: Console) -> bool:
     typed = console.line(f"skip all {len(everyone)}: not now, no, or back [n,d,b] (n)? ") or "n"
     if typed == "n":
         dismiss.not_now(store, everyone)
-        front.out(f"not now to {len(everyone)}: they come again")
+        front.tell(f"not now to {len(everyone)}: they come again")
     elif typed == "d":
         for each in everyone:
             dismiss.dismiss(store, each, desk.person(each))
-        front.out(f"no to {len(everyone)}: each is asked once more after three further sessions")
+        front.tell(f"no to {len(everyone)}: each is asked once more after three further sessions")
     return typed in ("n", "d")
 
 
@@ -218,18 +217,18 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     front.out()
     answers = [*first.answers, *(then.answers if then else ())]
     if answers:
-        front.out(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
+        front.tell(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
     counts = [(deck.count(said), said) for said in (APPROVED, NOT_NOW, NO, NEVER)]
     counts.append((len(deck.open()), "undecided"))
     if deck.answers:
-        front.out(", ".join(f"{count} {said}" for count, said in counts if count))
+        front.tell(", ".join(f"{count} {said}" for count, said in counts if count))
     for path in desk.changed:
         told = committing.advice(desk.sitting, path, front.env, here())
         if told:
-            front.out(printable(told))
+            front.tell(printable(told))
     # What was left as it is, or for another time, is no decision.
     if any(not said.startswith("left") for said in answers) or any(map(deck.count, (APPROVED, NO, NEVER))):
-        front.out("to take the last answer back: reflect-git undo")
+        front.tell("to take the last answer back: reflect-git undo")
     weak = {each.id for each in desk.sitting.gathered.weak}  # they go by themselves, seen or not
     postponed = [answer.at for answer in deck.answers if answer.said == NOT_NOW]
     left = len([at for at in (*deck.open(), *postponed) if deck.cards[at].id not in weak])
@@ -237,9 +236,9 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     left += then.open if then else 0
     if left:
         verb = "waits" if left == 1 else "wait"
-        front.out(f"{plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
+        front.tell(f"{plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
     if first.open:
         verb = "waits" if first.open == 1 else "wait"
-        front.out(f"{plural(first.open, 'change')} of a rule {verb}: run 'reflect-git review' when you like")
+        front.tell(f"{plural(first.open, 'change')} of a rule {verb}: run 'reflect-git review' when you like")
     elif not left and deck.count(APPROVED):
-        front.out("see what is in force with 'reflect-git rules'")
+        front.tell("see what is in force with 'reflect-git rules'")

@@ -151,7 +151,7 @@ def _show(front: Front, rule: InForce, absent: list[str]) -> None:
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
     front.out(click.style(f"    → {one_line(_file(front, rule), room - 6)}", dim=True))
     for line in absent:
-        front.out(click.style(f"    {line}", fg="yellow"))
+        front.tell(click.style(f"    {line}", fg="yellow"))
     for line in portrait.wrap(printable(rule.text), room - 4):
         front.out(f"    {line}")
 
@@ -169,7 +169,7 @@ def _answer_changes(front: Front, said: str, found: list[Change]) -> None:
         return
     counts = Counter(how for how, _, _ in found)
     told = ", ".join(f"{counts[how]} {how}" for how in _COLOURS if counts[how]) or "nothing changed"
-    front.out(printable(f"since {said}: {told}"))
+    front.tell(printable(f"since {said}: {told}"))
     for how, then, now in found:
         front.out()
         _show_change(front, how, then, now)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.cli import completing, storytelling
-from reflect_git.cli.front import Front, age, printable
+from reflect_git.cli.front import Front, age, printable, terminal_width
 from reflect_git.cli.options import json_option
 from reflect_git.cli.telling import when, who
 from reflect_git.cli.verbs.signals import TRUST
@@ -122,7 +122,7 @@ def _tell_record(front: Front, found: Found, lifetime: str) -> None:
     record = found.record
     prefix = record["id"][:3]
     headline = _learning_headline(found.story) if found.story else _HEADLINES[prefix](record)
-    front.out(f"{click.style(record['id'], fg='yellow')}  {headline}")
+    front.tell(f"{click.style(record['id'], fg='yellow')}  {headline}")
     text = record.get(_TEXT_FIELD.get(prefix, ""))
     if text:
         front.out()
@@ -228,7 +228,7 @@ def _tell_commit(front: Front, commit: CommitStory | None) -> None:
 def _tell_decision(front: Front, decision: Decision) -> None:
     said = f"{called(decision)} {when(decision['timestamp'])}, {who(decision['by'])}"
     front.out()
-    front.out(f"{click.style(decision['id'], fg='yellow')}  {printable(said)}")
+    front.tell(f"{click.style(decision['id'], fg='yellow')}  {printable(said)}")
     for name, value in (("text", decision["text"] or ""), ("reason", decision["reason"])):
         _out_line(front, name, value)
 
@@ -261,13 +261,12 @@ def _out_line(front: Front, name: str, value: str) -> None:
         return
     head = click.style(f"{name:<{_NAME_WIDTH}}", dim=True)
     first, *rest = printable(value).splitlines() or [""]
-    front.out(f"{head}  {first}")
+    front.tell(f"{head}  {first}", _NAME_WIDTH + 2)
     for line in rest:
-        front.out(f"{'':<{_NAME_WIDTH}}  {line}")
+        front.tell(f"{'':<{_NAME_WIDTH}}  {line}")
 
 
 def _out_text(front: Front, text: str, indent: str) -> None:
+    room = min(_TEXT_WIDTH, terminal_width())
     for line in printable(text).splitlines():
-        front.out(
-            textwrap.fill(line, _TEXT_WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-        )
+        front.out(textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))

@@ -136,7 +136,7 @@ def _say_none(front: Front, root: str, form: str) -> None:
     if front.json:
         front.data(asdict(Report(root)))
     elif form == "table":
-        front.out(f"there is no store at '{printable(root)}' yet; the first capture makes it")
+        front.tell(f"there is no store at '{printable(root)}' yet; the first capture makes it")
         begin = "make it now with 'reflect-git init'" if wiring.look(front.env).state != wiring.NONE else wiring.BEGIN
         front.talk(click.style(f"hint: {begin}", fg="yellow"))
 
@@ -311,7 +311,11 @@ def _print(front: Front, listed: list[tuple[str, str, bool]]) -> None:
     width = max(columns(label) for label, _, _ in listed)
     for label, value, loud in listed:
         shown = printable(value)
-        front.out(f"{click.style(label.ljust(width), dim=True)}  {click.style(shown, fg='yellow') if loud else shown}")
+        line = f"{click.style(label.ljust(width), dim=True)}  {click.style(shown, fg='yellow') if loud else shown}"
+        if label == "store":  # a path, which may have blanks
+            front.out(line)
+        else:
+            front.tell(line, width + 2)
 
 
 def _statusline(front: Front, report: Report) -> None:

@@ -122,17 +122,17 @@ def _tell(
         return
     would = "would take" if dry_run else "took"
     if settings:
-        front.out(printable(f"{would} our hooks out of '{settings}'"))
+        front.tell(printable(f"{would} our hooks out of '{settings}'"))
     for change in found:
         what = "the marks of" if how == UNMARK else ""
         entries = plural(change.count, "entry", "entries")
-        front.out(printable(f"{would} {f'{what} {entries}'.strip()} out of '{change.path}'"))
+        front.tell(printable(f"{would} {f'{what} {entries}'.strip()} out of '{change.path}'"))
     if how == ERASE and store:
-        front.out(printable(f"{'would delete' if dry_run else 'deleted'} '{store.root}'"))
+        front.tell(printable(f"{'would delete' if dry_run else 'deleted'} '{store.root}'"))
     if kept:
-        front.out(printable(f"'{kept}' stays, and so does what was learned"))
+        front.tell(printable(f"'{kept}' stays, and so does what was learned"))
     for line in left:
-        front.out(printable(f"now run: {line}" if not line.startswith("take") else f"then {line}"))
+        front.tell(printable(f"now run: {line}" if not line.startswith("take") else f"then {line}"))
 
 
 def _left(front: Front, remote: str) -> list[str]:
