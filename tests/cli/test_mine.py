@@ -56,13 +56,15 @@ def test_the_same_transcript_gives_the_same_signals(run_cli: RunCli, transcript:
 def test_a_line_a_signal(run_cli: RunCli, transcript: Path) -> None:
     result = run_cli("mine", str(transcript))
     assert (result.code, result.out.count("\n"), "never use npm" in result.out) == (0, 1, True)
+    assert "'--all' also lists" in result.err
 
 
 def test_all_of_it_shows_why_something_is_not_captured(run_cli: RunCli, transcript: Path) -> None:
     found = run_cli("mine", "--all", str(transcript), "--json").json()["data"]
     assert [signal["meta"].get("captured", True) for signal in found] == [False, True]
     assert found[0]["meta"]["score"] < found[1]["meta"]["score"]
-    assert "not captured" in run_cli("mine", "--all", str(transcript)).out.splitlines()[0]
+    told = run_cli("mine", "--all", str(transcript))
+    assert ("not captured" in told.out.splitlines()[0], told.err) == (True, "")
 
 
 def test_nothing_to_learn_and_nothing_there(run_cli: RunCli, tmp_path: Path) -> None:

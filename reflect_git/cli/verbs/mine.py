@@ -38,6 +38,8 @@ def command(front: Front, transcripts: tuple[str, ...], everything: bool) -> Non
         else:
             head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
         front.out(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
+    if not everything:
+        front.talk("'--all' also lists the messages that would not be captured, each with its score")
 
 
 def _require(path: str) -> None:
