@@ -278,6 +278,8 @@ def test_stats(store_home: Path) -> None:
     assert store("stats", "--format", "statusline").out == "1 signal waiting\n"
     _append(type="gotcha")
     assert store("stats", "--format=statusline").out == "2 signals waiting\n"
+    _append(type="summary")
+    assert store("stats", "--format=statusline").out == "2 signals waiting\n", "a summary waits for nobody"
     assert store("stats").data["type"] == {"failure": 1, "gotcha": 1}
 
 

@@ -96,10 +96,12 @@ def find_as(wanted: str, identities: Iterable[str], prefix: str, known: Iterable
 
 
 def stats(scan: Scan) -> dict[str, Any]:
-    """Counts by status, type and category."""
-    counts: dict[str, Any] = {"total": len(scan.rows)}
+    """Signals by status, type and category. Summaries of sessions are counted apart: no review asks about them."""
+    kinds = scan.columns["type"]
+    summaries = kinds.count("summary")
+    counts: dict[str, Any] = {"total": len(kinds) - summaries, "summaries": summaries}
     for field in ("status", "type", "category"):
-        column = scan.columns[field]
+        column = [word for word, kind in zip(scan.columns[field], kinds) if kind != "summary"]
         counts[field] = {word: column.count(word) for word in sorted(set(column))}
     return {**counts, "learnings": len(scan.history.learnings)}
 

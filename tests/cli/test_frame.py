@@ -132,7 +132,7 @@ def test_json_goes_before_and_after_the_verb(run_cli: RunCli, store_home: Path) 
     assert before.out == after.out
     assert before.json() == {
         "schema_version": 1,
-        "data": {"total": 0, "status": {}, "type": {}, "category": {}, "learnings": 0},
+        "data": {"total": 0, "summaries": 0, "status": {}, "type": {}, "category": {}, "learnings": 0},
     }
 
 

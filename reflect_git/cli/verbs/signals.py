@@ -46,7 +46,7 @@ def command(
     front: Front, status: str | None, kind: str | None, since: str, tags: Sequence[str], session: str, project: str,
     limit: int | None,
 ) -> None:  # fmt: skip
-    """List signals, oldest first.
+    """List signals and summaries of sessions, oldest first.
 
     Each line: id, age, type, confidence (1 low … 4 approved), and the content; in brackets what is not as usual: a
     status other than captured, words other than the user's own.

@@ -8,16 +8,16 @@ import click
 
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import json_option
-from reflect_git.model.counts import plural
+from reflect_git.model.counts import plural, signals_said
 
-_NOTHING: dict[str, Any] = {"total": 0, "status": {}, "type": {}, "category": {}, "learnings": 0}
+_NOTHING: dict[str, Any] = {"total": 0, "summaries": 0, "status": {}, "type": {}, "category": {}, "learnings": 0}
 
 
 @click.command()
 @json_option
 @click.pass_obj
 def command(front: Front) -> None:
-    """Count signals by status, type and category."""
+    """Count signals by status, type and category; summaries of sessions apart."""
     from reflect_git.store import memory
 
     store = front.existing()
@@ -29,9 +29,8 @@ def command(front: Front) -> None:
     if front.json:
         front.data(counts)
         return
-    front.out(
-        f"{plural(counts['total'], 'signal')}, {plural(len(scan.history.in_force()) if scan else 0, 'rule')} in force"
-    )
+    rules = plural(len(scan.history.in_force()) if scan else 0, "rule")
+    front.out(f"{signals_said(counts['total'], counts['summaries'])}, {rules} in force")
     for field in ("status", "type", "category"):
         words = counts[field]
         if words:

@@ -11,9 +11,9 @@ import stat
 import time
 
 from reflect_git.adapters import files
-from reflect_git.model.counts import plural
+from reflect_git.model.counts import plural, signals_said
 from reflect_git.model.ids import seconds_of
-from reflect_git.store import copies, identity, inbox, policy, remotes, spool, upkeep
+from reflect_git.store import copies, identity, inbox, memory, policy, remotes, spool, upkeep
 from reflect_git.store.care import lockfiles, mending
 from reflect_git.store.care.case import (
     DAY,
@@ -277,8 +277,9 @@ def look_at_records(case: Case) -> list[Finding]:
     if snapshot.newer:
         said = f"{plural(len(snapshot.newer), 'record')} written by a newer reflect-git"
         findings.append(Finding(NOTE, said, "upgrade reflect-git to read them", False, snapshot.newer))
-    total = plural(len(snapshot.signals), "signal")
-    return findings or [Finding(OK, f"{total}, {plural(len(snapshot.history.learnings), 'learning')}")]
+    counts = memory.stats(snapshot)
+    total = signals_said(counts["total"], counts["summaries"])
+    return findings or [Finding(OK, f"{total}, {plural(counts['learnings'], 'learning')}")]
 
 
 def look_at_log(case: Case) -> list[Finding]:
