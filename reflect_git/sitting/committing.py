@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from reflect_git.adapters.checkout import Checkout
@@ -26,17 +26,29 @@ def advice(sitting: Sitting, name: str, env: Mapping[str, str], stand: str) -> s
     git = sitting.store.git
     checkout = Checkout(git.program, top)
     if checkout.is_tracked(path):
-        return "" if checkout.is_as_committed(path) else _commit(name, top, stand)
+        return "" if checkout.is_as_committed(path) else commit([name], top, stand)
     if not os.path.lexists(path) or checkout.is_ignored(path, _excludes(git.user_settings(), env, sitting.place.home)):
         return ""
-    return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else _commit(name, top, stand)
+    return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else commit([name], top, stand)
 
 
-def _commit(name: str, top: str, stand: str) -> str:
+def left(program: str, changes: Iterable[tuple[str, bytes | None]]) -> dict[str, list[str]]:
+    """Of files and what is to be in them: repository → those that it has otherwise, as it names them."""
+    found: dict[str, list[str]] = {}
+    for path, after in changes:
+        real = os.path.realpath(path)  # the file that is written
+        top = top_of(os.path.dirname(real))
+        checkout = Checkout(program, top) if top else None
+        if top and checkout and checkout.is_tracked(real) and (after is None or checkout.file(real) != after):
+            found.setdefault(top, []).append(os.path.relpath(real, top))
+    return found
+
+
+def commit(names: list[str], top: str, stand: str, changed: str = "changed") -> str:
     is_here = top_of(stand) == top
-    return (
-        f"{name} changed in {'your project' if is_here else top}; commit it {'with your work' if is_here else 'there'}"
-    )
+    them = "it" if len(names) == 1 else "them"
+    where, when = ("your project", "with your work") if is_here else (top, "there")
+    return f"{', '.join(names)} {changed} in {where}; commit {them} {when}"
 
 
 def _excludes(settings: Mapping[str, list[str]], env: Mapping[str, str], home: str) -> str:

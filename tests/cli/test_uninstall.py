@@ -16,6 +16,7 @@ from reflect_git.cli.verbs import uninstall
 from reflect_git.store import policy, remotes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
+from tests.faults import git
 from tests.sitting.desk import BY, say, sit
 
 
@@ -92,6 +93,48 @@ def test_erase_gives_back_the_files_as_they_were(run_cli: RunCli, home: Path, st
     assert picture(home) == before
     assert not Path(store.root).exists()
     assert not (folder / ".claude").exists()
+
+
+@pytest.mark.parametrize("how", ["--erase", "--unmark"])
+def test_what_is_left_to_be_committed_is_named_by_repository(
+    run_cli: RunCli, home: Path, store: Store, how: str
+) -> None:
+    folder, dotfiles = project(home), home / "dotfiles"
+    dotfiles.mkdir()
+    (dotfiles / "CLAUDE.md").write_text("# Mine\n")
+    (home / ".claude" / "CLAUDE.md").symlink_to(dotfiles / "CLAUDE.md")
+    for top in (folder, dotfiles):
+        git(top, "init", "-q", "-b", "main")
+    learn(store, "no, never use npm in this project, always use pnpm instead", "project")
+    learn(store, "never edit generated files, run the generator instead", "rules")
+    learn(store, "the readme should say which port the server uses", "improvements")
+    learn(store, "always run the linter before you commit", "global")
+    (rule,) = (folder / ".claude" / "rules" / "reflect").iterdir()
+    for top, names in ((folder, ("CLAUDE.md", str(rule))), (dotfiles, ("CLAUDE.md",))):
+        git(top, "add", *names)
+        git(top, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "rules")
+    changed = [
+        {"repository": str(folder), "files": ["CLAUDE.md", str(rule.relative_to(folder))]},
+        {"repository": str(dotfiles), "files": ["CLAUDE.md"]},
+    ]
+    would = run_cli("uninstall", how, "--dry-run", "--json", cwd=folder).json()["data"]["to_commit"]
+    assert sorted(would, key=lambda one: -len(one["files"])) == changed
+    there = f"CLAUDE.md would change in {dotfiles}; commit it there\n"
+    assert there in run_cli("uninstall", how, "--dry-run", cwd=folder).out
+    done = run_cli("uninstall", how, "--yes", cwd=folder).out
+    assert f"CLAUDE.md changed in {dotfiles}; commit it there\n" in done
+    assert f"CLAUDE.md, {rule.relative_to(folder)} changed in your project; commit them with your work\n" in done
+    assert "improvements.md changed" not in done, "git does not have it"
+
+
+def test_what_is_as_committed_again_is_left_to_nobody(run_cli: RunCli, home: Path, store: Store) -> None:
+    folder = project(home)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "CLAUDE.md")
+    git(folder, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "rules")
+    learn(store, "no, never use npm in this project, always use pnpm instead", "project")
+    done = run_cli("uninstall", "--erase", "--yes", "--json", cwd=folder).json()["data"]
+    assert (len(done["files"]), done["to_commit"]) == (1, [])
 
 
 def test_unmark_leaves_the_text_and_no_mark(run_cli: RunCli, home: Path, store: Store) -> None:

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -20,7 +20,7 @@ from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.cli.sittings import here, show_diff
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.sitting import leaving
+from reflect_git.sitting import committing, leaving
 from reflect_git.sitting.leaving import ERASE, UNMARK, Change
 from reflect_git.store import creation, remotes
 from reflect_git.sync import urls
@@ -49,10 +49,11 @@ def command(front: Front, unmark: bool, erase: bool, dry_run: bool) -> None:
     if not dry_run:
         _ask(front, store, how, found)
     wired = wiring.plan(front.env, store, wanted=False)
+    uncommitted = committing.left(store.git.program, ((one.path, one.after) for one in found)) if store else {}
     left = _left(front, remotes.url_of(store) if store and erase else "")
     if not dry_run:
         _carry_out(front, store, how, found)
-    _tell(front, store, how, found, wired.path if wired.changes else "", left, dry_run)
+    _tell(front, _Leave(store, how, found, wired.path if wired.changes else "", uncommitted, left), dry_run)
 
 
 def _swept(front: Front) -> Store | None:
@@ -112,26 +113,43 @@ def _cache(front: Front) -> str:
     return os.path.join(base, "reflect-git")
 
 
-def _tell(
-    front: Front, store: Store | None, how: str, found: list[Change], settings: str, left: list[str], dry_run: bool
-) -> None:
-    kept = store.root if store and how != ERASE else None
+class _Leave(NamedTuple):
+    """`uncommitted` are a person's own repositories, each with its files that are theirs to commit."""
+
+    store: Store | None
+    how: str
+    found: list[Change]
+    settings: str
+    uncommitted: dict[str, list[str]]
+    left: list[str]
+
+
+def _tell(front: Front, leave: _Leave, dry_run: bool) -> None:
+    kept = leave.store.root if leave.store and leave.how != ERASE else None
     if front.json:
-        listed = [{"path": change.path, "entries": change.count, "diff": change.diff} for change in found]
-        front.data({"files": listed, "settings": settings or None, "store": kept, "left": left})
+        listed = [{"path": change.path, "entries": change.count, "diff": change.diff} for change in leave.found]
+        commits = [{"repository": top, "files": names} for top, names in leave.uncommitted.items()]
+        settings = leave.settings or None
+        front.data({"files": listed, "to_commit": commits, "settings": settings, "store": kept, "left": leave.left})
         return
     would = "would take" if dry_run else "took"
-    if settings:
-        front.tell(printable(f"{would} our hooks out of '{settings}'"))
-    for change in found:
-        what = "the marks of" if how == UNMARK else ""
+    if leave.settings:
+        front.tell(printable(f"{would} our hooks out of '{leave.settings}'"))
+    for change in leave.found:
+        what = "the marks of" if leave.how == UNMARK else ""
         entries = plural(change.count, "entry", "entries")
         front.tell(printable(f"{would} {f'{what} {entries}'.strip()} out of '{change.path}'"))
-    if how == ERASE and store:
-        front.tell(printable(f"{'would delete' if dry_run else 'deleted'} '{store.root}'"))
+    if leave.how == ERASE and leave.store:
+        front.tell(printable(f"{'would delete' if dry_run else 'deleted'} '{leave.store.root}'"))
     if kept:
         front.tell(printable(f"'{kept}' stays, and so does what was learned"))
-    for line in left:
+    _tell_what_is_left(front, leave, dry_run)
+
+
+def _tell_what_is_left(front: Front, leave: _Leave, dry_run: bool) -> None:
+    for top, names in leave.uncommitted.items():
+        front.tell(printable(committing.commit(names, top, here(), "would change" if dry_run else "changed")))
+    for line in leave.left:
         front.tell(printable(f"now run: {line}" if not line.startswith("take") else f"then {line}"))
 
 
