@@ -160,11 +160,12 @@ def used(answer: str, subject: str) -> dict[str, str]:
 def preview(front: Front, sat: Sitting, learning: str | None, change: Proposal | Amendment) -> None:
     """What would be written, and that it was not."""
     if front.json:
-        front.data({
-            "learning": learning, "commit": None, "backup": None, "diff": change.diff,
-            "target": sat.place.label_of(change.plans[0].target),
-            "warnings": [found.message for found in change.findings],
-        })  # fmt: skip
+        from reflect_git.sitting.writing import Approved, labels  # who only looks at what waits does without
+
+        target, *others = labels(sat.place, change.plans) or [""]
+        warnings = [found.message for found in change.findings]
+        would = Approved("", "", "", target, change.diff, warnings, tuple(others))
+        front.data({**vars(would), "learning": learning, "commit": None, "backup": None})
         return
     show_diff(front, change.diff)
     for found in change.findings:

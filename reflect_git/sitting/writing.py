@@ -21,6 +21,7 @@ from reflect_git.store.layout import path_of
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Learning
     from reflect_git.review.risks import Finding
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
 
@@ -97,12 +98,18 @@ def write(
             changes.append(approval.Change(path, step.plan.before, step.plan.after, step.present, step.absent, around))
     if not changes:
         message = message.replace("Backup: {backup}\n", "")
+    label, *others = labels(place, [step.plan for step in taken]) or [""]
     done = approval.carry_out(store, learning, changes, new, message, time.time())
     links.follow(store, place, [step.plan for step in taken])
-    label, *others = [place.label(change.path) for change in changes] or [""]
     changed = "".join(shown(step.plan) for step in taken)
     warnings = [found.message for found in findings]
     return Approved(learning, done.commit, done.backup, label, changed, warnings, tuple(others))
+
+
+def labels(place: Place, plans: Iterable[Plan]) -> list[str]:
+    """The files that change, as a person names them."""
+    changed = (place.label_of(plan.target) for plan in plans if plan.before != plan.after)
+    return list(dict.fromkeys(changed))
 
 
 def shown(plan: Plan) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, RunCli
+from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
 
 Types = Callable[..., str]
@@ -223,6 +224,26 @@ def test_a_preview_changes_nothing_and_is_what_is_written(
     assert ((shop / "CLAUDE.md").read_bytes(), _log(store_home)) == (before, log)
     assert (data["learning"], data["commit"], data["target"]) == (rule, None, "CLAUDE.md")
     assert data["diff"] in types("edit", rule, "--text", "Use pnpm.")
+
+
+def test_a_preview_has_the_shape_of_what_is_written(
+    run_cli: RunCli, approve: Approve, types: Types, shop: Path, store_home: Path
+) -> None:
+    """Also of the files that change beside the target."""
+    old = approve("use ruff, not black", "global")
+    allow_unattended(store_home)
+    signal = types("capture", "--type", "correction", "--content", "use black, not ruff").split()[1]
+    wanted = ("approve", signal, "--to", "project", "--supersedes", old, "--json")
+    tried = run_cli(*wanted, "--dry-run", cwd=shop).json()["data"]
+    done = run_cli(*wanted, cwd=shop).json()["data"]
+    assert list(tried) == list(done)
+    assert (tried["target"], tried["others"]) == (done["target"], done["others"]) == (
+        "CLAUDE.md", ["~/.claude/CLAUDE.md"],
+    )  # fmt: skip
+    assert (tried["learning"], tried["commit"], tried["backup"]) == (None, None, None)
+    moved = ("edit", done["learning"], "--to", "global", "--json")
+    tried, done = run_cli(*moved, "--dry-run", cwd=shop).json()["data"], run_cli(*moved, cwd=shop).json()["data"]
+    assert list(tried) == list(done) and tried["others"] == done["others"] == ["CLAUDE.md"]
 
 
 def test_the_gate_of_an_approval_stands_before_an_edit(run_cli: RunCli, approve: Approve, shop: Path) -> None:
