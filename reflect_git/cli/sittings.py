@@ -31,14 +31,14 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def sitting(
-    front: Front, project: str | None = None, everything: bool = False, *, writes: bool = False, create: bool = True
+    front: Front, project: str | None = None, everything: bool = False, *, writes: bool = False
 ) -> Sitting:  # fmt: skip
-    """What waits here, the session that runs right now included.
+    """What waits here, the session that runs right now included. No store is made for it: in a new one nothing does.
 
     Who `writes` carries out first what was decided already: on this machine while the project was not here, or on other
     own machines, where the person wants that without a question.
     """
-    store = front.caught_up(front.store(create), _PATIENCE)
+    store = front.caught_up(front.store(create=False), _PATIENCE)
     folder = os.path.abspath(project or here())
     sat = review.sit(store, front.env, front.scan(store), folder, everything)
     if writes:
@@ -51,15 +51,15 @@ def sitting(
 def sitting_if_any(
     front: Front, project: str | None, everything: bool = False, *, writes: bool = False
 ) -> Sitting | None:  # fmt: skip
-    """The same for who only looks at what waits: None where there is no store, which is not made for that. What is in
-    the way of one is told."""
+    """The same for who only looks: None where there is no store. What is in the way of one is told."""
     try:
-        return sitting(front, project, everything, writes=writes, create=False)
+        return sitting(front, project, everything, writes=writes)
     except ReflectError as error:
         if error.code != "no-store":
             raise
-    if os.path.lexists(workflow.locate_store(front.env, front.store_option)):
-        return sitting(front, project, everything, writes=writes)
+    from reflect_git.store import creation  # hardly ever needed
+
+    creation.require_room(workflow.locate_store(front.env, front.store_option))
     return None
 
 

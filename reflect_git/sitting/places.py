@@ -72,13 +72,14 @@ class Place(NamedTuple):
         return path
 
 
-def place(store: Store, env: Mapping[str, str], folder: str) -> Place:
+def place(store: Store | None, env: Mapping[str, str], folder: str) -> Place:
+    """Without a store nobody knows what a project is called."""
     root = top_of(folder) or folder
     home, config = paths.home_dir(env), os.path.abspath(paths.config_dir(env))
     is_project = paths.is_project(env, root)
     # As signals have it: without what a folder's name may give away.
-    project = named(workflow.project_of(store, root), home) if is_project else None
-    others = tuple(other_keys(store, root)) if project else ()
+    project = named(workflow.project_of(store, root), home) if store and is_project else None
+    others = tuple(other_keys(store, root)) if store and project else ()
     return Place(root if is_project else "", config, home, project, others)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from reflect_git import workflow
+from reflect_git.apply import improvements
+from reflect_git.apply.targets import IMPROVEMENTS_FILE
 from reflect_git.model.ids import utc
 from reflect_git.store import glance, spool
 from reflect_git.store.append import append
@@ -68,6 +70,39 @@ def test_who_looks_at_what_waits_makes_no_store(
     if len(verb) == 1:
         assert run_cli(*verb, "--json", cwd=tmp_path).json()["data"] == []
     assert run_cli("candidates", "--ask", cwd=tmp_path).json()["data"] == {"questions": []}
+    assert not store_home.exists()
+
+
+def test_improvements_of_colleagues_are_listed_without_a_store(
+    run_cli: RunCli, store_home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".claude").mkdir()
+    assert "no improvements are proposed here" in run_cli("improvements", cwd=tmp_path).err
+    (tmp_path / IMPROVEMENTS_FILE).write_bytes(improvements.add(None, improvements.Improvement(
+        "LRN-20260101-aaaaaaaa", "2026-01-01", "Name the port", "Gap", "High", "Nobody says it", "Say it", "High",
+    )))  # fmt: skip
+    (one,) = run_cli("improvements", "--json", cwd=tmp_path).json()["data"]
+    assert (one["id"], one["known"], one["purged"]) == ("LRN-20260101-aaaaaaaa", False, False)
+    assert not store_home.exists()
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "propose",
+        "undo",
+        "revert last",
+        "edit LRN-1 --text x",
+        "approve SIG-1",
+        "dismiss SIG-1",
+        "improvements apply LRN-1",
+    ],
+)
+def test_what_needs_a_store_makes_none(run_cli: RunCli, store_home: Path, tmp_path: Path, verb: str) -> None:
+    for options in (("--json", "--dry-run"), ("--json",)):
+        refused = run_cli(*verb.split(), *options, cwd=tmp_path)
+        assert (refused.code, refused.json()["error"]["code"]) == (1, "no-store")
     assert not store_home.exists()
 
 

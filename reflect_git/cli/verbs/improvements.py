@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +14,13 @@ from reflect_git.cli import portrait
 from reflect_git.cli.amending import settle
 from reflect_git.cli.front import Front, one_line
 from reflect_git.cli.options import Word, dry_run_option, json_option, project_option
-from reflect_git.cli.sittings import sitting
+from reflect_git.cli.sittings import here, sitting, sitting_if_any
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.sitting import amend
+from reflect_git.sitting import amend, places
 from reflect_git.sitting.gone import Gone
 
 if TYPE_CHECKING:
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
 SECTIONS = {"apply": "Applied", "defer": "Deferred"}
@@ -35,11 +37,13 @@ def command(front: Front, action: str | None, identity: str | None, project: str
     """List what .claude/improvements.md proposes; apply or defer moves one of them, in one commit."""
     if action and not identity:
         raise ReflectError("'ID' is missing", "see 'reflect-git improvements'", "usage", EXIT_USAGE)
-    sat = sitting(front, project, everything=True)
     if action and identity:
+        sat = sitting(front, project, everything=True)
         settle(front, sat, amend.move(sat, amend.find(sat, identity), SECTIONS[action]), dry_run)
         return
-    listed = _listed(sat)
+    looked = sitting_if_any(front, project, everything=True)
+    place = looked.place if looked else places.place(None, front.env, os.path.abspath(project or here()))
+    listed = _listed(place, looked)
     if front.json:
         front.data(listed)
     elif listed:
@@ -48,17 +52,18 @@ def command(front: Front, action: str | None, identity: str | None, project: str
         front.talk("no improvements are proposed here")
 
 
-def _listed(sat: Sitting) -> list[dict[str, Any]]:
+def _listed(place: Place, sat: Sitting | None) -> list[dict[str, Any]]:
     """Those in the file, as it words them by now; `known` are those that were approved in this store, `purged`
     those that were taken out of it since."""
-    if not sat.place.root:
+    if not place.root:
         raise ReflectError("this folder is in no project", "give one with --project DIR", code="no-project")
-    data = live.read(sat.place.path_of(Target("improvements", IMPROVEMENTS_FILE)))
-    known, gone = sat.scan.history.learnings, Gone(sat.store)
+    data = live.read(place.path_of(Target("improvements", IMPROVEMENTS_FILE)))
+    known, gone = (sat.scan.history.learnings, Gone(sat.store)) if sat else ({}, None)
     return [
         {
             "id": found.id, "section": found.section, "title": found.text.partition("\n")[0].lstrip("# "),
-            "text": found.text, "known": found.id in known, "purged": found.id not in known and gone.has(found.id),
+            "text": found.text, "known": found.id in known,
+            "purged": found.id not in known and gone is not None and gone.has(found.id),
         }
         for found in improvements.find(data)
     ]  # fmt: skip
