@@ -117,8 +117,7 @@ class Dialogue:
 
     def weak_line(self, goes: str) -> str:
         count = self._weak_left()
-        by_itself = "it goes by itself" if count == 1 else "they go by themselves"
-        return f"{plural(count, 'weak one')}: w to see, {by_itself} in {goes}"
+        return f"{plural(count, 'weak one')}: w to see, {portrait.by_itself(count)} in {goes}"
 
     def _obey(self) -> bool:
         """One key; True if a candidate is to be shown now."""

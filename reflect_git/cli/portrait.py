@@ -103,6 +103,11 @@ def _confidence(candidate: Candidate) -> str:
     return f"{_CONFIDENCE[candidate.confidence]} (seen in {times})"
 
 
+def by_itself(count: int) -> str:
+    """What becomes of that many weak ones that nobody looks at."""
+    return "it goes by itself" if count == 1 else "they go by themselves"
+
+
 def tested(backtest: Mapping[str, Any]) -> str:
     """Of how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
     if not backtest["days"]:

@@ -11,7 +11,7 @@ import click
 
 from reflect_git.cli.front import Front, printable, terminal_width
 from reflect_git.cli.options import json_option, project_option
-from reflect_git.cli.portrait import tested
+from reflect_git.cli.portrait import by_itself, tested
 from reflect_git.cli.sittings import say_nothing, say_nothing_yet, sitting, sitting_if_any, sitting_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
@@ -141,8 +141,9 @@ def _rest(gathered: Gathered) -> list[str]:
     if gathered.more:
         found.append(f"{len(gathered.more)} more after these")
     if gathered.weak:
-        goes, it = ("it goes by itself", "it") if len(gathered.weak) == 1 else ("they go by themselves", "them")
-        found.append(f"{plural(len(gathered.weak), 'weak one')}; {goes}; 'w' in 'reflect-git review' shows {it}")
+        count = len(gathered.weak)
+        them = "it" if count == 1 else "them"
+        found.append(f"{plural(count, 'weak one')}; {by_itself(count)}; 'w' in 'reflect-git review' shows {them}")
     if gathered.recurrences:
         found.append(f"{len(gathered.recurrences)} that a rule in force already says")
     return found
