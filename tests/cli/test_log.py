@@ -297,6 +297,11 @@ def test_a_patch_has_nothing_of_the_head_of_a_mirror(run_cli: RunCli, store: Sto
         assert heads and not any("change:" in line or "learning:" in line for line in heads)
 
 
+def test_what_a_patch_is_not_for_is_told(run_cli: RunCli) -> None:
+    told = " ".join(run_cli("log", "--help").out.split())
+    assert "not for 'git apply': 'revert' takes a change back, 'git show COMMIT' in the store has the patch" in told
+
+
 def test_a_project_is_named_by_the_mirrors_of_any_machine(run_cli: RunCli, store: Store, shop: Path) -> None:
     """A machine that only said no has written no file."""
     rule = reading.scan(store).history.in_force()[0]

@@ -28,7 +28,7 @@ _PATCHES_AT_ONCE = 50
 
 @click.command(cls=Lettered)
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.")
-@click.option("-p", "--patch", is_flag=True, help="With what changed in the file.")
+@click.option("-p", "--patch", is_flag=True, help="With what changed in the file, to be read.")
 @click.option(
     "--type", "types", metavar="WORD", multiple=True, help="approved, dismissed, reverted, amended, policy, …"
 )
@@ -49,6 +49,8 @@ def command(
 
     Each entry: the commit, what happened and to what; the learning, its file and which version of it that made; when,
     by whom, by which road and on which machine. A commit, a learning or a decision can be given to 'show' and 'revert'.
+
+    What -p shows is not for 'git apply': 'revert' takes a change back, 'git show COMMIT' in the store has the patch.
     """
     store = _open(front)
     if store is None:
