@@ -55,7 +55,7 @@ def make(root: Path, data: Path, version: str) -> None:
     """Under a name of its own, and only whole ones are called `venv`: what a kill leaves goes with the next."""
     wanted = list(dependencies(root))
     _remove_leftovers(data)
-    _say(f"reflect-git: making its environment in '{data}', once; this takes about 10 seconds")
+    _say(f"reflect-git: fetching its packages into '{data}', once; this takes about 10 seconds")
     made = data / f"venv-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         _run(sys.executable, "-I", "-m", "venv", str(made), log=data / "venv.log", or_else=_without_venv(root))

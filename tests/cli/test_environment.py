@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+SKILL = (REPO / "skills" / "reflect" / "SKILL.md").read_text(encoding="utf-8")
 VERSION = "7.8.9"
 PROGRAM = """\
 import json, os, sys
@@ -148,13 +150,22 @@ def test_offline_it_says_what_to_run_and_leaves_nothing_half_made(plugin: Plugin
     assert (plugin.environments(), (plugin.data / "venv").exists()) == ([], False)
 
 
-def test_a_skill_is_told_of_it_with_the_command_that_mends_it(plugin: Plugin, tmp_path: Path) -> None:
-    text = (REPO / "skills" / "reflect" / "SKILL.md").read_text(encoding="utf-8")
-    (command,) = [line[2:-1] for line in text.splitlines() if line.startswith("!`")]
-    path = f"{plugin.program.parent}:{plugin.env['PATH']}"
-    env = {**plugin.env, "PATH": path, "PIP_FIND_LINKS": str(tmp_path)}
+def _skill_runs(plugin: Plugin, **more: str) -> str:
+    (command,) = [line[2:-1] for line in SKILL.splitlines() if line.startswith("!`")]
+    env = {**plugin.env, "PATH": f"{plugin.program.parent}:{plugin.env['PATH']}", **more}
     done = subprocess.run(["/bin/sh", "-c", command], env=env, cwd=plugin.home, capture_output=True, check=True)
-    told = done.stdout.decode()
+    return done.stdout.decode()
+
+
+def test_a_skill_has_the_person_told_that_packages_are_fetched(plugin: Plugin) -> None:
+    (begins,) = re.findall(r'If it begins with "(.*)", tell the user that line', SKILL)
+    notice, *rest = _skill_runs(plugin).splitlines()
+    assert notice == f"{begins} into '{plugin.data}', once; this takes about 10 seconds"
+    assert rest == _skill_runs(plugin).splitlines(), "and of nothing the next time"
+
+
+def test_a_skill_is_told_of_it_with_the_command_that_mends_it(plugin: Plugin, tmp_path: Path) -> None:
+    told = _skill_runs(plugin, PIP_FIND_LINKS=str(tmp_path))
     assert "error: the packages of reflect-git could not be fetched" in told
     assert f"hint: run, with a network: '{plugin.program}' status\n" in told
     assert "does not run here" in told and "doctor" not in told
