@@ -150,7 +150,10 @@ def _tell_what_is_left(front: Front, leave: _Leave, dry_run: bool) -> None:
     for top, names in leave.uncommitted.items():
         front.tell(printable(committing.commit(names, top, here(), "would change" if dry_run else "changed")))
     for line in leave.left:
-        front.tell(printable(f"now run: {line}" if not line.startswith("take") else f"then {line}"))
+        if line.startswith("take"):
+            front.tell(printable(f"then {line}"))
+        else:
+            front.out(printable(f"now run: {line}"))  # whole, to be copied
 
 
 def _left(front: Front, remote: str) -> list[str]:
