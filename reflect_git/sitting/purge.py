@@ -111,7 +111,7 @@ def of_others(snapshot: Snapshot, purges: Iterable[Purge]) -> Wish:
 
 def standing(snapshot: Snapshot, wish: Wish) -> list[Learning]:
     """Rules in force that have to leave their files first."""
-    return list(_in_force(snapshot.history, snapshot, wish))
+    return list(_in_force(snapshot.history, wish, _touched(snapshot, wish)))
 
 
 def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder: str) -> Proposal:
@@ -122,10 +122,11 @@ def propose(store: Store, env: Mapping[str, str], read: Read, wish: Wish, folder
     found = purging.look(store, wish.sought, wish.ids, _about(snapshot))
     if found.is_empty:
         raise ReflectError("nothing in the store says that", "try it with 'git grep' in the store", code="no-match")
-    reverted = tuple(standing(snapshot, wish))
+    touched = _touched(snapshot, wish)
+    reverted = tuple(_in_force(snapshot.history, wish, touched))
     sitting = review.sit(store, env, snapshot, folder, everything=True)
     away = [one for one in reverted if not _there(sitting, one).place.reaches(one)]
-    back = tuple(_back(sitting, snapshot, wish))
+    back = tuple(_back(sitting, snapshot.history, wish, touched))
     unreached = (*(_away(one) for one in away), *_named(store, wish), *_unreached(store, env))
     return Proposal(wish, found, reverted, back, unreached, tuple(_stays(snapshot.history, found)))
 
@@ -153,22 +154,25 @@ def _stays(history: History, found: Found) -> Iterator[Learning]:
             yield learning
 
 
-def _in_force(history: History, snapshot: Snapshot, wish: Wish) -> Iterator[Learning]:
-    """Those of which anything goes: the record as it is now or as it was approved, or a decision about it."""
-    about = _about(snapshot)
+def _touched(snapshot: Snapshot, wish: Wish) -> frozenset[str]:
+    """Learnings of which anything goes: the record as it was approved, or a decision about it."""
+    told = (one for one in snapshot.decided.values() if one["id"].startswith(("LRN-", "DEC-")))
+    goes = (one for one in told if one["id"] in wish.ids or wish.sought.in_bytes(records.emit(one)))
+    return frozenset(one["subject"] if one["id"].startswith("DEC-") else one["id"] for one in goes)
+
+
+def _in_force(history: History, wish: Wish, touched: Collection[str]) -> Iterator[Learning]:
+    """Those that have to go: `touched`, or as they read now."""
     for learning in history.in_force():
-        identity = learning["id"]
-        told = (learning, snapshot.by_id[identity], *(snapshot.decided[one] for one in about.get(identity, ())))
-        if identity in wish.ids or any(wish.sought.in_bytes(records.emit(one)) for one in told):
+        if learning["id"] in touched or wish.sought.in_bytes(records.emit(learning)):
             yield learning
 
 
-def _back(sitting: Sitting, snapshot: Snapshot, wish: Wish) -> list[Learning]:
+def _back(sitting: Sitting, history: History, wish: Wish, touched: Collection[str]) -> list[Learning]:
     """What is in force when all of it was reverted, and is not now; one may bring back another that has to go, too."""
     made: list[Decision] = []
-    history = snapshot.history
     before = {one["id"] for one in history.in_force()}
-    while learning := next(_in_force(history, snapshot, wish), None):
+    while learning := next(_in_force(history, wish, touched), None):
         approval = next(one for one in history.decisions if one["id"] == learning["decision"])
         made += revert.reverted(sitting, revert.together(history, approval), utc_precise())
         history = revert.with_decisions(sitting, made)
@@ -233,7 +237,8 @@ def make_way(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: B
     """Rules leave their files, one after another: what one replaced comes back with its revert, and may have to go."""
     for _ in range(_ROUNDS):
         snapshot = read(store)
-        learning = next(_in_force(snapshot.history, snapshot, wish), None)
+        # Asked anew each time: the revert before is a decision, too, and names who made it.
+        learning = next(iter(standing(snapshot, wish)), None)
         if learning is None:
             return
         sitting = _there(review.sit(store, env, snapshot, folder, everything=True), learning)

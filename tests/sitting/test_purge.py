@@ -236,6 +236,35 @@ def test_a_rule_that_was_replaced_and_says_something_else_comes_back_and_is_name
     assert after - before == {old} and old in claude_md().read_text()
 
 
+def test_of_rules_that_replaced_one_another_those_that_say_it_go_and_the_first_that_does_not_comes_back(
+    store: Store,
+) -> None:
+    """The one between says it in a decision alone, and is in force only when the last one was reverted."""
+    from reflect_git.sitting import amend
+    from reflect_git.sitting.approve import Request, carry_out, propose
+    from tests.sitting.desk import sit
+
+    first = next(one for one, r in reading.read(store).history.learnings.items() if WORD not in r["text"])
+    chain = [first]
+    for text in ("no, always sing at noon, never at night", f"no, always sing {WORD} at six, never at seven"):
+        signal = say(store, text, session_id=f"s-{len(chain)}")
+        sitting = sit(store, os.environ)
+        wanted = Request(sitting.find(signal), to="project", supersedes=(chain[-1],))
+        chain.append(carry_out(sitting, propose(sitting, wanted), BY).learning)
+        if len(chain) == 2:
+            sitting = sit(store, os.environ)
+            rule = amend.find(sitting, chain[1])
+            amend.carry_out(sitting, amend.amend(sitting, rule, amend.Wanted("Sing at one.", reason=WORD)), BY)
+    wish = purge.by_pattern(WORD)
+    proposal = purge.propose(store, os.environ, reading.read, wish, str(claude_md().parent))
+    assert chain[2] in {one["id"] for one in proposal.reverted} and [one["id"] for one in proposal.back] == [first]
+    take_out(store)
+    known = reading.read(store).history
+    assert first in {one["id"] for one in known.in_force()} and known.learnings.keys().isdisjoint(chain[1:])
+    assert first in claude_md().read_text() and not any(one in claude_md().read_text() for one in chain[1:])
+    require_gone(Path(store.root))
+
+
 def test_undo_does_not_take_an_older_decision_for_the_purge(store: Store) -> None:
     """Nor the revert of a learning that is no more."""
     from reflect_git.sitting import undo
