@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from reflect_git import paths
 from reflect_git.errors import EXIT_BUG, ReflectError
 
 if TYPE_CHECKING:
     from reflect_git.apply.plan import Plan
-    from reflect_git.apply.targets import Target
 
 CONTEXT = 3
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -22,12 +19,14 @@ _NO_NEWLINE = "\\ No newline at end of file\n"
 _PLAIN_NAME = re.compile(r"[!#-\[\]-~ ]+")
 
 
-def diff(plan: Plan) -> str:
-    """What the plan does to its file; empty if nothing. Lines end at LF, as git has it: a CR stays in the line."""
+def diff(plan: Plan, path: str) -> str:
+    """What the plan does to its file, which people call `path`; empty if nothing.
+
+    Lines end at LF, as git has it: a CR stays in the line.
+    """
     if plan.before == plan.after:
         return ""
     hunks = "".join(_hunks(_lines(plan.before), _lines(plan.after)))
-    path = shown_path(plan.target)
     old, new = _name("a", path), _name("b", path)
     heads = [f"diff --git {old} {new}"]
     if plan.before is None:
@@ -42,17 +41,10 @@ def diff(plan: Plan) -> str:
     return "".join(f"{head}\n" for head in heads) + hunks
 
 
-def shown_path(target: Target) -> str:
-    """As a person is told of a file: one of all projects by where it is, as in `log`, whatever project is at hand."""
-    if not target.is_global:
-        return target.path
-    return paths.shown(os.path.join(paths.config_dir(os.environ), target.path), os.environ)
-
-
 def touched(plan: Plan) -> tuple[list[str], list[str]]:
     """Lines added and lines removed, without their ends, as a reader of the diff counts them."""
     # Without git's own first lines, whose two names cannot be told apart where a folder is called 'a b'.
-    _, start, text = diff(plan).partition("\n--- ")
+    _, start, text = diff(plan, plan.path).partition("\n--- ")
     if not start:
         return [], []
     from unidiff.errors import UnidiffParseError

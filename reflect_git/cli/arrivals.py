@@ -219,7 +219,7 @@ class Arrivals:
         """The total of each file, and one question."""
         for step in effects.of(self._desk.sitting.place, [one.shift for one in chosen]).steps:
             self._desk.say("", *portrait.field("into", self._where(step.plan.target)), "")
-            self._desk.show_change(shown(step.plan))
+            self._desk.show_change(shown(self._desk.sitting.place, [step.plan]))
         return self._console.line(f"take over {plural(len(chosen), 'learning')} [y,n]? ") == "y"
 
     def _by(self, learning: Learning) -> By:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.apply.diff import diff
 from reflect_git.cli import portrait
 from reflect_git.cli.differences import headline
 from reflect_git.cli.front import printable
@@ -20,7 +19,7 @@ from reflect_git.model.counts import plural
 from reflect_git.sitting import drift, settle
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.authors import CLAUDE
-from reflect_git.sitting.writing import require_unrefused
+from reflect_git.sitting.writing import require_unrefused, shown
 
 if TYPE_CHECKING:
     from reflect_git.apply.plan import Plan
@@ -70,7 +69,7 @@ class RuleCard:
             self._desk.say(*([portrait.way(self._trouble.hint, "red")] if self._trouble.hint else ()))
         if self._plan:
             self._desk.say("")
-            self._desk.show_change(diff(self._plan))
+            self._desk.show_change(shown(self._desk.sitting.place, [self._plan]))
 
     def answer(self, key: str, console: Console) -> str:
         if key == "l":
@@ -148,7 +147,7 @@ class PassageCard:
             self._desk.say(*portrait.field("you typed", f'"{_brief(passage.call.prompt)}"'))
         if passage.plan:
             self._desk.say("")
-            self._desk.show_change(diff(passage.plan))
+            self._desk.show_change(shown(self._desk.sitting.place, [passage.plan]))
         else:
             self._desk.say(*portrait.field("note", "it was changed since, so it cannot be taken back exactly: edit it"))
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from reflect_git.adapters import live
 from reflect_git.apply import plan as plans
 from reflect_git.apply import targets
-from reflect_git.apply.diff import diff
 from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
@@ -28,11 +27,12 @@ from reflect_git.sitting.approve import (
     with_way_out,
 )
 from reflect_git.sitting.gating import findings_on, secret_fields
-from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, steps, write
+from reflect_git.sitting.writing import Approved, Step, message_of, require_unrefused, reworded, shown, steps, write
 from reflect_git.store import memory
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Learning
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
 _ALSO = ("title", "scope", "project", "topic", "paths", "matcher", "meta")
@@ -53,6 +53,7 @@ class Wanted:
 class Amendment:
     """One change, whole: the preview is the write."""
 
+    place: Place
     old: Learning
     new: Learning
     to: str
@@ -63,7 +64,7 @@ class Amendment:
 
     @property
     def diff(self) -> str:
-        return "".join(map(diff, self.plans))
+        return shown(self.place, self.plans)
 
 
 def find(sitting: Sitting, prefix: str) -> Learning:
@@ -94,7 +95,8 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
     others = sitting if place.form != "improvements" else _without(sitting, place.path)
     found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
     linked = links.in_the_way(sitting.store, sitting.place, made)
-    return Amendment(old, new, wanted.to or place.kind, made, (*secret_fields(new), *linked, *found), wanted.reason)
+    against = (*secret_fields(new), *linked, *found)
+    return Amendment(sitting.place, old, new, wanted.to or place.kind, made, against, wanted.reason)
 
 
 def _without(sitting: Sitting, path: str) -> Sitting:
@@ -114,7 +116,7 @@ def move(sitting: Sitting, old: Learning, section: str) -> Amendment:
         raise with_way_out(sitting, (old,), error) from None
     if plan.after == plan.before:
         raise ReflectError(f"'{old['id']}' is {section.lower()} already", code="unchanged")
-    return Amendment(old, old, target.kind, (plan,), meta={"section": section})
+    return Amendment(sitting.place, old, old, target.kind, (plan,), meta={"section": section})
 
 
 def _reworded(sitting: Sitting, old: Learning, text: str, target: Target, wanted: Wanted) -> Learning:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.adapters import live
 from reflect_git.apply import improvements, targets
 from reflect_git.apply import plan as plans
-from reflect_git.apply.diff import diff
 from reflect_git.apply.improvements import Improvement
 from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Item, Plan, Rule
@@ -25,12 +24,13 @@ from reflect_git.review.risks import Finding, lowest
 from reflect_git.sitting import links, places
 from reflect_git.sitting.gating import findings_on, secret_fields, ways_back
 from reflect_git.sitting.news import news_for
-from reflect_git.sitting.writing import Approved, message_of, require_unrefused, steps, write
+from reflect_git.sitting.writing import Approved, message_of, require_unrefused, shown, steps, write
 from reflect_git.store import memory
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
     from reflect_git.review.candidates import Candidate
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
 _ACTIONS = {
@@ -62,6 +62,7 @@ class Request(NamedTuple):
 class Proposal(NamedTuple):
     """One change, whole: the preview is the write."""
 
+    place: Place
     request: Request
     learning: Learning
     to: str
@@ -71,7 +72,7 @@ class Proposal(NamedTuple):
 
     @property
     def diff(self) -> str:
-        return "".join(map(diff, self.plans))
+        return shown(self.place, self.plans)
 
     @property
     def is_refused(self) -> bool:
@@ -109,7 +110,7 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes, sources)
     linked = links.in_the_way(sitting.store, sitting.place, made)
     against = (*secret_fields(learning), *linked, *found, *_narrowed(learning, replaced))
-    return Proposal(request, learning, to, made, against, replaced)
+    return Proposal(sitting.place, request, learning, to, made, against, replaced)
 
 
 def _narrowed(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]:

@@ -22,6 +22,7 @@ from reflect_git.store import projects
 if TYPE_CHECKING:
     from reflect_git.model.schema import Learning
     from reflect_git.sitting.drift import Page
+    from reflect_git.sitting.places import Place
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
@@ -43,15 +44,15 @@ def changes(store: Store, env: Mapping[str, str], scan: Scan, folder: str, how: 
     """Every file that has entries of this store: the global ones, and those of projects that are known or `folder`."""
     known = scan.history.learnings
     out: Callable[[Page, list[Learning]], bytes | None] = _unmarked if how == UNMARK else _erased
-    for page in _pages(store, env, scan, folder):
+    for place, page in _pages(store, env, scan, folder):
         ours = [known[identity] for identity in _ids(page) if identity in known]
         if ours and page.data is not None:
             after = out(page, ours)
-            shown = diff(Plan(page.target, page.data, after, ours[0]["id"], "remove"))
-            yield Change(page.path, page.data, after, len(ours), shown)
+            plan = Plan(page.target, page.data, after, ours[0]["id"], "remove")
+            yield Change(page.path, page.data, after, len(ours), diff(plan, place.shown(page.target)))
 
 
-def _pages(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> Iterator[Page]:
+def _pages(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> Iterator[tuple[Place, Page]]:
     seen: set[str] = set()
     everyone = list(scan.history.learnings.values())
     home = paths.home_dir(env)
@@ -61,7 +62,7 @@ def _pages(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> Ite
         for page in drift.pages_here(place, here):
             if page.path not in seen:
                 seen.add(page.path)
-                yield page
+                yield place, page
 
 
 def _ids(page: Page) -> list[str]:

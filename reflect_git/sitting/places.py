@@ -64,6 +64,10 @@ class Place(NamedTuple):
         """The path that a target has, wherever it leads."""
         return os.path.join(self.config if target.is_global else self.root, *target.path.split("/"))
 
+    def shown(self, target: Target) -> str:
+        """As a diff names it: one of all projects by where it is, as in `log`, whatever project is at hand."""
+        return self._replace(root="").label(self.named(target)) if target.is_global else target.path
+
     def label(self, path: str) -> str:
         """As a person names it: relative to the project, or from the home folder on."""
         for base, sign in ((self.root, ""), (self.home, "~/")):

@@ -42,7 +42,7 @@ class Proposed:
 
     @property
     def diff(self) -> str:
-        return diff(self.plan)
+        return diff(self.plan, self.plan.path)  # what a repository may have is never for all projects
 
 
 @dataclass

@@ -72,7 +72,8 @@ def propose(sitting: Sitting, backup: Kept) -> Restoring:
     steps = tuple(_step(sitting, plan, followed) for plan in plans)
     names = ", ".join(plan.path for plan in plans)
     return Restoring(
-        backup.name, Reversal(f"{names} as of {backup.time[:16].replace('T', ' ')}", made, steps),
+        backup.name,
+        Reversal(sitting.place, f"{names} as of {backup.time[:16].replace('T', ' ')}", made, steps),
         tuple(one.old.learning for one in shifted if one.old and not one.new),
         tuple(one.new.learning for one in shifted if one.new and not one.old),
     )  # fmt: skip

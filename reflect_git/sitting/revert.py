@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
     from reflect_git.review.risks import Finding
     from reflect_git.sitting.effects import Shift
+    from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
 LAST = "last"
@@ -57,6 +58,7 @@ class Wanted:
 class Reversal:
     """One change, whole: the preview is the write. `title` is for the commit, `told` for a sentence."""
 
+    place: Place
     title: str
     made: tuple[Decision, ...]
     steps: tuple[Step, ...]
@@ -65,7 +67,7 @@ class Reversal:
 
     @property
     def diff(self) -> str:
-        return "".join(shown(step.plan) for step in self.steps)
+        return shown(self.place, (step.plan for step in self.steps))
 
     @property
     def learnings(self) -> list[str]:
@@ -165,7 +167,7 @@ def propose(sitting: Sitting, chosen: Chosen, wanted: Wanted | None = None) -> R
     made = tuple(_marked(one, "waits") if one["subject"] in waiting else one for one in made)
     made = tuple(_marked(one, "left") if one["subject"] in found.left else one for one in made)
     title, told = (chosen.title or title_of(history, taken, mark) for mark in ("", "'"))
-    return Reversal(title, made, tuple(steps), tuple(notes), told)
+    return Reversal(sitting.place, title, made, tuple(steps), tuple(notes), told)
 
 
 def _open(history: History, decisions: Sequence[Decision]) -> list[Decision]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live
-from reflect_git.apply.diff import diff
 from reflect_git.model.ids import utc_precise
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.review.risks import Finding, risks
@@ -13,7 +12,7 @@ from reflect_git.sitting import effects, links
 from reflect_git.sitting.amend import also
 from reflect_git.sitting.declining import declined
 from reflect_git.sitting.effects import Rule, Shift, section_of
-from reflect_git.sitting.writing import Approved, Step, message_of, write
+from reflect_git.sitting.writing import Approved, Step, message_of, shown, write
 from reflect_git.store import memory
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 class Wording(NamedTuple):
     """One of several: the rule as this decision has it, and what the file here becomes if it holds."""
 
+    place: Place
     decision: Decision
     learning: Learning
     steps: tuple[Step, ...]
@@ -36,7 +36,7 @@ class Wording(NamedTuple):
 
     @property
     def diff(self) -> str:
-        return "".join(diff(step.plan) for step in self.steps)
+        return shown(self.place, (step.plan for step in self.steps))
 
 
 def rivals(place: Place, history: History, machine: str) -> dict[str, list[Decision]]:
@@ -63,7 +63,7 @@ def wordings(
         shift = Shift(made["subject"], old, Rule(said, made["meta"].get("section") or section_of(history, said)))
         steps = tuple(effects.of(place, [shift]).steps)
         linked = links.in_the_way(store, place, [step.plan for step in steps])
-        found.append(Wording(made, said, steps, (*linked, *risks(said["text"], said["trust"]))))
+        found.append(Wording(place, made, said, steps, (*linked, *risks(said["text"], said["trust"]))))
     return tuple(found)
 
 

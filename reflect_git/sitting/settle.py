@@ -113,7 +113,7 @@ def for_good(sitting: Sitting, one: Difference) -> Amendment:
     found = findings_on(sitting._replace(said=said), new["text"], trust, page.target, data, mended, (old["id"],))
     linked = links.in_the_way(sitting.store, sitting.place, [plan])
     against = (*secret_fields(new, "take it out of the file"), *linked, *found)
-    return Amendment(old, new, page.target.kind, (plan,), against, meta=_facts(one))
+    return Amendment(sitting.place, old, new, page.target.kind, (plan,), against, meta=_facts(one))
 
 
 def may_be_for_good(one: Difference) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live
 from reflect_git.apply import improvements
-from reflect_git.apply.diff import diff
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.history.words import DECLINED
@@ -23,7 +22,7 @@ from reflect_git.sitting.effects import WAITING, Rule, Shift, section_of
 from reflect_git.sitting.news import news_for
 from reflect_git.sitting.rivals import Wording, rivals, wordings
 from reflect_git.sitting.versions import entries_in
-from reflect_git.sitting.writing import Approved, Step, message, write
+from reflect_git.sitting.writing import Approved, Step, message, shown, write
 from reflect_git.store import memory
 
 if TYPE_CHECKING:
@@ -55,6 +54,7 @@ class Waiting:
     where several machines reworded it.
     """
 
+    place: Place
     shift: Shift
     decision: Decision
     own: bool
@@ -76,7 +76,7 @@ class Waiting:
 
     @property
     def diff(self) -> str:
-        return "".join(diff(step.plan) for step in self.steps)
+        return shown(self.place, (step.plan for step in self.steps))
 
     @property
     def risks(self) -> list[Finding]:
@@ -122,9 +122,9 @@ def _reworded(
     try:
         found = wordings(sitting.store, sitting.place, history, old, last)
     except ReflectError as error:
-        return Waiting(shift, made, own=False, trouble=error)
+        return Waiting(sitting.place, shift, made, own=False, trouble=error)
     several = ReflectError(f"'{rule['id']}' was reworded on several machines", "choose in 'reflect-git review'")
-    return Waiting(shift, made, own=False, trouble=several, wordings=found)
+    return Waiting(sitting.place, shift, made, own=False, trouble=several, wordings=found)
 
 
 def _waiting(
@@ -139,12 +139,12 @@ def _waiting(
     try:
         found = effects.of(sitting.place, [shift])
     except ReflectError as error:
-        return Waiting(shift, made, own, trouble=error)
+        return Waiting(sitting.place, shift, made, own, trouble=error)
     if not found.steps:
         return None
     linked = links.in_the_way(sitting.store, sitting.place, [step.plan for step in found.steps])
     against = tuple(_against(sitting, wanted)) if wanted else ()
-    return Waiting(shift, made, own, tuple(found.steps), links=tuple(linked), against=against)
+    return Waiting(sitting.place, shift, made, own, tuple(found.steps), links=tuple(linked), against=against)
 
 
 def _against(sitting: Sitting | Look, wanted: Learning) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live, records
-from reflect_git.apply.diff import diff, shown_path
+from reflect_git.apply.diff import diff
 from reflect_git.apply.plan import Plan
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model.tuples import NamedTuple
@@ -101,7 +101,7 @@ def write(
     label, *others = labels(place, [step.plan for step in taken]) or [""]
     done = approval.carry_out(store, learning, changes, new, message, time.time())
     links.follow(store, place, [step.plan for step in taken])
-    changed = "".join(shown(step.plan) for step in taken)
+    changed = shown(place, (step.plan for step in taken))
     warnings = [found.message for found in findings]
     return Approved(learning, done.commit, done.backup, label, changed, warnings, tuple(others))
 
@@ -112,12 +112,16 @@ def labels(place: Place, plans: Iterable[Plan]) -> list[str]:
     return list(dict.fromkeys(changed))
 
 
-def shown(plan: Plan) -> str:
-    """The change as people see it; what a backup brings back need not be a text."""
+def shown(place: Place, plans: Iterable[Plan]) -> str:
+    """The change of each file as people see it."""
+    return "".join(_shown(plan, place.shown(plan.target)) for plan in plans)
+
+
+def _shown(plan: Plan, path: str) -> str:
+    """What a backup brings back need not be a text."""
     try:
-        return diff(plan)
+        return diff(plan, path)
     except UnicodeDecodeError:
-        path = shown_path(plan.target)
         return f"Binary files a/{path} and b/{path} differ\n"
 
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reflect_git.apply import block, plan
-from reflect_git.apply.diff import diff, shown_path, touched
+from reflect_git.apply.diff import diff, touched
 from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
 from reflect_git.apply.page import Unfit
@@ -45,14 +45,14 @@ BASES = [
 def git_applies(made: Plan, folder: Path) -> bytes | None:
     """The file after git has applied the diff to what was there before."""
     folder.mkdir(exist_ok=True)
-    file = folder / shown_path(made.target)
+    file = folder / made.path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     if made.before is not None:
         file.write_bytes(made.before)
     command = ["git", "apply", "--unsafe-paths", "--whitespace=nowarn", "-"]
-    done = subprocess.run(command, cwd=folder, input=diff(made).encode(), capture_output=True, check=False)
-    assert done.returncode == 0, (done.stderr, diff(made))
+    done = subprocess.run(command, cwd=folder, input=diff(made, made.path).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, (done.stderr, diff(made, made.path))
     return file.read_bytes() if file.exists() else None
 
 
@@ -74,25 +74,18 @@ def test_odd_names_are_quoted_as_git_does(path: str, tmp_path: Path) -> None:
     assert touched(made)[0]
 
 
-@pytest.mark.parametrize("target", [Target("global", "CLAUDE.md"), Target("global-rules", "rules/reflect/pnpm.md")])
-def test_a_file_of_all_projects_is_shown_by_where_it_is(target: Target, tmp_path: Path) -> None:
-    made = plan.add(target, None, RULE)
-    name = f"~/.claude/{target.path}"
-    assert diff(made).splitlines()[0] == f"diff --git a/{name} b/{name}" and f"\n+++ b/{name}\n" in diff(made)
-    plan.check(made)
-    assert git_applies(made, tmp_path / "w") == made.after
-
-
-def test_a_client_with_a_folder_of_its_own_is_shown_that_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/claude")
+@pytest.mark.parametrize("path", ["~/.claude/CLAUDE.md", "/srv/claude/CLAUDE.md"])
+def test_a_file_is_called_what_people_call_it(path: str) -> None:
     made = plan.add(Target("global", "CLAUDE.md"), None, RULE)
-    assert diff(made).splitlines()[0] == "diff --git a/srv/claude/CLAUDE.md b/srv/claude/CLAUDE.md"
+    name = path.lstrip("/")
+    told = diff(made, path)
+    assert told.splitlines()[0] == f"diff --git a/{name} b/{name}" and f"\n+++ b/{name}\n" in told
     plan.check(made)
 
 
 def test_the_diff_as_it_is_shown() -> None:
     made = plan.add(CLAUDE, b"no end", RULE)
-    assert diff(made).splitlines() == [
+    assert diff(made, made.path).splitlines() == [
         "diff --git a/CLAUDE.md b/CLAUDE.md",
         "--- a/CLAUDE.md",
         "+++ b/CLAUDE.md",
@@ -119,14 +112,14 @@ def test_hashes_and_nothing_to_do() -> None:
     assert made.before_sha256 is None
     assert made.after_sha256 == sha256(made.after or b"").hexdigest()
     still = made._replace(before=made.after)
-    assert diff(still) == ""
+    assert diff(still, still.path) == ""
     assert touched(still) == ([], [])
 
 
 def test_an_empty_file_comes_and_goes() -> None:
     for before, after in ((None, b""), (b"", None)):
         made = Plan(CLAUDE, before, after, RULE.id, "add")
-        assert "file mode 100644" in diff(made)
+        assert "file mode 100644" in diff(made, made.path)
         assert touched(made) == ([], [])
 
 
