@@ -44,7 +44,7 @@ def main(path: str) -> None:
     os.chdir(spec["repository"])
     import git_filter_repo  # type: ignore[import-untyped]
 
-    from reflect_git.model.purged import is_gone, is_of_place, left_of
+    from reflect_git.model.marks import is_gone, is_of_place, left_of
     from reflect_git.model.sought import PURGED, Sought
 
     sought = Sought(spec["patterns"])

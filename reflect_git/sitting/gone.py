@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reflect_git.model.purged import is_gone, left_of
-from reflect_git.store.repository import MAIN
-from reflect_git.sync import epoch
+from reflect_git.model.marks import id_mark, is_gone, left_of
+from reflect_git.store import purged
 
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
@@ -21,8 +20,7 @@ class Gone:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        listed = list(self._store.git.tree(MAIN, epoch.FOLDER).values())
-        return epoch.marks(map(epoch.parse, self._store.git.blobs(listed)))
+        return purged.on_main(self._store)
 
     def cut(self, mirror: bytes) -> bytes:
         """Without entries of what is gone: a file may come back with them, main must not."""
@@ -33,4 +31,4 @@ class Gone:
         return is_gone(path, self.marks)
 
     def has(self, identity: str) -> bool:
-        return epoch.id_mark(identity) in self.marks
+        return id_mark(identity) in self.marks

@@ -14,9 +14,11 @@ from reflect_git.adapters.git import NOBODY
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
+from reflect_git.model.marks import id_mark
 from reflect_git.model.sought import PURGED, Sought, patterns_for, words_of
 from reflect_git.sitting import elsewhere, learnings_index, revert, review
 from reflect_git.store import forgetting, inbox, memory, purging, sweep
+from reflect_git.store.layout import PURGES
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
 from reflect_git.sync.epoch import Purge
@@ -106,7 +108,7 @@ def _meant(snapshot: Snapshot, ids: Collection[str]) -> Wish:
 def of_others(snapshot: Snapshot, purges: Iterable[Purge]) -> Wish:
     """What other machines purged, as far as this one has it: learnings, and their words wherever else they stand."""
     marks = epoch.marks(purges)
-    return _meant(snapshot, {one for one in snapshot.history.learnings if epoch.id_mark(one) in marks})
+    return _meant(snapshot, {one for one in snapshot.history.learnings if id_mark(one) in marks})
 
 
 def standing(snapshot: Snapshot, wish: Wish) -> list[Learning]:
@@ -249,10 +251,8 @@ def make_way(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: B
 
 def _announced(store: Store, found: Found) -> tuple[int, dict[str, bytes], list[str]]:
     """The epoch, the files that say on main what is gone, and their marks."""
-    tree = store.git.tree(MAIN, epoch.FOLDER)
-    known = [epoch.parse(data) for data in store.git.blobs(list(tree.values()))]
     marks = epoch.marks_of(found.records, found.blobs, found.mirrors)
-    number, now = epoch.number(known) + 1, utc()
+    number, now = epoch.number(store.git.tree(MAIN, PURGES)) + 1, utc()
     new = {}
     for start in range(0, max(1, len(marks)), epoch.MOST_MARKS):
         made = Purge(number, now, store.machine, tuple(marks[start : start + epoch.MOST_MARKS]))

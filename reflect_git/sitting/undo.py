@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
 from reflect_git.sitting.revert import Chosen, switches
-from reflect_git.store.layout import id_in
+from reflect_git.store.layout import PURGES, id_in
 from reflect_git.store.repository import MAIN
-from reflect_git.sync import epoch
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
@@ -37,7 +36,7 @@ def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
             _require_no_purge(sitting.store, commit, mine)
             return Chosen(decisions, commit)
     # Whoever took over a purge has the decisions of before it, without the commits that made them.
-    is_after = bool(sitting.store.git.tree(MAIN, epoch.FOLDER))
+    is_after = bool(sitting.store.git.tree(MAIN, PURGES))
     raise ReflectError(
         "nothing was decided here since a purge, and what came last before it is not known"
         if is_after
@@ -50,7 +49,7 @@ def last(sitting: Sitting, only_persons: bool = True) -> Chosen:
 def _require_no_purge(store: Store, commit: str, before: list[Decision]) -> None:
     """A purge is the last thing that was done here: who says undo means that, and nothing can give it back."""
     form = "--format=%cs %(trailers:key=Machine,valueonly,unfold,separator=%x20)"
-    asked = ("log", "--no-show-signature", "--diff-filter=A", form, f"{commit}..{MAIN}", "--", epoch.FOLDER)
+    asked = ("log", "--no-show-signature", "--diff-filter=A", form, f"{commit}..{MAIN}", "--", PURGES)
     told = [line.split() for line in store.git.run(*asked).out.decode("utf-8", "replace").splitlines()]
     here = [day for day, *machines in told if store.machine in machines]
     if here:

@@ -13,13 +13,13 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.purged import has_entry, is_gone_file
+from reflect_git.model.marks import has_entry, is_gone_file
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import backups, chronicle, copies, inbox, origins, purged, rewriting, spool, stains, upkeep
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, PRIVATE
-from reflect_git.store.stains import Gone
+from reflect_git.store.stains import Doomed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ _LITTER = re.compile(r"((COMMIT|TAG|NOTES)_EDITMSG|MERGE_MSG|SQUASH_MSG|ORIG_HEA
 def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -> None:
     """All but main itself, which moved before. The caller holds the lock, and nothing is interrupted."""
     purged.remember(store, marks)  # first: who captures meanwhile asks for it before anything is committed
-    gone = Gone(marks, sought)
-    spoiled = stains.objects(store, gone)
-    _rewrite_branches(store, gone, spoiled)
+    doomed = Doomed(marks, sought)
+    spoiled = stains.objects(store, doomed)
+    _rewrite_branches(store, doomed, spoiled)
     _leave_remotes(store)
-    _restart_inboxes(store, gone, spoiled)
-    _let_go_of_backups(store, gone, spoiled)
-    origins.keep(store, lambda path, blob: gone.is_blob(blob) or gone.is_id(id_in(path)))
-    _clean_files(store, gone)
+    _restart_inboxes(store, doomed, spoiled)
+    _let_go_of_backups(store, doomed, spoiled)
+    origins.keep(store, lambda path, blob: doomed.is_blob(blob) or doomed.is_id(id_in(path)))
+    _clean_files(store, doomed)
     now = store.git.resolve(MAIN)
     if now:
         files.write_whole(store.private_path(guard.TIPS), f"{now}\n".encode("ascii"), sync=False)
@@ -96,7 +96,7 @@ def _is_generation(ref: str) -> bool:
     return ref.startswith(INBOX) and bool(machine) and len(number) >= 4 and number.isdigit()
 
 
-def _rewrite_branches(store: Store, gone: Gone, spoiled: Collection[str]) -> None:
+def _rewrite_branches(store: Store, doomed: Doomed, spoiled: Collection[str]) -> None:
     """A branch of the user's that was made from the old main, or a tag; a name for a mere file or folder goes."""
     stained = {tip.ref: tip for tip in branches(store) if not tip.is_alias and holds(store, tip.ref, spoiled)}
     if not stained:
@@ -104,8 +104,8 @@ def _rewrite_branches(store: Store, gone: Gone, spoiled: Collection[str]) -> Non
     whole = {ref: tip.oid for ref, tip in stained.items() if tip.kind == "commit"}
     if whole:
         commits = {commit.id: commit for ref in whole for commit in chronicle.read(store, ref)}
-        blobs = [oid for oid in spoiled if gone.is_blob(oid)]
-        whole = rewriting.rewrite(store, whole, gone, commits.values(), blobs)
+        blobs = [oid for oid in spoiled if doomed.is_blob(oid)]
+        whole = rewriting.rewrite(store, whole, doomed, commits.values(), blobs)
     store.git.update_refs("".join(
         f"update {ref} {whole[ref]} {tip.oid}\n" if ref in whole else f"delete {ref} {tip.oid}\n"
         for ref, tip in stained.items()
@@ -118,13 +118,13 @@ def _leave_remotes(store: Store) -> None:
     store.git.update_refs("".join(f"option no-deref\ndelete {tip.ref}\n" for tip in listed))
 
 
-def _restart_inboxes(store: Store, gone: Gone, spoiled: Collection[str]) -> None:
+def _restart_inboxes(store: Store, doomed: Doomed, spoiled: Collection[str]) -> None:
     """A new generation without it; of another machine, whose branch is not ours to name, the same one."""
     own = f"{INBOX}{store.machine}/"
     for ref, tip in store.git.refs(INBOX).items():
         if not _is_generation(ref):
             continue
-        if not holds(store, ref, spoiled) and not any(gone.is_id(id_in(path)) for path in store.git.tree(ref)):
+        if not holds(store, ref, spoiled) and not any(doomed.is_id(id_in(path)) for path in store.git.tree(ref)):
             continue
         if store.git.checked_out() == ref:
             raise ReflectError(
@@ -132,17 +132,17 @@ def _restart_inboxes(store: Store, gone: Gone, spoiled: Collection[str]) -> None
             )
         number = ref.rpartition("/")[2]
         new = f"{own}{int(number) + 1:04d}" if ref.startswith(own) and number.isdigit() else ref
-        _start_generation(store, gone, spoiled, tip, new)
+        _start_generation(store, doomed, spoiled, tip, new)
         if new != ref:
             store.git.update_refs(f"delete {ref} {tip}\n")
             inbox.remember_current(store, new)
 
 
-def _start_generation(store: Store, gone: Gone, spoiled: Collection[str], tip: str, ref: str) -> None:
+def _start_generation(store: Store, doomed: Doomed, spoiled: Collection[str], tip: str, ref: str) -> None:
     """A commit without a parent: the tree less what is gone."""
     message = f"roll: a new generation\n\nMachine: {store.machine}\n".encode()
     dropped = [
-        path for path, blob in store.git.tree(tip).items() if blob in spoiled or gone.is_id(id_in(path))
+        path for path, blob in store.git.tree(tip).items() if blob in spoiled or doomed.is_id(id_in(path))
     ]  # fmt: skip
     tree = store.git.resolve(f"{tip}^{{tree}}")
     stream = [
@@ -153,7 +153,7 @@ def _start_generation(store: Store, gone: Gone, spoiled: Collection[str], tip: s
     store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(stream), config=SYNCED)
 
 
-def _let_go_of_backups(store: Store, gone: Gone, spoiled: Collection[str]) -> None:
+def _let_go_of_backups(store: Store, doomed: Doomed, spoiled: Collection[str]) -> None:
     """Those with the text, or with an entry of what is gone, in a file go; the others stay without the history that
     they were made on."""
     for ref, tip in store.git.refs(BACKUP).items():
@@ -161,17 +161,17 @@ def _let_go_of_backups(store: Store, gone: Gone, spoiled: Collection[str]) -> No
             continue
         kept = store.git.tree(tip, backups.FOLDER)
         message = next(store.git.blobs([tip])).partition(b"\n\n")[2]
-        is_stained = any(blob in spoiled for blob in kept.values()) or _names_it(message, gone)
-        if is_stained or any(has_entry(data, gone.marks) for data in store.git.blobs(list(kept.values()))):
+        is_stained = any(blob in spoiled for blob in kept.values()) or _names_it(message, doomed)
+        if is_stained or any(has_entry(data, doomed.marks) for data in store.git.blobs(list(kept.values()))):
             store.git.update_refs(f"delete {ref} {tip}\n")
         elif _parent_is_gone(store, tip):
             _keep_alone(store, ref, tip, kept, message)
 
 
-def _names_it(message: bytes, gone: Gone) -> bool:
+def _names_it(message: bytes, doomed: Doomed) -> bool:
     """The message of a backup names its files."""
     targets = backups.targets(message.decode("utf-8", "replace"))
-    return gone.sought.in_bytes(message) or any(is_gone_file(path, gone.marks) for path in targets)
+    return doomed.sought.in_bytes(message) or any(is_gone_file(path, doomed.marks) for path in targets)
 
 
 def _parent_is_gone(store: Store, tip: str) -> bool:
@@ -188,11 +188,11 @@ def _keep_alone(store: Store, ref: str, tip: str, kept: dict[str, str], message:
     store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(stream), config=SYNCED)
 
 
-def _clean_files(store: Store, gone: Gone) -> None:
+def _clean_files(store: Store, doomed: Doomed) -> None:
     """Captures and their copies; what is derived; what is private and never synced; what git left of its commands."""
-    for path in _captures(store, gone):
+    for path in _captures(store, doomed):
         files.remove(path)
-    dropped = [id_in(path) for path in _copied(store) if gone.is_id(id_in(path)) or _is_gone(store, path, gone)]
+    dropped = [id_in(path) for path in _copied(store) if doomed.is_id(id_in(path)) or _is_gone(store, path, doomed)]
     copies.drop(store, dropped)
     for name in files.names_in(store.path("learnings")):
         if name.endswith(".md"):  # rendered; the next approval or review renders it anew
@@ -204,19 +204,19 @@ def _clean_files(store: Store, gone: Gone) -> None:
     for name in files.hidden_names_in(store.private_path("journal"), ".tmp-"):  # of a holder of the lock that died
         files.remove(store.private_path("journal", name))
     for path in stains.private(store):
-        _clean(path, gone)
+        _clean(path, doomed)
     files.remove_tree(os.path.join(store.git_dir, "rr-cache"))
     for name in os.listdir(store.git_dir):
         if _LITTER.fullmatch(name):
             files.remove(os.path.join(store.git_dir, name))
 
 
-def _captures(store: Store, gone: Gone) -> Iterator[str]:
+def _captures(store: Store, doomed: Doomed) -> Iterator[str]:
     """Pending ones, and those that were set aside."""
     listed = [store.private_path("pending", name) for name in spool.pending(store)]
     listed += [store.private_path("quarantine", name) for name in files.names_in(store.private_path("quarantine"))]
     for path in listed:
-        if gone.is_id(os.path.basename(path).partition(".")[0]) or gone.is_file(
+        if doomed.is_id(os.path.basename(path).partition(".")[0]) or doomed.is_file(
             files.read_if_there(path, stains.LARGEST) or b""
         ):
             yield path
@@ -227,14 +227,14 @@ def _copied(store: Store) -> list[str]:
     return [os.path.relpath(path, store.root).replace(os.sep, "/") for path in found if path.endswith(".yaml")]
 
 
-def _is_gone(store: Store, path: str, gone: Gone) -> bool:
-    return bool(id_in(path)) and gone.is_file(files.read_if_there(store.path(path), stains.LARGEST) or b"")
+def _is_gone(store: Store, path: str, doomed: Doomed) -> bool:
+    return bool(id_in(path)) and doomed.is_file(files.read_if_there(store.path(path), stains.LARGEST) or b"")
 
 
-def _clean(path: str, gone: Gone) -> None:
+def _clean(path: str, doomed: Doomed) -> None:
     data = stains.content(path)
-    if gone.sought.in_bytes(data):
-        files.write_whole(path, gone.sought.cleaned(data))
+    if doomed.sought.in_bytes(data):
+        files.write_whole(path, doomed.sought.cleaned(data))
 
 
 def _expire_reflogs(store: Store) -> None:

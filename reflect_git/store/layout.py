@@ -5,6 +5,7 @@ from __future__ import annotations
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import ALPHABET
 
+PURGES = "purges"  # the folder of main that names what was purged
 MARKER = "signals/README.md"
 RESTORED = "restore: "  # what the commit that puts back what a hand removed begins with
 _KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "TLY"))

@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files
+from reflect_git.store.layout import PURGES
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from reflect_git.store.repository import Store
 
 FILE = "purged"
-_FOLDER = "purges"
 _LARGEST = 1 << 26
 
 
@@ -26,30 +26,31 @@ def among(store: Store, identities: Iterable[str]) -> set[str]:
     marks = _kept(store)
     if not marks:
         return set()
-    from reflect_git.model.purged import id_mark  # most stores never purge
+    from reflect_git.model.marks import id_mark  # most stores never purge
 
     return {identity for identity in identities if id_mark(identity) in marks}
 
 
 def remember(store: Store, marks: Iterable[str] = ()) -> None:
     """These, those of main, and what is remembered already. The caller holds the lock."""
-    known = sorted({*_kept(store), *_on_main(store), *marks})
+    known = sorted({*_kept(store), *on_main(store), *marks})
     files.write_whole(store.private_path(FILE), "".join(f"{mark}\n" for mark in known).encode("utf-8", "replace"))
 
 
 def is_lacking(store: Store) -> bool:
     """Whether main purged while nobody wrote it down: an older reflect-git did, or somebody cleaned up."""
-    return os.path.isdir(store.path(_FOLDER)) and not os.path.lexists(store.private_path(FILE))
+    return os.path.isdir(store.path(PURGES)) and not os.path.lexists(store.private_path(FILE))
+
+
+def on_main(store: Store) -> frozenset[str]:
+    """Those that main names, for whoever has the time: a hook has not."""
+    from reflect_git.adapters import records
+    from reflect_git.model.marks import marks_in
+
+    found = records.parse_many(store.git.blobs(list(store.git.tree(MAIN, PURGES).values())))
+    return frozenset(mark for purge in found for mark in marks_in(purge))
 
 
 def _kept(store: Store) -> frozenset[str]:
     data = files.read_if_there(store.private_path(FILE), _LARGEST) or b""
     return frozenset(data.decode("utf-8", "replace").split())
-
-
-def _on_main(store: Store) -> Iterator[str]:
-    from reflect_git.adapters import records
-
-    for found in records.parse_many(store.git.blobs(list(store.git.tree(MAIN, _FOLDER).values()))):
-        marks = found.get("purged") if isinstance(found, dict) else None  # whatever a hand made of it
-        yield from map(str, marks if isinstance(marks, list) else ())

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.purged import is_mirror
+from reflect_git.model.marks import is_mirror
 from reflect_git.model.sought import Sought
 from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool, stains
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN
-from reflect_git.store.stains import Gone
+from reflect_git.store.stains import Doomed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -58,7 +58,7 @@ def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str,
 
     Nothing is changed.
     """
-    spoiled = stains.objects(store, Gone((), sought))
+    spoiled = stains.objects(store, Doomed((), sought))
     commits = chronicle.read(store)
     ids, found = _closed(commits, ids, spoiled, about)
     for ref in store.git.refs(INBOX):
@@ -178,11 +178,11 @@ def swap(store: Store, old: str, new: str, sought: Sought, marks: Collection[str
 
 def _rewritten(store: Store, found: Found, sought: Sought, marks: Collection[str], old: str) -> str:
     """main without it; main as it is where it never said it."""
-    gone = Gone(marks, sought)
-    is_told = any(rewriting.retold(commit, gone) for commit in found.commits)
+    doomed = Doomed(marks, sought)
+    is_told = any(rewriting.retold(commit, doomed) for commit in found.commits)
     if not is_told and not found.mirrors and not forgetting.holds(store, old, found.objects):
         return old
-    made = rewriting.rewrite(store, {MAIN: old}, gone, found.commits)
+    made = rewriting.rewrite(store, {MAIN: old}, doomed, found.commits)
     if MAIN not in made:
         raise ReflectError("nothing would be left of main", "give a narrower pattern", code="everything")
     return made[MAIN]
@@ -199,6 +199,6 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
 
 def remains(store: Store, sought: Sought) -> list[str]:
     """Where the store says it still, in words: files of the user's own, objects of git, names in history."""
-    count = len(stains.objects(store, Gone((), sought)))
+    count = len(stains.objects(store, Doomed((), sought)))
     named = [f"{name} (a name in history)" for name in stains.names(store) if sought.in_text(name)]
     return [*stains.places(store, sought), *([plural(count, "git object")] if count else []), *named]

@@ -9,7 +9,7 @@ import os
 
 from reflect_git.adapters import files
 from reflect_git.adapters.git import SYNCED, Git
-from reflect_git.model.purged import is_gone_file
+from reflect_git.model.marks import is_gone_file
 from reflect_git.model.sought import PURGED
 
 TYPE_CHECKING = False
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from reflect_git.store.chronicle import Commit
     from reflect_git.store.repository import Store
-    from reflect_git.store.stains import Gone
+    from reflect_git.store.stains import Doomed
 
 FOLDER = "purge"
 _BROUGHT = "protocol.file.allow=always"  # from a folder of our own
 
 
 def rewrite(
-    store: Store, tips: Mapping[str, str], gone: Gone, commits: Iterable[Commit], blobs: Iterable[str] = ()
+    store: Store, tips: Mapping[str, str], doomed: Doomed, commits: Iterable[Commit], blobs: Iterable[str] = ()
 ) -> dict[str, str]:  # fmt: skip
     """Ref → its new commit, whose objects are in the store; a ref of which nothing is left has none.
 
@@ -45,8 +45,8 @@ def rewrite(
     files.write_whole(os.path.join(git.git_dir, "objects", "info", "alternates"), borrowed, sync=False)
     git.update_refs("".join(f"create {ref} {tip}\n" for ref, tip in tips.items()))
     spec = {
-        "patterns": gone.sought.patterns, "blobs": list(blobs), "marks": list(gone.marks),
-        "messages": {commit.id: text for commit in commits for text in retold(commit, gone)},
+        "patterns": doomed.sought.patterns, "blobs": list(blobs), "marks": list(doomed.marks),
+        "messages": {commit.id: text for commit in commits for text in retold(commit, doomed)},
     }  # fmt: skip
     filterrepo.rewrite(store.git.program, git.git_dir, spec, store.git.keep)
     made = git.refs()
@@ -59,14 +59,14 @@ def rewrite(
     return {ref: made[ref] for ref in tips if ref in made}
 
 
-def retold(commit: Commit, gone: Gone) -> list[str]:
+def retold(commit: Commit, doomed: Doomed) -> list[str]:
     """The message of a commit that speaks of what goes: its verb, without the title, and which records it had."""
     told = [(name, value) for name, values in commit.trailers.items() for value in values]
-    left = sorted({one for one in (*commit.records(), *(value for _, value in told)) if gone.is_id(one)})
+    left = sorted({one for one in (*commit.records(), *(value for _, value in told)) if doomed.is_id(one)})
     if not left:
         return []
     verb, colon, _ = commit.subject.partition(": ")
-    kept = [f"{name}: {value}\n" for name, value in told if value not in left and not is_gone_file(value, gone.marks)]
+    kept = [f"{name}: {value}\n" for name, value in told if value not in left and not is_gone_file(value, doomed.marks)]
     lines = "".join([*kept, *(f"Purged: {identity}\n" for identity in left)])
     return [f"{verb}: {PURGED}\n\n{lines}" if colon else f"{PURGED}\n\n{lines}"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files
-from reflect_git.model.purged import blob_mark, id_mark
+from reflect_git.model.marks import blob_mark, id_mark
 from reflect_git.model.sought import Sought
 from reflect_git.store import purged
 from reflect_git.store.layout import is_id
@@ -22,7 +22,7 @@ _SILENT = (b"tree", b"parent", b"object", b"type", b"gpgsig", b"gpgsig-sha256")
 _PEOPLE = (b"author", b"committer", b"tagger")
 
 
-class Gone:
+class Doomed:
     """What has to go: by what it says, and by the marks of a purge, which tell no text."""
 
     def __init__(self, marks: Collection[str], sought: Sought | None = None) -> None:
@@ -47,17 +47,17 @@ def _oid(data: bytes) -> str:
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def objects(store: Store, gone: Gone) -> set[str]:
+def objects(store: Store, doomed: Doomed) -> set[str]:
     """Every object in the store that has to go, whoever holds it."""
     listing = store.git.run("cat-file", "--batch-all-objects", "--batch-check", "--unordered").out.decode("ascii")
     rows = [line.split() for line in listing.splitlines()]
-    found = {row[0] for row in rows if row[1] == "blob" and gone.is_blob(row[0])}
-    if gone.sought.patterns:
+    found = {row[0] for row in rows if row[1] == "blob" and doomed.is_blob(row[0])}
+    if doomed.sought.patterns:
         readable = [(row[0], row[1] == "blob") for row in rows if row[1] != "tree"]
         for start in range(0, len(readable), _AT_ONCE):
             chunk = readable[start : start + _AT_ONCE]
             for (oid, is_blob), data in zip(chunk, store.git.blobs([oid for oid, _ in chunk])):
-                if any(map(gone.sought.in_bytes, [data] if is_blob else told(data))):
+                if any(map(doomed.sought.in_bytes, [data] if is_blob else told(data))):
                     found.add(oid)
     return found
 

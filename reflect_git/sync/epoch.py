@@ -9,25 +9,19 @@ from __future__ import annotations
 
 from reflect_git.adapters import records
 from reflect_git.adapters.records import RecordError
-from reflect_git.model.purged import MARK, about_mark, blob_mark, file_mark, id_mark, is_gone, place_mark
+from reflect_git.model.marks import about_mark, blob_mark, file_mark, id_mark, is_gone, marks_in, place_mark
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.sync.names import is_machine
+from reflect_git.store.layout import PURGES
+from reflect_git.sync import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "AFTER", "FOLDER", "MOST_MARKS", "Purge", "about_mark", "blob_mark", "emit", "id_mark", "is_purged", "marks",
-    "marks_of", "number", "parse", "path_for", "without",
-]  # fmt: skip
-
-FOLDER = "purges"
 AFTER = "After-Purge"  # of a commit: the purge because of which it brings files without their history
 VERSION = 1
 MOST_MARKS = 1500
 _FIELDS = ("version", "epoch", "timestamp", "machine", "purged")
-_HEX = frozenset("0123456789abcdef")
 
 
 class Purge(NamedTuple):
@@ -41,7 +35,7 @@ class Purge(NamedTuple):
 
 def path_for(epoch: int, name: str) -> str:
     """`name` is eight random characters of the alphabet of ids."""
-    return f"{FOLDER}/{epoch:04d}-{name}.yaml"
+    return f"{PURGES}/{epoch:04d}-{name}.yaml"
 
 
 def marks_of(identities: Iterable[str], blobs: Iterable[str], mirrors: Iterable[str] = ()) -> list[str]:
@@ -59,29 +53,26 @@ def emit(purge: Purge) -> bytes:
 
 def parse(data: bytes) -> Purge:
     found = records.parse(data)
-    marks = found.get("purged")
+    marks = marks_in(found)
     is_right = (
         tuple(found) == _FIELDS and found["version"] == VERSION
         and type(found["epoch"]) is int and 0 < found["epoch"] < 10000
-        and type(found["timestamp"]) is str and type(found["machine"]) is str and is_machine(found["machine"])
-        and type(marks) is list and len(marks) <= MOST_MARKS and all(_is_mark(mark) for mark in marks)
+        and type(found["timestamp"]) is str and type(found["machine"]) is str and names.is_machine(found["machine"])
+        and found["purged"] == marks and len(marks) <= MOST_MARKS
     )  # fmt: skip
-    if not is_right or type(marks) is not list:
+    if not is_right:
         raise RecordError("it does not say what was purged")
     return Purge(found["epoch"], found["timestamp"], found["machine"], tuple(marks))
-
-
-def _is_mark(mark: object) -> bool:
-    return type(mark) is str and len(mark) == MARK and _HEX.issuperset(mark)
 
 
 def marks(purges: Iterable[Purge]) -> frozenset[str]:
     return frozenset(mark for purge in purges for mark in purge.purged)
 
 
-def number(purges: Iterable[Purge]) -> int:
-    """The epoch of a main with these purges; 0 if nothing was ever purged."""
-    return max((purge.epoch for purge in purges), default=0)
+def number(paths: Iterable[str]) -> int:
+    """The epoch of a main with these files, whose names tell it; 0 if nothing was ever purged."""
+    told = (path.removeprefix(f"{PURGES}/")[:4] for path in paths if names.kind_on_main(path) == names.PURGE)
+    return max(map(int, told), default=0)
 
 
 def is_purged(path: str, blob: str, purged: frozenset[str]) -> bool:

@@ -132,6 +132,7 @@ def _is_machine_file(rest: str) -> bool:
 
 
 def _is_mirror(rest: str) -> bool:
+    """As this product writes it; `model.marks` asks more widely."""
     machine, _, below = rest.partition("/")
     folder, _, name = below.partition("/")
     return is_machine(machine) and bool(folder and name)

@@ -9,8 +9,8 @@ from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import moves
 from reflect_git.sync import epoch, names, union
 from reflect_git.sync.validate import FILE
+from reflect_git.workflow import cleansing
 from reflect_git.workflow import offer as offers
-from reflect_git.workflow import purged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> 
     # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
     forgets, replaces = bool(offer.marks - here), offer.has_records and bool(here - offer.marks)
     agreed = {} if forgets else {path: blob for path, blob in blobs.items() if offer.accepted.get(path) == blob}
-    theirs = purged.cleansed(incoming, offer.accepted, marks, agreed)
+    theirs = cleansing.cleansed(incoming, offer.accepted, marks, agreed)
     mended = offers.mended(incoming, ours, before, offer, us)
-    kept = purged.cleansed(incoming, {**blobs, **mended}, marks, agreed)
-    patterns = purged.said(incoming, blobs, kept, marks) if forgets else ()
+    kept = cleansing.cleansed(incoming, {**blobs, **mended}, marks, agreed)
+    patterns = cleansing.said(incoming, blobs, kept, marks) if forgets else ()
     contested = union.contested(kept, theirs)
     torn = dict(contested)
     whole = {path: blob for path, blob in {**theirs, **kept}.items() if path not in torn} if torn else {}

@@ -14,7 +14,7 @@ from reflect_git.store.layout import is_id, path_of
 from reflect_git.sync import epoch, names, union, validate
 from reflect_git.sync.epoch import Purge
 from reflect_git.sync.validate import FILE, Refusal
-from reflect_git.workflow.purged import speaking
+from reflect_git.workflow.cleansing import speaking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,6 +231,8 @@ def _in_portions(incoming: Incoming, listed: list[Listed]) -> Iterator[tuple[lis
 
 
 def purges_in(incoming: Incoming, accepted: Mapping[str, str]) -> tuple[Purge, ...]:
+    """Whole ones, of any tree: a person is asked about them by machine and day, and what a hand made of one binds no
+    other machine. Who wants the marks of main here alone asks `store.purged`."""
     found = []
     paths = [path for path in accepted if names.kind_on_main(path) == names.PURGE]
     for data in incoming.blobs([accepted[path] for path in paths]):

@@ -10,7 +10,9 @@ import pytest
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
+from reflect_git.model.marks import blob_mark, id_mark
 from reflect_git.sitting import purge
+from reflect_git.sitting.gone import Gone
 from reflect_git.store import journal, purged, reading, spool
 from reflect_git.store.repository import Store
 from reflect_git.sync import epoch
@@ -87,7 +89,7 @@ def test_the_epoch_is_raised_and_names_what_is_gone_by_hashes(store: Store, stor
     assert take_out(store).epoch == 1
     (path,) = (store_home / "purges").iterdir()
     made = epoch.parse(path.read_bytes())
-    assert {epoch.id_mark(learning), epoch.blob_mark(blob)} <= set(made.purged)
+    assert {id_mark(learning), blob_mark(blob)} <= set(made.purged)
     say(store, f"{WORD} once more")
     assert take_out(store).epoch == 2
 
@@ -372,6 +374,18 @@ def test_an_entry_that_was_purged_and_stands_in_a_file_is_named(store: Store) ->
     assert drifted.foreign == 0
 
 
+def test_a_hand_in_the_file_that_tells_of_a_purge_stops_nothing(store: Store, store_home: Path) -> None:
+    gone = next(one for one, r in reading.read(store).history.learnings.items() if WORD in r["text"])
+    take_out(store)
+    (path,) = (store_home / "purges").iterdir()
+    path.write_text(path.read_text(encoding="utf-8").replace('["', '["no mark", "'), encoding="utf-8")
+    git(store_home, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qam", "edited")
+    assert Gone(store).has(gone)
+    approve(store, "no, never push on fridays, always on mondays")
+    assert take_out(store, purge.by_pattern("mondays")).epoch == 2
+    assert Gone(store).has(gone)
+
+
 def test_a_file_that_comes_back_with_it_does_not_bring_it_to_main(store: Store, store_home: Path) -> None:
     before = claude_md().read_bytes()
     take_out(store)
@@ -388,7 +402,7 @@ def test_sync_can_have_a_clone_forget_by_the_marks_alone(store: Store, store_hom
     found = reading.read(store)
     gone = [one for one, record in found.by_id.items() if WORD in str(record)]
     paths = {path: blob for path, blob in store.git.tree("main").items() if any(one in path for one in gone)}
-    marks = [*map(epoch.id_mark, gone), *map(epoch.blob_mark, paths.values())]
+    marks = [*map(id_mark, gone), *map(blob_mark, paths.values())]
     root = git(store_home, "rev-list", "--max-parents=0", "main").strip()
     kept = [path for path in store.git.tree("main") if path not in paths and "targets/" not in path]
     listed = git(store_home, "ls-tree", "-r", "main").splitlines()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.errors import ReflectError
+from reflect_git.model.marks import blob_mark, id_mark
 from reflect_git.sync import epoch, names
 from reflect_git.sync.epoch import Purge
 
@@ -23,7 +24,7 @@ def test_a_purge_is_read_as_it_was_written(number: int, marks: list[str]) -> Non
 
 
 def test_as_many_marks_as_allowed_fit_into_one_file() -> None:
-    marks = tuple(epoch.blob_mark(str(number)) for number in range(epoch.MOST_MARKS))
+    marks = tuple(blob_mark(str(number)) for number in range(epoch.MOST_MARKS))
     assert epoch.parse(epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "a", marks))).purged == marks
 
 
@@ -39,14 +40,14 @@ def test_its_path_is_one_of_main() -> None:
     ],
 )  # fmt: skip
 def test_other_bytes_are_no_purge(old: bytes, new: bytes) -> None:
-    good = epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (epoch.blob_mark(BLOB),)))
+    good = epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (blob_mark(BLOB),)))
     assert old in good
     with pytest.raises(ReflectError):
         epoch.parse(good.replace(old, new))
 
 
 def test_bytes_and_records_that_were_purged_do_not_come_back() -> None:
-    by_blob, by_id = frozenset({epoch.blob_mark(BLOB)}), frozenset({epoch.id_mark(ID)})
+    by_blob, by_id = frozenset({blob_mark(BLOB)}), frozenset({id_mark(ID)})
     other = "cd" * 20
     tree = {PATH: BLOB, "README.md": other, f"aside/{ID}/{other}.yaml": other}
     assert epoch.without(tree, frozenset()) == tree
@@ -55,7 +56,11 @@ def test_bytes_and_records_that_were_purged_do_not_come_back() -> None:
 
 
 def test_purges_add_up() -> None:
-    one = Purge(1, "2026-02-11T10:00:00Z", "a", (epoch.blob_mark(BLOB),))
-    two = Purge(2, "2026-02-12T10:00:00Z", "b", (epoch.id_mark(ID),))
-    assert epoch.marks([one, two]) == {epoch.blob_mark(BLOB), epoch.id_mark(ID)}
-    assert epoch.number([one, two]) == 2 and epoch.number([]) == 0
+    one = Purge(1, "2026-02-11T10:00:00Z", "a", (blob_mark(BLOB),))
+    two = Purge(2, "2026-02-12T10:00:00Z", "b", (id_mark(ID),))
+    assert epoch.marks([one, two]) == {blob_mark(BLOB), id_mark(ID)}
+
+
+def test_the_epoch_is_told_by_the_names_of_the_files() -> None:
+    made = [epoch.path_for(number, "7k3v9q2m") for number in (2, 11, 3)]
+    assert epoch.number(made) == 11 and epoch.number(["purges/notes.md", "purges/99-7k3v9q2m.yaml"]) == 0

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.adapters import records
+from reflect_git.model.marks import blob_mark
 from reflect_git.store import machines
 from reflect_git.sync import epoch, names, validate
 from reflect_git.sync.epoch import Purge
@@ -17,7 +18,7 @@ from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 LEARNING = files_of(learning(1))
 [(PATH, DATA)] = LEARNING.items()
 MIRROR = "targets/desk-k3f9/shop-0a1b2c3d/.claude/CLAUDE.md"
-PURGE = epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (epoch.blob_mark("x"),)))
+PURGE = epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (blob_mark("x"),)))
 TALLY = {"id": "TLY-20260211-00000001", "version": 1, "machine": "desk-k3f9", "day": "2026-02-11", "lines": []}
 
 

@@ -13,7 +13,7 @@ from reflect_git.store import policy, signing
 from reflect_git.store.care import guard
 from reflect_git.store.care.case import Case
 from reflect_git.store.care.health import uncommitted
-from reflect_git.store.layout import path_of
+from reflect_git.store.layout import PURGES, path_of
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 DAY = 86400
 _DAMAGED = 5
-_PURGES = "purges/"
 _SHOWN, _SHOWN_BEFORE = ("LRN-", "DEC-"), 2  # days that a card may stand on a screen
 
 
@@ -70,7 +69,7 @@ def look_at_files(matter: Matter) -> Iterator[Finding]:
         hint = "mend the file on main and commit it"
         yield Finding("record-unreadable", DECIDE, path, f"'{path}' cannot be read: {reason}", hint, path)
     for path in uncommitted(matter.store):
-        if path.startswith(("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", _PURGES)):
+        if path.startswith(("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", f"{PURGES}/")):
             hint = f"take it back: {matter.git('checkout', '--', path)}"
             message = f"'{path}' differs from what main has"
             yield Finding("record-edited", DECIDE, path, message, hint, path)
@@ -155,6 +154,6 @@ def unsigned(matter: Matter) -> list[Commit]:
             wanted.add(commit.id)
         if made["kind"] == "policy" and _switches(made, signing.SETTING):
             is_on[made["machine"]] = made["meta"]["to"][signing.SETTING] in ("ssh", "gpg")
-    purged = [at for at, one in enumerate(matter.commits) if any(c.path.startswith(_PURGES) for c in one.changes)]
+    purged = [at for at, one in enumerate(matter.commits) if any(c.path.startswith(f"{PURGES}/") for c in one.changes)]
     recent = matter.commits[purged[-1] :] if purged else matter.commits
     return [one for one in recent if one.id in wanted and not one.is_signed]

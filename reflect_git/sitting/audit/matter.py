@@ -13,6 +13,7 @@ from reflect_git.sitting.gone import Gone
 from reflect_git.store import chronicle, signing
 from reflect_git.store.care.case import DECIDE, ERROR, NOTE, WARNING
 from reflect_git.store.chronicle import ADDED, Commit
+from reflect_git.store.layout import PURGES
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch
 
@@ -109,7 +110,7 @@ class Matter:
 
     def purge_before(self, commit: Commit) -> str:
         """The purge, among those that main has, because of which it says to bring files without their history."""
-        named = [one for one in commit.trailers.get(epoch.AFTER, []) if one.startswith(f"{epoch.FOLDER}/")]
+        named = [one for one in commit.trailers.get(epoch.AFTER, []) if one.startswith(f"{PURGES}/")]
         return next((one for one in reversed(named) if one in self.there), "")
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.adapters import records
-from reflect_git.model.purged import about_mark, file_mark, id_mark, is_gone, is_of_place, left_of, place_mark
+from reflect_git.model.marks import about_mark, file_mark, id_mark, is_gone, is_of_place, left_of, place_mark
 from tests.sync.offers import decision, mirror
 
 GONE, OTHER = "LRN-20260211-00000001", "LRN-20260211-00000002"

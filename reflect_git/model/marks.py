@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Optional
 
-MARK = 32  # hexadecimal digits
+_DIGITS, _HEX = 32, frozenset("0123456789abcdef")  # of a mark
 _ID = rb"(LRN-[0-9]{8}-[0-9a-z]+)"
 _SUBJECT = rb"(?m)^subject:[ \t]*[\"']?" + _ID + rb"[\"']?[ \t]*\r?$"
 _ENTRY = rb"(?m)^[ \t]*<!--[ \t]*" + _ID + rb"[ \t]*-->[ \t]*\r?$"
@@ -25,27 +25,37 @@ _RULES = "/rules/reflect/"
 
 def blob_mark(blob: str) -> str:
     """These bytes never come back, wherever they lie."""
-    return digest("blob", blob)[:MARK]
+    return digest("blob", blob)[:_DIGITS]
 
 
 def id_mark(identity: str) -> str:
     """This record never comes back, whatever its bytes."""
-    return digest("id", identity)[:MARK]
+    return digest("id", identity)[:_DIGITS]
 
 
 def about_mark(learning: str) -> str:
     """No decision about this learning comes back, and no entry of it in a mirror, whoever writes them."""
-    return digest("about", learning)[:MARK]
+    return digest("about", learning)[:_DIGITS]
 
 
 def file_mark(learning: str) -> str:
     """No mirror of its file of rules comes back: the name is made of the words, and of the end of the id."""
-    return digest("file", learning.rpartition("-")[2])[:MARK]
+    return digest("file", learning.rpartition("-")[2])[:_DIGITS]
 
 
 def place_mark(mirror: str) -> str:
     """No spent mirror comes back at this place, on whichever machine: its folders say what was purged."""
-    return digest("place", mirror.split("/", 2)[2])[:MARK]
+    return digest("place", mirror.split("/", 2)[2])[:_DIGITS]
+
+
+def marks_in(purge: object) -> list[str]:
+    """What a file of purges/ names, as it was read; where a hand made something else of it, what is left of that."""
+    listed = purge.get("purged") if isinstance(purge, dict) else None
+    return [one for one in listed if _is_mark(one)] if isinstance(listed, list) else []
+
+
+def _is_mark(text: object) -> bool:
+    return isinstance(text, str) and len(text) == _DIGITS and _HEX.issuperset(text)
 
 
 def is_gone(path: str, marks: Collection[str]) -> bool:
@@ -64,6 +74,8 @@ def is_gone_file(path: str, marks: Collection[str]) -> bool:
 
 
 def is_mirror(path: str) -> bool:
+    """Wherever a mirror may ever have lain. Which paths may come in is asked more narrowly, by `sync.names`: a purge
+    has to find what a hand put there, too."""
     return path.startswith("targets/") and path.count("/") > 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
-from reflect_git.model.purged import about_mark, is_of_place, is_spent, left_of
+from reflect_git.model.marks import about_mark, is_of_place, is_spent, left_of
 from reflect_git.sync import epoch, names, validate
 
 TYPE_CHECKING = False
