@@ -195,7 +195,7 @@ def update(words: Sequence[str]) -> None:
         raise usage("'related' is not a list of ids")
     fields = {**fields, "reason": redacted(str(fields.get("reason", "")))}
     store, snapshot = opened()
-    road = workflow.road_of(store, os.environ, is_person())
+    road = workflow.road_of(os.environ, is_person())
     answer(memory.update(store, snapshot, identity, fields, workflow.author(store, road), utc_precise()))
 
 
@@ -207,7 +207,7 @@ def archive(words: Sequence[str]) -> None:
         raise usage(f"'{status}' is not a status", f"one of: {', '.join(schema.STATUSES)}")
     moment = workflow.parse_since(before)
     store, snapshot = opened()
-    by = workflow.author(store, workflow.road_of(store, os.environ, is_person()))
+    by = workflow.author(store, workflow.road_of(os.environ, is_person()))
     answer(memory.archive(store, snapshot, moment, status, by, utc_precise()))
 
 

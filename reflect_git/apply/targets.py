@@ -11,6 +11,7 @@ PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 LOCAL_FILE = "CLAUDE.local.md"
 AGENTS_FILE = "AGENTS.md"
 IMPROVEMENTS_FILE = ".claude/improvements.md"
+USUAL_FILES = (*PROJECT_FILES, LOCAL_FILE, AGENTS_FILE, IMPROVEMENTS_FILE)  # of a project
 AGENTS_IMPORT = f"@{AGENTS_FILE}\n"
 KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "dir")
 _PLAIN = ("project", "project-local", "global", "global-rules", "improvements", "agents")
@@ -65,6 +66,16 @@ def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Ta
 
     path = _path(kind, rest, around, slug(rest or title, identity))
     return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
+
+
+def of_file(path: str, is_global: bool) -> Target:
+    """Which target a file is, by what it is called."""
+    if is_global:
+        return Target("global-rules" if path.startswith("rules/") else "global", path)
+    if path.startswith(".claude/rules/"):
+        return Target("rules", path)
+    kinds = {LOCAL_FILE: "project-local", AGENTS_FILE: "agents", IMPROVEMENTS_FILE: "improvements"}
+    return Target(kinds.get(path, "project" if path in PROJECT_FILES else "dir"), path)
 
 
 def in_folder(to: str) -> tuple[str, ...]:

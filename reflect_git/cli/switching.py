@@ -123,7 +123,7 @@ def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) 
 def _switch(front: Front, store: Store, change: Change) -> str | None:
     commit = None
     if change.policies:
-        by = workflow.author(store, workflow.road_of(store, front.env, front.at_terminal))
+        by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
         commit = policy.switch(store, change.policies, by, utc_precise())
     if change.settings:
         policy.set_keys(store, change.settings)

@@ -103,7 +103,7 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
     learning = _learning(sitting, request, text, identity, target, now)
     before = live.read(sitting.place.path_of(target))
     try:
-        made = _plans(sitting, learning, target, before, item_of(learning), replaced)
+        made = _plans(sitting, target, before, item_of(learning), replaced)
     except ReflectError as error:
         raise with_way_out(sitting, replaced, error) from None
     sources = _sources(sitting, learning) if learning["trust"] == "imported" else {}
@@ -210,8 +210,7 @@ def target_of(learning: Learning) -> Target:
 
 
 def _plans(
-    sitting: Sitting, learning: Learning, target: Target, before: bytes | None, item: Item,
-    replaced: Sequence[Learning],
+    sitting: Sitting, target: Target, before: bytes | None, item: Item, replaced: Sequence[Learning]
 ) -> tuple[Plan, ...]:  # fmt: skip
     """In the place of the rule it replaces, if that stands in the same file; other rules it replaces go."""
     here = [old for old in replaced if target_of(old) == Target(target.kind, target.path)]

@@ -62,7 +62,7 @@ def exact(sitting: Sitting, commit: str, taken: Sequence[Decision], steps: Seque
     found = {(step.plan.target.is_global, step.plan.path): step for step in steps}
     known = _bytes_before(sitting, commit, taken)
     for made in taken:
-        target = Target(made["target"]["kind"], made["target"]["path"]) if made["target"] else None
+        target = _target_of(made)
         if target is None:
             continue
         where = target.is_global, target.path
@@ -79,6 +79,10 @@ def _with_bytes(step: Step | None, target: Target, now: bytes | None, was: bytes
     return Step(step.plan._replace(after=was), step.present, step.absent)
 
 
+def _target_of(made: Decision) -> Target | None:
+    return Target(made["target"]["kind"], made["target"]["path"]) if made["target"] else None
+
+
 def _bytes_before(
     sitting: Sitting, commit: str, taken: Sequence[Decision]
 ) -> dict[tuple[bool, str], tuple[bytes | None, bytes | None]]:
@@ -89,7 +93,7 @@ def _bytes_before(
     mirrors = store.git.changes(f"{commit}^", commit, f"{mirror.FOLDER}/{store.machine}")[0] if kept else {}
     found = {}
     for made in taken:
-        target = Target(made["target"]["kind"], made["target"]["path"]) if made["target"] else None
+        target = _target_of(made)
         blob = mirrors.get(versions.mirror_of(store, place, target)) if target else None
         if target is None or blob is None:
             continue

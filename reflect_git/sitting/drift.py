@@ -195,12 +195,9 @@ def _page(place: Place, target: Target) -> Iterator[Page]:
 
 
 def _usual(place: Place) -> Iterator[Target]:
-    yield Target("global", "CLAUDE.md")
+    yield targets.GLOBAL
     if place.root:
-        yield from (Target("project", name) for name in targets.PROJECT_FILES)
-        yield Target("project-local", targets.LOCAL_FILE)
-        yield Target("agents", targets.AGENTS_FILE)
-        yield Target("improvements", targets.IMPROVEMENTS_FILE)
+        yield from (targets.of_file(name, is_global=False) for name in targets.USUAL_FILES)
     for kind, base, folder in (("global-rules", place.config, "rules"), ("rules", place.root, ".claude/rules")):
         for path in files.files_below(os.path.join(base, *folder.split("/")))[:_RULES] if base else ():
             if path.endswith(".md"):

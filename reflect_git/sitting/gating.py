@@ -54,7 +54,7 @@ def findings_on(
     return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or not is_free))
 
 
-def exceptions_to_all(sitting: Sitting, text: str, replaced: Sequence[Learning] = ()) -> list[Finding]:
+def exceptions_to_all(sitting: Sitting, text: str, replaced: Sequence[Learning]) -> list[Finding]:
     """The rules for all projects that a project's rule with this text would stand against."""
     from reflect_git.review.baseline import Statement
 

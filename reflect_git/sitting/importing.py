@@ -70,7 +70,7 @@ class Found:
     left_out: list[str]
 
 
-def found(kind: str, env: Mapping[str, str], path: str = "") -> Found:
+def found(kind: str, env: Mapping[str, str], path: str) -> Found:
     """What a tool kept, from where it usually keeps it or from `path`."""
     place = os.path.abspath(path or _usual(kind, env))
     if not os.path.exists(place):

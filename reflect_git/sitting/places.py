@@ -108,8 +108,7 @@ def aliases(store: Store, here: Place) -> dict[str, str]:
 
 def surroundings(here: Place, to: str = "") -> Surroundings:
     """What exists in the project, and in the folder that `to` names; and which files have our block."""
-    usual = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
-    names = dict.fromkeys((*usual, *targets.in_folder(to)))
+    names = dict.fromkeys((*targets.USUAL_FILES, *targets.in_folder(to)))
     found = {name: _read(os.path.join(here.root, *name.split("/"))) for name in names} if here.root else {}
     existing = {name: data for name, data in found.items() if data is not None}
     blocks = {name for name, data in existing.items() if _has_block(data)}
@@ -163,8 +162,7 @@ def _global_files(here: Place) -> Iterator[str]:
 
 def _project_files(here: Place) -> Iterator[str]:
     if here.root:
-        names = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
-        yield from (os.path.join(here.root, *name.split("/")) for name in names)
+        yield from (os.path.join(here.root, *name.split("/")) for name in targets.USUAL_FILES)
         yield from _below(os.path.join(here.root, ".claude", "rules"))
         yield from _below(memory_dir(here))
 

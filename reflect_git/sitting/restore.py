@@ -69,7 +69,7 @@ def propose(sitting: Sitting, backup: Kept) -> Restoring:
     followed = revert.reverted(sitting, taken, now)
     shifted = effects.shifts(sitting.scan.history, revert.with_decisions(sitting, followed))
     made = (*(_restored(sitting, plan, backup.name, now) for plan in plans), *followed)
-    steps = tuple(_step(sitting, plan, followed) for plan in plans)
+    steps = tuple(_step(plan, followed) for plan in plans)
     names = ", ".join(plan.path for plan in plans)
     return Restoring(
         backup.name,
@@ -90,28 +90,15 @@ def _target(sitting: Sitting, path: str) -> Target:
     for target in dict.fromkeys(known):
         try:
             if place.path_of(target) == path:
-                return Target(target.kind, target.path)
+                return target
         except ReflectError:
             continue
     for base, is_global in ((place.config, True), (place.root, False)):
         if base and path.startswith(base.rstrip("/") + "/"):
-            return _named(path[len(base.rstrip("/")) + 1 :], is_global)
+            return targets.of_file(path[len(base.rstrip("/")) + 1 :], is_global)
     raise ReflectError(
         f"'{path}' is in no project that is here", "see it with 'git show BACKUP:backup/1' in the store", code="target"
     )
-
-
-def _named(path: str, is_global: bool) -> Target:
-    if is_global:
-        return Target("global-rules" if path.startswith("rules/") else "global", path)
-    if path.startswith(".claude/rules/"):
-        return Target("rules", path)
-    kinds = {
-        targets.LOCAL_FILE: "project-local",
-        targets.AGENTS_FILE: "agents",
-        targets.IMPROVEMENTS_FILE: "improvements",
-    }
-    return Target(kinds.get(path, "project" if path in targets.PROJECT_FILES else "dir"), path)
 
 
 def _decisions(sitting: Sitting, plan: Plan) -> list[Decision]:
@@ -136,7 +123,7 @@ def _restored(sitting: Sitting, plan: Plan, backup: str, now: str) -> Decision:
     )  # fmt: skip
 
 
-def _step(sitting: Sitting, plan: Plan, followed: Sequence[Decision]) -> Step:
+def _step(plan: Plan, followed: Sequence[Decision]) -> Step:
     present, wanted = _entries(plan, plan.before), _entries(plan, plan.after)
     about = {made["subject"] for made in followed}
     come = tuple(identity for identity in wanted if identity in about and identity not in present)

@@ -75,7 +75,7 @@ def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str,
     changes = [change for one in commits for change in one.changes if change.path in mirrors]
     blobs |= {change.new for change in changes if change.new.strip("0")}
     return Found(
-        tuple(sorted(found)), tuple(sorted(blobs | _files(store, commits, spoiled))), _backups(store, spoiled),
+        tuple(sorted(found)), tuple(sorted(blobs | _files(commits, spoiled))), _backups(store, spoiled),
         tuple(_others(store, sought)), mirrors, frozenset(spoiled | blobs), tuple(commits),
     )  # fmt: skip
 
@@ -115,7 +115,7 @@ def _is_derived(path: str) -> bool:
     return path.startswith((".git/reflect/cache/", "learnings/"))
 
 
-def _files(store: Store, commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
+def _files(commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
     """Mirrors, and files of the user's, in any version that says it."""
     return {change.new for commit in commits for change in commit.changes if change.new in spoiled}
 

@@ -162,7 +162,7 @@ def author(store: Store, road: str) -> By:
     }
 
 
-def road_of(store: Store, env: Mapping[str, str], at_terminal: bool) -> str:
+def road_of(env: Mapping[str, str], at_terminal: bool) -> str:
     """By which road a decision comes; inside Claude Code a terminal counts for nothing, since a model can have one."""
     return "terminal" if at_terminal and not env.get("CLAUDECODE") else "unattended"
 
@@ -181,7 +181,7 @@ def require_approval(
             f"{what} needs a person's answer", "ask with /reflect, or run 'reflect-git review' in a terminal",
             code="approval",
         )  # fmt: skip
-    road = road_of(store, env, at_terminal)
+    road = road_of(env, at_terminal)
     switched = store.setting("reflect.approval") == "unattended"
     if road == "unattended" and (not switched or "reflect.approval" in policy.undecided(store, decisions)):
         raise ReflectError(
@@ -198,11 +198,11 @@ def parse_duration(text: str) -> Optional[int]:
     return int(number) * units[unit] if number.isascii() and number.isdigit() and unit in units else None
 
 
-def parse_since(text: str, now: Optional[float] = None, more: str = "") -> str:
+def parse_since(text: str, more: str = "") -> str:
     """A UTC time from `2026-02-11`, a full timestamp, or a duration ago; `more` is what the caller takes beside it."""
     seconds = parse_duration(text)
     if seconds is not None and seconds <= _LONGEST_AGO:
-        return utc((time.time() if now is None else now) - seconds)
+        return utc(time.time() - seconds)
     for form, suffix in (("%Y-%m-%d", "T00:00:00Z"), ("%Y-%m-%dT%H:%M:%SZ", "")):
         try:
             time.strptime(text, form)

@@ -70,7 +70,7 @@ class Work:
         self._marked: dict[str, set[str]] = {}
         self.found = self.left_out = 0
 
-    def look_at(self, offset: int, wait: float = 0.0) -> None:
+    def look_at(self, offset: int, wait: float) -> None:
         """The newest part alone; the cursor stays, so that the rest is not forgotten. `wait` as for `go_on`."""
         lock = cursors.lock(self._store, self._cursor.transcript)
         if not lock.acquire(wait):

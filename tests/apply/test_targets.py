@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.apply.targets import Surroundings, Target, resolve
+from reflect_git.apply.targets import Surroundings, Target, of_file, resolve
 from reflect_git.errors import ReflectError
 
 ID = "LRN-20260211-4c8d2a1f"
@@ -78,3 +78,21 @@ def test_without_a_project_only_global_targets() -> None:
         with pytest.raises(ReflectError) as caught:
             resolve(to, nowhere, ID)
         assert caught.value.code == "no-project"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_global", "kind"),
+    [
+        ("CLAUDE.md", False, "project"),
+        (".claude/CLAUDE.md", False, "project"),
+        ("CLAUDE.local.md", False, "project-local"),
+        ("AGENTS.md", False, "agents"),
+        (".claude/improvements.md", False, "improvements"),
+        ("a/CLAUDE.md", False, "dir"),
+        (".claude/rules/reflect/x.md", False, "rules"),
+        ("CLAUDE.md", True, "global"),
+        ("rules/reflect/x.md", True, "global-rules"),
+    ],
+)
+def test_a_file_tells_by_its_name_which_target_it_is(path: str, is_global: bool, kind: str) -> None:
+    assert of_file(path, is_global) == Target(kind, path)

@@ -162,7 +162,7 @@ def _write(front: Front, store: Store, setting: Setting, new: list[str] | None) 
     if not setting.is_policy:
         policy.set_keys(store, changes)
         return None
-    by = workflow.author(store, workflow.road_of(store, front.env, front.at_terminal))
+    by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
     return policy.switch(store, changes, by, utc_precise())
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tuple[str, str]:
     """Inside Claude Code a no, too, is a person's to say: typed as the answer to a question that showed their words."""
     if not authority.is_inside_client(sat.store.root, front.env):
-        return workflow.road_of(sat.store, front.env, front.at_terminal), ""
+        return workflow.road_of(front.env, front.at_terminal), ""
     wish = Wish(candidate.id, "", "never" if never else "no", (source_of(candidate),))
     try:
         return "ask-user-question", authority.answered(sat.store, front.env, wish)

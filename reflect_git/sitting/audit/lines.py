@@ -191,7 +191,7 @@ def _mirrors(matter: Matter) -> dict[str, dict[str, str]]:
     for path, data in zip(tree, matter.store.git.blobs(list(tree.values())), strict=True):
         body = data.partition(b"\n\n")[2]
         inside = path.split("/", 3)
-        target = _target(inside[3], inside[2] == _GLOBAL) if len(inside) == 4 else Target("project", path)
+        target = targets.of_file(inside[3], inside[2] == _GLOBAL) if len(inside) == 4 else Target("project", path)
         found[path] = {line.id: line.text for line in _lines(target, body)}
     return found
 
@@ -207,28 +207,16 @@ def _targets(place: Place, mirrors: dict[str, dict[str, str]]) -> Iterator[tuple
     for file in _usual(place.config, ("CLAUDE.md",), "rules/reflect"):
         named.setdefault((True, file), [])
     if place.root:
-        names = (*targets.PROJECT_FILES, targets.LOCAL_FILE, targets.AGENTS_FILE, targets.IMPROVEMENTS_FILE)
-        for file in _usual(place.root, names, ".claude/rules/reflect"):
+        for file in _usual(place.root, targets.USUAL_FILES, ".claude/rules/reflect"):
             named.setdefault((False, file), [])
     for (is_global, file), listed in named.items():
-        yield _target(file, is_global), listed
+        yield targets.of_file(file, is_global), listed
 
 
 def _usual(base: str, names: tuple[str, ...], folder: str) -> Iterator[str]:
     yield from (name for name in names if os.path.lexists(os.path.join(base, *name.split("/"))))
     for path in files.files_below(os.path.join(base, *folder.split("/"))):
         yield os.path.relpath(path, base)
-
-
-def _target(file: str, is_global: bool) -> Target:
-    if is_global:
-        return Target("global-rules" if file.startswith("rules/") else "global", file)
-    kinds = {
-        targets.LOCAL_FILE: "project-local",
-        targets.AGENTS_FILE: "agents",
-        targets.IMPROVEMENTS_FILE: "improvements",
-    }
-    return Target("rules" if file.startswith(".claude/rules/") else kinds.get(file, "project"), file)
 
 
 def _places(matter: Matter) -> Iterator[Place]:
