@@ -118,6 +118,24 @@ def test_what_a_hand_spoiled_before_a_purge_gives_way_to_what_it_was(pair: tuple
     assert PATH not in laptop.paths() and laptop.tree == desk.tree
 
 
+def test_nothing_is_exchanged_while_a_hand_holds_what_tells_of_a_purge(pair: tuple[Clone, Clone], remote: Path) -> None:
+    """The remote still has it, and nothing else keeps it from coming back."""
+    laptop, _ = pair
+    purge(laptop)
+    (path,) = (name for name in laptop.paths() if name.startswith("purges/"))
+    said = (laptop.root / path).read_bytes()
+    laptop.open()
+    laptop.commit(path, said.replace(b'["', b'["no mark", "'))
+    before = laptop.tip, git(remote, "rev-parse", "main")
+    with pytest.raises(ReflectError, match=f"'{path}' in the store was edited") as refused:
+        laptop.sync()
+    assert "put it back" in (refused.value.hint or "")
+    assert (laptop.tip, git(remote, "rev-parse", "main")) == before
+    laptop.commit(path, said)
+    laptop.sync()
+    assert PATH not in laptop.paths() and git(remote, "rev-parse", "main^{tree}").strip() == laptop.tree
+
+
 def test_what_others_pushed_meanwhile_is_taken_in_first(pair: tuple[Clone, Clone], remote: Path) -> None:
     laptop, desk = pair
     purge(laptop)
