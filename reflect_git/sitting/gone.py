@@ -1,4 +1,4 @@
-"""Learnings that were purged, here or on another machine: only marks on main tell of them."""
+"""Learnings that were purged, here or on another machine: only marks tell of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Gone:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        return purged.on_main(self._store)
+        return purged.known(self._store)
 
     def cut(self, mirror: bytes) -> bytes:
         """Without entries of what is gone: a file may come back with them, main must not."""

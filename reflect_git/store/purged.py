@@ -23,7 +23,7 @@ _LARGEST = 1 << 26
 
 def among(store: Store, identities: Iterable[str]) -> set[str]:
     """Those of these ids that were purged."""
-    marks = _kept(store)
+    marks = kept(store)
     if not marks:
         return set()
     from reflect_git.model.marks import id_mark  # most stores never purge
@@ -33,8 +33,8 @@ def among(store: Store, identities: Iterable[str]) -> set[str]:
 
 def remember(store: Store, marks: Iterable[str] = ()) -> None:
     """These, those of main, and what is remembered already. The caller holds the lock."""
-    known = sorted({*_kept(store), *on_main(store), *marks})
-    files.write_whole(store.private_path(FILE), "".join(f"{mark}\n" for mark in known).encode("utf-8", "replace"))
+    told = sorted({*known(store), *marks})
+    files.write_whole(store.private_path(FILE), "".join(f"{mark}\n" for mark in told).encode("utf-8", "replace"))
 
 
 def is_lacking(store: Store) -> bool:
@@ -42,15 +42,16 @@ def is_lacking(store: Store) -> bool:
     return os.path.isdir(store.path(PURGES)) and not os.path.lexists(store.private_path(FILE))
 
 
-def on_main(store: Store) -> frozenset[str]:
-    """Those that main names, for whoever has the time: a hook has not."""
+def known(store: Store) -> frozenset[str]:
+    """What is remembered and what main names, for whoever has the time: a hook has not."""
     from reflect_git.adapters import records
     from reflect_git.model.marks import marks_in
 
     found = records.parse_many(store.git.blobs(list(store.git.tree(MAIN, PURGES).values())))
-    return frozenset(mark for purge in found for mark in marks_in(purge))
+    return kept(store).union(mark for purge in found for mark in marks_in(purge))
 
 
-def _kept(store: Store) -> frozenset[str]:
+def kept(store: Store) -> frozenset[str]:
+    """What was purged since this store is one, whatever became of the files on main."""
     data = files.read_if_there(store.private_path(FILE), _LARGEST) or b""
     return frozenset(data.decode("utf-8", "replace").split())

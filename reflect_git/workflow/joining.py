@@ -12,7 +12,7 @@ from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.store import inbox, mainline, moves, remotes, sweep
+from reflect_git.store import inbox, mainline, moves, purged, remotes, sweep
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import epoch, names
 from reflect_git.sync.validate import Refusal
@@ -52,6 +52,8 @@ def join(
     """main there and main here become one; `known` is what the last sync left. False when it has to be done again."""
     ours = incoming.ours
     before = {path: (mode, blob) for mode, path, blob in incoming.tree(ours)}
+    if not _names_all_purged(store, incoming, before):
+        return False
     offer = offers.look(incoming, theirs, ours, before, store.machine, is_ours_next=ours != known.get("main"))
     report.refuse("remote", offer.refused)
     _tell_taken(incoming, offer, report)
@@ -70,6 +72,20 @@ def join(
         report.left = landings.remains(store, planned)
         return False
     return _publish(store, incoming, offer, planned, landed, wishes, report)
+
+
+def _names_all_purged(store: Store, incoming: Incoming, before: Tree) -> bool:
+    """The remote may still have what was purged, and only main, whose tree is `before`, keeps it from coming back."""
+    kept = purged.kept(store)
+    if not kept or kept <= epoch.marks(offers.purges_in(incoming, {path: blob for path, (_, blob) in before.items()})):
+        return True
+    if mainline.tip(store) != incoming.ours:  # somebody purged a moment ago
+        return False
+    raise ReflectError(
+        "'purges/' in the store no longer names all that was purged here, which could come back",
+        "'git log -- purges' in the store tells since when: put it back as it was, commit it, and sync again",
+        code="purged", exit_code=EXIT_DECISION,
+    )  # fmt: skip
 
 
 def _require_history(

@@ -49,7 +49,7 @@ class Landing(NamedTuple):
 def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> Landing:
     """What main would become; `us` is this machine. Nothing is written."""
     blobs = {path: blob for path, (_, blob) in before.items()}
-    here = epoch.marks(offers.purges_here(incoming, before))
+    here = epoch.marks(offers.purges_in(incoming, blobs))
     marks = here | offer.marks
     # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
     forgets, replaces = bool(offer.marks - here), offer.has_records and bool(here - offer.marks)

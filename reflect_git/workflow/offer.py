@@ -60,7 +60,7 @@ def look(
     incoming.begin(commit, [ours])
     if is_ours_next:  # what is there is walked through, too: nobody waits for it before that was looked at
         incoming.begin(ours, [commit])
-    marks = epoch.marks(purges_here(incoming, before))
+    marks = epoch.marks(purges_in(incoming, {path: blob for path, (_, blob) in before.items()}))
     listed = incoming.tree(commit)
     offered = dict.fromkeys(unlike(listed, before))
     bad, purged = _sifted(incoming, offered, marks, us)
@@ -232,23 +232,8 @@ def _in_portions(incoming: Incoming, listed: list[Listed]) -> Iterator[tuple[lis
 
 def purges_in(incoming: Incoming, accepted: Mapping[str, str]) -> tuple[Purge, ...]:
     """Whole ones, of any tree: what a hand made of one binds no other machine."""
-    return tuple(purge for purge in _purges(incoming, accepted).values() if purge)
-
-
-def purges_here(incoming: Incoming, before: Tree) -> tuple[Purge, ...]:
-    """Those of main here. A remote may still have what they name, so none of them may be unreadable."""
-    found = _purges(incoming, {path: blob for path, (_, blob) in before.items()})
-    torn = next((path for path, purge in found.items() if not purge), None)
-    if torn:
-        message = f"'{torn}' in the store was edited and no longer says what was purged, which would come back"
-        hint = f"'git log -- {torn}' in the store tells since when: put it back as it was, commit it, and sync again"
-        raise ReflectError(message, hint, code="purged")
-    return tuple(purge for purge in found.values() if purge)
-
-
-def _purges(incoming: Incoming, accepted: Mapping[str, str]) -> dict[str, Purge | None]:
     paths = [path for path in accepted if names.kind_on_main(path) == names.PURGE]
-    return dict(zip(paths, map(_purge, incoming.blobs([accepted[path] for path in paths]))))
+    return tuple(filter(None, map(_purge, incoming.blobs([accepted[path] for path in paths]))))
 
 
 def _purge(data: bytes) -> Purge | None:

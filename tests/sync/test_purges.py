@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -118,22 +120,43 @@ def test_what_a_hand_spoiled_before_a_purge_gives_way_to_what_it_was(pair: tuple
     assert PATH not in laptop.paths() and laptop.tree == desk.tree
 
 
-def test_nothing_is_exchanged_while_a_hand_holds_what_tells_of_a_purge(pair: tuple[Clone, Clone], remote: Path) -> None:
+def _torn(said: bytes) -> bytes:
+    return said.replace(b'["', b'["no mark", "')
+
+
+def _emptied(said: bytes) -> bytes:
+    return re.sub(rb"purged: \[.*\]", b"purged: []", said)
+
+
+def _gone(said: bytes) -> None:
+    return None
+
+
+@pytest.mark.parametrize("by_hand", [_torn, _emptied, _gone])
+def test_nothing_is_exchanged_while_main_does_not_name_all_that_was_purged(
+    pair: tuple[Clone, Clone], remote: Path, by_hand: Callable[[bytes], bytes | None]
+) -> None:
     """The remote still has it, and nothing else keeps it from coming back."""
     laptop, _ = pair
     purge(laptop)
     (path,) = (name for name in laptop.paths() if name.startswith("purges/"))
     said = (laptop.root / path).read_bytes()
     laptop.open()
-    laptop.commit(path, said.replace(b'["', b'["no mark", "'))
-    before = laptop.tip, git(remote, "rev-parse", "main")
-    with pytest.raises(ReflectError, match=f"'{path}' in the store was edited") as refused:
+    edited = by_hand(said)
+    if edited is None:
+        git(laptop.root, "mv", path, f"{path}.bak")
+        git(laptop.root, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "away with it")
+    else:
+        laptop.commit(path, edited)
+    before = git(remote, "rev-parse", "main")
+    with pytest.raises(ReflectError, match="no longer names all that was purged") as refused:
         laptop.sync()
     assert "put it back" in (refused.value.hint or "")
-    assert (laptop.tip, git(remote, "rev-parse", "main")) == before
+    assert PATH not in laptop.paths() and git(remote, "rev-parse", "main") == before
     laptop.commit(path, said)
     laptop.sync()
-    assert PATH not in laptop.paths() and git(remote, "rev-parse", "main^{tree}").strip() == laptop.tree
+    assert PATH not in laptop.paths()
+    assert PATH not in git(remote, "ls-tree", "-r", "--name-only", "main").split()
 
 
 def test_what_others_pushed_meanwhile_is_taken_in_first(pair: tuple[Clone, Clone], remote: Path) -> None:

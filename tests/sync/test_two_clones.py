@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 import time
@@ -255,7 +256,7 @@ def test_what_a_copied_store_sets_aside_of_our_own_is_known_again(
     [path] = laptop.dismiss(1)
     shutil.copytree(laptop.root, tmp_path / "copy", symlinks=True)
     good = (laptop.root / path).read_bytes()
-    edits = (good.replace(b'reason: ""', b'reason: "%d"' % number) for number in range(99))
+    edits = (good.replace(b'reason: ""', b'reason: "%d"' % number) for number in itertools.count())
     edit = next(data for data in edits if (blob_id(data) < blob_id(good)) == is_smaller)
     laptop.open()
     laptop.commit(path, edit)
