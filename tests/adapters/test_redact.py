@@ -226,6 +226,13 @@ ANNOUNCED = [
     'variable "db_password" {{\n  type        = string\n  description = "of the lamp"\n  default     = "{}"\n}}',
     "| host | password | port |\n|:-----|---------:|------|\n| lamp | `{}` | 5432 |",
     " name | password \n------+----------\n bob  | x\n eve  | {}\n(2 rows)",
+    "host | password\n---|---\n| lamp | {} (rotated) |",
+    "| host | DB password |\n|---|---|\n| a\\|b | {} – prod |",
+    "+------+----------+\n| name | password |\n+======+==========+\n| bob  | x |\n+------+----------+\n| eve  | {} |",
+    "│ name │ password │\n├──────┼──────────┤\n│ bob  │ {} │",
+    "> | password |\n> |---|\n> | {} |",
+    '"| host | password |\\n|---|---|\\n| lamp | {} |"',
+    'password: Some(String::from("{}"))',
 ]
 
 
@@ -370,6 +377,13 @@ def test_a_token_goes_where_its_context_names_it(text: str, secret: str) -> None
         "| token | meaning |\n|---|---|\n| NUMBER | digits |\n| IDENT_2 | a name |",
         'variable "lamp_password" {\n  type = string\n}\nvariable "b" {\n  default = "Lamp2040x"\n}',
         'let token = Some("lamp.next");',
+        "| endpoint | Token required |\n|---|---|\n| /lamp | No, since 3.10 |",
+        "| model | tokens |\n|---|---|\n| lamp | 200k in 8k out |",
+        "| day | Password resets |\n|---|---|\n| mon | 1024 |",
+        "| server | Password login |\n|---|---|\n| lamp | OpenSSH8 |",
+        "| Pin | Login |\n|---|---|\n| GPIO17 | bob42 |",
+        "Password rules\n-----\nAt least 12 | see below",
+        'tokens: "Bearer","Authorization12"',
     ],
 )
 def test_a_clean_text_stays_as_it_is(text: str) -> None:
@@ -446,6 +460,19 @@ def test_kinds_are_named_and_lengths_are_not() -> None:
     assert (
         redact("x gh" + "p_" + token(36) + " y") == redact("x gh" + "p_" + token(50) + " y") == "x [REDACTED:github] y"
     )
+
+
+@pytest.mark.parametrize("rows", [300, 3000])
+def test_of_a_long_table_no_row_stays(rows: int) -> None:
+    made = [f"Walnut{row:04d}!kRt" for row in range(rows)]
+    text = "| n | password |\n|---|---|\n" + "\n".join(f"| {row} | {secret} |" for row, secret in enumerate(made))
+    left = redact(text)
+    assert not [secret for secret in made if secret[6:] in left]
+
+
+@pytest.mark.parametrize("word", ["-XkQmVLtRpWz", "Xk9vQ2mL8#a1", "hT7vQk2mXp9#", "reset-Xk9vQ2mL8#deadbeef"])
+def test_neither_a_dash_nor_a_hash_saves_a_password(word: str) -> None:
+    assert word not in redact(f"the password is {word}") and word not in redact(f"notes-password-{word}.txt ")
 
 
 @pytest.mark.parametrize("place", ["fix/{}", "/tmp/{}.log", "backup_{}_old", "secret-{}.txt"])
@@ -542,6 +569,7 @@ def test_nothing_around_it_saves_a_token(before: str, after: str, secret: str) -
         "password=", "password ", "password is ", 'password="', '"', "'", '\\"', "<private>", "key-", "AKIA", "\u200b",
         "密码", "--token ", "mysql ", "-u a:", "Cookie: a", "x.abcdef.", "[REDACTED:secret] password ", "\n", "=",
         "bypass=", "7z", "mysql", "ldap", "password|\n-|\n", "|password", 'password" {',
+        "|password|\n|-|\n|a|\n|a|\n", "|a|\n",
     ],
 )  # fmt: skip
 def test_a_mebibyte_of_malice_takes_no_time(unit: str) -> None:

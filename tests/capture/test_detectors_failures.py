@@ -257,6 +257,14 @@ NOT_FIXED: dict[str, list[Step]] = {
         call("Bash", {"command": "npm run deploy"}, REFUSED, True),
         ran("npm run deploy:staging", "ok"),
     ],
+    "mistyped before a sign": [
+        broke("npm run buil:lamp", 'npm ERR! Missing script: "buil:lamp"'),
+        ran("npm run build:lamp", "built in 2s"),
+    ],
+    "changed meanwhile": [
+        broke("kubectl replace -f lamp.yaml", "Error from server (Conflict): the object has been modified"),
+        ran("kubectl replace --force -f lamp.yaml", "lamp replaced"),
+    ],
     "a merge to be finished": [
         broke("git merge dim", "CONFLICT (content): Merge conflict in lamp.py\nfix conflicts, then commit"),
         ran("git merge dim --strategy-option theirs", "Merge made"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SHORT_PASSWORDS, SPOKEN
+from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SHORT_PASSWORDS, SPOKEN, TOKENS
 from reflect_git.adapters.redact.looks import chosen, digest_like, dummy, spoken, strict, strong
+from reflect_git.adapters.redact.tables import BARS, below
 from reflect_git.adapters.redact.words import (
     BACKWARD,
     COPULAS,
@@ -27,7 +28,7 @@ _SIGN = (
     r"(\{[^{}]{0,200}?\sdefault\s{0,8}=|"
     r",?\s{0,60}[\"']?[vV]alue[\"']?\s{0,4}[:=]|</\w{1,12}>\s{0,20}<\w{1,12}>|=>|->|:=|==?|[:>,]|：|＝)(?:\*\*)?\s{0,12}"
     r"(?:{\s{0,4}\"value\":\s{0,4}|[bfrNu@](?=[\"'])"
-    r"|(?:new )?(?:String::from|std::string|Some|Secret\w{0,8}(?:::\w{1,8})?)\((?=[\"']))?"
+    r"|(?:(?:new )?(?:String::from|std::string|Some|Secret\w{0,8}(?:::\w{1,8})?)\(){1,3}(?=[\"']))?"
     r"(\\{0,3}[\"'`]|)"
 )
 _BARE = r"[^\s\"'`<>;,&=()\\]+={0,2}"
@@ -41,25 +42,30 @@ _OTHER_PASSES = ("by", "com", "sur", "tres", "under", "over")
 _MANY = 2000
 _NOWHERE = 1 << 62
 _LONGEST_WORD = 600
-_TABLE, _ROWS = 8192, 100
-_RULE = frozenset("|+-: \r")
+_MANY_ROWS = 5000
+_CHECKSUM = 32
 
 
 def fields(text: str, norm: str, nouns: list[str]) -> Iterator[Span]:
     """Every secret in `text` that one of `nouns` announces. `norm` is the text as nouns are written, just as long."""
     places = dict.fromkeys(sorted(nouns, key=len, reverse=True), -1)
-    found, count = _next(norm, places, 0), 0
+    found, count, rows = _next(norm, places, 0), 0, 0
+    is_drawn = any(bar in text for bar in BARS)
     while found:
         start, end = found
         whole = _whole(text, norm, start, end)
         count += whole
-        if count > _MANY:  # nobody writes so; reading on would take seconds, and what is not read must not stay
-            yield start, len(text)
-            return
         if not whole:  # another may begin within it: the `otp` in ROOTPW
             end = start + 1
-        if whole and "|" in text:
-            yield from _column(text, start, norm[start:end])
+        for row in _listed(text, norm, start, end) if whole and is_drawn else ():
+            yield from row
+            rows += 1
+            if rows > _MANY_ROWS:
+                break
+        # Nobody writes so; reading on would take seconds, and what is not read must not stay.
+        if count > _MANY or rows > _MANY_ROWS:
+            yield start, len(text)
+            return
         span = _field(text, norm, start, end) if whole else None
         while span and span[0] < span[1]:
             yield span
@@ -106,8 +112,7 @@ def _is_glued(norm: str, start: int, end: int) -> bool:
 
 def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
     noun = norm[start:end]
-    heads = HARMLESS_KEYS if noun.endswith("key") else HARMLESS_TOKENS if noun == "token" else ()
-    if norm[max(0, start - 16) : start].rstrip("_").endswith(heads):
+    if _is_harmless(norm, start, end):
         return None
     return (
         _assigned(text, norm, start, end)
@@ -116,6 +121,13 @@ def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
         or _said(text, noun, end, True)
         or _said_before(text, start, noun)
     )
+
+
+def _is_harmless(norm: str, start: int, end: int) -> bool:
+    """What comes before it says that it is none: a public key, a CSRF token."""
+    noun = norm[start:end]
+    heads = HARMLESS_KEYS if noun.endswith("key") else HARMLESS_TOKENS if noun == "token" else ()
+    return norm[max(0, start - 16) : start].rstrip("_").endswith(heads)
 
 
 def _harmless(tail: str) -> bool:
@@ -208,28 +220,23 @@ def _inside(text: str, noun: str, end: int) -> Optional[Span]:
     stem = match.group(1)
     if stem[-5:].rpartition(".")[1]:
         stem = stem.rpartition(".")[0]
-    if "_" in stem or ("#" in stem and digest_like(stem.rpartition("#")[2])):  # an archive with its checksum
+    checksum = stem.rpartition("#")[2]
+    if "_" in stem or (stem != checksum and len(checksum) >= _CHECKSUM and digest_like(checksum)):  # of an archive
         return None
     return (match.start(1), match.start(1) + len(stem)) if strict(stem) else None
 
 
-def _column(text: str, start: int, noun: str) -> Iterator[Span]:
-    """What stands below the noun in a table, as Markdown and the shells of databases draw it."""
-    begin = text.rfind("\n", 0, start) + 1
-    head, rule, *rows = [*text[begin : begin + _TABLE].split("\n"), ""][:_ROWS]
-    if "-" not in rule or not _RULE.issuperset(rule):
+def _listed(text: str, norm: str, start: int, end: int) -> Iterator[list[Span]]:
+    """What stands below the noun in a table, row by row."""
+    noun = norm[start:end]
+    if noun in SPOKEN or (noun in ASSIGNED and noun not in _SHORT) or _is_harmless(norm, start, end):
         return
-    place, at = head.count("|", 0, start - begin), begin + len(head) + len(rule) + 2
-    for row in rows:
-        cells = row.split("|")
-        if not place < len(cells) > 1:
-            return
-        left = at + len("|".join(cells[:place])) + bool(place)
-        left += len(cells[place]) - len(cells[place].lstrip())
-        span = _unwrap(text, left, left + len(cells[place].strip()))
-        if _told(text[slice(*span)], True, noun in PASSWORDS):
-            yield span
-        at += len(row) + 1
+    for cell in below(text, start, end):
+        spans = [_unwrap(text, *match.span()) for match in _pattern(r"\S+").finditer(text, *cell)]
+        words = [text[slice(*span)] for span in spans]
+        # A password comes first in its cell; what is beyond doubt stands anywhere.
+        first = bool(words) and noun not in TOKENS and _told(words[0], True, True)
+        yield [span for at, span in enumerate(spans) if strict(words[at]) or (first and not at)]
 
 
 def _said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:

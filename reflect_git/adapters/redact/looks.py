@@ -60,8 +60,8 @@ def _erratic(word: str) -> bool:
 
 def _lookalike(word: str) -> bool:
     """Paths, addresses, dates, options and e-mail addresses are as mixed as secrets are."""
-    if word[0] == "-" and word[1:].isalpha():
-        return True
+    if word[0] == "-" and word[1:].isalpha() and 3 * sum(map(str.isupper, word)) < len(word):
+        return True  # -AsPlainText: few capitals, unlike what was drawn by chance
     if "://" in word or _MOMENT.issuperset(word) or word.startswith(("/", "./", "~", "../", "@", "--")):
         return True
     if "|" in word and all(_rule(part) for part in word.split("|")):

@@ -184,14 +184,15 @@ def _is_same_file(left: str, right: str) -> bool:
 
 
 def _is_mistyped(left: str, right: str) -> bool:
-    """A letter too few, too many or in another place, within a name: `tests` for `test` is another one."""
+    """A letter too few, too many or in another place, within the word: `tests` for `test` is another name, and so is
+    `--names=` for `--name=`."""
     start = next((at for at, (one, other) in enumerate(zip(left, right)) if one != other), 0)
     short, long = sorted((left[start:], right[start:]), key=len)
     if min(len(left), len(right)) < 4 or not start or not short:
         return False
     if len(short) == len(long):
         return len(short) > 1 and short[:2] == long[1::-1] and short[2:] == long[2:] and short[:2].isalpha()
-    return long[1:] == short and long[0].isalpha() and short[0].isalpha()
+    return long[1:] == short and long[0].isalpha() and short[0] != "="
 
 
 def _relate_real(failure: _Failure, command: Command) -> str:

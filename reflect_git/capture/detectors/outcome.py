@@ -75,12 +75,13 @@ _RED = (
 # The moment's own: gone, or done already, by the next try.
 _PASSING = (
     "econnreset", "index.lock", "pathspec", "nothing to commit", "no changes added",
-    "non-fast-forward", "fetch first", "[rejected]", "already exists", "rate limit", "502 bad", "503 ",
-    "merge conflict", "conflict (", "fix conflicts", "resolve all conflicts", "conflict. the", "409 conflict",
+    "non-fast-forward", "fetch first", "[rejected]", "already exists", "conflict", "rate limit", "502 bad", "503 ",
     "would be overwritten", "commit your changes or stash", "unmerged", "temporarily unavailable", "try again later",
     "no upstream branch", "nothing added to commit", "unstaged changes", "uncommitted changes", "not fully merged",
     "bad gateway", "is already used by worktree", "overloaded", "is not mergeable",
 )  # fmt: skip
+# Packages that cannot be had together are no conflict of the moment.
+_LASTING = ("eresolve", "dependency conflict", "conflicting dependencies", "version conflict", "resolutionimpossible")
 _LIKELY = {
     "calling": (
         "usage:", "did you mean", "invalid argument", "invalid value", "is not a valid", "not a valid", "too many arg",
@@ -162,7 +163,8 @@ class Outcome:
 
     def _judge(self, command: shell.Command) -> str:
         low = self.text.lower()
-        found = self._find("passing", _PASSING, low) or self._find_kind(_SURE, low)
+        passes = "" if any(mark in low for mark in _LASTING) else self._find("passing", _PASSING, low)
+        found = passes or self._find_kind(_SURE, low)
         if found:
             return "calling" if "known to git" in low and command.action in ("checkout", "switch") else found
         if self._is_red(command, low):

@@ -1,0 +1,67 @@
+"""What stands below a name in a table, as Markdown and the shells of databases draw it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Span = tuple[int, int]
+
+BARS = ("|", "│", "┃")
+_BAR = r"(?<!\\)[|│┃]"
+_CROSSINGS = frozenset("|+│┃┼╪╋╂├╞┝┠")
+_DASHES = frozenset("-=─═━")
+_RULE = _CROSSINGS | _DASHES | frozenset("┤╡┥┨┌┐└┘: \t\r>")
+_WIDEST = 4096
+_AROUND = " \t\r*_`\"'"
+
+
+def below(text: str, start: int, end: int) -> Iterator[Span]:
+    """The cells under the one that text[start:end] closes; none where there is no such cell, or no rule under it."""
+    lines = _lines(text, _begin(text, start))
+    head = _cells(text, *next(lines, (0, 0)))
+    place = next((at for at, (left, right) in enumerate(head) if left <= start < right), -1)
+    rule = next(lines, (0, 0)) if place >= 0 else (0, 0)
+    if not _is_rule(text[slice(*rule)]) or text[end : head[place][1]].strip(_AROUND):
+        return
+    for begin, stop in lines:
+        cells = _cells(text, begin, stop)
+        if not cells and not _is_rule(text[begin:stop]):
+            return
+        if place < len(cells):
+            yield cells[place]
+
+
+def _begin(text: str, at: int) -> int:
+    """Of its line, as it is and as JSON writes it; of one without end, of what is looked at."""
+    far = max(0, at - _WIDEST)
+    return max(far, text.rfind("\n", far, at) + 1, text.rfind("\\n", far, at) + 2)
+
+
+def _lines(text: str, begin: int) -> Iterator[Span]:
+    """One after the other, up to one without end."""
+    import re
+
+    ends = re.compile(r"\n|\\n")
+    while begin < len(text):
+        end = ends.search(text, begin, begin + _WIDEST)
+        yield begin, end.start() if end else min(len(text), begin + _WIDEST)
+        if not end:
+            return
+        begin = end.end()
+
+
+def _cells(text: str, begin: int, stop: int) -> list[Span]:
+    """What stands between bars; one at the beginning is but a frame."""
+    import re
+
+    bars = [match.start() for match in re.compile(_BAR).finditer(text, begin, stop)]
+    if not bars:
+        return []
+    cells = [(left + 1, right) for left, right in zip([begin - 1, *bars], [*bars, stop])]
+    return cells[1:] if not text[slice(*cells[0])].strip(" \t>") else cells
+
+
+def _is_rule(line: str) -> bool:
+    return _RULE.issuperset(line) and not _DASHES.isdisjoint(line) and not _CROSSINGS.isdisjoint(line)
