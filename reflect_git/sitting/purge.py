@@ -252,7 +252,7 @@ def make_way(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: B
 def _announced(store: Store, found: Found) -> tuple[int, dict[str, bytes], list[str]]:
     """The epoch, the files that say on main what is gone, and their marks."""
     marks = epoch.marks_of(found.records, found.blobs, found.mirrors)
-    number, now = epoch.number(store.git.tree(MAIN, PURGES)) + 1, utc()
+    number, now = epoch.following(store.git.tree(MAIN, PURGES)), utc()
     new = {}
     for start in range(0, max(1, len(marks)), epoch.MOST_MARKS):
         made = Purge(number, now, store.machine, tuple(marks[start : start + epoch.MOST_MARKS]))

@@ -10,6 +10,7 @@ import os
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SETTINGS, SYNCED, GitError
 from reflect_git.errors import ReflectError
+from reflect_git.store.layout import PURGES
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ _KEPT_BYTES = 1 << 16
 
 def is_wanted(store: Store, paths: Iterable[str]) -> bool:
     """Whether a commit that brings these files is one that a person signs."""
-    return is_on(store.setting(SETTING)) and any(path.startswith(("decisions/", "purges/")) for path in paths)
+    return is_on(store.setting(SETTING)) and any(path.startswith(("decisions/", f"{PURGES}/")) for path in paths)
 
 
 def is_on(value: object) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 AFTER = "After-Purge"  # of a commit: the purge because of which it brings files without their history
 VERSION = 1
+LAST = 9999  # of four digits, as a name has them
 MOST_MARKS = 1500
 _FIELDS = ("version", "epoch", "timestamp", "machine", "purged")
 
@@ -56,7 +57,7 @@ def parse(data: bytes) -> Purge:
     marks = marks_in(found)
     is_right = (
         tuple(found) == _FIELDS and found["version"] == VERSION
-        and type(found["epoch"]) is int and 0 < found["epoch"] < 10000
+        and type(found["epoch"]) is int and 0 < found["epoch"] <= LAST
         and type(found["timestamp"]) is str and type(found["machine"]) is str and names.is_machine(found["machine"])
         and found["purged"] == marks and len(marks) <= MOST_MARKS
     )  # fmt: skip
@@ -73,6 +74,12 @@ def number(paths: Iterable[str]) -> int:
     """The epoch of a main with these files, whose names tell it; 0 if nothing was ever purged."""
     told = (path.removeprefix(f"{PURGES}/")[:4] for path in paths if names.kind_on_main(path) == names.PURGE)
     return max(map(int, told), default=0)
+
+
+def following(paths: Iterable[str]) -> int:
+    """The epoch of the next purge there. After the last one all have its number: no machine would take a file with a
+    longer one for a purge, and names differ without it."""
+    return min(number(paths) + 1, LAST)
 
 
 def is_purged(path: str, blob: str, purged: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from reflect_git.model.ids import ALPHABET
-from reflect_git.store.layout import MARKER, id_in, is_id
+from reflect_git.store.layout import MARKER, PURGES, id_in, is_id
 
 RECORD, MIRROR, MACHINE, PURGE, ASIDE, README, MARK, BESIDE = (
     "record", "mirror", "machine", "purge", "aside", "readme", "marker", "beside",
@@ -42,7 +42,7 @@ def kind_on_main(path: str) -> str:
         return RECORD
     folder, _, rest = path.partition("/")
     shapes = {"machines": (MACHINE, _is_machine_file), "targets": (MIRROR, _is_mirror),
-              "purges": (PURGE, _is_purge), "aside": (ASIDE, _is_aside)}  # fmt: skip
+              PURGES: (PURGE, _is_purge), "aside": (ASIDE, _is_aside)}  # fmt: skip
     kind, is_right = shapes.get(folder, ("", _is_nothing))
     return kind if is_right(rest) else ""
 

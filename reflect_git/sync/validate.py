@@ -89,7 +89,7 @@ def _reason(path: str, data: bytes, kind: str, record: Any, us: str, by_hand_of:
         elif kind == names.MACHINE:
             _require_machine(path, data)
         elif kind == names.PURGE:
-            epoch.parse(data)
+            _require_purge(path, data)
         elif kind == names.MIRROR:
             _require_mirror(path, data, us)
         elif kind in (names.README, names.MARK, names.BESIDE) and not _is_text(data):
@@ -127,6 +127,11 @@ def _require_mirror(path: str, data: bytes, us: str) -> None:
 def _require_machine(path: str, data: bytes) -> None:
     if data != machines.file_of(names.machine_of(path)):
         raise ReflectError("it does not say which machine it is")
+
+
+def _require_purge(path: str, data: bytes) -> None:
+    if epoch.parse(data).epoch != epoch.number([path]):
+        raise ReflectError("its name is not its epoch")
 
 
 def _is_text(data: bytes) -> bool:

@@ -13,9 +13,9 @@ from reflect_git.model.ids import utc_precise
 from reflect_git.model.marks import blob_mark, id_mark
 from reflect_git.sitting import purge
 from reflect_git.sitting.gone import Gone
-from reflect_git.store import journal, purged, reading, spool
+from reflect_git.store import journal, mainline, purged, reading, spool
 from reflect_git.store.repository import Store
-from reflect_git.sync import epoch
+from reflect_git.sync import epoch, names
 from tests import scan
 from tests.faults import FAIL, KILL, Prepared, Strike, git, strike_everywhere
 from tests.sitting import purging
@@ -92,6 +92,17 @@ def test_the_epoch_is_raised_and_names_what_is_gone_by_hashes(store: Store, stor
     assert {id_mark(learning), blob_mark(blob)} <= set(made.purged)
     say(store, f"{WORD} once more")
     assert take_out(store).epoch == 2
+
+
+def test_a_purge_after_the_last_number_is_one_too(store: Store, store_home: Path) -> None:
+    """A remote may offer any number that a name can have."""
+    last = epoch.emit(epoch.Purge(epoch.LAST, "2026-02-11T10:00:00Z", "desk-k3f9", ()))
+    with store.locked(5):
+        mainline.record(store, {epoch.path_for(epoch.LAST, "00000000"): last}, "purge: 1 record\n")
+    gone = next(one for one, record in reading.read(store).history.learnings.items() if WORD in record["text"])
+    assert take_out(store).epoch == epoch.LAST
+    made = [path for path in (store_home / "purges").iterdir() if names.kind_on_main(f"purges/{path.name}")]
+    assert id_mark(gone) in epoch.marks(epoch.parse(path.read_bytes()) for path in made)
 
 
 def test_every_other_file_of_ours_forgets_it(store: Store, store_home: Path) -> None:

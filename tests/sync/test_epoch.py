@@ -64,3 +64,12 @@ def test_purges_add_up() -> None:
 def test_the_epoch_is_told_by_the_names_of_the_files() -> None:
     made = [epoch.path_for(number, "7k3v9q2m") for number in (2, 11, 3)]
     assert epoch.number(made) == 11 and epoch.number(["purges/notes.md", "purges/99-7k3v9q2m.yaml"]) == 0
+
+
+def test_after_the_last_epoch_comes_the_last_one() -> None:
+    def after(number: int) -> str:
+        return epoch.path_for(epoch.following([epoch.path_for(number, "7k3v9q2m")]), "00000000")
+
+    assert epoch.following([]) == 1 and after(11) == "purges/0012-00000000.yaml"
+    assert after(9998) == after(9999) == "purges/9999-00000000.yaml"
+    assert names.kind_on_main(after(9999)) == names.PURGE

@@ -128,7 +128,7 @@ def test_a_record_of_a_newer_version_comes_in_as_it_is() -> None:
     [
         (MIRROR, b"# rules\n"), (MIRROR, b"version: 0\n"), (MIRROR, mirror(1) + b"\xff"), (MIRROR, mirror(1) + b"\0"),
         ("machines/desk-k3f9.yaml", machines.file_of("other")), ("machines/desk-k3f9.yaml", b'name: "x"\n'),
-        ("purges/0001-7k3v9q2m.yaml", DATA), ("README.md", b"\xff"),
+        ("purges/0001-7k3v9q2m.yaml", DATA), ("purges/0002-7k3v9q2m.yaml", PURGE), ("README.md", b"\xff"),
         (f"aside/LRN-20260211-00000002/{blob_id(DATA)}.yaml", DATA),
     ],
 )  # fmt: skip
