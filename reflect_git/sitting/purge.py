@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.adapters import records
 from reflect_git.adapters.git import NOBODY
+from reflect_git.adapters.records import RecordError
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import ALPHABET, utc, utc_precise
@@ -159,15 +161,23 @@ def _stays(history: History, found: Found) -> Iterator[Learning]:
 def _touched(snapshot: Snapshot, wish: Wish) -> frozenset[str]:
     """Learnings of which anything goes: the record as it was approved, or a decision about it."""
     told = (one for one in snapshot.decided.values() if one["id"].startswith(("LRN-", "DEC-")))
-    goes = (one for one in told if one["id"] in wish.ids or wish.sought.in_bytes(records.emit(one)))
+    goes = (one for one in told if one["id"] in wish.ids or _says(one, wish.sought))
     return frozenset(one["subject"] if one["id"].startswith("DEC-") else one["id"] for one in goes)
 
 
 def _in_force(history: History, wish: Wish, touched: Collection[str]) -> Iterator[Learning]:
     """Those that have to go: `touched`, or as they read now."""
     for learning in history.in_force():
-        if learning["id"] in touched or wish.sought.in_bytes(records.emit(learning)):
+        if learning["id"] in touched or _says(learning, wish.sought):
             yield learning
+
+
+def _says(record: Mapping[str, Any], sought: Sought) -> bool:
+    try:
+        data = records.emit(record)
+    except RecordError:  # a hand wrote what we would not, such as quotes that are too many once each is escaped
+        data = json.dumps(record).encode()
+    return sought.in_bytes(data)
 
 
 def _back(sitting: Sitting, history: History, wish: Wish, touched: Collection[str]) -> list[Learning]:

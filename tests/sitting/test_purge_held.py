@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from reflect_git.adapters import handwritten
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import purge
 from reflect_git.store import journal, reading
+from reflect_git.store.layout import path_of
 from reflect_git.store.repository import Store
 from tests import scan
 from tests.faults import git
 from tests.sitting.audit.books import ADA, approve, claude_md, report, start
-from tests.sitting.desk import PNPM, project_of
+from tests.sitting.desk import BY, PNPM, project_of
 from tests.sitting.purging import WORD
 from tests.sitting.test_purge import take_out
 
@@ -155,7 +158,7 @@ def test_nothing_goes_for_what_stands_in_its_hashes_alone(store: Store) -> None:
 def test_a_rule_leaves_its_file_with_whatever_goes_of_its_records(store: Store, pattern: str) -> None:
     """The name of its project, of who approved it, the reason: its record or its approval goes for it."""
     from reflect_git.sitting.approve import Request, carry_out, propose
-    from tests.sitting.desk import BY, say, sit
+    from tests.sitting.desk import say, sit
 
     signal = say(store, "always write tests first", session_id="s-77")
     sitting = sit(store, os.environ)
@@ -166,3 +169,25 @@ def test_a_rule_leaves_its_file_with_whatever_goes_of_its_records(store: Store, 
     text = claude_md().read_text(encoding="utf-8")
     assert ("Deploy" in text or WORD in text) == (pattern == "pnpm pays") and "tests first" not in text
     assert report(store).ok
+
+
+def by_hand(store: Store) -> reading.Snapshot:
+    return reading.read(store, handwritten.read)
+
+
+@pytest.mark.parametrize("kind", ["LRN", "DEC"])
+@pytest.mark.parametrize("said", ["", WORD])
+def test_a_record_that_a_hand_made_larger_than_ours_stops_nothing(
+    store: Store, store_home: Path, kind: str, said: str
+) -> None:
+    rule = next(one for one in by_hand(store).history.in_force() if "pnpm" in one["text"])
+    path = store_home / path_of(rule["id"] if kind == "LRN" else rule["decision"])
+    reason = "reason: '" + '"' * 40_000 + f" {said}'"
+    path.write_text(re.sub("reason: .*", reason, path.read_text(encoding="utf-8")), encoding="utf-8")
+    git(store_home, *ADA, "commit", "-qam", "my own reason")
+    folder = str(project_of(os.environ))
+    asked = purge.propose(store, os.environ, by_hand, purge.by_pattern(WORD), folder)
+    assert (rule["id"] in [one["id"] for one in asked.reverted]) is bool(said)
+    assert purge.carry_out(store, os.environ, by_hand, asked, BY, folder).left == ()
+    assert scan.places_of(store_home, WORD) == []
+    assert ("pnpm" in claude_md().read_text(encoding="utf-8")) is not bool(said)
