@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from reflect_git.cli.folding import folded
 from reflect_git.cli.front import columns
 from tests.conftest import REPO, RunCli
+from tests.sitting.desk import say
+from tests.store.probe import opened
 from tests.stories.terminal import Terminal
 
 PROSE = "the store is on another branch than main, and what is decided meanwhile waits until it is back"
@@ -94,6 +96,17 @@ def test_a_terminal_gets_whole_words_and_a_pipe_whole_lines(run_cli: RunCli, hom
     assert "'reflect-git enable' has Claude Code" in " ".join(seen)
     assert " ".join(" ".join(seen).split()) == " ".join((piped.out + piped.err).split())
     assert len(seen) > 3 and any("'reflect-git enable'" in line for line in seen)
+
+
+def test_a_text_is_broken_at_a_terminal_alone(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    text = f"never say that {PROSE}, whatever-it-is-that-the-user-has-on-the-other-branch"
+    shop = home / "shop"
+    shop.mkdir()
+    for verb in (("show", say(opened(store_home), text)), ("candidates",)):
+        assert f"    {text}\n".lower() in run_cli(*verb, cwd=shop, env={"COLUMNS": "40"}).out.lower()
+        with Terminal(*verb, cwd=shop, env={"COLUMNS": "40"}) as terminal:
+            seen = terminal.ends().replace("\r", "").lower()
+        assert folded(f"    {text}", 40).lower() in seen
 
 
 def test_a_question_is_broken_between_words_and_a_no_is_no_error(run_cli: RunCli, home: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.front import Front, printable, terminal_width
+from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.portrait import by_itself, tested
 from reflect_git.cli.sittings import say_nothing, say_nothing_yet, sitting, sitting_if_any, sitting_with
@@ -122,10 +121,9 @@ def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> Non
 
 
 def _show(front: Front, candidate: Candidate) -> None:
-    width = max(40, terminal_width())
     front.out(f"{candidate.id}  {candidate.type}, {_times(candidate)} → {candidate.target}")
-    for line in textwrap.wrap(printable(candidate.text), width - 6) or [""]:
-        front.out(f"    {line}")
+    for line in printable(candidate.text).splitlines():
+        front.tell(f"    {line}")
     if candidate.backtest:
         front.tell(click.style(f"    {printable(tested(candidate.backtest))}", dim=True))
     for warning in candidate.warnings:

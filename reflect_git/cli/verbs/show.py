@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.cli import completing, storytelling
-from reflect_git.cli.front import Front, age, printable, terminal_width
+from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.telling import when, who
 from reflect_git.cli.verbs.signals import TRUST
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     Line = tuple[str, str]
 
 _NAME_WIDTH = 12
-_TEXT_WIDTH = 76
 _CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
 _TEXT_FIELD = {"SIG": "content", "LRN": "text", "DEC": "text"}
 
@@ -126,7 +124,8 @@ def _tell_record(front: Front, found: Found, lifetime: str) -> None:
     text = record.get(_TEXT_FIELD.get(prefix, ""))
     if text:
         front.out()
-        _out_text(front, text, "    ")
+        for line in printable(text).splitlines():
+            front.tell(f"    {line}".rstrip())
     front.out()
     story = storytelling.lines(found.story) if found.story else ()
     for name, value in (*story, *_LINES[prefix](record), ("lifetime", lifetime)):
@@ -264,9 +263,3 @@ def _out_line(front: Front, name: str, value: str) -> None:
     front.tell(f"{head}  {first}", _NAME_WIDTH + 2)
     for line in rest:
         front.tell(f"{'':<{_NAME_WIDTH}}  {line}")
-
-
-def _out_text(front: Front, text: str, indent: str) -> None:
-    room = min(_TEXT_WIDTH, terminal_width())
-    for line in printable(text).splitlines():
-        front.out(textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
