@@ -51,8 +51,20 @@ class Front:
         """The swept store."""
         from reflect_git import workflow
 
-        self.opened = workflow.open_swept(self.env, self.store_option, create)
+        try:
+            self.opened = workflow.open_swept(self.env, self.store_option, create)
+        except ReflectError as error:
+            if error.code == "no-store":
+                self._require_room()
+            raise
         return self.opened
+
+    def _require_room(self) -> None:
+        """What is in the way of a store is told, not that one will be made."""
+        from reflect_git import workflow
+        from reflect_git.store import creation
+
+        creation.require_room(workflow.locate_store(self.env, self.store_option))
 
     def existing(self) -> Store | None:
         """The swept store, with what was said up to now; None where there is none: who only reads makes none."""
@@ -82,6 +94,7 @@ class Front:
     def say_no_store(self) -> None:
         from reflect_git import workflow
 
+        self._require_room()
         root = workflow.locate_store(self.env, self.store_option)
         self.talk(f"there is no store at '{printable(root)}' yet; the first capture makes it")
 

@@ -51,16 +51,13 @@ def sitting(
 def sitting_if_any(
     front: Front, project: str | None, everything: bool = False, *, writes: bool = False
 ) -> Sitting | None:  # fmt: skip
-    """The same for who only looks: None where there is no store. What is in the way of one is told."""
+    """The same for who only looks: None where there is no store."""
     try:
         return sitting(front, project, everything, writes=writes)
     except ReflectError as error:
         if error.code != "no-store":
             raise
-    from reflect_git.store import creation  # hardly ever needed
-
-    creation.require_room(workflow.locate_store(front.env, front.store_option))
-    return None
+        return None
 
 
 def _settle_own(front: Front, sat: Sitting) -> bool:

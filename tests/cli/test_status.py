@@ -106,6 +106,33 @@ def test_what_needs_a_store_makes_none(run_cli: RunCli, store_home: Path, tmp_pa
     assert not store_home.exists()
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "approve SIG-1",
+        "undo",
+        "edit LRN-1 --text x",
+        "show SIG-1",
+        "audit",
+        "sync",
+        "signals",
+        "log",
+        "candidates",
+        "status",
+    ],
+)
+def test_what_is_in_the_place_of_a_store_is_told(run_cli: RunCli, store_home: Path, tmp_path: Path, verb: str) -> None:
+    store_home.mkdir(parents=True)
+    (store_home / "letter.txt").write_text("mine")
+    refused = run_cli(*verb.split(), cwd=tmp_path)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(f"error: '{store_home}' exists and is not a reflect-git store\nhint: move it away")
+    store_home.rename(tmp_path / "mine")
+    store_home.symlink_to(tmp_path / "mine")
+    assert run_cli(*verb.split(), cwd=tmp_path).err.startswith(f"error: '{store_home}' is a symbolic link\n")
+    store_home.unlink()
+
+
 def test_without_a_store_and_with_hooks_it_can_be_made(run_cli: RunCli, home: Path, store_home: Path) -> None:
     run_cli("enable")
     assert "'reflect-git init'" in run_cli("--store", str(home / "other"), "status").err

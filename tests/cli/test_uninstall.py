@@ -76,6 +76,18 @@ def test_hooks_go_also_where_there_is_no_store(run_cli: RunCli, home: Path, stor
     assert not store_home.exists()
 
 
+def test_hooks_go_also_where_something_else_is_in_the_place_of_a_store(
+    run_cli: RunCli, home: Path, store_home: Path
+) -> None:
+    run_cli("enable")
+    shutil.rmtree(store_home)
+    store_home.mkdir()
+    (store_home / "letter.txt").write_text("mine")
+    assert run_cli("uninstall", "--erase", "--yes").code == 0
+    assert "launch.sh" not in (home / ".claude" / "settings.json").read_text()
+    assert os.listdir(store_home) == ["letter.txt"]
+
+
 def test_erase_gives_back_the_files_as_they_were(run_cli: RunCli, home: Path, store: Store) -> None:
     folder = project(home)
     before = picture(home)

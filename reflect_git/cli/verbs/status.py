@@ -20,7 +20,7 @@ from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import review
-from reflect_git.store import creation, glance, remotes, spool
+from reflect_git.store import glance, remotes, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
 from reflect_git.sync import urls
@@ -89,7 +89,6 @@ def command(front: Front, form: str) -> None:
     except ReflectError as error:
         if error.code != "no-store":
             raise
-        creation.require_room(root)
         _say_none(front, root, form)
         return
     now = time.time()

@@ -57,12 +57,8 @@ def command(front: Front, unmark: bool, erase: bool, dry_run: bool) -> None:
 
 
 def _swept(front: Front) -> Store | None:
-    try:
-        return front.store(create=False)
-    except ReflectError as error:
-        if error.code != "no-store":
-            raise
-        return None
+    """None also where something else is in the place of a store: the hooks go all the same."""
+    return front.store(create=False) if front.store_if_any() else None
 
 
 def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> None:
