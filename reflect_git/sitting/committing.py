@@ -32,22 +32,28 @@ def advice(sitting: Sitting, name: str, env: Mapping[str, str], stand: str) -> s
     return f"keep it out of git: add {name} to .gitignore" if name == LOCAL_FILE else commit([name], top, stand)
 
 
-def left(program: str, changes: Iterable[tuple[str, bytes | None]]) -> dict[str, list[str]]:
-    """Of files and what is to be in them: repository → those that it has otherwise, as it names them."""
+def left(program: str, changes: Iterable[tuple[str, bytes | None]], *, staged: bool) -> dict[str, list[str]]:
+    """Of files and what is to be in them: repository → those that it has otherwise, as it names them; whether also
+    those that are `staged` alone, which a commit would bring as they were."""
     found: dict[str, list[str]] = {}
     for path, after in changes:
         real = os.path.realpath(path)  # the file that is written
         top = top_of(os.path.dirname(real))
         checkout = Checkout(program, top) if top else None
-        if top and checkout and checkout.is_tracked(real) and (after is None or checkout.file(real) != after):
+        if top and checkout and _has_otherwise(checkout, real, after, staged):
             found.setdefault(top, []).append(os.path.relpath(real, top))
     return found
+
+
+def _has_otherwise(checkout: Checkout, path: str, after: bytes | None, staged: bool) -> bool:
+    committed = checkout.file(path)
+    return committed != after if committed is not None else staged and checkout.is_tracked(path)
 
 
 def commit(names: list[str], top: str, stand: str, changed: str = "changed") -> str:
     is_here = top_of(stand) == top
     them = "it" if len(names) == 1 else "them"
-    where, when = ("your project", "with your work") if is_here else (top, "there")
+    where, when = ("your project", "with your work") if is_here else (f"'{top}'", "there")
     return f"{', '.join(names)} {changed} in {where}; commit {them} {when}"
 
 

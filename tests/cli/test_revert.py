@@ -103,7 +103,7 @@ def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types:
     approved = (shop / "CLAUDE.md").read_bytes()
     said = types("undo", "--yes", cwd=home)
     assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
-    assert f"CLAUDE.md changed in {shop}; commit it there" in " ".join(said.split())
+    assert f"CLAUDE.md changed in '{shop}'; commit it there" in " ".join(said.split())
     assert run_cli("signals", "--json", cwd=shop).json()["data"][0]["status"] == "captured"
     said = types("undo")
     assert "took back the revert of 'Use pnpm, not npm'" in said

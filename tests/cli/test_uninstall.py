@@ -18,6 +18,7 @@ from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.sitting.desk import BY, say, sit
+from tests.stories.terminal import Terminal
 
 
 @pytest.fixture
@@ -131,12 +132,49 @@ def test_what_is_left_to_be_committed_is_named_by_repository(
     ]
     would = run_cli("uninstall", how, "--dry-run", "--json", cwd=folder).json()["data"]["to_commit"]
     assert sorted(would, key=lambda one: -len(one["files"])) == changed
-    there = f"CLAUDE.md would change in {dotfiles}; commit it there\n"
+    there = f"CLAUDE.md would change in '{dotfiles}'; commit it there\n"
     assert there in run_cli("uninstall", how, "--dry-run", cwd=folder).out
     done = run_cli("uninstall", how, "--yes", cwd=folder).out
-    assert f"CLAUDE.md changed in {dotfiles}; commit it there\n" in done
+    assert f"CLAUDE.md changed in '{dotfiles}'; commit it there\n" in done
     assert f"CLAUDE.md, {rule.relative_to(folder)} changed in your project; commit them with your work\n" in done
     assert "improvements.md changed" not in done, "git does not have it"
+
+
+ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+
+
+@pytest.mark.parametrize("has_store", [True, False])
+def test_settings_that_a_repository_has_are_left_to_be_committed(
+    run_cli: RunCli, home: Path, store_home: Path, has_store: bool
+) -> None:
+    dotfiles = home / "my dotfiles"
+    dotfiles.mkdir()
+    git(dotfiles, "init", "-q", "-b", "main")
+    (dotfiles / "settings.json").write_text("{}\n")
+    (home / ".claude").mkdir(exist_ok=True)
+    (home / ".claude" / "settings.json").symlink_to(dotfiles / "settings.json")
+    run_cli("enable")
+    git(dotfiles, "add", "settings.json")
+    git(dotfiles, *ADA, "commit", "-q", "-m", "hooks")
+    if not has_store:
+        shutil.rmtree(store_home)
+    listed = run_cli("uninstall", "--dry-run", "--json", cwd=home).json()["data"]["to_commit"]
+    assert listed == [{"repository": str(dotfiles), "files": ["settings.json"]}]
+    assert f"settings.json changed in '{dotfiles}'; commit it there\n" in run_cli("uninstall", cwd=home).out
+    assert run_cli("uninstall", "--json", cwd=home).json()["data"]["to_commit"] == []
+
+
+@pytest.mark.parametrize("how", ["--erase", "--unmark"])
+def test_what_is_staged_alone_is_not_to_be_committed_by_who_erases(
+    run_cli: RunCli, home: Path, store: Store, how: str
+) -> None:
+    folder = project(home)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, *ADA, "commit", "-q", "--allow-empty", "-m", "begin")
+    learn(store, "no, never use npm in this project, always use pnpm instead", "project")
+    git(folder, "add", "CLAUDE.md")
+    done = run_cli("uninstall", how, "--yes", "--json", cwd=folder).json()["data"]
+    assert len(done["files"]) == 1 and bool(done["to_commit"]) is (how == "--unmark")
 
 
 def test_what_is_as_committed_again_is_left_to_nobody(run_cli: RunCli, home: Path, store: Store) -> None:
@@ -223,6 +261,22 @@ def test_who_erases_with_the_plugin_is_told_what_comes_first(run_cli: RunCli, ho
     assert told in run_cli("--no-input", "uninstall", "--erase").err
     assert Path(store.root).is_dir()
     assert told in run_cli("uninstall", "--erase", "--yes").err
+
+
+def test_what_comes_first_stays_on_one_line_at_a_terminal(home: Path, store: Store) -> None:
+    folder = home / "a folder with blanks"
+    installed = {"reflect-git@reflect-git": [{"scope": "project", "projectPath": str(folder)}]}
+    (folder / ".claude").mkdir(parents=True)
+    enabled = {"enabledPlugins": {"reflect-git@reflect-git": True}}
+    (folder / ".claude" / "settings.json").write_text(json.dumps(enabled))
+    (home / ".claude" / "plugins").mkdir()
+    (home / ".claude" / "plugins" / "installed_plugins.json").write_text(json.dumps({"plugins": installed}))
+    with Terminal("uninstall", "--erase", cwd=home, env={"COLUMNS": "40"}) as terminal:
+        seen = terminal.passes("[y/N]:")
+        terminal.types("n")
+        terminal.is_left("nothing was changed", 1)
+    whole = f"hint: cd '{folder}' && claude plugin uninstall --scope project reflect-git@reflect-git"
+    assert whole in seen.replace("\r", "").splitlines()
 
 
 @pytest.mark.parametrize("how", [(), ("--unmark",), ("--erase",)])

@@ -13,6 +13,7 @@ import click
 
 from reflect_git import paths, workflow
 from reflect_git.adapters import claude, files
+from reflect_git.adapters.git import find_program
 from reflect_git.cli import wiring
 from reflect_git.cli.environment import STAMP
 from reflect_git.cli.front import Front, printable
@@ -49,7 +50,7 @@ def command(front: Front, unmark: bool, erase: bool, dry_run: bool) -> None:
     if not dry_run:
         _ask(front, store, how, found)
     wired = wiring.plan(front.env, store, wanted=False)
-    uncommitted = committing.left(store.git.program, ((one.path, one.after) for one in found)) if store else {}
+    uncommitted = _uncommitted(front, store, how, found, wired)
     left = _left(front, remotes.url_of(store) if store and erase else "")
     if not dry_run:
         _carry_out(front, store, how, found)
@@ -79,7 +80,7 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
             front.talk(
                 click.style("hint: the next session with the plugin makes an empty one; run first:", fg="yellow")
             )
-            front.talk(click.style(f"hint: {line}", fg="yellow"))
+            front.talk(click.style(f"hint: {line}", fg="yellow"), as_is=True)  # whole, to be copied
     if (found or (how == ERASE and store)) and not front.confirm("take all of this out?"):
         raise ReflectError("nothing was changed", code="declined")
 
@@ -107,6 +108,18 @@ def _cache(front: Front) -> str:
     """Where the launcher keeps the interpreter's name for people without the plugin."""
     base = front.env.get("XDG_CACHE_HOME") or os.path.join(paths.home_dir(front.env), ".cache")
     return os.path.join(base, "reflect-git")
+
+
+def _uncommitted(
+    front: Front, store: Store | None, how: str, found: list[Change], wired: wiring.Wiring
+) -> dict[str, list[str]]:
+    """What is left to be committed. Whoever erases does not want learned text committed that is merely staged."""
+    changes = [(one.path, one.after) for one in found] + ([(wired.path, wired.after)] if wired.changes else [])
+    if not changes:
+        return {}
+    known = store.git.program if store else ""
+    program = known or find_program(front.env.get("PATH", ""), front.env.get("CLAUDE_PROJECT_DIR", ""))
+    return committing.left(program, changes, staged=how != ERASE)
 
 
 class _Leave(NamedTuple):
