@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -76,7 +77,10 @@ def test_colours_take_no_room() -> None:
     assert click.unstyle(folded(styled, 40)) == folded(f"error: {PROSE}", 40)
 
 
-@given(st.text(st.sampled_from("ab '`:;語\n"), max_size=60), st.integers(4, 30), st.integers(0, 12))
+_PARTS = st.sampled_from(["a", "b", " ", "'", "`", ":", ";", "語", "\n", " git ", "rm ", "\x1b[33m", "\x1b[0m"])
+
+
+@given(st.lists(_PARTS, max_size=60).map("".join), st.integers(4, 30), st.integers(0, 12))
 def test_nothing_is_lost_and_nothing_is_broken_twice(text: str, room: int, hang: int) -> None:
     once = folded(text, room, hang)
     assert once.split() == text.split()
@@ -134,3 +138,27 @@ def test_a_line_that_fits_loads_nothing_for_it() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "told, whole",
+    [
+        ("hint: remove it: rm '/srv/some where/lamp'", "rm '/srv/some where/lamp'"),
+        ("run 'reflect-git --store '/srv/my lamp' purge LRN-1' so", "'reflect-git --store '/srv/my lamp' purge LRN-1'"),
+        ("undo with: reflect-git config k 'a; b c'", "reflect-git config k 'a; b c'"),
+    ],
+)  # fmt: skip
+def test_what_can_be_copied_stays_whole(told: str, whole: str) -> None:
+    assert whole in folded(told, 12).split("\n")
+
+
+def test_the_name_of_a_row_and_what_failed_are_no_commands() -> None:
+    assert folded("note  git  2.39 is old and known for it", 20, 11).split("\n")[0] == "note  git  2.39 is"
+    assert folded("error: git fetch failed for some reason", 20).split("\n")[0] == "error: git fetch"
+
+
+@pytest.mark.parametrize("text", ["'word " * 16000, " " * 64000 + "x", "git " * 16000, "a: git `b " * 8000])
+def test_a_text_from_elsewhere_takes_no_time(text: str) -> None:
+    begun = time.process_time()
+    folded(text, 80)
+    assert time.process_time() - begun < 2
