@@ -9,7 +9,7 @@ from reflect_git.model.frames import frame_of
 from reflect_git.model.plainwords import BANS, plain_words
 from reflect_git.review.orders import ordered
 from reflect_git.review.senses import Clause, clauses_of
-from reflect_git.review.talk import REPROACH, words
+from reflect_git.review.talk import FAULT, REPROACH, words
 
 SENTENCES = 3
 _LONGEST = 400
@@ -69,7 +69,7 @@ _CHAT = r"""(?:go|start|continue|proceed|get started|move on|stick|carry on|come
     |what are you doing|not yet|no|yes|don't|never|ever|not what i asked(?: for)?|(?:just )?use (?:it|that|this)
     |i (?:already )?said no\b.{0,30}
     |i (?:already )?told you(?: so| that)?(?: already)?|ok(?:ay)?|sure|done|agreed|exactly|correct
-    |(?:that's |this is |that is )?wrong|stop|wait
+    |stop|wait
     |.{0,30}\bsorry\b.{0,40}
     |(?:(?:the|all|this|that|it|everything)\b.{0,30} )?
     (?:works?|pass(?:es)?|(?:is|are) (?:fixed|done|working|passing)) (?:now|fine|again|well|great)
@@ -93,7 +93,7 @@ _QUESTION = re.compile(
 )
 _PROPOSED = re.compile(r"^(?:can|could|should|shall) we\b", _I)
 _HEDGED = re.compile(r"\b(?:i guess|not sure|i don't know|no preference|have a preference|whatever|no idea)\b", _I)
-_TALK = re.compile(rf"^(?:{words(_CHAT)})[.!?… ]*$", _I)
+_TALK = re.compile(rf"^(?:{words(_CHAT)}|{FAULT})[.!?… ]*$", _I)
 # About keeping a record of it, which is what this is.
 _RECORD = re.compile(
     r"^(?:(?:please|also|and|then) )*(?:add|note|save|put|write|record|document|make a note of|remember|update|keep)\b"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from reflect_git.model.frames import frame_of
+from reflect_git.model.plainwords import plain_words
 from reflect_git.review import talk
 
 
@@ -134,10 +135,23 @@ def _stopped(text: str) -> str:
 def _opened(text: str) -> str:
     """Openers go one by one, as long as something is left."""
     while True:
-        shorter = talk.PRAISED.sub("", talk.OPENER.sub("", _unled(text), count=1), count=1)
+        shorter = talk.PRAISED.sub("", talk.OPENER.sub("", _unled(_unfaulted(text)), count=1), count=1)
         if shorter == text or not shorter.strip():
             return text
         text = shorter.lstrip()
+
+
+def _unfaulted(text: str) -> str:
+    """Without "that's wrong:" before a rule; before a reason or a finding, it is what these are about."""
+    found = talk.FAULTED.match(text)
+    rest = text[found.end() :] if found else ""
+    if not rest or talk.EXPLAINS.match(rest):
+        return text
+    is_rule = talk.DO.match(rest) or frame_of(rest) or not _ORDERING.isdisjoint(plain_words(rest)[:2])
+    return rest if is_rule else text
+
+
+_ORDERING = frozenset(("ALWAYS", "BAN", "ONLY", "PREFER", "USE"))
 
 
 def _unled(text: str) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 from reflect_git.model.schema import TRUSTS
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.review.baseline import sentences_of
+from reflect_git.review.talk import FAULT
 
 RISK = "risk"
 _FLAGS = re.IGNORECASE | re.DOTALL
@@ -101,8 +102,8 @@ SIGNS = (
         rf"\b(print|cat|read|echo|copy|dump|show|commit|push)\b.{{0,30}}{_SECRETS}\b",
     )),
 )  # fmt: skip
-# "Never disable the tests" is the opposite of a risk, if nothing else stands in the sentence.
-_FORBIDS = r"^\s*(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$"
+# "Never disable the tests" is the opposite of a risk, if nothing else is said but that something was wrong.
+_FORBIDS = rf"^\s*(?:(?:{FAULT})\s*[,:;—–-]+\s+)?(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$"
 _GUARDED = ("switches-off-safety", "reads-secrets", "widens-permissions")
 _LATIN = r"[A-Za-zÀ-ɏ]"
 _LOOKALIKE = r"[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]"

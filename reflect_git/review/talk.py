@@ -106,6 +106,19 @@ MISTAKEN = re.compile(
     r"(?=\S+ \S)",
     _I,
 )
+# That it was wrong, and no more: what it is said of is what was done, not what is asked for next.
+FAULT = words(
+    r"""(?:no,? |nope,? )?(?:(?:that|this|it)(?:['’]s| is| was) )?(?:all |just |simply |completely |totally )?
+    (?:wrong|incorrect|not (?:right|correct))|(?:that|this|it) (?:is|was)n['’]?t (?:right|correct)
+    |(?:nein,? )?(?:(?:das|dies) (?:ist|war) )?(?:falsch|nicht (?:richtig|korrekt))|(?:das )?stimmt (?:so )?nicht
+    |(?:no,? )?(?:(?:eso|esto) )?(?:está mal|no está bien|no es correcto|es incorrecto)|incorrecto
+    |(?:non,? )?(?:c['’]est )?(?:faux|incorrect)|ce n['’]est pas (?:bon|correct|juste)"""
+)
+FAULTED = re.compile(rf"^(?:{FAULT})\s*(?:[,:;.!…—–-]+)\s+(?=\S+ \S+)", _I)
+# After it, a reason or what was found, which is about what was done, too.
+EXPLAINS = re.compile(
+    r"(?:because|since|as|but|and|or|so|is|are|it|that|this|they|there|you|your|i|my|the|an?|fix)\b|[^?]*\?", _I
+)
 YOU = re.compile(r"\b(can|could|would|will|did|do|are|should) u\b", _I)
 VOICE = re.compile(
     r"\bi(?=['’](?:ve|m|d|ll)\b)|(?<=\b(?:if|as|so) )i(?= [a-z])|(?<=\b(?:what|that|than|when) )i(?= [a-z])|"
@@ -164,6 +177,7 @@ _DOING = (
     "switch|replace|follow|stick|review|refactor|simplify|extract|validate|format|lint|confirm|separate|merge|rebase"
 )
 _WISHED = f"{_DOING}|use|reuse|set up|setup|focus|build|do|go|have (?:all|every|each|the|our)"
+DO = re.compile(rf"(?:{_WISHED}) (?!(?:it|this|that|them|so)\b)", _I)
 _LIKE = r"(?:i want(?:ed)?|i need(?:ed)?|i(?:'d| would) (?:like|love|prefer)|i expect)"
 _BETTER = r"(?:i think )?(?:it(?:'?s| is| would be)|would be) (?:better|best|safer|wiser)"
 _AGENT = r"(?:claude|you|we)"

@@ -18,6 +18,8 @@ RULES = ["Never log addresses.", "Always tag the release.", "use rsync, not scp"
         ("Great job! Next time please also add a spec.", ["Add a spec"]),
         ("The specs pass now, thanks! One thing: never edit merged migrations.", ["Never edit merged migrations"]),
         ("let's go with option B, but can you start the queue yourself?", ["Start the queue yourself"]),
+        ("That's not right. Never log addresses.", ["Never log addresses"]),
+        ("This is incorrect, please never log addresses", ["Never log addresses"]),
         ("Don't squash. Why do we do that at all?", ["Don't squash"]),
         ("Never push to the mirror. Unless I say so.", ["Never push to the mirror", "Unless I say so"]),
         ("I like it -- sort of. What are these files for?", ["I like it -- sort of"]),

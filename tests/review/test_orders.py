@@ -44,6 +44,17 @@ ADDED = frozenset("do not no never stop use ask yourself".split())
         ("the thing is, the mirror is read-only", "The mirror is read-only"),
         ("stop inlining the icons, it's super annoying", "Stop inlining the icons"),
         ("that's the wrong bucket, exports go to cold storage", "Exports go to cold storage"),
+        ("that's wrong: never touch the seeds without asking me", "Never touch the seeds without asking me"),
+        ("That’s not right, always tag the release", "Always tag the release"),
+        ("no, wrong, we use rsync", "We use rsync"),
+        ("No that's wrong - don't log addresses", "Don't log addresses"),
+        ("Not right: run the seeds first", "Run the seeds first"),
+        ("that is incorrect, use rsync, not scp", "Use rsync, not scp"),
+        ("This isn't correct; only tabs in the Makefile", "Only tabs in the Makefile"),
+        ("das ist falsch: nie nach main pushen", "Nie nach main pushen"),
+        ("Das stimmt nicht, benutze immer rsync", "Benutze immer rsync"),
+        ("eso está mal: nunca toques los datos", "Nunca toques los datos"),
+        ("Ce n'est pas correct, utilise toujours rsync", "Utilise toujours rsync"),
         ("I meant that the queue should stop, not restart", "The queue should stop, not restart"),
         ("I'd prefer if you showed the query first", "Show the query first"),
         ("you should've asked before dropping the index", "Ask before dropping the index"),
@@ -123,6 +134,15 @@ def test_an_order_is_what_is_left_without_the_talk(said: str, order: str) -> Non
         "The queue is shared, remember, we deploy twice",
         "If the disk is full, can we not retry?",
         "You do it wrong",
+        "This is wrong: the queue never empties",
+        "That's wrong, because we never squash",
+        "That's not right, is it?",
+        "This is wrong, fix it",
+        "Wrong bucket, use the cold one",
+        "If that's wrong, never merge",
+        "It is not right to squash",
+        "That's right, never squash",
+        "Eso es correcto, usa rsync",
         "You run it and it breaks",
         "Are you using rsync?",
         "I don't understand why the runner uses rsync",
@@ -165,7 +185,7 @@ AROUND = st.sampled_from(
      "make sure to {}", "are you able to {}?", "for now, let's {}", "we've been over this, {}", "hold on, {}",
      "sorry, but {}", "no no, {}", "alright this is fine, but {}", "sorry to be picky but {}", "it works but {}",
      "good! though for the future: {}", "{}, it's really annoying", "so basically {}", "Claude, {}",
-     "one more thing: {}", "{}, ok?", "{} 🙏", "yes. {}", "why don't you {}?"]
+     "one more thing: {}", "{}, ok?", "{} 🙏", "yes. {}", "that's wrong: {}", "not right, {}", "why don't you {}?"]
 )  # fmt: skip
 NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")
 CODE = st.from_regex(r"\A`[a-z]{2,5} -[a-z] (please|thanks|dont|no|\./[a-z]{2,4}\.py)`\Z")
