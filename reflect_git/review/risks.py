@@ -119,8 +119,9 @@ def risks(text: str, trust: str) -> list[Finding]:
     """Trust is mechanical and cannot be argued with; the rest is a list of what attacks look like, never complete."""
     found = []
     if trust not in _OWN:
-        said = _FROM.get(trust, trust)
-        found.append(Finding(RISK, "trust", f"not your own words: it comes from {said}", "read it to the end"))
+        # The text may be the user's all the same: what it rests on is trusted as little as the least of it.
+        message = f"it rests on words that are not your own: from {_FROM.get(trust, trust)}"
+        found.append(Finding(RISK, "trust", message, "read it to the end"))
     mixed = _mixed(text)
     if mixed:
         message = f"'{mixed}' mixes letters of two alphabets that look alike"

@@ -109,7 +109,19 @@ def test_trust_is_that_of_the_least_trusted_signal_however_often_it_is_said() ->
     said = [signal("use bun not deno", day=day, trust="remote") for day in range(2, 22)]
     (found,) = gather([signal("use bun not deno", day=1), *said, signal("use bun not deno", day=23)]).strong
     assert (found.trust, found.confidence) == ("remote", 3)
-    assert found.warnings == ("not your own words: it comes from another machine",)
+    assert found.warnings == ("it rests on words that are not your own: from another machine",)
+
+
+@pytest.mark.parametrize("first", ["assistant", "user_typed"])
+def test_words_of_the_user_that_others_said_too_are_proposed_and_still_a_risk(first: str) -> None:
+    """Whoever came first: what is shown are the user's words, and that not all of it is theirs is told."""
+    texts = {"assistant": "use bun not deno", "user_typed": "no, never use deno, only bun"}
+    said = [signal(texts[who], trust=who) for who in sorted(texts, key=lambda who: who != first)]
+    (found,) = gather(said).strong
+    assert (found.text, found.trust) == ("Never use deno, only bun", "assistant")
+    assert found.warnings == ("it rests on words that are not your own: from the assistant",)
+    (own,) = gather([one for one in said if one["trust"] == "user_typed"]).strong
+    assert (own.trust, own.warnings) == ("user_typed", ())
 
 
 def test_a_text_that_borrows_the_assistants_question_is_trusted_like_the_assistant() -> None:

@@ -258,7 +258,7 @@ def test_claude_s_words_are_kept_only_by_a_typed_yes(
     terminal = reviews()
     terminal.sees(BY_CLAUDE)
     asked = """
-        risk: not your own words: it comes from the assistant
+        risk: it rests on words that are not your own: from the assistant
         type 'yes' to keep it all the same:
         """
     terminal.types("g")

@@ -127,7 +127,7 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
           it says       "indent with tabs"
           confidence    low (seen in 1 session)
           goes to       CLAUDE.md (project)
-          risk          not your own words: it comes from the assistant
+          risk          it rests on words that are not your own: from the assistant
                         → read it to the end
           note          about 4 tokens in every session
 
@@ -181,7 +181,7 @@ def test_a_risk_takes_a_typed_yes(claude_says: Says, reviews: Reviews, shop: Pat
     terminal.types("w")
     terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
     asked = """
-        risk: not your own words: it comes from the assistant
+        risk: it rests on words that are not your own: from the assistant
         risk: it switches a safeguard off
         type 'yes' to approve it all the same:
         """
