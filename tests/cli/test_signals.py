@@ -88,6 +88,17 @@ def test_a_line_tells_what_is_not_as_usual(run_cli: RunCli, three: list[str]) ->
     assert lines[2].split("  ")[1].strip() == "a moment"
 
 
+def test_a_summary_of_a_session_is_not_said_to_be_claude_s_alone(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    goal = "add a date picker"
+    _store_py(json.dumps({"type": "summary", "content": goal, "trust": "assistant", "meta": {"goal": goal}}), home)
+    run_cli("capture", "--type", "summary", "--content", "all went well")
+    mined, by_hand = run_cli("signals", env={"COLUMNS": "120"}).out.splitlines()
+    assert mined.endswith("summary  1  [user and Claude] add a date picker")
+    assert by_hand.endswith("summary  1  [Claude] all went well")
+    words = [line for line in run_cli("show", mined.split()[0]).out.splitlines() if "words of" in line]
+    assert [line.split("words of")[1].strip() for line in words] == ["user and Claude"]
+
+
 def test_lines_fit_the_terminal(run_cli: RunCli, store_home: Path) -> None:
     run_cli("capture", "--type", "convention", "--content", "always use 日本語 " * 20)
     assert run_cli("signals", env={"COLUMNS": "80"}).out.split()[0] in run_cli("signals", "--json").out

@@ -13,7 +13,7 @@ from reflect_git.cli import completing, storytelling
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.telling import when, who
-from reflect_git.cli.verbs.signals import TRUST
+from reflect_git.cli.verbs.signals import TRUST, words_of
 from reflect_git.errors import ReflectError
 from reflect_git.history.words import called
 from reflect_git.sitting import story as stories
@@ -153,7 +153,7 @@ def _signal_lines(signal: Mapping[str, Any]) -> Iterator[Line]:
     yield "happened", when(signal["timestamp"])
     yield "source", _source(signal["source"])
     yield "session", signal["session_id"]
-    yield "words of", TRUST[signal["trust"]]
+    yield "words of", words_of(signal)
     yield "category", signal["category"]
     yield "tags", ", ".join(signal["tags"])
     yield "project", _project(signal["project"])

@@ -14,7 +14,8 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from reflect_git.model.schema import Signal
     from reflect_git.store.repository import Store
@@ -118,5 +119,11 @@ def _colored(head: str, signal: Signal) -> str:
 
 def _notes(signal: Signal) -> str:
     notes = [] if signal["status"] == "captured" else [signal["status"]]
-    notes += [] if signal["trust"] in _OWN_WORDS else [TRUST[signal["trust"]]]
+    notes += [] if signal["trust"] in _OWN_WORDS else [words_of(signal)]
     return f"[{', '.join(notes)}] " if notes else ""
+
+
+def words_of(signal: Mapping[str, Any]) -> str:
+    """Whose they are. A session's summary is trusted like Claude, but begins with what the user asked for."""
+    is_mined = signal["type"] == "summary" and "goal" in signal["meta"]
+    return "user and Claude" if is_mined and signal["trust"] == "assistant" else TRUST[signal["trust"]]
