@@ -300,6 +300,21 @@ def test_a_quote_that_is_none_is_the_assistant_s(
     assert record["context"] == f'the user said: "{quote}"'
 
 
+def test_a_quote_too_short_to_be_one_is_stored_and_told_of(run_cli: RunCli, store_home: Path) -> None:
+    said = "the quote is too short to count as the user's own words: give at least 8 characters\n"
+    words = ("capture", "--type", "convention", "--content", "use tabs", "--quote")
+    for more in ((), ("--json",), ("--dry-run",)):
+        result = run_cli(*words, " use  tab ", *more)
+        assert (result.code, result.err.count(said)) == (0, 1)
+        assert said not in run_cli(*words, "use tabs", *more).err
+    assert said not in run_cli(*words[:-1]).err
+
+
+def test_at_a_terminal_a_quote_may_be_short(home: Path, store_home: Path) -> None:
+    words = ("capture", "--type", "convention", "--content", "run the linter first", "--quote", "lint")
+    assert "too short" not in _at_terminal(home, *words)
+
+
 @pytest.mark.parametrize("name", ["", "no-such-session", "../-srv-shop/x", "*"])
 def test_a_quote_from_another_session_is_the_assistant_s(
     run_cli: RunCli, session: Session, store_home: Path, name: str

@@ -54,9 +54,12 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
     """Store one signal by hand.
 
     Typed at a terminal it counts as the user's own words; from a script or from inside Claude Code it counts as the
-    assistant's, unless --quote is what the user said in this session, word for word.
+    assistant's, unless --quote is what the user said in this session, word for word and at least 8 characters long.
     """
     facts = _facts(front, **given)
+    if facts["trust"] == "assistant" and 0 < len(_on_one_line(given["quote"])) < _SHORTEST_QUOTE:
+        least = f"give at least {_SHORTEST_QUOTE} characters"
+        front.talk(f"the quote is too short to count as the user's own words: {least}")
     folder = project or _project_here()
     if dry_run:
         _preview(front, facts, folder)
@@ -94,7 +97,7 @@ def _facts(
 
 def _trust_of(front: Front, quote: str) -> str:
     """How the user said this in the running session; `assistant` if they did not."""
-    wanted = " ".join(quote.split())
+    wanted = _on_one_line(quote)
     if len(wanted) < _SHORTEST_QUOTE:
         return "assistant"
     from reflect_git.adapters.transcript import Reader
@@ -103,11 +106,15 @@ def _trust_of(front: Front, quote: str) -> str:
     path = _transcript(projects, front.env.get("CLAUDE_CODE_SESSION_ID", ""))
     try:
         for turn in Reader(path, projects=projects) if path else ():
-            if turn.kind == "user" and turn.attended and wanted in " ".join(turn.text.split()):
+            if turn.kind == "user" and turn.attended and wanted in _on_one_line(turn.text):
                 return "user_feedback" if turn.via == "feedback" else "user_typed"
     except ReflectError:  # not a file of the client's
         pass
     return "assistant"
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _transcript(projects: str, session: str) -> str:
