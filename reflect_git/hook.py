@@ -186,7 +186,9 @@ def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
         return
     sessions.begin(store, transcript, folder, env.get("CLAUDE_PID", ""))
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
-        _say({"systemMessage": sessions.reminder(store, time.time())})
+        # Set for a plugin's hooks alone; with entries in the settings there is no /reflect.
+        way = "/reflect" if env.get("CLAUDE_PLUGIN_ROOT") else "'reflect-git review' in a terminal"
+        _say({"systemMessage": sessions.reminder(store, time.time(), way)})
     _afterwards(lambda: _settle(store, env))
 
 

@@ -178,9 +178,10 @@ def require_approval(
 
     if env.get("CLAUDECODE"):
         raise ReflectError(
-            f"{what} needs a person's answer", "ask with /reflect, or run 'reflect-git review' in a terminal",
+            f"{what} needs a person's answer",
+            "ask with the plugin's /reflect, or run 'reflect-git review' in a terminal",
             code="approval",
-        )  # fmt: skip
+        )
     road = road_of(env, at_terminal)
     switched = store.setting("reflect.approval") == "unattended"
     if road == "unattended" and (not switched or "reflect.approval" in policy.undecided(store, decisions)):

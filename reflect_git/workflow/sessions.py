@@ -191,8 +191,8 @@ def share(store: Store, env: Env) -> None:
         automatic.after_session(store, env, time.time())
 
 
-def reminder(store: Store, now: float) -> str:
-    """At most once a day, when something strong waits: one sentence for the person."""
+def reminder(store: Store, now: float, way: str) -> str:
+    """At most once a day, when something strong waits: one sentence for the person, with the `way` to answer."""
     from reflect_git.store import glance
 
     strong, today = glance.own_words_waiting(store), utc(now)[:10].encode()
@@ -202,7 +202,7 @@ def reminder(store: Store, now: float) -> str:
     if not files.claim(store.private_path("cache", f".tmp-reminded-{today.decode()}")):
         return ""
     files.write_whole(path, today, sync=False)
-    return f"reflect-git: {plural(strong, 'thing')} you said may be worth keeping; review with /reflect"
+    return f"reflect-git: {plural(strong, 'thing')} you said may be worth keeping; review with {way}"
 
 
 def said_in(store: Store, transcript: str) -> list[Signal]:

@@ -289,7 +289,7 @@ def test_inside_claude_code_nothing_is_taken_out(
     refused = run_cli("uninstall", *how, "--yes", env=inside)
     command = " ".join(("reflect-git uninstall", *how))
     assert (refused.code, f"run '{command}' in a terminal of your own" in refused.err) == (1, True), refused.err
-    assert ("/reflect-toggle switches capture off" in refused.err) is not bool(how)
+    assert ("the plugin's /reflect-toggle switches capture off" in refused.err) is not bool(how)
     assert Path(store.root).is_dir() and picture(home) == before
     assert run_cli("uninstall", *how, "--dry-run", env=inside).code == 0  # looking is nobody's to forbid
     assert picture(home) == before

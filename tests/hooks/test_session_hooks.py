@@ -343,11 +343,23 @@ def test_once_a_day_a_person_is_reminded(session: Session, store_home: Path, run
     session.hook("SessionEnd", reason="other")
     assert session.hook("SessionStart", UNATTENDED, source="startup") == ""
     first = json.loads(session.hook("SessionStart", source="startup"))
-    assert list(first) == ["systemMessage"] and "/reflect" in first["systemMessage"]
+    assert list(first) == ["systemMessage"] and first["systemMessage"].startswith("reflect-git: 1 thing you said")
     assert session.hook("SessionStart", source="startup") == ""
     (store_home / ".git/reflect/reminded").unlink()
     run_cli("config", "remind", "false")
     assert session.hook("SessionStart", source="startup") == ""
+
+
+@pytest.mark.parametrize(
+    ("env", "way"),
+    [({"CLAUDE_PLUGIN_ROOT": "/plugins/reflect-git"}, "/reflect"), ({}, "'reflect-git review' in a terminal")],
+)
+def test_a_reminder_names_a_command_that_is_there(session: Session, env: dict[str, str], way: str) -> None:
+    session.work()
+    session.say(CORRECTION)
+    session.hook("SessionEnd", reason="other")
+    said = json.loads(session.hook("SessionStart", env, source="startup"))["systemMessage"]
+    assert said.endswith(f"; review with {way}")
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "SessionEnd", "SessionStart"])

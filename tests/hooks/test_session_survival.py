@@ -233,11 +233,11 @@ def test_two_sessions_that_start_at_once_remind_once(
         found = real(path)
         if path == store.private_path("reminded"):
             monkeypatch.setattr(files, "read_if_there", real)
-            told.append(sessions.reminder(store, time.time()))
+            told.append(sessions.reminder(store, time.time(), "/reflect"))
         return found
 
     monkeypatch.setattr(files, "read_if_there", read_late)
-    told.append(sessions.reminder(store, time.time()))
+    told.append(sessions.reminder(store, time.time(), "/reflect"))
     assert [bool(text) for text in told] == [True, False]
 
 

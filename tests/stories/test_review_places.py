@@ -34,7 +34,7 @@ def test_without_a_terminal_it_lists_and_says_where_to_answer(
         assert result.code == 0
         assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 weak one\n"
         assert result.err == (
-            "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code\n"
+            "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect of the plugin\n"
             "for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'\n"
         )
 
@@ -73,8 +73,8 @@ def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: R
     terminal.is_left(
         """
         error: review is a dialogue with a person at a terminal
-        hint: inside Claude Code, /reflect asks the person; or let them run
-        'reflect-git review' in a terminal
+        hint: let the person run 'reflect-git review' in a terminal; with the plugin,
+        /reflect asks them here
         """,
         code=1,
     )

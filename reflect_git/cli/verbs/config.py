@@ -140,7 +140,7 @@ def _require_outside(front: Front, setting: Setting, values: tuple[str, ...], un
     """A policy says what may happen without a person, so no model switches one; capture alone has verbs of its own, for
     the person who types /reflect-toggle, and a pause is theirs, too: they bound it, and tell the quiet times."""
     words = ["config", *(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
-    more = ", or type /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
+    more = ", or type the plugin's /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
     front.require_outside(f"'{setting.name}' cannot be switched from inside Claude Code", words, more)
 
 

@@ -89,7 +89,7 @@ class _Tour:
 
     def _approve(self) -> None:
         self._say(
-            "You answer in 'reflect-git review' or with /reflect. Here a policy answers, so that nobody is asked:"
+            "You answer in 'reflect-git review', or the plugin's /reflect. Here a policy answers, and nobody is asked:"
         )
         self._switch_unattended()
         first, second = [each["id"] for each in self._ask("candidates")[:2]]

@@ -55,7 +55,7 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     if authority.is_inside_client(sat.store.root, front.env):
         raise ReflectError(
             "review is a dialogue with a person at a terminal",
-            "inside Claude Code, /reflect asks the person; or let them run 'reflect-git review' in a terminal",
+            "let the person run 'reflect-git review' in a terminal; with the plugin, /reflect asks them here",
             code="approval",
         )  # fmt: skip
     if front.json:
@@ -127,7 +127,7 @@ def _list(front: Front, gathered: Gathered) -> None:
     _summary(front, list(gathered.strong))
     for line in _waiting(gathered):
         front.tell(line)
-    no_one = "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect inside Claude Code"
+    no_one = "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect of the plugin"
     front.talk(PIPED if front.is_piped and not front.no_input else no_one)
     front.talk("for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'")
 

@@ -66,7 +66,7 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
     """Whatever changes files or deletes the store is listed first. That the hooks go is a person's to say, too: no
     commit tells of it, as one does of a policy, and without them no answer of a person is kept any more."""
     why = f"--{how} is for a person" if how else "reflect-git cannot be taken out from inside Claude Code"
-    more = "" if how else "; /reflect-toggle switches capture off"
+    more = "" if how else "; the plugin's /reflect-toggle switches capture off"
     front.require_outside(why, ["uninstall", *([f"--{how}"] if how else [])], more)
     if not how:
         return
