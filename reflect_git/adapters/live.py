@@ -74,7 +74,10 @@ def require_writable(path: str) -> None:
     except FileNotFoundError:
         return
     if not mode & stat.S_IWUSR:
-        raise ReflectError(f"'{path}' is read-only", "make it writable with 'chmod u+w', if you mean it", code="target")
+        import shlex  # hardly ever needed
+
+        hint = f"if you mean it, make it writable: chmod u+w {shlex.quote(path)}"
+        raise ReflectError(f"'{path}' is read-only", hint, code="target")
 
 
 def replace(path: str, before: bytes | None, after: bytes | None) -> None:

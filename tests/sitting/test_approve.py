@@ -307,8 +307,9 @@ def test_a_file_that_was_made_read_only_is_left_alone(sitting: Sitting, store: S
     before = git(Path(store.root), "for-each-ref")
     path = project_of(os.environ) / "CLAUDE.md"
     path.chmod(0o444)
-    with pytest.raises(ReflectError, match="is read-only"):
+    with pytest.raises(ReflectError, match="is read-only") as refused:
         approved(sitting)
+    assert refused.value.hint == f"if you mean it, make it writable: chmod u+w {path}"
     assert claude_md() == BASE and git(Path(store.root), "for-each-ref") == before
     path.chmod(0o644)
     approved(sitting)
