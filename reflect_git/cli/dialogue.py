@@ -62,7 +62,7 @@ _ON_TARGETS = {
     "improvements": "work on the project itself: for people, not for Claude Code",
     "agents": "as project, for other agents, too",
     "dir:PATH": "read when Claude Code works in that folder: dir:packages/web",
-    "Enter": "alone leaves the target as it is",
+    "q": "or Enter alone leaves the target as it is",
 }
 _WEAK_AT_ONCE = 10
 
@@ -211,7 +211,7 @@ class Dialogue:
 
     def _choose_target(self) -> bool:
         self.desk.say(*(f"  {name:<13}  {meaning}" for name, meaning in _TARGETS.items()), hang=17)
-        while typed := self.console.line("target [name,?]? "):
+        while (typed := self.console.line("target [name,q,?]? ")) not in ("", "q"):
             if typed == "?":
                 self.desk.explain(_ON_TARGETS)
                 continue

@@ -141,14 +141,14 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
           improvements   .claude/improvements.md, which Claude Code does not read
           agents         AGENTS.md of this project
           dir:PATH       CLAUDE.md in a folder of this project
-        target [name,?]?
+        target [name,q,?]?
         """)
     terminal.types("moon")
     terminal.sees("""
         error: 'moon' is no target
         hint: one of project, project-local, global, rules[:topic], global-rules,
         improvements, agents, dir:PATH
-        target [name,?]?
+        target [name,q,?]?
         """)
     terminal.types("?")
     terminal.sees("""
@@ -160,15 +160,19 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         improvements - work on the project itself: for people, not for Claude Code
         agents - as project, for other agents, too
         dir:PATH - read when Claude Code works in that folder: dir:packages/web
-        Enter - alone leaves the target as it is
-        target [name,?]?
+        q - or Enter alone leaves the target as it is
+        target [name,q,?]?
         """)
     terminal.types("")
     terminal.sees("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
+    terminal.types("q")
+    terminal.sees("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    terminal.types("t")
+    terminal.passes("target [name,q,?]?")
     terminal.types("moon")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("global")
     terminal.sees(
         PNPM.replace("CLAUDE.md", "~/.claude/CLAUDE.md")
@@ -298,7 +302,7 @@ def test_an_improvement_is_edited_field_by_field(
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("improvements")
     # Claude Code does not read that file, so no session pays for it.
     assert "tokens" not in terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")

@@ -271,7 +271,7 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
         (1/2) Approve to project [y,t,e,n,d,D,s,j,/,q,?]?
         """)
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("project-local")  # another target is another question
     assert "refused" in terminal.passes("(1/2) Approve to project-local [t,e,r,n,d,D,s,j,/,q,?]?")
     terminal.types("r")
@@ -293,7 +293,7 @@ def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_yes(
     first = reviews()
     first.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
     first.types("t")
-    first.passes("target [name,?]?")
+    first.passes("target [name,q,?]?")
     first.types("global")
     first.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?")
     first.types("y")
@@ -304,11 +304,11 @@ def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_yes(
     assert "risk          in this project it holds instead of 'LRN-1'," in seen
     assert "y and a typed yes to keep both; or t and 'global', then r to" in seen
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("global")
     assert "→ r to replace that rule" in terminal.passes("(1/1) Approve to global [t,e,r,n,d,D,s,q,?]?")
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("project")
     terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
     terminal.types("y")

@@ -172,7 +172,7 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
         (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
         """)
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("project")
     terminal.sees("""
         error: it was said in 'garden', and this is another project
@@ -180,7 +180,7 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
         (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
         """)
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("global")
     terminal.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?")
     assert not (shop / "CLAUDE.md").exists()
@@ -271,7 +271,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
         assert note in seen and "→ t and 'global' to have it in all projects" in seen and "refused" not in seen
         if to == "global":
             terminal.types("t")
-            terminal.passes("target [name,?]?")
+            terminal.passes("target [name,q,?]?")
             terminal.types("global")
             seen = " ".join(terminal.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?").split())
             assert "in 'garden' since " in seen and "'shop' since " in seen and "→ t" not in seen
