@@ -134,11 +134,15 @@ class Front:
     def require_outside(self, why: str, words: Sequence[str], more: str = "") -> None:
         """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
         if self.is_inside_client:
-            import shlex  # hardly ever needed, and a sync counts milliseconds
-
-            store = ["--store", self.store_option] if self.store_option else []
-            said = printable(shlex.join(["reflect-git", *store, *words]))
+            said = self.command(*words)
             raise ReflectError(why, f"run '{said}' in a terminal of your own{more}", code="approval")
+
+    def command(self, *words: str) -> str:
+        """What a person can copy to go on with the same store."""
+        import shlex  # hardly ever needed, and a sync counts milliseconds
+
+        store = ["--store", self.store_option] if self.store_option else []
+        return printable(shlex.join(["reflect-git", *store, *words]))
 
     def scan(self, store: Store, foreseen: Foreseen | None = None) -> Scan:
         """What lists and counts need of it."""

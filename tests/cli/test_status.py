@@ -135,7 +135,8 @@ def test_what_is_in_the_place_of_a_store_is_told(run_cli: RunCli, store_home: Pa
 
 def test_without_a_store_and_with_hooks_it_can_be_made(run_cli: RunCli, home: Path, store_home: Path) -> None:
     run_cli("enable")
-    assert "'reflect-git init'" in run_cli("--store", str(home / "other"), "status").err
+    other = str(home / "other")
+    assert run_cli("--store", other, "status").err == f"hint: make it now with 'reflect-git --store {other} init'\n"
 
 
 def test_a_store_that_is_none_is_an_error(run_cli: RunCli, store_home: Path) -> None:
@@ -298,7 +299,9 @@ def test_a_remote_is_shown_without_its_password(run_cli: RunCli, store: Store, t
     run_cli("disable")
     data = run_cli("status", "--json").json()["data"]
     assert (data["ahead"], data["behind"]) == (1, 0)
-    assert _rows(run_cli("status").out)["remote"].endswith(", 1 ahead, 0 behind")
+    assert _rows(run_cli("status").out)["remote"].endswith(", 1 ahead, 0 behind; run 'reflect-git sync'")
+    _git(store, "push", "-q")
+    assert _rows(run_cli("status").out)["remote"].endswith(", 0 ahead, 0 behind")
     _git(store, "remote", "set-url", "origin", "https://ada:hunter2@example.org/me/reflections.git")
     shown = run_cli("status").out + run_cli("status", "--json").out
     assert ("example.org/me/reflections" in shown, "hunter2" in shown) == (True, False)

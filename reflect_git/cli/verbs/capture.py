@@ -188,7 +188,9 @@ def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
     else:
         front.out(f"stored {signal['id']}")
         front.talk("it is safe, and not committed yet: a later reflect-git command does that")
-    if signal["content"].endswith("…") and not given.endswith("…"):
-        front.talk("the content was too long and was cut; 'reflect-git show' prints what is left")
-    if signal["content"].count("[REDACTED:") > given.count("[REDACTED:"):
-        front.talk("what looked like a secret was replaced; 'reflect-git show' prints what is left")
+    changed = {
+        "the content was too long and was cut": signal["content"].endswith("…") and not given.endswith("…"),
+        "what looked like a secret was replaced": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
+    }
+    for said in (said for said, is_so in changed.items() if is_so):
+        front.talk(f"{said}; '{front.command('show', signal['id'])}' prints what is left")

@@ -136,7 +136,8 @@ def _say_none(front: Front, root: str, form: str) -> None:
         front.data(asdict(Report(root)))
     elif form == "table":
         front.tell(f"there is no store at '{printable(root)}' yet; the first capture makes it")
-        begin = "make it now with 'reflect-git init'" if wiring.look(front.env).state != wiring.NONE else wiring.BEGIN
+        is_called = wiring.look(front.env).state != wiring.NONE
+        begin = f"make it now with '{front.command('init')}'" if is_called else wiring.BEGIN
         front.talk(click.style(f"hint: {begin}", fg="yellow"))
 
 
@@ -300,6 +301,8 @@ def _remote(report: Report) -> list[tuple[str, str, bool]]:
     if report.remote is None:
         return []
     distance = "" if report.ahead is None else f", {report.ahead} ahead, {report.behind} behind"
+    if report.ahead or report.behind:
+        distance += "; run 'reflect-git sync'"
     found = [("remote", report.remote + distance, False)]
     if report.sync_error:
         found.append(("last sync", f"failed: {report.sync_error}", True))
