@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.sittings import here
+from reflect_git.cli.taking import advise_of_all
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import purge
 from reflect_git.workflow.syncing import Report, Wishes
@@ -27,7 +28,8 @@ def follow(front: Front, store: Store, report: Report, sync: Callable[[Wishes], 
     if not _agrees(front, store.machine, report.purges, purge.standing(snapshot, wish)):
         return report
     agreed = report.purges
-    purge.make_way(store, front.env, front.snapshot, wish, workflow.author(store, "terminal"), here())
+    written = purge.make_way(store, front.env, front.snapshot, wish, workflow.author(store, "terminal"), here())
+    advise_of_all(front, written)
     try:
         report = sync(Wishes(agrees=lambda purges: list(purges) == agreed))
     except ReflectError as error:

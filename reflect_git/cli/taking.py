@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import workflow
@@ -102,6 +103,12 @@ def advise_of(front: Front, sat: Sitting, done: Approved) -> None:
     """What changed in the project is the person's to commit."""
     if done.target and not done.target.startswith(("/", "~")):
         advise(front, sat, done.target)
+
+
+def advise_of_all(front: Front, written: Iterable[tuple[Sitting, Approved]]) -> None:
+    """Each file once, though several rules left it."""
+    for sat, done in {(sat.place.root, done.target): (sat, done) for sat, done in written}.values():
+        advise_of(front, sat, done)
 
 
 def _where(sat: Sitting, done: Approved) -> str:

@@ -28,6 +28,7 @@ from reflect_git.sync.epoch import Purge
 if TYPE_CHECKING:
     from reflect_git.model.schema import By, Decision, Learning
     from reflect_git.sitting.review import Sitting
+    from reflect_git.sitting.writing import Approved
     from reflect_git.store.fold import History
     from reflect_git.store.purging import Found
     from reflect_git.store.reading import Snapshot
@@ -37,6 +38,7 @@ WAIT = 10.0
 _ROUNDS = 100
 
 Read = Callable[["Store"], "Snapshot"]
+Written = tuple["Sitting", "Approved"]  # a file that a rule left, and where that was
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Done:
     epoch: int
     records: tuple[str, ...]
     left: tuple[str, ...]
+    written: list[Written]
 
 
 def by_pattern(pattern: str) -> Wish:
@@ -221,7 +224,7 @@ def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Propos
     """Revert what is in force, then take it out of all history."""
     wish = proposal.wish
     before = {one for listed in _about(read(store)).values() for one in listed}
-    make_way(store, env, read, wish, by, folder)
+    written = make_way(store, env, read, wish, by, folder)
     with store.locked(WAIT):
         sweep.finish_interrupted(store)
         inbox.commit_all(store)
@@ -233,7 +236,7 @@ def carry_out(store: Store, env: Mapping[str, str], read: Read, proposal: Propos
         number, new, marks = _announced(store, found)
         commit = purging.carry_out(store, found, wish.sought, marks, new, _subject(len(told)))
     learnings_index.write(store, read(store))
-    return Done(commit, number, told, tuple(purging.remains(store, wish.sought)))
+    return Done(commit, number, told, tuple(purging.remains(store, wish.sought)), written)
 
 
 def _about(snapshot: Snapshot) -> dict[str, list[str]]:
@@ -245,17 +248,19 @@ def _about(snapshot: Snapshot) -> dict[str, list[str]]:
     return found
 
 
-def make_way(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: By, folder: str) -> None:
+def make_way(store: Store, env: Mapping[str, str], read: Read, wish: Wish, by: By, folder: str) -> list[Written]:
     """Rules leave their files, one after another: what one replaced comes back with its revert, and may have to go."""
+    written: list[Written] = []
     for _ in range(_ROUNDS):
         snapshot = read(store)
         # Asked anew each time: the revert before is a decision, too, and names who made it.
         learning = next(iter(standing(snapshot, wish)), None)
         if learning is None:
-            return
+            return written
         sitting = _there(review.sit(store, env, snapshot, folder, everything=True), learning)
         chosen = revert.find(sitting, learning["id"])
-        revert.carry_out(sitting, revert.propose(sitting, chosen, revert.Wanted(force=True)), by)
+        done = revert.carry_out(sitting, revert.propose(sitting, chosen, revert.Wanted(force=True)), by)
+        written.append((sitting, done))
     raise ReflectError("rules come back as others are reverted", "revert them one by one", code="failed")
 
 

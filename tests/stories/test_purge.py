@@ -37,6 +37,15 @@ def test_it_goes_when_the_phrase_is_typed(approved: Path, store_home: Path) -> N
     assert not (approved / "CLAUDE.md").exists()
 
 
+def test_a_file_of_the_project_that_a_rule_left_is_to_be_committed(approved: Path, store_home: Path) -> None:
+    git(approved, "add", "CLAUDE.md")
+    git(approved, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "rules")
+    with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
+        terminal.passes("to go on:")
+        terminal.types("purge 3 records")
+        assert terminal.ends().count("CLAUDE.md changed in your project; commit it with your work") == 1
+
+
 @pytest.mark.parametrize("typed", ["yes", "purge 2 records", ""])
 def test_nothing_goes_for_any_other_word(approved: Path, store_home: Path, typed: str) -> None:
     before = git(store_home, "for-each-ref")

@@ -13,6 +13,7 @@ from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.portrait import width
 from reflect_git.cli.sittings import here
+from reflect_git.cli.taking import advise_of_all
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import purge
@@ -102,6 +103,7 @@ def _as_data(proposal: Proposal) -> dict[str, object]:
 
 def _say(front: Front, proposal: Proposal, done: Done) -> None:
     front.tell(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
+    advise_of_all(front, done.written)
     for place in done.left:
         front.talk(printable(f"still in the store: {place}"))
     if done.left:
