@@ -23,6 +23,12 @@ _EXCHANGE = 2
 _DARWIN_SWAP = 2
 _PATIENCE = 2.0  # a program that keeps the file open for longer than this reads it, and writes nothing
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+_PROTECTED = {
+    errno.EACCES: "see who owns it and its folder",
+    errno.EPERM: "see who owns it and its folder, and whether one of them is marked as immutable",
+    errno.EROFS: "mount its file system for writing",
+    errno.EBUSY: "a file that is mounted by itself cannot be replaced: mount its folder instead",
+}
 
 
 class Changed(ReflectError):
@@ -81,13 +87,19 @@ def require_writable(path: str) -> None:
 
 
 def replace(path: str, before: bytes | None, after: bytes | None) -> None:
-    """From `before` to `after`, None standing for no file; refused if the file is anything else by now."""
-    if after is None:
-        _remove(path, before)
-    elif before is None:
-        _create(path, after)
-    else:
-        _exchange(path, before, after)
+    """From `before` to `after`, None standing for no file; refused if it is anything else by now, or protected."""
+    try:
+        if after is None:
+            _remove(path, before)
+        elif before is None:
+            _create(path, after)
+        else:
+            _exchange(path, before, after)
+    except OSError as error:
+        if error.errno not in _PROTECTED:
+            raise
+        said = os.strerror(error.errno).lower()
+        raise ReflectError(f"cannot write '{path}': {said}", _PROTECTED[error.errno], code="target") from error
     files.sync_directory(os.path.dirname(path))
 
 

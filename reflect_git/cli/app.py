@@ -189,7 +189,7 @@ def failure(front: Front, failed: BaseException, words: list[str]) -> int:
         said = "interrupted"
         return report(front, ReflectError(said, code="interrupted", exit_code=EXIT_INTERRUPTED))
     except OSError as error:
-        return report(front, _system(error))
+        return report(front, _system(front, error))
     except Exception as error:
         return bug(front, error, words)
 
@@ -210,16 +210,29 @@ def _sentence(message: str) -> str:
     return flat[:1].lower() + flat[1:].rstrip(".")
 
 
-def _system(error: OSError) -> ReflectError:
+def _system(front: Front, error: OSError) -> ReflectError:
     """The operating system said no: a full disk, a read-only file system, a missing right."""
     where = f" '{error.filename}'" if isinstance(error.filename, str) else ""
+    other = ", or choose another --store" if not where or _is_of_store(front, error.filename) else ""
     hints = {
         errno.ENOSPC: "make room and run it again", errno.EDQUOT: "make room and run it again",
-        errno.EROFS: "mount it for writing, or choose another --store",
+        errno.EROFS: f"mount it for writing{other}",
     }  # fmt: skip
-    hint = hints.get(error.errno or 0, "see who owns that path and what it is, or choose another --store")
+    hint = hints.get(error.errno or 0, f"see who owns that path and what it is{other}")
     said = (error.strerror or str(error)).lower()
     return ReflectError(f"{said}{where}", f"{hint}; nothing that was acknowledged is lost", "system")
+
+
+def _is_of_store(front: Front, path: str) -> bool:
+    """Whether it is in the store, or a folder above it: there a store could not be made."""
+    from reflect_git import workflow
+
+    try:
+        root = os.path.realpath(workflow.locate_store(front.env, front.store_option))
+    except (ReflectError, OSError):
+        return False
+    real = os.path.realpath(path)
+    return os.path.commonpath([root, real]) in (root, real)
 
 
 def bug(front: Front, error: Exception, words: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -44,6 +45,23 @@ def test_what_was_changed_meanwhile_stays(target: Path, now: bytes | None, after
     with pytest.raises(live.Changed):
         live.replace(str(target), b"read before", after)
     assert live.read(str(target)) == now and left_over(target) == []
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES, errno.EROFS, errno.EBUSY])
+def test_a_file_that_is_protected_is_refused_as_a_target(
+    target: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    target.write_bytes(b"theirs")
+
+    def refuse(_: str, other: str) -> bool:
+        raise OSError(number, os.strerror(number), other)
+
+    monkeypatch.setattr(live, "_swap", refuse)
+    with pytest.raises(ReflectError) as refused:
+        live.replace(str(target), b"theirs", b"ours")
+    assert refused.value.message == f"cannot write '{target}': {os.strerror(number).lower()}"
+    assert (refused.value.code, "--store" in str(refused.value.hint)) == ("target", False)
+    assert target.read_bytes() == b"theirs" and left_over(target) == []
 
 
 def test_a_file_that_appeared_stays(target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 
 from reflect_git.adapters.git import GitMissing, find_program
-from reflect_git.cli.app import VERBS
-from reflect_git.cli.front import age, columns, one_line, printable
+from reflect_git.cli.app import VERBS, failure
+from reflect_git.cli.front import Front, age, columns, one_line, printable
 from tests.conftest import REPO, RunCli
 
 FOREIGN = ("git", "gitdb", "ruamel")
@@ -175,6 +176,18 @@ def test_a_bug_is_a_sentence_with_a_report(run_cli: RunCli, home: Path, tmp_path
     assert str(report) in result.err
     assert "Traceback" in report.read_text()
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("place", "helps"), [("", True), ("/.git/index", True), ("/..", True), ("/../../shop/CLAUDE.md", False)]
+)
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EROFS])
+def test_another_store_is_advised_for_what_is_of_the_store(
+    store_home: Path, capsys: pytest.CaptureFixture[str], place: str, helps: bool, number: int
+) -> None:
+    refused = OSError(number, os.strerror(number), os.path.normpath(f"{store_home}{place}"))
+    assert failure(Front(os.environ), refused, []) == 1
+    assert ("or choose another --store" in capsys.readouterr().err) is helps
 
 
 def test_an_interruption_ends_with_130(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
