@@ -29,7 +29,7 @@ _MINING_SECONDS = 0.5
 _AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _WIDE = "WF"
 _NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
-_DECLINED = "declined"  # a person's no to what was asked
+_WISHED = ("declined", "interrupted")  # a person's no to what was asked, and ^C: no error
 PIPED = "the output goes to a pipe or a file: run it without, and you can answer"
 
 
@@ -355,7 +355,7 @@ def report(front: Front, error: ReflectError) -> int:
         failure = {"code": error.code, "message": error.message, "hint": error.hint}
         _write_document("error", [dumps(failure)])
         return error.exit_code
-    if error.code == _DECLINED:
+    if error.code in _WISHED:
         front.talk(error.message)
         return error.exit_code
     import click

@@ -197,7 +197,8 @@ def test_an_interruption_ends_with_130(run_cli: RunCli, home: Path, tmp_path: Pa
         "reflect_git.workflow.open_swept = stop\n"
     )
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPO}"}
-    assert run_cli("stats", env=env).code == 130
+    stopped = run_cli("stats", env=env)
+    assert (stopped.code, stopped.out, stopped.err) == (130, "", "\ninterrupted\n"), "a person's wish is no error"
     written = run_cli("stats", "--json", env=env)
     assert (written.code, written.json()["error"]["code"]) == (130, "interrupted")
 

@@ -179,7 +179,7 @@ def test_interrupted_nothing_is_decided(reword: Reword, reviews: Reviews, store_
         ^C
 
         1 change of a rule waits: run 'reflect-git review' when you like
-        error: interrupted
+        interrupted
         """,
         code=130,
     )

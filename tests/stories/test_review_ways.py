@@ -408,7 +408,7 @@ def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: P
         CLAUDE.md changed in your project; commit it with your work
         to take the last answer back: reflect-git undo
         1 learning waits: run 'reflect-git review' when you like
-        error: interrupted
+        interrupted
         """,
         code=130,
     )
