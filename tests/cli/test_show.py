@@ -104,6 +104,12 @@ def test_an_unknown_id_is_told_with_what_lists_its_kind(
     assert run_cli("show", name).err == f"error: no record '{name}'\nhint: list them with 'reflect-git {verb}'\n"
 
 
+def test_an_unknown_commit_is_told_with_what_lists_commits(run_cli: RunCli, store_home: Path) -> None:
+    run_cli("init")
+    told = "error: no record '947e3baecf'\nhint: list commits with 'reflect-git log'\n"
+    assert run_cli("show", "947e3baecf").err == told
+
+
 def test_an_ambiguous_name_lists_what_it_could_be(run_cli: RunCli, store_home: Path) -> None:
     for word in ("one", "two"):
         run_cli("capture", "--type", "gotcha", "--content", word)

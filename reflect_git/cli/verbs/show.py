@@ -74,9 +74,11 @@ def _find(front: Front, store: Store, name: str) -> Found:
     try:
         identity = name if is_id(name) and excerpt.has(name) else memory.find(excerpt.identities(), name)
     except ReflectError as error:
-        sha = store.git.resolve(f"{name}^{{commit}}") if re.fullmatch("[0-9a-f]{4,40}", name) else None
-        if error.code != "unknown-id" or sha is None:
+        if error.code != "unknown-id" or not re.fullmatch("[0-9a-f]{4,40}", name):
             raise
+        sha = store.git.resolve(f"{name}^{{commit}}")
+        if sha is None:
+            raise ReflectError(error.message, "list commits with 'reflect-git log'", error.code) from None
         return _found_commit(excerpt, _commit(store, sha))
     return _found_record(front, store, excerpt, identity)
 
