@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from reflect_git.adapters import markdown
 from reflect_git.apply import finding, improvements, rulesfile
+from reflect_git.apply import page as pages
 from reflect_git.apply.improvements import Improvement, Proposal
 from reflect_git.apply.plan import Item, Rule
 from reflect_git.apply.rulesfile import RulesFile
@@ -32,6 +34,15 @@ class Finding(NamedTuple):
     def is_same(self, other: Finding) -> bool:
         """Does it say of the same entry the same, but for what a formatter changes?"""
         return (self.kind, self.id, normal(self.live)) == (other.kind, other.id, normal(other.live))
+
+
+def line_of_text(data: bytes | None, found: Finding) -> int:
+    """The line on which its words begin, below the comment or the front matter with its id; `found.line` where nothing
+    is below."""
+    lines = list(pages.read(data).lines)
+    start = max(found.line - 1, markdown.front_matter(lines))
+    below = enumerate(map(str.strip, lines[start:]), start + 1)
+    return next((at for at, line in below if line and not finding.ID.match(line)), found.line)
 
 
 def of_file(form: str, data: bytes | None, items: Sequence[Item]) -> list[Finding]:

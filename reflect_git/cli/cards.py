@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.apply.drift import line_of_text
 from reflect_git.cli import portrait
 from reflect_git.cli.differences import headline
 from reflect_git.cli.front import printable
@@ -61,7 +62,7 @@ class RuleCard:
         if found.live and found.kind == "different":
             self._desk.say(*(line for part in found.live.splitlines() for line in portrait.field("now reads", part)))
         path = self._desk.sitting.place.label(one.page.path)
-        where = f"{path}, line {found.line}" if found.line else path
+        where = f"{path}, line {line_of_text(one.page.data, found)}" if found.line else path
         self._desk.say(*portrait.field("in" if found.line else "gone from", where))
         self._desk.say(*portrait.field("rule", one.learning["id"]))
         if self._trouble:

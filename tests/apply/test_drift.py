@@ -98,3 +98,22 @@ def test_the_fields_of_an_improvement_are_read_back() -> None:
     assert (fields["title"], fields["impact"], fields["details"], fields["action"], fields["confidence"]) == (
         ITEM.title, ITEM.impact, ITEM.details, ITEM.action, ITEM.confidence,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("gap", [b"\n\n", b"\n", b"\r\n\r\n", b"\n\n\n\n"])
+def test_the_line_of_the_text_is_below_the_comment(gap: bytes) -> None:
+    data = written().replace(b"-->\n\n-", b"-->" + gap + b"-").replace(b"pnpm", b"yarn")
+    (found,) = drift.of_block(data, EXPECTED)
+    lines = data.decode().splitlines()
+    assert A in lines[found.line - 1]
+    assert lines[drift.line_of_text(data, found) - 1] == "- Use *yarn*, not npm."
+
+
+def test_the_line_of_the_text_is_below_the_front_matter() -> None:
+    data = rulesfile.render(RulesFile(A, "Use pnpm.", ("src/**",)))
+    (found,) = drift.of_rules_file(data, RulesFile(A, "Use npm.", ("src/**",)))
+    assert data.decode().splitlines()[drift.line_of_text(data, found) - 1].endswith("Use pnpm.")
+
+
+def test_where_nothing_is_below_it_is_the_line_that_was_found() -> None:
+    assert drift.line_of_text(f"<!-- {A} -->\n".encode(), Finding("different", A, line=1)) == 1

@@ -52,7 +52,7 @@ Change 1 of 1 — {headline}
     Use pnpm, not npm
 
   now reads     Use yarn, not npm
-  in            CLAUDE.md, line 9
+  in            CLAUDE.md, line 11
   rule          LRN-1
 
 diff --git a/CLAUDE.md b/CLAUDE.md
@@ -393,7 +393,7 @@ def test_a_file_that_changed_since_is_shown_anew(reword: Reword, reviews: Review
     terminal.types("b")
     seen = terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
     assert "was changed meanwhile hint: look at the change again Change 1 of 1 — you changed" in " ".join(seen.split())
-    assert "  in            CLAUDE.md, line 11\n" in seen
+    assert "  in            CLAUDE.md, line 13\n" in seen
     terminal.types("b")
     terminal.ends()
     text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
