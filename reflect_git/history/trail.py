@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
 
 _PERSON = "reflect-git"
+# What a revert of a rule says it is of → what came of it.
+_UNDONE = (
+    ("the revert of the removal of ", "removed"), ("the revert of ", "put back"), ("the removal of ", "put back"),
+)  # fmt: skip
 
 
 class Entry:
@@ -71,6 +75,15 @@ class Entry:
     @property
     def what(self) -> str:
         return self.subject if self.by_hand else self.subject.partition(": ")[2]
+
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """What happened and to what: whoever undoes a removal has removed nothing."""
+        if self.type == "reverted" and self.learning:
+            for undone, word in _UNDONE:
+                if self.what.startswith(undone):
+                    return word, self.what[len(undone) :]
+        return self.type, self.what
 
     def named(self, trailer: str) -> str | None:
         """The first value of a trailer."""

@@ -325,10 +325,17 @@ def title_of(history: History, taken: Sequence[Decision], mark: str = "") -> str
     name = "the acceptance of what an audit found" if accepts(first) else name
     name = f"{_of_file(first)} {name}" if is_about_file(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
-    name = f"the change of the file for {name}" if mark and first["kind"] == "applied" and not is_no else name
+    name = f"{_of_applied(first, mark)}{name}" if first["kind"] == "applied" and not is_no else name
     name = f"{_SAYING[first['kind']]} {name}" if mark and first["kind"] in _SAYING else name
     name = f"the no here to {name}" if is_no else name
     return f"the revert of {name}" if times % 2 else name
+
+
+def _of_applied(made: Decision, mark: str) -> str:
+    """Whoever undoes that a rule went puts it back: a commit says so, too."""
+    if made["meta"].get("change") == "remove":
+        return "the removal of "
+    return "the change of the file for " if mark else ""
 
 
 def _of_file(made: Decision) -> str:

@@ -315,3 +315,25 @@ def test_a_project_is_named_by_the_mirrors_of_any_machine(run_cli: RunCli, store
         memory.record(store, [made], "decline: it", trailers)
     told = run_cli("log", "-n", "1", cwd=shop).out
     assert f"{rule['id']} → CLAUDE.md in shop\n" in told and "sofa" in told
+
+
+@pytest.mark.parametrize(
+    "subject, told",
+    [
+        ("Use pnpm", "reverted  Use pnpm"),
+        ("the revert of Use pnpm", "put back  Use pnpm"),
+        ("the removal of Use pnpm", "put back  Use pnpm"),
+        ("the revert of the removal of Use pnpm", "removed  Use pnpm"),
+        ("the change of Use pnpm", "reverted  the change of Use pnpm"),
+        ("the revert of the change of Use pnpm", "put back  the change of Use pnpm"),
+    ],
+)
+def test_a_removal_that_is_undone_is_told_by_what_came_of_it(
+    run_cli: RunCli, store: Store, shop: Path, subject: str, told: str
+) -> None:
+    rule = reading.scan(store).history.in_force()[0]
+    made = memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
+    memory.record(store, [made], f"revert: {subject}", {"Learning-Id": [rule["id"]]})
+    assert run_cli("log", "-n", "1", cwd=shop).out.splitlines()[0].partition("  ")[2] == told
+    (entry,) = run_cli("log", "-n", "1", "--json", cwd=shop).json()["data"]
+    assert (entry["type"], entry["subject"]) == ("reverted", f"revert: {subject}"), "as programs know it"

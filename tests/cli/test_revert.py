@@ -98,6 +98,13 @@ def test_undoing_a_no_says_so(types: Types, run_cli: RunCli, shop: Path) -> None
     assert f"took back the revert of the no to {signal}, commit " in types("undo")
 
 
+def test_the_log_tells_what_an_undo_put_back(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
+    approve("use pnpm, not npm")
+    for word in ("reverted", "put back", "reverted"):
+        types("undo")
+        assert f"  {word}  Use pnpm, not npm\n" in run_cli("log", "-n", "1", cwd=shop).out
+
+
 def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:
     rule = approve("use pnpm, not npm")
     approved = (shop / "CLAUDE.md").read_bytes()

@@ -112,6 +112,17 @@ def test_a_revert_of_another_machine_waits_for_a_person(shelf: Store) -> None:
     assert "Approved-By: own-machine" in said and f"Learning-Id: {rule}" in said
 
 
+def test_the_undo_of_a_removal_is_called_one(shelf: Store) -> None:
+    """In a log 'revert: <the rule>' is what took it back."""
+    rule = approve(shelf, "use pnpm, not npm").learning
+    reverted_elsewhere(shelf, rule)
+    waiting.take(sit(shelf), waiting.waiting(sit(shelf)), BY)
+    for undone, is_there in (("the removal of", True), ("the revert of the removal of", False)):
+        reverting.undo(shelf)
+        assert (rule.encode() in claude_md()) is is_there
+        assert git(Path(shelf.root), "log", "-1", "--format=%s", "main") == f"revert: {undone} Use pnpm, not npm\n"
+
+
 def test_learnings_of_another_machine_are_taken_together(shelf: Store, home: Path) -> None:
     one = approved_elsewhere(shelf, "Use ruff, not black")
     two = approved_elsewhere2(shelf, "Answer in German", one)

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from reflect_git.sitting.asking import Asked
     from reflect_git.store.repository import Store
 
-_COLOURS = {"approved": "green", "amended": "cyan", "applied": "green", "policy": "magenta", "other": "red"}
-_TAKEN = ("declined", "dismissed", "reverted", "purged")
+_COLOURS = {
+    "approved": "green", "amended": "cyan", "applied": "green", "put back": "green", "policy": "magenta",
+    "other": "red",
+}  # fmt: skip
+_TAKEN = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
 _INDENT = 12
 _NAMED = 3
 _PATCHES_AT_ONCE = 50
@@ -147,11 +150,12 @@ def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool) -> bo
 
 
 def _lines(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
-    kind = "said never" if any(made["kind"] == "never" for made in entry.made) else entry.type
+    kind, what = entry.outcome
+    kind = "said never" if any(made["kind"] == "never" for made in entry.made) else kind
     kind = "your commit" if kind == OTHER else "removed" if entry.removes else "moved" if entry.moves else kind
-    text = f'"{entry.quote}"' if entry.quote else entry.what
+    text = f'"{entry.quote}"' if entry.quote else what
     shown = one_line(text, room - _INDENT - len(kind) - 2)
-    colour = "yellow" if entry.type in _TAKEN or entry.removes else _COLOURS.get(entry.type)
+    colour = "yellow" if kind in _TAKEN else _COLOURS.get(kind) or _COLOURS.get(entry.type)
     yield f"{click.style(entry.commit[:10], fg='yellow')}  {click.style(kind, fg=colour)}  {shown}".rstrip()
     for facts in (*_where(entry, everywhere, room - _INDENT), *_why(entry), _who(entry)):
         for line in _wrapped(facts, room - _INDENT):
