@@ -3,18 +3,21 @@ it, and how to change it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from reflect_git.cli.telling import when, who
 from reflect_git.history.story import IN_FORCE, SUPERSEDED
 from reflect_git.model.counts import plural
+from reflect_git.sitting.declining import root_of
 
 if TYPE_CHECKING:
     from reflect_git.history.story import Count, Story
+    from reflect_git.model.schema import Decision
 
     Line = tuple[str, str]
 
+TAKEN_BACK, PUT_BACK = "taken back", "put back"
 _QUOTES = 3
 _OWN = ("user_typed", "user_feedback")
 
@@ -29,14 +32,31 @@ def state(story: Story) -> str:
 def lines(story: Story) -> Iterator[Line]:
     """Name and text, in the order in which one asks."""
     yield "approved", approved(story)
-    if story.ended:
-        yield state(story).partition(" ")[0], f"{_decided(story.ended)}, {story.ended['id']}"
-        yield "reason", story.ended["reason"]
+    for word, made in _turns(story):
+        yield word, f"{_decided(made)}, {made['id']}"
+        yield "reason", made["reason"]
     yield from _quotes(story)
     yield from _before(story)
     yield "said again", _counted(story.again) if story.again.times else ""
     yield "sessions", _sessions(story)
     yield from commands(story)
+
+
+def _turns(story: Story) -> Iterator[tuple[str, Decision]]:
+    """What took it back and put it back, in order, and what ended it if that is none of these."""
+    found = [(word, made) for made in story.decisions if (word := turn(story.decisions, made))]
+    turns = [] if found == [(TAKEN_BACK, story.ended)] else found  # a plain revert is called by its state
+    yield from turns
+    if story.ended and story.ended not in [made for _, made in turns]:
+        yield state(story).partition(" ")[0], story.ended
+
+
+def turn(decisions: Sequence[Decision], made: Decision) -> str:
+    """What a revert did to the rule itself: whether it took its approval back, or put it back; else nothing."""
+    root, is_undone = root_of({one["id"]: one for one in decisions}, made)
+    if made["kind"] != "reverted" or root["kind"] != "approved":
+        return ""
+    return TAKEN_BACK if is_undone else PUT_BACK
 
 
 def approved(story: Story) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -103,6 +104,24 @@ def test_the_log_tells_what_an_undo_put_back(run_cli: RunCli, approve: Approve, 
     for word in ("reverted", "put back", "reverted"):
         types("undo")
         assert f"  {word}  Use pnpm, not npm\n" in run_cli("log", "-n", "1", cwd=shop).out
+
+
+def test_the_story_of_a_rule_that_was_taken_back_and_put_back(
+    run_cli: RunCli, approve: Approve, types: Types, shop: Path
+) -> None:
+    rule = approve("use pnpm, not npm")
+    types("revert", rule, "--reason", "we moved to bun")
+    types("revert", "last")
+    line = (shop / "CLAUDE.md").read_text(encoding="utf-8").splitlines().index("- Use pnpm, not npm") + 1
+    turns = ["approved", "taken back", "put back"]
+    for told in (run_cli("why", f"CLAUDE.md:{line}", cwd=shop).out, run_cli("show", rule).out):
+        assert re.findall("^ *(approved|taken back|put back|reverted)  ", told, re.M) == turns
+        assert "reason  we moved to bun" in re.sub("  +", "  ", told)
+    heads = [head for head in run_cli("show", rule).out.splitlines() if head.startswith("DEC-")]
+    assert [" in force again," in head for head in heads] == [False, False, True]
+    types("undo")
+    told = run_cli("show", rule).out
+    assert re.findall("^ *(approved|taken back|put back|reverted)  ", told, re.M) == [*turns, "taken back"]
 
 
 def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:

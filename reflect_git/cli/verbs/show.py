@@ -66,7 +66,8 @@ def command(front: Front, name: str) -> None:
         _tell_record(front, found, _where_it_goes(store, found.record))
     _tell_commit(front, found.commit)
     for decision in found.decisions:
-        _tell_decision(front, decision)
+        is_back = storytelling.turn(found.decisions, decision) == storytelling.PUT_BACK
+        _tell_decision(front, decision, ", in force again," if is_back else "")
 
 
 def _find(front: Front, store: Store, name: str) -> Found:
@@ -226,8 +227,8 @@ def _tell_commit(front: Front, commit: CommitStory | None) -> None:
     _out_line(front, "files", _some(commit.files))
 
 
-def _tell_decision(front: Front, decision: Decision) -> None:
-    said = f"{called(decision)} {when(decision['timestamp'])}, {who(decision['by'])}"
+def _tell_decision(front: Front, decision: Decision, outcome: str) -> None:
+    said = f"{called(decision)}{outcome} {when(decision['timestamp'])}, {who(decision['by'])}"
     front.out()
     front.tell(f"{click.style(decision['id'], fg='yellow')}  {printable(said)}")
     for name, value in (("text", decision["text"] or ""), ("reason", decision["reason"])):
