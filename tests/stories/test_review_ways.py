@@ -273,7 +273,7 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
     terminal = reviews()
     terminal.sees(first("y,t,e,n,d,D,s,j,/,q,?"))
     terminal.types("t")
-    terminal.passes("target [name,?]?")
+    terminal.passes("target [name,q,?]?")
     terminal.types("global")
     terminal.passes("(1/2) Approve to global [y,t,e,n,d,D,s,j,/,q,?]?")
     terminal.types("e")
