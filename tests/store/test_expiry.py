@@ -234,7 +234,7 @@ def test_a_damaged_note_of_the_last_upkeep_takes_nothing(store: Store, text: str
     assert keep_up(store, 4_300_000_000.0) == 0
 
 
-@pytest.mark.parametrize("first, step", [(2, 4), pytest.param(1, 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first, step", [(2, 8), pytest.param(1, 1, marks=pytest.mark.slow)])
 def test_a_kill_during_expiry_ends_in_one_of_two_states(
     store: Store, store_home: Path, tmp_path: Path, first: int, step: int
 ) -> None:

@@ -45,7 +45,7 @@ def laws(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
 
 
 @given(trees, trees, trees)
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_merging_commutes_associates_and_repeats(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
     laws(one, two, three)
 
