@@ -227,11 +227,13 @@ ANNOUNCED = [
     "| host | password | port |\n|:-----|---------:|------|\n| lamp | `{}` | 5432 |",
     " name | password \n------+----------\n bob  | x\n eve  | {}\n(2 rows)",
     "host | password\n---|---\n| lamp | {} (rotated) |",
+    "password | host\n---|---\n{} | lamp",
     "| host | DB password |\n|---|---|\n| a\\|b | {} – prod |",
     "+------+----------+\n| name | password |\n+======+==========+\n| bob  | x |\n+------+----------+\n| eve  | {} |",
     "│ name │ password │\n├──────┼──────────┤\n│ bob  │ {} │",
     "> | password |\n> |---|\n> | {} |",
     '"| host | password |\\n|---|---|\\n| lamp | {} |"',
+    '{{"said": "| host | password |\\n|---|---|\\n| lamp | {} |"}}',
     'password: Some(String::from("{}"))',
 ]
 

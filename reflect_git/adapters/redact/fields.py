@@ -112,7 +112,7 @@ def _is_glued(norm: str, start: int, end: int) -> bool:
 
 def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
     noun = norm[start:end]
-    if _is_harmless(norm, start, end):
+    if _has_harmless_head(norm, start, end):
         return None
     return (
         _assigned(text, norm, start, end)
@@ -123,14 +123,14 @@ def _field(text: str, norm: str, start: int, end: int) -> Optional[Span]:
     )
 
 
-def _is_harmless(norm: str, start: int, end: int) -> bool:
-    """What comes before it says that it is none: a public key, a CSRF token."""
+def _has_harmless_head(norm: str, start: int, end: int) -> bool:
+    """What comes before it says that it is none: a public key, a page token."""
     noun = norm[start:end]
     heads = HARMLESS_KEYS if noun.endswith("key") else HARMLESS_TOKENS if noun == "token" else ()
     return norm[max(0, start - 16) : start].rstrip("_").endswith(heads)
 
 
-def _harmless(tail: str) -> bool:
+def _has_harmless_tail(tail: str) -> bool:
     return tail.lower().lstrip("s_-").startswith(HARMLESS_TAILS) or tail.lower().lstrip("_-").startswith(HARMLESS_TAILS)
 
 
@@ -170,8 +170,8 @@ def _kept(value: str, noun: str, plain: bool, tail: str) -> bool:
         return False
     if noun in ASSIGNED and noun not in SHORT_PASSWORDS:
         return strict(value)
-    if _harmless(tail) or tail.lower() in ("s", "id", "_id", "-id"):
-        return strict(value) and not (_harmless(tail) and (":" in value or digest_like(value)))
+    if _has_harmless_tail(tail) or tail.lower() in ("s", "id", "_id", "-id"):
+        return strict(value) and not (_has_harmless_tail(tail) and (":" in value or digest_like(value)))
     words = value[:_LONGEST_WORD].split()
     if len(words) > 1:
         return any(spoken(word) for word in words)
@@ -204,7 +204,7 @@ def _flagged(text: str, start: int, end: int) -> Optional[Span]:
     if text[max(0, start - 40) : start].rpartition(" ")[2][:1] != "-":
         return None
     match = _pattern(r"([\w-]{0,40}) {1,4}(\\{0,3}[\"'`]|)").match(text, end)
-    if not match or _harmless(match.group(1)):
+    if not match or _has_harmless_tail(match.group(1)):
         return None
     begin, stop = match.end(), _value_end(text, match.end(), match.group(2), True)
     value = text[begin:stop]
@@ -229,7 +229,7 @@ def _inside(text: str, noun: str, end: int) -> Optional[Span]:
 def _listed(text: str, norm: str, start: int, end: int) -> Iterator[list[Span]]:
     """What stands below the noun in a table, row by row."""
     noun = norm[start:end]
-    if noun in SPOKEN or (noun in ASSIGNED and noun not in _SHORT) or _is_harmless(norm, start, end):
+    if noun in SPOKEN or (noun in ASSIGNED and noun not in _SHORT) or _has_harmless_head(norm, start, end):
         return
     for cell in below(text, start, end):
         spans = [_unwrap(text, *match.span()) for match in _pattern(r"\S+").finditer(text, *cell)]

@@ -36,7 +36,8 @@ def below(text: str, start: int, end: int) -> Iterator[Span]:
 def _begin(text: str, at: int) -> int:
     """Of its line, as it is and as JSON writes it; of one without end, of what is looked at."""
     far = max(0, at - _WIDEST)
-    return max(far, text.rfind("\n", far, at) + 1, text.rfind("\\n", far, at) + 2)
+    ends = [text.rfind(end, far, at) + len(end) for end in ("\n", "\\n") if text.find(end, far, at) >= 0]
+    return max(ends, default=far)
 
 
 def _lines(text: str, begin: int) -> Iterator[Span]:
@@ -53,14 +54,15 @@ def _lines(text: str, begin: int) -> Iterator[Span]:
 
 
 def _cells(text: str, begin: int, stop: int) -> list[Span]:
-    """What stands between bars; one at the beginning is but a frame."""
+    """What stands between bars; a bar at the beginning, of the line or of a string in it, is but a frame."""
     import re
 
     bars = [match.start() for match in re.compile(_BAR).finditer(text, begin, stop)]
     if not bars:
         return []
     cells = [(left + 1, right) for left, right in zip([begin - 1, *bars], [*bars, stop])]
-    return cells[1:] if not text[slice(*cells[0])].strip(" \t>") else cells
+    before = text[slice(*cells[0])].strip(" \t>")
+    return cells[1:] if not before or before[-1] in "\"'" else cells
 
 
 def _is_rule(line: str) -> bool:
