@@ -11,13 +11,13 @@ SOURCES = reflect_git tests $(patsubst %/,%,$(sort $(dir $(wildcard hooks/*.py b
 PRODUCT = $(filter-out tests bench docs,$(SOURCES))
 
 HOOK_PATH = hook bundle workflow capture sync model errors paths store \
-	adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
-	adapters.transcript adapters.process adapters.live adapters.transport adapters.hearing
+	adapters.child adapters.git adapters.files adapters.records adapters.redact adapters.faults adapters.host adapters.jsontext adapters.project \
+	adapters.transcript adapters.process adapters.live adapters.network adapters.transport adapters.hearing
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
 	$(wildcard reflect_git/__init__.py reflect_git/adapters/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories release e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories kills clocks release e2e clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -87,11 +87,18 @@ bench-all: $(STAMP) ## hours: everything that RESULTS.md tells, the deep runs an
 	@-$(MAKE) e2e
 	@$(PY) bench/run.py --write
 
-deep: $(STAMP) ## the slow tests, with many more examples
-	@RELIABILITY=.reliability/deep HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS)
+deep: $(STAMP) ## the slow tests, with many more examples, and `kills`; with ARGS, those tests alone
+	@RELIABILITY=.reliability/deep HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n auto -m slow $(ARGS); code=$$?; \
+		$(if $(ARGS),,$(MAKE) kills || code=1;) exit $$code
 
 histories: $(STAMP) ## 10,000 histories of machines that sync, with kills in the midst: an hour and more
 	@RELIABILITY=.reliability/histories $(PY) -m pytest -n auto -m histories $(ARGS)
+
+kills: $(STAMP) ## 10,000 kills of approve, revert, sync and purge while a user works in the store: hours
+	@RELIABILITY=.reliability/kills $(PY) -m pytest -n auto -m kills $(or $(ARGS),tests/stress)
+
+clocks: $(STAMP) ## the tests that deal with time, at midnight, on leap days, in other time zones; ARGS=--quick is a minute
+	@$(PY) -m tests.clocks $(ARGS)
 
 release: $(STAMP) ## wheel and sdist on every Python that is here, and known weaknesses of what they need
 	@$(PY) -m pytest -n auto -v -m 'slow or not slow' -rs tests/test_release.py $(ARGS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from bench import generate
 from bench.capture import hook_command
@@ -19,6 +21,11 @@ WAVES = 5
 SIZE = 100
 CEILING = 2.5
 COLUMNS = ("p50 ms", "p95 ms")
+TOGETHER = 64
+BURSTS = 10
+BURST_CEILING = 1.3  # of the interpreters alone
+FIRST_CEILING = 2.0
+SECONDS = 1.0  # on two idle cores
 
 
 def tables(setting: Setting) -> list[Table]:
@@ -41,15 +48,47 @@ def tables(setting: Setting) -> list[Table]:
     ]
     pace = LANES * len(captures.seconds) / sum(captures.seconds)  # all lanes are busy all the time
     notes = (f"{len(captures.seconds):,} captures, {pace:.0f} a second; {waiting} waited for the next command",)
-    return [Table(f"{LANES} hooks at once, {each * waves} each", rows, COLUMNS, notes)]
+    return [Table(f"{LANES} hooks at once, {each * waves} each", rows, COLUMNS, notes), together(setting)]
 
 
-def crowd(command: Callable[[], Command], each: int, times: Times) -> None:
+def together(setting: Setting) -> Table:
+    """64 that are started together, each timed until it leaves: its capture is acknowledged then. The first ones of a
+    store wait until one of them has made it."""
+    home, bursts = setting.home("together"), 1 if setting.quick else BURSTS
+    store = generate.copy_store(SIZE, home)
+    crowd(lambda: hook_command(setting, home), 1, Times("warm up"), TOGETHER)  # byte code, and the bundle of modules
+    before = generate.committed(store) + len(spool.pending(store))
+    bare, hooks = Times(f"{TOGETHER} interpreters: import json, re"), Times(f"{TOGETHER} hooks")
+    first = Times(f"{TOGETHER} hooks, the first of a store")
+    for number in range(bursts):
+        progress(f"burst {number + 1} of {bursts}", end="\r")
+        crowd(lambda: setting.bare("import json, re"), 1, bare, TOGETHER)
+        crowd(lambda: hook_command(setting, home), 1, hooks, TOGETHER)
+        crowd(partial(hook_elsewhere, setting, home, home / f"new-{number}"), 1, first, TOGETHER)
+    sweep.sweep(store)
+    lost = before + len(hooks.seconds) - generate.committed(store)
+    rows = [Row(bare.name, (bare.percentile(50), bare.percentile(95)))]
+    for times, ceiling in ((hooks, BURST_CEILING), (first, FIRST_CEILING)):
+        found = times.percentile(50), times.percentile(95)
+        rows.append(Row(times.name, found, found[1] / bare.percentile(95), "p95 of the interpreters", ceiling))
+    rows.append(Row("p95 of the hooks, in seconds", ratio=hooks.percentile(95), ceiling=SECONDS))
+    rows.append(Row("captures lost", ratio=lost, ceiling=0))
+    return Table(f"{TOGETHER} hooks started together", rows, COLUMNS)
+
+
+def hook_elsewhere(setting: Setting, home: Path, root: Path) -> Command:
+    """A hook for another store than that of the home."""
+    command = hook_command(setting, home)
+    return Command(command.argv, {**command.env, "REFLECT_GIT_HOME": str(root)}, command.stdin)
+
+
+def crowd(command: Callable[[], Command], each: int, times: Times, lanes: int = 0) -> None:
     """Keep all lanes busy until each has had its turns; as a group, since whoever measures may have other children."""
-    left, running, group = LANES * each, dict[int, float](), 0
+    lanes = lanes or LANES
+    left, running, group = lanes * each, dict[int, float](), 0
     with open(os.devnull, "wb") as nowhere:
         while left or running:
-            while left and len(running) < LANES:
+            while left and len(running) < lanes:
                 made, begun = command(), time.perf_counter()
                 process = start(made, nowhere.fileno(), group if running else 0)
                 group = group if running else process
@@ -58,4 +97,4 @@ def crowd(command: Callable[[], Command], each: int, times: Times) -> None:
             process, status, _ = os.wait4(-group, 0)
             times.seconds.append(time.perf_counter() - running.pop(process))
             if status:
-                raise BenchError(f"one of {LANES} processes at once ended with {os.waitstatus_to_exitcode(status)}")
+                raise BenchError(f"one of {lanes} processes at once ended with {os.waitstatus_to_exitcode(status)}")

@@ -21,7 +21,8 @@ from reflect_git.review.likeness import relation
 
 Item = dict[str, Any]
 MERGED = "contradictions merged"
-FLOORS = {"precision of merges": 0.95, "contradictions: precision": 0.6, "contradictions: recall": 0.5}
+SHOWN = "paraphrases merged or shown as similar"
+FLOORS = {"precision of merges": 0.95, SHOWN: 0.6, "contradictions: precision": 0.6, "contradictions: recall": 0.5}
 
 
 def tables(setting: Setting) -> list[Table]:
@@ -49,13 +50,17 @@ def rates(items: Sequence[Item]) -> dict[str, float]:
     pairs = Counter((item["label"], decided(item)) for item in items)
     merged = sum(count for (_, found), count in pairs.items() if found == "same")
     flagged = sum(count for (_, found), count in pairs.items() if found == "contradicts")
-    opposed = sum(count for (label, _), count in pairs.items() if label == "contradicts")
+    beside = Counter(item["label"] for item in items if relation(item["a"], item["b"]) == "similar")
+    labels = Counter(item["label"] for item in items)
     return {
         MERGED: pairs["contradicts", "same"],
         "merges": merged,
         "precision of merges": pairs["same", "same"] / max(1, merged),
+        SHOWN: (pairs["same", "same"] + beside["same"]) / max(1, labels["same"]),
+        "unrelated pairs shown as similar": beside["different"] / max(1, labels["different"]),
+        "contradictions shown as similar": beside["contradicts"] / max(1, labels["contradicts"]),
         "contradictions: precision": pairs["contradicts", "contradicts"] / max(1, flagged),
-        "contradictions: recall": pairs["contradicts", "contradicts"] / max(1, opposed),
+        "contradictions: recall": pairs["contradicts", "contradicts"] / max(1, labels["contradicts"]),
     }
 
 

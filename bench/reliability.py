@@ -18,6 +18,7 @@ from bench.table import Row, Table
 RUNS = {
     "deep": "Deep runs (`make deep`)",
     "histories": "Sync between machines (`make histories`)",
+    "kills": "Kills while a user works in the store (`make kills`)",
     "e2e": "The real client (`make e2e`)",
 }
 _OUTCOMES = ("passed", "failed", "skipped")

@@ -49,7 +49,7 @@ def _subjects(setting: Setting, size: int) -> list[Subject]:
     store = generate.copy_store(size, home, make=variety.signals)
     _furnish(setting.project, home)
     list_them = _command(home, _LIST)
-    first = Command((str(PROGRAM), "review"), generate.environment(home, TERM="xterm"), b"g\n", b"(1/10) Approve to ")
+    first = Command((str(PROGRAM), "review"), generate.environment(home, TERM="xterm"), b"y", b") Approve to ")
     _require_some(home)
     return [
         Subject(_name(size, "cold"), lambda _: _without_caches(store, list_them), 4),

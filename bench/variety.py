@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.generate import DAYS, PROJECTS
-from reflect_git.capture.draft import draft
+from reflect_git.capture.draft import draft_given
 from reflect_git.model.ids import utc
 
 _DAY = 86400
@@ -96,7 +96,7 @@ def signals(count: int, machine: str, now: float) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
         if trust.startswith("user"):
             facts["context"] = f"{facts['content']}. and then go on with the {words['thing']}"
-        yield dict(draft(facts, machine, when))
+        yield dict(draft_given(facts, machine, when))
 
 
 def _words(dice: random.Random) -> dict[str, Any]:

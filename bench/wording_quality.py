@@ -22,7 +22,7 @@ from bench.quality import read
 from bench.setting import Setting
 from bench.table import Row, Table
 from reflect_git import workflow
-from reflect_git.review.wording import proposal
+from reflect_git.review.wording import Worded, worded
 
 Item = dict[str, Any]
 
@@ -52,15 +52,18 @@ def pairs(folder: Path, names: Sequence[str]) -> Iterator[Item]:
         subprocess.run([sys.executable, script, made, *files], check=True, stdout=subprocess.DEVNULL)
         lasting = [item for file in files for item in read(file) if item["durable"] and item["learning"]]
         for n, item in enumerate(lasting, 1):
-            text = proposed(Path(made) / f"{item['id']}.jsonl")
-            yield {"n": n, "id": item["id"], "message": item["text"], "proposed": text, "gold": item["learning"]}
+            found = proposed(Path(made) / f"{item['id']}.jsonl")
+            yield {
+                "n": n, "id": item["id"], "message": item["text"], "proposed": found and found.text,
+                "needs_wording": found.why if found else "not captured", "gold": item["learning"],
+            }  # fmt: skip
 
 
-def proposed(transcript: Path) -> str | None:
+def proposed(transcript: Path) -> Worded | None:
     """What a sitting would propose for a message, also for one that would not be captured."""
     signals = [signal for _, signal in workflow.mine([str(transcript)], "/nowhere", everything=True)]
     said = [signal for signal in signals if signal["meta"].get("via")]
-    return proposal([max(said, key=lambda signal: signal["meta"]["score"])]) if said else None
+    return worded([max(said, key=lambda signal: signal["meta"]["score"])]) if said else None
 
 
 if __name__ == "__main__":

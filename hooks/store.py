@@ -132,7 +132,14 @@ def facts_of(store: Store, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_person() -> bool:
     """Inside Claude Code a terminal counts for nothing, since a model can have one."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CLAUDECODE")
+    return sys.stdin.isatty() and sys.stdout.isatty() and not is_inside_client()
+
+
+def is_inside_client() -> bool:
+    """Ask the processes above us, too: a command can remove the variables that the client gives to its shell."""
+    from reflect_git.adapters import ancestry
+
+    return ancestry.is_marked(os.environ) or ancestry.is_client_above()
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -234,7 +241,9 @@ def promote(words: Sequence[str]) -> None:
     if redacted(content) != content or redacted(place) != place:
         raise ReflectError("the text holds a secret", "say it without the secret", code="secret")
     store, snapshot = opened()
-    by = workflow.author(store, workflow.require_approval(store, os.environ, is_person(), snapshot.history.decisions))
+    # The policy for scripts is none for a model that removed the mark of the client.
+    env = {**os.environ, "CLAUDECODE": "1"} if is_inside_client() else os.environ
+    by = workflow.author(store, workflow.require_approval(store, env, is_person(), snapshot.history.decisions))
     answer(memory.promote(store, snapshot, identity, target, content, by, utc_precise()))
 
 

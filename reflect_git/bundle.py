@@ -10,6 +10,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 _NAME = "failure-hook"
 _NEEDED = "reflect_git.store.inbox"  # who stores nothing needs no bundle
 _MODULES = """
-    adapters adapters.faults adapters.files adapters.git adapters.host adapters.jsontext adapters.project
-    adapters.records adapters.redact adapters.redact.families capture capture.draft capture.failure errors hook
-    model model.counts model.ids model.schema paths store store.append store.corpses store.identity store.inbox
+    adapters adapters.child adapters.faults adapters.files adapters.git adapters.host adapters.jsontext adapters.project
+    adapters.records adapters.redact adapters.redact.codes adapters.redact.families capture capture.draft
+    capture.failure errors hook model model.counts model.ids model.schema paths store store.append store.corpses
+    store.identity store.inbox
     store.journal store.layout store.opening store.projects store.purged store.repository store.spool workflow
 """.split()
+_WRITING = 60
 _HEADER = 16  # of a .pyc: magic number, flags, time and size of the source
 _Spec = type(sys.__spec__)  # importlib.machinery would be an import
 
@@ -95,9 +98,10 @@ def write() -> None:
 
 def _replace(place: str, data: bytes) -> None:
     folder, name = os.path.split(place)
-    for left in os.listdir(folder):  # by a kill; whoever writes one right now goes without
-        if left.startswith(f"{name}."):
-            os.unlink(os.path.join(folder, left))
+    for left in [one for one in os.listdir(folder) if one.startswith(f"{name}.")]:
+        if _is_being_written(os.path.join(folder, left)):
+            return  # of 64 first hooks one is enough
+        os.unlink(os.path.join(folder, left))  # left by a kill
     scratch = f"{place}.{os.getpid()}"
     try:
         with open(scratch, "wb") as file:
@@ -108,6 +112,15 @@ def _replace(place: str, data: bytes) -> None:
     except BaseException:  # a full disk
         os.unlink(scratch)
         raise
+
+
+def _is_being_written(scratch: str) -> bool:
+    """Whether its process lives; after a minute another process may have that number."""
+    try:
+        os.kill(int(scratch.rpartition(".")[2]), 0)
+        return time.time() - os.stat(scratch).st_mtime < _WRITING
+    except (OSError, ValueError):
+        return False
 
 
 def _entry(name: str) -> Entry:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Optional
 
+    from reflect_git.capture.facts import Facts
     from reflect_git.store.repository import Store
 
     Event = Mapping[str, Any]
@@ -153,7 +154,7 @@ def stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
     _capture(store, facts_of_stop(event, paths.home_dir(env)), folder, env)
 
 
-def _capture(store: Store, facts: Optional[Mapping[str, Any]], folder: str, env: Env) -> None:
+def _capture(store: Store, facts: Optional[Facts], folder: str, env: Env) -> None:
     from reflect_git import workflow
 
     if facts is not None:
@@ -188,16 +189,16 @@ def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
         # Set for a plugin's hooks alone; with entries in the settings there is no /reflect.
         way = "/reflect" if env.get("CLAUDE_PLUGIN_ROOT") else "'reflect-git review' in a terminal"
-        _say({"systemMessage": sessions.reminder(store, time.time(), way)})
-    _afterwards(lambda: _settle(store, env))
+        _say({"systemMessage": sessions.reminder(store, time.time(), way, folder)})
+    _afterwards(lambda: _settle(store, env, folder))
 
 
-def _settle(store: Store, env: Env) -> None:
+def _settle(store: Store, env: Env, folder: str) -> None:
     from reflect_git import bundle
     from reflect_git.workflow import sessions
 
     bundle.write()  # or the first failure would have to: 20 ms that the client waits for
-    sessions.tidy_up(store, env)
+    sessions.tidy_up(store, env, folder)
 
 
 def _brief(store: Store, event: Event, transcript: str) -> None:
@@ -218,7 +219,7 @@ def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
     alarm(DETACHED_SECONDS)
     sessions.end(store, env, _transcript(event), "SessionEnd", folder)
     give_way(is_alone)  # a review may wait for what was mined, nobody for the rest
-    sessions.tidy_up(store, env)
+    sessions.tidy_up(store, env, folder)
     sessions.share(store, env)
 
 

@@ -47,6 +47,8 @@ def may_configure_home(env: Mapping[str, str]) -> bool:
     """Whether the user's git config could name reflect.home: worth 2 ms of asking git only if the word is there."""
     for path in _global_configs(env):
         try:
+            if not os.path.isfile(path):  # a FIFO would keep us until somebody writes into it
+                continue
             with open(path, "rb") as file:
                 text = file.read(1 << 16).lower()
         except OSError:
@@ -62,6 +64,23 @@ def _global_configs(env: Mapping[str, str]) -> list[str]:
     home = home_dir(env)
     xdg = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     return [os.path.join(home, ".gitconfig"), os.path.join(xdg, "git", "config")]
+
+
+def top_of(folder: str) -> Optional[str]:
+    """Find the nearest folder upwards that has a .git (a folder, or the file of a work tree or submodule)."""
+    current = os.path.realpath(folder)
+    while True:
+        if os.path.exists(os.path.join(current, ".git")):
+            return current
+        parent = os.path.dirname(current)
+        if parent == current:
+            return None
+        current = parent
+
+
+def count_file(folder: str) -> str:
+    """Name the file that keeps how many questions wait in a project. It is read after every turn, so no hash."""
+    return "glance-" + "".join(c if c.isascii() and c.isalnum() else "-" for c in folder)[-150:]
 
 
 def projects_dir(env: Mapping[str, str]) -> str:

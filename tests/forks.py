@@ -30,6 +30,7 @@ from typing import Any, NoReturn, Optional, Union
 
 REPO = Path(__file__).resolve().parent.parent
 LOCALE = "C.UTF-8"
+CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_NO_CACHE")
 _LENGTH = struct.Struct("!I")
 _NUMBER = struct.Struct("!i")
 # The environment a process was started with, for all to see in /proc; a run writes its HOME there.
@@ -73,9 +74,11 @@ class _Nursery:
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair()
+        # A clock that somebody set for the tests (`make clocks`) holds for the runs, too.
+        clock = {name: os.environ[name] for name in CLOCK if name in os.environ}
         surroundings = {
             _SHOWN: "/nonexistent".ljust(_ROOM, "/"), "PATH": os.environ["PATH"], "LC_ALL": LOCALE,
-            "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1",
+            "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **clock,
         }  # fmt: skip
         with theirs:
             self._process = subprocess.Popen(

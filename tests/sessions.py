@@ -27,20 +27,30 @@ class Session:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.entrypoint, self.cwd = entrypoint, cwd
         self.count = 0
+        self.last = self.prompt = ""
 
-    def write(self, kind: str, **fields: Any) -> None:
+    def write(self, kind: str, **fields: Any) -> str:
+        """One line, linked to the one before it as the client links them; the uuid of the entry."""
         self.count += 1
         minute, second = divmod(self.count, 60)
+        identity = f"{self.name[:8]}-{self.count}"
+        named = {"user": {"promptId": self.prompt}, "assistant": {"requestId": f"req_{self.count}"}}.get(kind, {})
         entry = {
-            "type": kind, "uuid": f"{self.name[:8]}-{self.count}", "sessionId": self.name, "isSidechain": False,
+            "parentUuid": self.last or None, **named,
+            "type": kind, "uuid": identity, "sessionId": self.name, "isSidechain": False,
             "timestamp": f"2026-02-11T10:{minute % 60:02d}:{second:02d}.000Z", "cwd": self.cwd, "version": "2.1.325",
             "entrypoint": self.entrypoint, **fields,
         }  # fmt: skip
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+        os.utime(self.path)  # by the clock of this process, which `make clocks` sets; the kernel has another one
+        if kind in ("user", "assistant") and not entry["isSidechain"]:
+            self.last = identity
+        return identity
 
     def say(self, text: str, **more: Any) -> None:
         source = {"promptSource": "typed", "origin": {"kind": "human"}} if self.entrypoint == "cli" else {}
+        self.prompt = f"{self.name[:8]}-prompt-{self.count}"
         self.write("user", message={"role": "user", "content": text}, **source, **more)
 
     def queue(self, text: str) -> None:
@@ -62,7 +72,8 @@ class Session:
 
     def end_call(self, call: str, output: str, error: bool, **more: Any) -> None:
         result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": error}
-        self.write("user", message={"role": "user", "content": [result]}, **more)
+        links = {"sourceToolAssistantUUID": self.last}
+        self.write("user", message={"role": "user", "content": [result]}, **{**links, **more})
 
     def choose(self, question: str, options: list[str], answer: str) -> None:
         """AskUserQuestion, and what the person chose or typed."""

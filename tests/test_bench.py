@@ -115,9 +115,11 @@ def test_a_hook_that_stores_nothing_is_not_measured(setting: Setting, monkeypatc
 def test_hooks_at_once_lose_nothing(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "LANES", 4)
     monkeypatch.setattr(concurrency, "SIZE", 5)
-    (table,) = concurrency.tables(setting)
-    assert table.rows[-1] == Row("captures lost", ratio=0, ceiling=0)
+    monkeypatch.setattr(concurrency, "TOGETHER", 6)
+    table, together = concurrency.tables(setting)
+    assert table.rows[-1] == together.rows[-1] == Row("captures lost", ratio=0, ceiling=0)
     assert "8 captures" in table.notes[0]
+    assert [row.name for row in together.rows[1:3]] == ["6 hooks", "6 hooks, the first of a store"]
 
 
 @pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")

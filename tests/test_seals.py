@@ -155,7 +155,7 @@ def test_the_deepest_rule_decides(seal: Seal, monkeypatch: pytest.MonkeyPatch) -
 
 def test_environment_tells_nothing_about_the_machine(home: Path) -> None:
     foreign = {name for name in os.environ if name.startswith(("GIT_", "CLAUDE", "REFLECT_GIT_", "XDG_"))}
-    assert foreign == {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME"}
+    assert foreign == {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "REFLECT_GIT_CLAUDE", "XDG_CONFIG_HOME"}
     assert "NO_COLOR" not in os.environ
     assert (os.environ["EDITOR"], os.environ["TERM"], os.environ["LC_ALL"]) == ("false", "dumb", "C.UTF-8")
     assert Path.home() == home

@@ -152,6 +152,26 @@ def test_only_a_person_at_a_terminal_may_claim_the_users_words(store_home: Path)
     assert store("query").data[0]["trust"] == "user_typed"
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes above are read from /proc")
+@pytest.mark.parametrize("mark", ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"])
+def test_a_terminal_below_the_client_is_nobody_s(store_home: Path, mark: str) -> None:
+    """A command removed the marks of the client and made a terminal for itself."""
+    identity = _append(content="Use pnpm")
+    claims = [["append", '{"content": "lint first", "trust": "user_typed"}'], ["promote", identity, "CLAUDE.md", "x"]]
+    for words in claims:
+        primary, secondary = pty.openpty()
+        command = [sys.executable, "-I", "-S", str(PROGRAM), *words]
+        bare = "{k: v for k, v in os.environ.items() if not k.startswith('CLAUDE')}"
+        code = f"import os, subprocess, sys; sys.exit(subprocess.run({command!r}, env={bare}).returncode)"
+        done = subprocess.run([sys.executable, "-c", code], stdin=secondary, stdout=secondary, check=False, timeout=60,
+                              env={**os.environ, mark: "1"}, start_new_session=True)  # fmt: skip
+        os.close(secondary)
+        shown = os.read(primary, 65536).decode()
+        os.close(primary)
+        assert (done.returncode, "needs a person" in shown) == (1, True), shown
+    assert [one["trust"] for one in store("query").data] == ["assistant"]
+
+
 def test_computed_fields_are_not_taken_from_the_caller(store_home: Path) -> None:
     identity = _append(id="SIG-20200101-00000000", status="promoted", promoted_to="CLAUDE.md", machine="x", key="y")
     record = store("get", identity).data
@@ -242,6 +262,26 @@ def test_archive(store_home: Path) -> None:
     assert [decision["kind"] for decision in store("archive", "2026-01-06").data] == ["archived"]
     assert [store("get", identity).data["status"] for identity in (old, new)] == ["archived", "captured"]
     assert store("archive", "2026-01-06", "captured").data == []
+
+
+def test_signals_archived_together_by_their_age_are_not_related(store_home: Path, run_cli: RunCli) -> None:
+    old = [_append(timestamp=f"2026-01-0{day}T10:00:00Z", content=f"Use tool {day}.") for day in (3, 4, 5)]
+    (decision,) = store("archive", "2026-01-06").data
+    assert sorted([decision["subject"], *decision["meta"]["signals"]]) == sorted(old)
+    for identity in old:
+        found = store("get", identity).data
+        assert (found["status"], found["related"]) == ("archived", [])
+    allow_unattended(store_home)
+    assert run_cli("--yes", "revert", decision["id"]).code == 0
+    for identity in old:
+        found = store("get", identity).data
+        assert (found["status"], found["related"]) == ("captured", [])
+
+
+def test_signals_archived_as_related_stay_related(store_home: Path) -> None:
+    first, second = (_append(content=f"Use tool {number}.") for number in (1, 2))
+    store("update", first, json.dumps({"status": "archived", "related": [second]}))
+    assert [store("get", identity).data["related"] for identity in (first, second)] == [[second], [first]]
 
 
 def test_promote_needs_a_person(store_home: Path) -> None:

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
+from reflect_git.adapters import files
 from reflect_git.adapters.git import Git
 from reflect_git.adapters.live import LIMIT
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _SECONDS = 2.0
+KILLED = -9  # by us, after that time
 _LOG = 1 << 16  # the end of the log of HEAD, some 400 moves
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -23,6 +29,7 @@ class Checkout:
     def __init__(self, program: str, top: str) -> None:
         self.top = top
         self._git = Git(program, top)
+        self._is_stuck = False
 
     def has_commit(self) -> bool:
         return bool(self._ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
@@ -45,16 +52,14 @@ class Checkout:
     def is_as_committed(self, path: str) -> bool:
         """Byte for byte."""
         try:
-            with open(path, "rb") as file:
-                return file.read(LIMIT + 1) == self.file(path)
-        except OSError:  # deleted
+            return files.read_followed(path, LIMIT) == self.file(path)
+        except OSError:  # deleted, or no file at all
             return False
 
     def is_ignored(self, path: str, excludes: str) -> bool:
         """By the project, or by the person's own file of patterns."""
-        config = [f"core.excludesFile={excludes}"]
         asked = ("check-ignore", "--quiet", "--", os.path.relpath(path, self.top))
-        return self._git.run(*asked, config=config, check=False, seconds=_SECONDS).code == 0
+        return self._ask(*asked, config=(f"core.excludesFile={excludes}",)) is not None
 
     def moved(self) -> float | None:
         """When git last put other files into the work tree; commits only record what is there. None: nobody knows."""
@@ -69,8 +74,13 @@ class Checkout:
                 return float(moment[0])
         return 0.0
 
-    def _ask(self, *arguments: str) -> bytes | None:
-        result = self._git.run(*arguments, check=False, seconds=_SECONDS)
+    def _ask(self, *arguments: str, config: Sequence[str] = ()) -> bytes | None:
+        """Ask git; None if it fails. After one answer that did not come in time nothing more is asked: a FIFO in place
+        of a file that git reads keeps it every time."""
+        if self._is_stuck:
+            return None
+        result = self._git.run(*arguments, config=config, check=False, seconds=_SECONDS)
+        self._is_stuck = result.code == KILLED
         return None if result.code else result.out
 
 

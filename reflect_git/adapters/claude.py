@@ -108,9 +108,18 @@ def require_replaceable(path: str, home: str) -> str:
         raise _foreign(path, "is not a file", "move it away")
     if status.st_uid != os.geteuid():
         raise _foreign(path, "belongs to another user", "run as its owner")
+    if status.st_nlink > 1:
+        what = f"has {status.st_nlink} hard links; replacing it would separate them"
+        raise _foreign(path, what, f"make the others symbolic links to it, or separate it: {_separating(real)}")
     if not status.st_mode & stat.S_IWUSR:
         raise _foreign(path, "is read-only", f"allow it: chmod u+w '{path}'")
     return real
+
+
+def _separating(path: str) -> str:
+    import shlex  # hardly ever needed
+
+    return "cp -p {0} {1} && mv {1} {0}".format(shlex.quote(path), shlex.quote(f"{path}.copy"))
 
 
 def replace_settings(path: str, home: str, before: Optional[bytes], after: Optional[bytes]) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PRIVATE_DIR = 0o700
 PRIVATE_FILE = 0o600
 _POLL = 0.005
+_ATTEMPTS = 3
 
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone leaves the bytes in the drive's cache
 
@@ -138,6 +139,16 @@ def write_whole(path: str, data: bytes, sync: bool = True, scratch: str = "") ->
         sync_directory(os.path.dirname(path))
 
 
+def append(path: str, data: bytes) -> None:
+    """Add to the end of a file that exists; not synced."""
+    faults.point("write", path)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
 def write_together(folder: str, contents: Mapping[str, bytes]) -> None:
     """Many files of one folder, each as by `write_whole`; the folder is synced once, which is half of the time."""
     for name, data in contents.items():
@@ -157,6 +168,11 @@ def _put(temporary: str, path: str) -> None:
 def rename(old: str, new: str) -> None:
     faults.point("rename", new)
     os.rename(old, new)
+
+
+def set_aside(path: str) -> None:
+    """Rename whatever is at this path, a link itself included, so that something else can be made there."""
+    rename(path, f"{path}.aside-{os.urandom(4).hex()}")
 
 
 def link(old: str, new: str) -> None:
@@ -215,6 +231,27 @@ def read_regular(path: str, limit: int) -> bytes:
         os.close(descriptor)
 
 
+def read_followed(path: str, most: int) -> bytes:
+    """Read a small regular file, also through a link; raise OSError for anything else, and never wait for it.
+
+    Unlike `read_regular` it refuses a file larger than `most`: the beginning of a config says something else.
+    """
+    require_plain(path, most)  # before it is opened: opening a device can do something
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read(most + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    if data is None or len(data) > most:
+        raise OSError(errno.EINVAL, "not a small regular file", path)
+    return data
+
+
+def require_plain(path: str, most: float = float("inf")) -> None:
+    """Raise OSError unless the path leads to a regular file of at most `most` bytes; nothing is opened."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+        raise OSError(errno.EINVAL, "not a small regular file", path)
+
+
 def read_if_there(path: str, limit: int = 1 << 20) -> Optional[bytes]:
     try:
         return read_regular(path, limit)
@@ -239,11 +276,19 @@ def claim(path: str) -> bool:
     return True
 
 
+def claim_directory(path: str) -> None:
+    """Make one folder, 0700, unless it is there; the one above has to be."""
+    try:
+        os.mkdir(path, PRIVATE_DIR)
+    except FileExistsError:
+        pass
+
+
 def names_in(path: str) -> list[str]:
     """Visible names, sorted; temporary files of ours start with a dot."""
     try:
         return sorted(name for name in os.listdir(path) if not name.startswith("."))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -269,6 +314,22 @@ def files_below(path: str) -> list[str]:
     return found
 
 
+def wait_for_turn(folder: str, seconds: float) -> int:
+    """Lock a folder itself, which leaves no file behind; closing the returned descriptor ends it. -1 if it stays taken,
+    or where folders cannot be locked."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= deadline:
+                os.close(descriptor)
+                return -1
+        time.sleep(_POLL)
+
+
 class Lock:
     """An flock: the kernel lets go of it when the last process that inherited it is dead.
 
@@ -280,17 +341,37 @@ class Lock:
         self.descriptor = -1
 
     def try_acquire(self) -> bool:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        for _ in range(_ATTEMPTS):
+            descriptor = self._open()
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_current = os.path.samestat(os.fstat(descriptor), os.lstat(self.path))
+            except OSError as error:
+                os.close(descriptor)
+                if error.errno in (errno.EAGAIN, errno.EACCES):
+                    return False
+                if error.errno == errno.ENOENT:
+                    continue
+                raise
+            if is_current:
+                self.descriptor = descriptor
+                self._sign()
+                return True
+            os.close(descriptor)  # somebody deleted the file meanwhile: others lock the new one
+        return False
+
+    def _open(self) -> int:
+        """Open the lock file, made if it is missing; what is no file is moved out of the way."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.open(self.path, flags, PRIVATE_FILE)
+        except FileNotFoundError:
+            claim_directory(os.path.dirname(self.path))
         except OSError as error:
-            os.close(descriptor)
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                return False
-            raise
-        self.descriptor = descriptor
-        self._sign()
-        return True
+            if error.errno not in (errno.EISDIR, errno.ELOOP):
+                raise
+            set_aside(self.path)
+        return os.open(self.path, flags, PRIVATE_FILE)
 
     def acquire(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds

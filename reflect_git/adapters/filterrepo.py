@@ -20,7 +20,7 @@ _OPTIONS = ["--force", "--quiet", "--no-gc", "--replace-refs", "delete-no-add"]
 def rewrite(program: str, repository: str, spec: Mapping[str, Any], keep: int = -1) -> None:
     """Rewrite every ref of a bare repository. `spec`: patterns, blobs, messages by commit, marks."""
     from reflect_git.adapters import files
-    from reflect_git.adapters.git import Child
+    from reflect_git.adapters.child import Child
     from reflect_git.errors import ReflectError
 
     path = os.path.join(repository, "spec.json")

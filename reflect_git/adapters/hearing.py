@@ -10,7 +10,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from reflect_git.adapters.git import Child, Result
+    from reflect_git.adapters.child import Child, Result
 
 
 class Heard:

@@ -86,6 +86,23 @@ def require_writable(path: str) -> None:
         raise ReflectError(f"'{path}' is read-only", hint, code="target")
 
 
+def require_single_name(path: str) -> None:
+    """Refuse a file that has hard links: a replaced file is a new one, and the other names would keep the old text."""
+    try:
+        count = os.stat(path).st_nlink
+    except FileNotFoundError:
+        return
+    if count > 1:
+        import shlex  # hardly ever needed
+
+        name, copy = shlex.quote(path), shlex.quote(f"{path}.copy")
+        raise ReflectError(
+            f"'{path}' has {count} hard links; replacing it would separate them",
+            f"make the others symbolic links to it, or separate it: cp -p {name} {copy} && mv {copy} {name}",
+            code="hard-link",
+        )
+
+
 def replace(path: str, before: bytes | None, after: bytes | None) -> None:
     """From `before` to `after`, None standing for no file; refused if it is anything else by now, or protected."""
     try:
@@ -140,6 +157,7 @@ def _create(path: str, after: bytes) -> None:
 def _remove(path: str, before: bytes | None) -> None:
     if before is None:
         return
+    require_single_name(path)
     taken = _temporary(path)
     try:
         files.rename(path, taken)
@@ -162,6 +180,7 @@ def _put_back(taken: str, path: str) -> None:
 def _exchange(path: str, before: bytes, after: bytes) -> None:
     if read(path) != before:
         raise Changed(path)
+    require_single_name(path)
     temporary = _write(path, after, stat.S_IMODE(os.stat(path).st_mode))
     try:
         faults.point("rename", path)

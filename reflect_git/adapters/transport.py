@@ -7,8 +7,11 @@ repository on a stick somebody else's folder.
 from __future__ import annotations
 
 import resource
+import time
 
-from reflect_git.adapters.git import NETWORK, GitError, Result
+from reflect_git.adapters import network
+from reflect_git.adapters.child import Result
+from reflect_git.adapters.git import NETWORK, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.tuples import NamedTuple
 
@@ -16,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reflect_git.adapters.git import Child, Git
+    from reflect_git.adapters.child import Child
+    from reflect_git.adapters.git import Git
 
 OK, BEHIND, REFUSED = "ok", "behind", "refused"
 # One pack is one file, which the system holds to its size; and nothing beside what was asked for. It is thrown away
@@ -59,8 +63,14 @@ _RACES = (
 )
 
 
+SECONDS = 60.0  # a fetch, or a push, whether or not something comes
+_LOOKING = 300.0  # of the processor, for looking at what came
+
+
 class Limits(NamedTuple):
     """Of one conversation: bytes on disk and of memory, files of a tree, commits, seconds, bytes of what git lists.
+
+    `seconds` count from its beginning to its end: a remote that sends a byte a second is not waited for, either.
 
     `apart`: nobody is there to type a pass phrase, so ssh and helpers are a group with git, and end with it.
     """
@@ -69,7 +79,7 @@ class Limits(NamedTuple):
     memory: int = 4 << 30
     entries: int = 500_000
     commits: int = 200_000
-    seconds: float = 300.0
+    seconds: float = SECONDS
     listing: int = 288 << 20  # as many commits as are allowed: the commit of an approval takes 1,344 bytes
     apart: bool = False
 
@@ -81,12 +91,31 @@ class Remote(NamedTuple):
     protocols: tuple[str, ...] = ()
     is_here: bool = False
 
+    @property
+    def name(self) -> str:
+        """The host, or the folder: what one waits for."""
+        if self.is_here:
+            return f"'{self.url.removeprefix('file://')}'"
+        place = self.url.partition("://")[2].partition("/")[0] or self.url.partition(":")[0]
+        return f"'{place.rpartition('@')[2]}'"
+
 
 class Unreachable(ReflectError):
     """Nobody answered: what is to be sent stays here until somebody does."""
 
     def __init__(self, said: str) -> None:
         super().__init__(f"the remote cannot be reached: {said}", "try again when you are online", code="unreachable")
+
+
+class OutOfTime(Unreachable):
+    """The remote was not done when its time was up."""
+
+    def __init__(self, remote: Remote, seconds: float) -> None:
+        self.more = more = max(300, round(seconds * 5))
+        ReflectError.__init__(
+            self, f"gave up waiting for {remote.name} after {seconds:g} seconds",
+            f"give it more time: reflect-git sync --timeout {more}", code="unreachable",
+        )  # fmt: skip
 
 
 class NoBranch(ReflectError):
@@ -131,7 +160,7 @@ def fetch(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits, kno
     return Under(
         git, remote, limits, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
         "--no-auto-maintenance", *_other_end(remote, "upload-pack"), "--end-of-options", remote.url, *wanted,
-        config=(*_FETCH, borrowed, *(f"fetch.fsck.{name}=error" for name in _FAULTS)),
+        config=(*_FETCH, borrowed, *(f"fetch.fsck.{name}=error" for name in _FAULTS)), fills=git.git_dir,
     )  # fmt: skip
 
 
@@ -189,24 +218,41 @@ def _other_end(remote: Remote, program: str) -> tuple[str, ...]:
 
 
 class Under:
-    """A git that speaks with the remote; its caller may do something else until they are done with each other."""
+    """A git that speaks with the remote; its caller may do something else until they are done with each other.
+
+    `fills` is the repository that it fetches into, which may not take more of the disk than is allowed: the system
+    holds one file to that, many of them are added up here.
+    """
 
     def __init__(
-        self, git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = ()
+        self, git: Git, remote: Remote, limits: Limits, *arguments: str, config: Sequence[str] = (), fills: str = ""
     ) -> None:  # fmt: skip
         allowed = [f"protocol.{name}.allow=always" for name in remote.protocols]
-        self._limits, self._arguments = limits, arguments
+        # For a git that outlives us, because we were killed: it gives up by itself.
+        given_up = ("http.lowSpeedLimit=1", f"http.lowSpeedTime={int(limits.seconds) + 5}")
+        self._remote, self._limits, self._arguments, self._fills = remote, limits, arguments, fills
+        self._until = time.monotonic() + limits.seconds
+        apart = limits.apart or not network.has_terminal()
+
+        def make(argv: Sequence[str], env: Mapping[str, str], keep: int) -> Child:
+            return network.Conversation(argv, env, keep, apart=apart, check=self._require_room)
+
         self._child: Child | None = git.start(
-            *arguments, config=(*config, *allowed), profile=NETWORK, through=held(limits), apart=limits.apart
-        )
+            *arguments, config=(*config, *allowed, *given_up), profile=NETWORK,
+            through=held(limits, limits.seconds), make=make,
+        )  # fmt: skip
+
+    def _require_room(self) -> None:
+        if self._fills and network.size_below(self._fills) > self._limits.size:
+            raise TooMuch("its objects are larger than allowed")
 
     def end(self, check: bool = True) -> Result:
         """Wait for it, no longer than is allowed."""
         assert self._child is not None, "it ends once"
         child, self._child = self._child, None
-        result = finished(child, self._limits, self._limits.seconds)
+        result = finished(child, self._limits, max(0.0, self._until - time.monotonic()))
         if result.code in _OUT_OF_TIME:
-            raise Unreachable(f"no end after {self._limits.seconds:.0f} seconds")
+            raise OutOfTime(self._remote, self._limits.seconds)
         if check and result.code:
             raise _failure(self._arguments, result)
         return result
@@ -296,12 +342,12 @@ def _last_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in line.removeprefix("fatal: ").removeprefix("error: "))[:200]
 
 
-def held(limits: Limits) -> tuple[str, ...]:
+def held(limits: Limits, seconds: float = _LOOKING) -> tuple[str, ...]:
     """Limits that git and whatever it starts cannot leave. A shell takes them on and becomes git: taken on here for the
     moment of the start, they held for us, too, and who had used more of the processor than that was killed."""
     wanted = (
         ("f", resource.RLIMIT_FSIZE, limits.size, 512), ("v", resource.RLIMIT_AS, limits.memory, 1024),
-        ("t", resource.RLIMIT_CPU, int(limits.seconds) + 1, 1),
+        ("t", resource.RLIMIT_CPU, int(seconds) + 1, 1),
     )  # fmt: skip
     # Not every system limits memory.
     steps = [f"ulimit -{letter} {_narrowest(kind, most) // unit} 2>/dev/null" for letter, kind, most, unit in wanted]

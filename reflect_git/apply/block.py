@@ -1,6 +1,8 @@
 """Our block in a CLAUDE.md: entries are found by their id, wherever they stand, and every other byte stays.
 
-    <!-- reflect-git:begin -->
+Fewer than ten rules are a plain list (`listing.py`). From the tenth on they stand below headings:
+
+    <!-- reflect-git:begin list -->
 
     ## Commands
 
@@ -12,7 +14,9 @@
 
 Each part brings the blank line above it and takes it away again, so a removal undoes an addition byte for byte. What
 cannot be seen from the file afterwards stands in the first marker: `new` (there was no file), `eof=…` (the last line,
-with this checksum, had no end), `above` (the blank line below the block is ours).
+with this checksum, had no end), `above` (the blank line below the block is ours), `list` (it was a list before the
+tenth rule, and becomes one again). A block with headings that an older program wrote becomes a list when the next
+rule is added to it; one in which somebody wrote lines of their own keeps its form.
 """
 
 from __future__ import annotations
@@ -20,10 +24,10 @@ from __future__ import annotations
 import re
 import zlib
 
-from reflect_git.adapters.outline import Piece
+from reflect_git.adapters.outline import Piece, is_blank
+from reflect_git.apply import listing
 from reflect_git.apply import page as pages
 from reflect_git.apply.finding import (
-    TITLES,
     Block,
     Entry,
     Trouble,
@@ -35,6 +39,7 @@ from reflect_git.apply.finding import (
     locate,
 )
 from reflect_git.apply.inert import inert
+from reflect_git.apply.listing import HEADINGS_FROM, TITLES, WAS_LIST, Listed
 from reflect_git.apply.page import Page
 from reflect_git.apply.targets import AGENTS_IMPORT
 from reflect_git.apply.wording import Reworded, same
@@ -64,9 +69,9 @@ def add(data: bytes | None, identity: str, text: str, category: str, opening: st
     else:
         candidates = _with_block(page, is_new=data is None)
     for candidate in candidates:
-        added = _insert(candidate, identity, line, category)
+        added = _insert(_as_list(candidate, room=1), identity, line, category)
         if added and _is_there(added, identity, line, category):
-            return added.data
+            return _with_headings(added).data
     raise _no_place(identity)
 
 
@@ -78,7 +83,8 @@ def remove(data: bytes | None, identity: str, was: str, force: bool = False) -> 
     page = pages.read(data)
     for entry in reversed(_entries_to_take(page, identity, was, force)):
         page = _take(page, entry)
-    return _without_block(page)
+    block = locate(page)
+    return _without_block(_as_list(page) if block and WAS_LIST in block.notes else page)
 
 
 def replace(
@@ -90,11 +96,13 @@ def replace(
     name, line = successor or identity, _line(text)
     if successor:
         _check(locate(page), successor)
-    if category == entry.category or not entry.inside:
+    is_listed = _is_listed(page, entry)
+    if (category == entry.category or not entry.inside) and (entry.text or not is_listed):
         newline = page.newline_at(entry.start)
-        rendered = _entry(name, line, newline)
+        rendered = f"- {line}{newline}" if is_listed else _entry(name, line, newline)
         is_last = not page.lines[entry.end - 1].endswith(("\n", "\r"))
-        return page.splice(entry.start, entry.end, rendered.rstrip("\r\n") if is_last else rendered).data
+        page = page.splice(entry.start, entry.end, rendered.rstrip("\r\n") if is_last else rendered)
+        return (_renamed(page, entry, listing.listed(name, category, line)) if is_listed else page).data
     _check(locate(page), "")
     moved = _insert(_take(page, entry), name, line, category)
     if moved is None or not _is_there(moved, name, line, category):
@@ -190,6 +198,8 @@ def _insert(page: Page, identity: str, line: str, category: str) -> Page | None:
     block = locate(page)
     if block is None or block.pair is None:
         return None
+    if block.listed or page.next_text(block.pair[0] + 1) == block.pair[1]:
+        return _insert_bullet(page, block, block.pair, listing.listed(identity, category, line), line)
     section = _section(page, block.pair, category)
     if section is None:
         place = _heading_place(page, block.pair, category)
@@ -200,6 +210,92 @@ def _insert(page: Page, identity: str, line: str, category: str) -> Page | None:
     newline = page.newline_for(place, page.newline_at(block.pair[0]))
     heading = f"{newline}{'#' * _level(page, block.pair)} {TITLES[category]}{newline}" if section is None else ""
     return page.splice(place, place, heading + newline + _entry(identity, line, newline))
+
+
+def _insert_bullet(page: Page, block: Block, pair: tuple[int, int], new: Listed, line: str) -> Page:
+    rules, place = listing.inserted(block.listed, new)
+    newline = page.newline_at(pair[0])
+    entries = {entry.id: entry for entry in block.entries if entry.text}
+    above = [entries[one.id] for one in rules[:place] if one.id in entries]
+    below = [entries[one.id] for one in rules[place + 1 :] if one.id in entries]
+    if below:
+        page = page.splice(below[0].start, below[0].start, f"- {line}{newline}")
+    elif above:
+        page = page.splice(above[-1].end, above[-1].end, f"- {line}{newline}")
+    else:
+        at = page.after_text(pair[1])
+        page = page.splice(at, at, f"{newline}- {line}{newline}")
+    return _with_header(page, block, rules)
+
+
+def _with_header(page: Page, block: Block, rules: list[Listed], notes: dict[str, str] | None = None) -> Page:
+    start, end = block.header
+    if notes is None:
+        notes = listing.parse(page.lines[start:end])[0]
+    return page.splice(start, end, listing.render(notes, rules) + page.newline_at(start))
+
+
+def _is_listed(page: Page, entry: Entry) -> bool:
+    block = locate(page)
+    return bool(block and any(one.id == entry.id for one in block.listed)) and not entry.raw.startswith(b"<!--")
+
+
+def _renamed(page: Page, entry: Entry, new: Listed) -> Page:
+    """With other words, or another id, in the first marker."""
+    block = locate(page)
+    assert block is not None
+    return _with_header(page, block, [new if one.id == entry.id else one for one in block.listed])
+
+
+def _as_list(page: Page, room: int = 0) -> Page:
+    """A block with headings as a list, if it has few enough rules and nothing but rules."""
+    block = locate(page)
+    if not (block and block.pair and block.entries) or block.listed or len(block.entries) + room >= HEADINGS_FROM:
+        return page
+    if not _has_only_rules(page, block, block.pair):
+        return page
+    bullets = [_bullet_lines(page, entry) for entry in block.entries]
+    rules = [listing.listed(entry.id, entry.category, entry.text) for entry in block.entries]
+    notes = {name: value for name, value in block.notes.items() if name != WAS_LIST}
+    newline = page.newline_at(block.pair[0])
+    lines = [listing.render(notes, rules) + newline, newline, *bullets, newline]
+    return page.splice(block.pair[0], block.pair[1], "".join(lines))
+
+
+def _with_headings(page: Page) -> Page:
+    """A list of ten rules or more as a block with headings, if it has nothing but rules."""
+    block = locate(page)
+    if not (block and block.pair) or len(block.listed) < HEADINGS_FROM or not _has_only_rules(page, block, block.pair):
+        return page
+    newline, level, category = page.newline_at(block.pair[0]), "#" * _level(page, block.pair), ""
+    lines = [listing.render({**block.notes, WAS_LIST: ""}, ()) + newline]
+    for entry in block.entries:
+        if entry.category != category:
+            category = entry.category
+            lines += [newline, f"{level} {TITLES[category]}{newline}"]
+        lines += [newline, f"<!-- {entry.id} -->{newline}", newline, _bullet_lines(page, entry)]
+    return page.splice(block.pair[0], block.pair[1], "".join([*lines, newline]))
+
+
+def _has_only_rules(page: Page, block: Block, pair: tuple[int, int]) -> bool:
+    """Are there only bullets with an id, in the order of categories, and headings of ours between the markers?"""
+    if not all(entry.inside and entry.text and entry.category in TITLES for entry in block.entries):
+        return False
+    ranks = [_ORDER.index(entry.category) for entry in block.entries]
+    if block.troubles or ranks != sorted(ranks) or not all(_bullet_lines(page, entry) for entry in block.entries):
+        return False
+    known = {line for entry in block.entries for line in range(entry.start, entry.end)}
+    known |= {heading.start for heading in headings_of(page, pair) if category_of(heading)}
+    return all(line in known or is_blank(page.lines[line]) for line in range(pair[0] + 1, pair[1]))
+
+
+def _bullet_lines(page: Page, entry: Entry) -> str:
+    """The entry without the comment above it; nothing if it is no bullet."""
+    start = entry.start
+    if page.lines[start].lstrip().startswith("<!--"):
+        start = page.next_text(start + 1)
+    is_item = any(piece.kind == "list" and (start, entry.end) in piece.items for piece in page.pieces)
+    return "".join(page.lines[start : entry.end]) if is_item else ""
 
 
 def _section(page: Page, pair: tuple[int, int], category: str) -> tuple[int, int] | None:
@@ -240,10 +336,13 @@ def _is_there(page: Page, identity: str, line: str, category: str) -> bool:
 def _take(page: Page, entry: Entry) -> Page:
     """Without the entry, and without the heading above it if that is ours and has nothing below it any more."""
     block = locate(page)
+    if block and _is_listed(page, entry):
+        page = page.cut(entry.start, entry.end) if entry.start < entry.end else page
+        return _with_header(page, block, [one for one in block.listed if one.id != entry.id])
     above = [heading for heading in headings_of(page, block.pair if block else None) if heading.start < entry.start]
     page = page.cut(entry.start, entry.end)
     block = locate(page)
-    if not (entry.inside and entry.category and block and block.pair):
+    if not (entry.inside and entry.category and above and block and block.pair):
         return page
     heading = above[-1]
     return page.cut(heading.start, heading.end) if _is_empty(page, heading, block.pair) else page

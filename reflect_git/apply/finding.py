@@ -9,32 +9,23 @@ from __future__ import annotations
 import re
 
 from reflect_git.adapters.outline import Piece
+from reflect_git.apply import listing
 from reflect_git.apply import page as pages
+from reflect_git.apply.listing import BEGIN, TITLES, Bullet, Listed
 from reflect_git.apply.page import Page
 from reflect_git.apply.wording import unbullet
 from reflect_git.model.tuples import NamedTuple
 
-TITLES = {
-    "command": "Commands",
-    "convention": "Conventions",
-    "gotcha": "Gotchas",
-    "preference": "Preferences",
-    "project-structure": "Project structure",
-    "documentation": "Documentation",
-    "naming": "Naming",
-    "test-structure": "Test structure",
-    "configuration": "Configuration",
-}
 _CATEGORIES = {title.lower(): category for category, title in TITLES.items()}
 
-_BEGIN = re.compile(r"<!--\s*reflect-git:begin((?:\s+[a-z]+(?:=[0-9a-f]+)?)*)\s*-->")
 _END = re.compile(r"<!--\s*reflect-git:end\s*-->")
 ID = re.compile(r"<!--\s*(LRN-[0-9]{8}-[0-9a-z]+)\s*-->")
 _BODIES = ("list", "paragraph")
 
 
 class Entry(NamedTuple):
-    """A learning in a file: its comment and its bullet, lines `start` up to but not including `end`, counted from 0."""
+    """A learning in a file: its bullet, with the comment above it if it has one, lines `start` up to but not including
+    `end`, counted from 0. A rule of a list whose bullet is gone has no text and no lines."""
 
     id: str
     text: str
@@ -54,13 +45,19 @@ class Trouble(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What of a file is ours. `start` and `end` are the marker lines, None where there is no whole pair of them."""
+    """What of a file is ours. `start` and `end` are the marker lines, None where there is no whole pair of them.
+
+    `listed` are the rules that the first marker names, and `header` the lines of that marker: two after a merge in
+    which both sides were kept.
+    """
 
     start: int | None
     end: int | None
     notes: dict[str, str]
     entries: tuple[Entry, ...]
     troubles: tuple[Trouble, ...]
+    listed: tuple[Listed, ...] = ()
+    header: tuple[int, int] = (0, 0)
 
     @property
     def pair(self) -> tuple[int, int] | None:
@@ -89,16 +86,68 @@ def block_bytes(data: bytes | None) -> bytes:
 
 def locate(page: Page) -> Block | None:
     begins, ends, comments = _markers(page)
+    header = _header(page, begins)
+    begins = [line for line in begins if not header[0] <= line < header[1] - 1]
     pair = (begins[0], ends[0]) if len(begins) == len(ends) == 1 and begins[0] < ends[0] else None
-    entries = tuple(_read(page, index, pair) for index in comments)
+    notes, listed = listing.parse(page.lines[header[0] : header[1]])
+    entries = [_read(page, index, pair) for index in comments]
+    entries += _listed(page, header, ends, pair, listed, entries)
+    entries.sort(key=lambda entry: entry.start)
     if not begins and not ends and not entries:
         return None
     troubles = (*_marker_troubles(begins, ends), *_doubled(entries))
     if pair is None:
-        return Block(None, None, {}, entries, troubles)
-    match = _BEGIN.fullmatch(page.lines[pair[0]].strip())
-    notes = dict(word.partition("=")[::2] for word in (match[1] if match else "").split())
-    return Block(*pair, notes, entries, troubles)
+        return Block(None, None, {}, tuple(entries), troubles, listed, header)
+    return Block(*pair, notes, tuple(entries), troubles, listed, header)
+
+
+def with_id(entry: Entry) -> bytes:
+    """The entry below a comment with its id, as a mirror has it."""
+    if ID.match(entry.raw.decode()) or not entry.raw:
+        return entry.raw
+    newline = "\r\n" if entry.raw.endswith(b"\r\n") else "\n"
+    return f"<!-- {entry.id} -->{newline}{newline}".encode() + entry.raw
+
+
+def _header(page: Page, begins: list[int]) -> tuple[int, int]:
+    """The lines of the first marker; of markers side by side, those that name rules count as one."""
+    if not begins:
+        return 0, 0
+    start = end = begins[0]
+    while end in begins and (end == start or all(listing.parse([page.lines[at]])[1] for at in (end - 1, end))):
+        end += 1
+    return start, end
+
+
+def _listed(
+    page: Page,
+    header: tuple[int, int],
+    ends: list[int],
+    pair: tuple[int, int] | None,
+    listed: tuple[Listed, ...],
+    known: list[Entry],
+) -> list[Entry]:
+    """The rules that the first marker names. Without a last marker, only bullets with the very words are theirs."""
+    if not listed:
+        return []
+    end = next((line for line in ends if line >= header[1]), len(page.lines))
+    taken = {line for entry in known for line in range(entry.start, entry.end)}
+    items = [item for piece in page.pieces if piece.kind == "list" for item in piece.items]
+    bullets = [
+        Bullet(first, last, unbullet(list(page.lines[first:last])))
+        for first, last in items
+        if header[1] <= first < end and first not in taken
+    ]
+    found = listing.assign(listed, bullets, guess=pair is not None)
+    gone = Bullet(header[0], header[0], "")
+    entries = []
+    for rule in listed:
+        bullet = found.get(rule.id, gone)
+        raw = "".join(page.lines[bullet.start : bullet.end]).encode()
+        inside = pair is not None
+        category = rule.category if inside else ""
+        entries.append(Entry(rule.id, bullet.text, category, raw, bullet.start, bullet.end, inside))
+    return entries
 
 
 def _markers(page: Page) -> tuple[list[int], list[int], list[int]]:
@@ -108,7 +157,7 @@ def _markers(page: Page) -> tuple[list[int], list[int], list[int]]:
         if piece.kind != "html" or piece.end != piece.start + 1:
             continue
         line = page.lines[piece.start].strip()
-        if _BEGIN.fullmatch(line):
+        if BEGIN.fullmatch(line):
             begins.append(piece.start)
         elif _END.fullmatch(line):
             ends.append(piece.start)
@@ -174,7 +223,7 @@ def _marker_troubles(begins: list[int], ends: list[int]) -> list[Trouble]:
     return found
 
 
-def _doubled(entries: tuple[Entry, ...]) -> list[Trouble]:
+def _doubled(entries: list[Entry]) -> list[Trouble]:
     seen: set[str] = set()
     found = []
     for entry in entries:

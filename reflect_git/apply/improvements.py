@@ -35,7 +35,7 @@ Proposed by `/reflect` — review and apply at your pace.
 
 
 class Improvement(NamedTuple):
-    """A proposal. `confidence` is a word and its reason: "High (the build command failed in 2 sessions)"."""
+    """A proposal; an empty field has no line. `confidence`: "High (the build command failed in 2 sessions)"."""
 
     id: str
     date: str
@@ -67,7 +67,7 @@ def render(item: Improvement, newline: str = "\n") -> str:
         "Confidence": item.confidence,
     }
     lines = [f"<!-- {item.id} -->", "", f"### [{item.date}] {_heading(item.title)}", ""]
-    lines += [f"- **{name}**: {inert(value)[0]}".rstrip() for name, value in fields.items()]
+    lines += [f"- **{name}**: {inert(value)[0]}" for name, value in fields.items() if value]
     return "".join(line + newline for line in lines)
 
 

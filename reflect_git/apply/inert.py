@@ -14,7 +14,10 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*?)\n?^[ \t]*
 _BACKTICKS = re.compile(r"\\[!-/:-@\[-`{-~]|`+")
 _WORD = re.compile(r"(?<!\\)\b\w+\Z")
 # The client imports `@path` after a space or at the beginning, other programs elsewhere too. Not in an address or URL.
-_IMPORT = re.compile(r"(?<![\w./%+@\\-])@(?:[^\s`\\]*[^\s`\\.,;:!?)\]}'\">*_])")
+# A path goes on to the next space; a backslash makes a space part of it, and so do double quotes.
+_IMPORT = re.compile(r"(?<![\w./%+@\\-])@(?:\"[^\s\"`\\][^\"`\\]*\"|(?:\\.|[^\s`\\])+\\?)")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_AFTER_A_WORD = ".,;:!?'\">*”’»"
 _REMINDER = re.compile(r"<(?=\s*/?\s*system-reminder)", re.I)
 _OURS = re.compile(r"<!--(?=\s*(?:reflect-git|LRN-))", re.I)
 _SIGN = re.compile(r"[-*+]\s+(?=\S)")
@@ -168,10 +171,27 @@ def _mend_text(written: str, text: str, mended: list[str]) -> str:
     text = _escape_backticks(text, mended)
     place = 0
     for match in _IMPORT.finditer(text):
-        mended.append(f"put '{match[0]}' into backticks")
-        written = _join(written + text[place : match.start()], code(match[0]))
-        place = match.end()
+        path = _without_punctuation(match[0], is_emphasised="*" in text[: match.start()])
+        if len(path) == 1:
+            continue
+        path, end = path.replace("\\`", "`"), match.start() + len(path)  # in code a backslash escapes nothing
+        mended.append(f"put '{path}' into backticks")
+        written = _join(written + text[place : match.start()], code(path))
+        place = end
     return written + text[place:]
+
+
+def _without_punctuation(path: str, is_emphasised: bool) -> str:
+    """Cut off what belongs to the sentence: a full stop, a bracket that was opened before, the end of an emphasis."""
+    if path.startswith('@"') and path.endswith('"') and len(path) > 3:
+        return path
+    while len(path) > 1 and path[-2] != "\\":
+        last = path[-1]
+        is_own = path.count(_CLOSING[last]) >= path.count(last) if last in _CLOSING else last not in _AFTER_A_WORD
+        if is_own or (last == "*" and not is_emphasised):
+            break
+        path = path[:-1]
+    return path
 
 
 def _escape_backticks(text: str, mended: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
+from reflect_git.apply.listing import TITLES
 from reflect_git.model.counts import plural
 from reflect_git.model.tuples import NamedTuple
 

@@ -11,6 +11,7 @@ from reflect_git.adapters.outline import split
 from reflect_git.apply import block, finding, improvements, rulesfile
 from reflect_git.apply.diff import touched
 from reflect_git.apply.improvements import Improvement
+from reflect_git.apply.listing import TITLES
 from reflect_git.apply.page import BOM, Unfit
 from reflect_git.apply.rulesfile import RulesFile
 from reflect_git.apply.targets import AGENTS_IMPORT, Target
@@ -20,7 +21,7 @@ from reflect_git.model.tuples import NamedTuple
 
 _BOM = BOM.encode()
 _MARK = r"<!--\s*reflect-git:(?:begin[^>]*|end|new)\s*-->"
-_HEADING = "|".join([*finding.TITLES.values(), *improvements.SECTIONS])
+_HEADING = "|".join([*TITLES.values(), *improvements.SECTIONS])
 _STRUCTURE = re.compile(rf"(?: {{0,3}}(?:{_MARK}|#{{1,6}}[ \t]+(?:{_HEADING})[ \t]*#*)[ \t]*)?[\r\n]*", re.IGNORECASE)
 
 
@@ -123,7 +124,7 @@ def check(plan: Plan) -> None:
 def _strays(plan: Plan) -> list[str]:
     ours = _our_lines(plan)
     old, new = (_others(_text(data), ours) for data in (plan.before, plan.after))
-    strays = [a or b for a, b in _pairs(old, new) if a != b and not _is_last(a, b)]
+    strays = [a or b for a, b in _pairs(old, new) if a != b and not _is_last(a, b)] + _changed_entries(plan)
     if plan.before and plan.before.startswith(_BOM) != (plan.after or b"").startswith(_BOM):
         strays.append("the byte order mark")
     shown = ("\n".join(lines).replace(BOM, "") for lines in touched(plan))
@@ -159,9 +160,23 @@ def _our_lines(plan: Plan) -> frozenset[str]:
     for data in (plan.before, plan.after):
         entries = improvements.find(data) if plan.target.form == "improvements" else _entries(data)
         found += [entry.raw for entry in entries if entry.id in _ids(plan)]
+    # The tenth rule, and its removal, change the form of the block: comments with ids come and go.
+    found += [f"<!-- {identity} -->".encode() for identity in _other_entries(plan, plan.before)]
     if plan.before is None or plan.after is None:
         found += [AGENTS_IMPORT.encode(), improvements.SKELETON.encode()]
     return frozenset(_bare(line) for raw in found for line in split(_text(raw)))
+
+
+def _changed_entries(plan: Plan) -> list[str]:
+    """Other learnings that are gone, new or reworded."""
+    old, new = _other_entries(plan, plan.before), _other_entries(plan, plan.after)
+    return [identity for identity in {**old, **new} if old.get(identity) != new.get(identity)]
+
+
+def _other_entries(plan: Plan, data: bytes | None) -> dict[str, str]:
+    if plan.target.form != "block":
+        return {}
+    return {entry.id: entry.text for entry in _entries(data) if entry.id not in _ids(plan)}
 
 
 def _entries(data: bytes | None) -> tuple[finding.Entry, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from reflect_git.adapters import markdown
-from reflect_git.apply import finding, improvements, rulesfile
+from reflect_git.apply import finding, improvements, listing, rulesfile
 from reflect_git.apply import page as pages
 from reflect_git.apply.page import Page
 
@@ -25,9 +25,14 @@ def unmark(form: str, data: bytes, ours: Collection[str]) -> bytes:
     block = finding.locate(page)
     if block is None:
         return data
-    starts = [entry.start for entry in block.entries if entry.id in ours]
-    if block.pair and len(starts) == len(block.entries):
+    listed = {rule.id for rule in block.listed}
+    starts = [entry.start for entry in block.entries if entry.id in ours and entry.id not in listed]
+    if block.pair and all(entry.id in ours for entry in block.entries):
         starts += block.pair
+    elif listed:
+        rules = [rule for rule in block.listed if rule.id not in ours]
+        first, last = block.header
+        page = page.splice(first, last, listing.render(block.notes, rules) + page.newline_at(first))
     return _without(page, starts).data
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import redact, redact_value
+from reflect_git.adapters.redact import clip, redact, redact_value
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
 from reflect_git.model.ids import digest, moment_id, random_id
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Optional
 
+    from reflect_git.capture.facts import Facts
     from reflect_git.model.schema import Project, Signal
 
 CONTENT_LIMIT = 2048
@@ -21,8 +22,17 @@ _TAGS = 16
 _NAMESAKES = ("command", "gotcha")  # types that are categories, too
 
 
-def draft(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
-    """Fill what the facts leave open and bring the rest into form. Fields that are computed are not taken from them."""
+def draft(facts: Facts, machine: str, now: str, home: str = "") -> Signal:
+    """Make a signal of what a session gave, which is redacted already."""
+    return draft_given(facts, machine, now, home)
+
+
+def draft_given(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
+    """Redact each value as it was given, fill what is left open, and bring the rest into form.
+
+    For what comes from outside as a whole: options of a command, an entry of another tool. Fields that are computed are
+    not taken from it.
+    """
     timestamp = _time(facts.get("timestamp"), f"{now[:19]}Z")
     content = clip(redact(_text(facts.get("content")), home), CONTENT_LIMIT)
     if not content.strip():
@@ -77,14 +87,6 @@ def key_of(content: str, is_failure: bool = False) -> str:
         return frames.key_of(content)
     letters = "".join(c if c.isalnum() or c == "_" else " " for c in content.casefold())
     return digest("sentence", " ".join(letters.split()))[:16]
-
-
-def clip(text: str, limit: int) -> str:
-    """At most `limit` bytes of UTF-8, cut between characters and marked where it was cut."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= limit:
-        return text
-    return data[: limit - 3].decode("utf-8", "ignore") + "…"
 
 
 def safe_name(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reflect_git.adapters.redact import clip, redact
 from reflect_git.capture.draft import is_utc
 from reflect_git.model.schema import VERSION
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
     from reflect_git.model.schema import Exposure, Learning, Project
 
@@ -32,6 +34,7 @@ class Figures:
         self.rules: dict[str, list[str]] = dict(kept.get("rules", {}))
         self.hits: dict[str, int] = dict(kept.get("hits", {}))
         self._texts = [(learning, flat(learning["text"])) for learning in learnings]
+        self._names: dict[str, Redacted] = {}
         self._matchers = list(filter(None, map(_matcher, learnings)))
 
     def kept(self) -> dict[str, Any]:
@@ -39,9 +42,9 @@ class Figures:
 
     def see(self, turn: Turn) -> None:
         if is_utc(f"{turn.timestamp[:19]}Z"):
-            self.start = self.start or turn.timestamp
-            self.end = turn.timestamp
-        self.client = turn.version or self.client
+            self.start = self.start or _seconds(turn.timestamp)
+            self.end = _seconds(turn.timestamp)
+        self.client = self._name(turn.version) or self.client
         self.attended = turn.attended
         if turn.kind == "tool":
             self._tool(turn)
@@ -50,11 +53,18 @@ class Figures:
         elif not turn.sidechain:
             self._said(turn)
 
+    def _name(self, given: str) -> Redacted:
+        """Return a name as it may be stored. A session has few of them, and every turn names two."""
+        found = self._names.get(given)
+        if found is None:
+            found = self._names[given] = clip(redact(given), _NAME)
+        return found
+
     def _said(self, turn: Turn) -> None:
         self.turns += turn.kind in ("user", "assistant")
         self.typed += turn.kind == "user"
         self.interruptions += turn.kind == "interrupt"
-        self.model = turn.model or self.model
+        self.model = self._name(turn.model) or self.model
 
     def _tool(self, turn: Turn) -> None:
         if turn.is_error and not turn.refused and not turn.interrupted:
@@ -82,7 +92,7 @@ class Figures:
             "id": identity, "version": VERSION, "session": session, "project": project, "start": start,
             "end": _seconds(self.end) or start, "turns": self.turns, "typed": self.typed,
             "corrections": self.corrections, "failures": self.failures, "interruptions": self.interruptions,
-            "model": self.model[:_NAME] or None, "client": self.client[:_NAME] or None, "attended": self.attended,
+            "model": self.model or None, "client": self.client or None, "attended": self.attended,
             "rules": self.rules, "hits": self.hits,
         }  # fmt: skip
 
@@ -91,7 +101,8 @@ def _tool_name(tool: str) -> str:
     """A call can bear any name, real or not: figures go to main, and say nothing but the name of a known tool."""
     if tool.startswith("mcp__"):
         return "mcp"
-    return tool if tool.isascii() and tool.isalpha() and tool[:1].isupper() and len(tool) <= 32 else "other"
+    is_name = tool.isascii() and tool.isalpha() and tool[:1].isupper() and len(tool) <= 32
+    return tool if is_name and redact(tool) == tool else "other"
 
 
 def flat(text: str) -> str:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
     from reflect_git.capture.score import Verdict
 
 _STEPS = 2
@@ -37,7 +39,7 @@ class Scene:
         """A transcript may begin in the middle of a session: work that was done before makes a message a later one."""
         self.first = self.first and turn.kind not in ("assistant", "tool", "interrupt", "compaction")
         if turn.kind == "assistant":
-            self.assistant = turn.text
+            self.assistant = turn.raw
         elif turn.kind == "interrupt":
             self.interrupted = True
         elif turn.kind == "tool" and turn.tool:
@@ -62,16 +64,15 @@ class Messages:
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind != "instructions"
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind != "user":
             self._scene.watch(turn)
             return ()
         scene = self._scene
-        verdict = score(turn.text, turn.via, scene.facts())
-        plain = redact(turn.text) if verdict.is_signal else turn.text
-        if plain != turn.text:  # a sentence by itself has lost the tag, or the word, that made it a secret
-            turn.text = plain
-            verdict = score(plain, turn.via, scene.facts())
+        verdict = score(turn.raw, turn.via, scene.facts())
+        # A sentence by itself has lost the tag, or the word, that made it a secret: choose it from the redacted text.
+        if (verdict.is_signal or self._everything) and turn.text != turn.raw:
+            verdict = score(turn.text, turn.via, scene.facts())
         is_praise = verdict.type == "pattern" and scene.steps < _STEPS
         scene.first = False
         scene.forget()
@@ -79,10 +80,10 @@ class Messages:
         return (_facts(turn, verdict, captured),) if captured or self._everything else ()
 
 
-def _facts(turn: Turn, verdict: Verdict, captured: bool) -> dict[str, Any]:
+def _facts(turn: Turn, verdict: Verdict, captured: bool) -> Facts:
     content = _carrying(turn.text, verdict.sentence)
     durable = verdict.durable and len(content.split()) > _FLEETING
-    return {
+    facts: Facts = {
         "type": verdict.type if captured else "discovery",
         "family": "message",
         "confidence": max(verdict.confidence, 2) if turn.via == "feedback" else verdict.confidence,
@@ -93,17 +94,16 @@ def _facts(turn: Turn, verdict: Verdict, captured: bool) -> dict[str, Any]:
         "content": content,
         "context": turn.text,
         "trust": "user_feedback" if turn.via == "feedback" else "user_typed",
-        "meta": {
-            "score": round(verdict.score, 4),
-            "durable": durable,
-            "via": turn.via,
-            **({} if captured else {"captured": False}),
-        },
+        "meta": {"score": round(verdict.score, 4), "durable": durable, "via": turn.via},
     }
+    if not captured:
+        facts["meta"]["captured"] = False
+    return facts
 
 
-def _carrying(text: str, best: str) -> str:
+def _carrying(text: Redacted, best: str) -> Redacted:
     """The sentence that carries it; of a short message all: "no." and what to do instead belong together."""
     sentences = split(text)
     whole = " ".join(sentences)
-    return whole if best and len(sentences) <= _SENTENCES and len(whole) <= _SHORT else best or text
+    is_short = bool(best) and len(sentences) <= _SENTENCES and len(whole) <= _SHORT
+    return redact(whole if is_short else best) if best else text

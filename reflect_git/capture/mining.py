@@ -10,11 +10,12 @@ from reflect_git.capture.messages import Messages
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, Callable, Optional, Protocol
+    from typing import Callable, Optional, Protocol
 
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
 
-    See = Callable[[Turn], Sequence[dict[str, Any]]]
+    See = Callable[[Turn], Sequence[Facts]]
     Stumble = Callable[[Turn, Exception], object]
 
     class Detector(Protocol):
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
         def wants(self, kind: str, tool: str, is_error: bool) -> bool: ...
 
-        def see(self, turn: Turn) -> Sequence[dict[str, Any]]: ...
+        def see(self, turn: Turn) -> Sequence[Facts]: ...
 
     class Past(Protocol):
         """What is known of earlier sessions."""
@@ -56,7 +57,7 @@ def go_on(turn: Turn, error: Exception) -> None:
 
 def signals_in(
     turns: Iterable[Turn], past: Optional[Past] = None, everything: bool = False, stumble: Optional[Stumble] = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Facts]:
     """The facts of every signal, each at the turn that completes its evidence.
 
     Evidence stands close together, so that a reading which goes on at a cursor gives for new turns what one reading of
@@ -80,11 +81,11 @@ class _Crew:
         self._detectors = detectors
         self._watching: dict[tuple[str, str, bool], list[See]] = {}
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         watching = self._watching.get((turn.kind, turn.tool, turn.is_error))
         if watching is None:
             watching = self._route(turn.kind, turn.tool, turn.is_error)
-        found: Sequence[dict[str, Any]] = ()
+        found: Sequence[Facts] = ()
         for see in watching:
             try:
                 seen = see(turn)

@@ -24,7 +24,7 @@ def settle(front: Front, sat: Sitting, amendment: Amendment, dry_run: bool) -> N
         return
     require_unrefused(amendment.findings)
     new = amendment.new
-    by, answer = approver(front, sat, wish_to_amend(amendment))
+    by, answer = approver(front, sat, wish_to_amend(sat, amendment))
     is_shown = require_typed_yes(front, amendment.findings, amendment.diff)
     done = amend.carry_out(sat, amendment, by, used(answer, new["id"]))
     learnings_index.write(sat.store, front.scan(sat.store))

@@ -35,8 +35,8 @@ _DID = {ADD: "approved", CHANGE: "changed", REMOVE: "taken back"}
 _KEYS = {
     "y": "take it as shown: the file is changed, in one commit",
     "a": "take all of them over, after one question",
-    "n": "not now: it comes again",
-    "d": "no, not on this machine; the others keep it",
+    "n": "no, not on this machine; the others keep it",
+    "s": "skip for now: it comes again",
     "q": "quit: what is undecided waits",
     "?": "this help",
 }
@@ -69,7 +69,7 @@ class Arrivals:
                 self._ask(left, place)
 
     def _show(self, one: Waiting, number: str) -> None:
-        self._desk.say("", click.style(f"Learning {number} — {headline(one)}", bold=True), "")
+        self._desk.say("", click.style(f"Rule {number} — {headline(one)}", bold=True), "")
         self._desk.say(*portrait.text_lines(one.learning["text"]), "")
         self._desk.say(*portrait.field("into" if one.kind == ADD else "in", self._where(target_of(one.learning))))
         self._desk.say(*portrait.field("rule", one.learning["id"]))
@@ -84,7 +84,7 @@ class Arrivals:
             self._desk.show_change(one.diff)
 
     def _show_wordings(self, one: Waiting, number: str) -> None:
-        self._desk.say("", click.style(f"Learning {number} — {headline(one)}", bold=True), "")
+        self._desk.say("", click.style(f"Rule {number} — {headline(one)}", bold=True), "")
         self._desk.say(*portrait.field("in", self._where(target_of(one.learning))))
         self._desk.say(*portrait.field("rule", one.learning["id"]))
         for key, wording in enumerate(one.wordings, 1):
@@ -102,18 +102,18 @@ class Arrivals:
     def _ask_which(self, one: Waiting, place: str) -> None:
         """Until one of them holds, or it is left for another time."""
         numbers = {str(key): wording for key, wording in enumerate(one.wordings[:9], 1)}
-        keys = [*numbers, "n", "q", "?"]
+        keys = [*numbers, "s", "q", "?"]
         while True:
             typed = self._console.key(f"{place} Which one holds [{','.join(keys)}]? ")
             if typed == "q":
                 raise Ended
-            if typed == "n":
+            if typed == "s":
                 self._skipped.add(one.decision["id"])
                 return
             if typed not in numbers:
                 meanings = dict.fromkeys(numbers, "this one, on all your machines: an amendment, in one commit")
                 self._help(keys, {**_KEYS, **meanings})
-            elif not self._is_meant(numbers[typed].findings):
+            elif not self._is_meant(numbers[typed].findings, numbers[typed].learning):
                 self._desk.say("nothing was changed")
             elif self._is_chosen(one, numbers[typed]):
                 return
@@ -142,7 +142,7 @@ class Arrivals:
         """Until there is an answer, or it has to be shown anew."""
         able = [one for one in left if one.trouble is None]
         harmless = [one for one in able if not one.risks]
-        out = {key for key, offered in (("y", left[0] in able), ("a", len(harmless) > 1), ("d", left[0].kind == ADD))
+        out = {key for key, offered in (("y", left[0] in able), ("a", len(harmless) > 1), ("n", left[0].kind == ADD))
                if not offered}  # fmt: skip
         keys = [key for key in _KEYS if key not in out]
         while True:
@@ -152,13 +152,13 @@ class Arrivals:
                 raise Ended
             if typed not in keys or typed == "?":
                 self._help(keys)
-            elif typed == "n":
+            elif typed == "s":
                 self._skipped.add(left[0].decision["id"])
                 return
-            elif typed == "d":
+            elif typed == "n":
                 if self._is_declined(left[0]):
                     return
-            elif typed == "y" and not self._is_meant(left[0].risks):
+            elif typed == "y" and not self._is_meant(left[0].risks, left[0].learning):
                 self._desk.say("nothing was changed")
             elif self._is_taken([left[0]] if typed == "y" else harmless):
                 return
@@ -179,9 +179,9 @@ class Arrivals:
         learnings_index.write(self._desk.sitting.store, self._desk.sitting.scan)
         self._found = arrived.waiting(self._desk.sitting)
 
-    def _is_meant(self, risks: Sequence[Finding]) -> bool:
-        """What is risky takes a typed yes here, too."""
-        return not risks or self._console.line("type 'yes' to take it over all the same: ") == "yes"
+    def _is_meant(self, risks: Sequence[Finding], learning: Learning) -> bool:
+        """Have the rule's first word typed if there is a risk."""
+        return not risks or self._console.types_first_word(learning["text"], "take it over all the same")
 
     def _is_taken(self, chosen: Sequence[Waiting]) -> bool:
         """True if what is left has to be shown: taken over, or not any more what it was."""
@@ -220,7 +220,7 @@ class Arrivals:
         for step in effects.of(self._desk.sitting.place, [one.shift for one in chosen]).steps:
             self._desk.say("", *portrait.field("into", self._where(step.plan.target)), "")
             self._desk.show_change(shown(self._desk.sitting.place, [step.plan]))
-        return self._console.line(f"take over {plural(len(chosen), 'learning')} [y,n]? ") == "y"
+        return self._console.confirms(f"take over {plural(len(chosen), 'rule')}")
 
     def _by(self, learning: Learning) -> By:
         wish = Wish(learning["id"], learning["text"], learning["target"]["kind"])
@@ -231,7 +231,7 @@ class Arrivals:
 
 
 def _told(chosen: Sequence[Waiting]) -> str:
-    what = chosen[0].learning["id"] if len(chosen) == 1 else plural(len(chosen), "learning")
+    what = chosen[0].learning["id"] if len(chosen) == 1 else plural(len(chosen), "rule")
     return f"took {what} out" if all(one.kind == REMOVE for one in chosen) else f"took over {what}"
 
 

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from reflect_git.sitting.drift import Difference
     from reflect_git.sitting.passages import Passage
 
-PUT_BACK, FOR_GOOD, LEFT = "put back", "for good", "left as it is"
+PUT_BACK, AMENDED, RETIRED, LEFT = "put back", "amended", "retired", "left as it is"
 _LONGEST = 20
-_OUTCOME = {"missing": "the rule is taken back", "different": "the rule reads so from now on"}
+# A rule that is gone from its file has no wording there to keep: it can be retired.
+_FOR_GOOD = {"missing": "x", "different": "f"}
 _QUESTIONS = {drift.RETURNED: "Take it out"}
 
 
@@ -47,8 +48,7 @@ class RuleCard:
         self._plan, self._trouble = self._planned()
         self.headline = headline(one)
         self.question = _QUESTIONS.get(one.found.kind) or ("Take it back" if one.author == CLAUDE else "Put it back")
-        self.outcome = _OUTCOME.get(one.found.kind, "")
-        self.able = ("b" if self._plan else "") + ("g" if settle.may_be_for_good(one) else "")
+        self.able = ("b" if self._plan else "") + (_FOR_GOOD[one.found.kind] if settle.may_be_for_good(one) else "")
 
     def _planned(self) -> tuple[Plan | None, ReflectError | None]:
         try:
@@ -73,9 +73,9 @@ class RuleCard:
             self._desk.show_change(shown(self._desk.sitting.place, [self._plan]))
 
     def answer(self, key: str, console: Console) -> str:
-        if key == "l":
+        if key == "i":
             drift.leave(self._desk.sitting.store, self._one.mark)
-            self._desk.say("left as it is in this work tree")
+            self._desk.say("ignored in this work tree")
             return LEFT
         self._desk.renew()
         return self._put_back() if key == "b" else self._for_good(console)
@@ -91,30 +91,30 @@ class RuleCard:
         sitting, one = self._desk.sitting, self._one
         if one.found.kind == "missing":
             settle.withdraw(sitting, one, self._by())
-            self._settled(f"took {one.learning['id']} back for good")
-            return FOR_GOOD
+            self._settled(f"retired {one.learning['id']}")
+            return RETIRED
         amendment = settle.for_good(sitting, one)
         require_unrefused(amendment.findings)
         if not self._is_sure(amendment, console):
             self._desk.say("nothing was changed")
             return ""
         done = settle.carry_on(sitting, one, amendment, self._by())
-        self._settled(f"{one.learning['id']} reads so from now on", done.target)
-        return FOR_GOOD
+        self._settled(f"amended {one.learning['id']}: it says what the file says", done.target)
+        return AMENDED
 
     def _is_sure(self, amendment: Amendment, console: Console) -> bool:
-        """A risk takes a typed yes; a change of the file is shown before it is answered."""
+        """Show a change of the file before asking, and have the rule's first word typed if there is a risk."""
         for found in amendment.findings:
             if found.kind == "mended":
                 self._desk.say(*portrait.finding_lines(found, ""))
         if amendment.diff:
             self._desk.show_change(amendment.diff)
-            if console.line("the file is changed so [y,n]? ") != "y":
+            if not console.confirms("change the file like this"):
                 return False
         risks = [found for found in amendment.findings if found.kind == "risk"]
         for found in risks:
             self._desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
-        return not risks or console.line("type 'yes' to keep it all the same: ") == "yes"
+        return not risks or console.types_first_word(amendment.new["text"], "keep it all the same")
 
     def _by(self) -> By:
         learning = self._one.learning
@@ -128,7 +128,6 @@ class RuleCard:
 class PassageCard:
     """Lines that Claude wrote by itself."""
 
-    outcome = ""
     meanings: Mapping[str, str] = {}
 
     def __init__(self, desk: Desk, passage: Passage) -> None:
@@ -153,9 +152,9 @@ class PassageCard:
             self._desk.say(*portrait.field("note", "it was changed since, so it cannot be taken back exactly: edit it"))
 
     def answer(self, key: str, console: Console) -> str:
-        if key == "l":
+        if key == "i":
             drift.leave(self._desk.sitting.store, self._passage.mark)
-            self._desk.say("left as it is in this work tree")
+            self._desk.say("ignored in this work tree")
             return LEFT
         self._desk.renew()
         target = self._passage.page.target

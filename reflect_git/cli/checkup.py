@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reflect_git import __version__, paths
-from reflect_git.adapters import claude, claudehooks
+from reflect_git.adapters import claude, claudehooks, files
 from reflect_git.adapters.git import Git
+from reflect_git.adapters.live import LIMIT
 from reflect_git.adapters.project import top_of
 from reflect_git.adapters.transcript.formats import survey
 from reflect_git.apply import block
@@ -211,8 +212,11 @@ def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]
     listed = [os.path.join(paths.config_dir(env), "CLAUDE.md"), *(os.path.join(root, name) for name in _READ_AT_START)]
     for path in dict.fromkeys(os.path.realpath(one) for one in listed):
         try:
-            data = Path(path).read_bytes()
+            data = files.read_followed(path, LIMIT)
+        except FileNotFoundError:
+            continue
         except OSError:
+            yield Line("instructions", WARNING, f"'{path}' is not a file that can be read", "see what it is: ls -l")
             continue
         lines, tokens = data.count(b"\n"), len(_COMMENT.sub(b"", data)) // _BYTES_A_TOKEN
         learned = _learned(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.adapters.git import SETTINGS
+from reflect_git.cli.front import printable
 from reflect_git.errors import ReflectError
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ _END = b"\x04"
 _ESCAPE = b"\x1b"
 _LOOK_UP = 0.2
 _REST_OF_KEY = 0.02  # an arrow key comes as several bytes at once
+_QUIET = 0.15  # "yes" and Enter at a single-key prompt is one answer: swallow the rest until nothing comes for so long
+_WORDS = {"y": "yes", "n": "no"}
+_WORD_LENGTH = 12
+_SLOW_WORD = 1.5  # seconds after a key in which a slow typist may still be finishing the word
 
 
 class Ended(Exception):
@@ -29,35 +35,87 @@ class Ended(Exception):
 
 
 class Console:
-    """Line prompts, as `git add -p` has them; one key without Enter where `interactive.singleKey` says so."""
+    """Read single keys without Enter, or lines where git's `interactive.singleKey` is set to false."""
 
     def __init__(self, front: Front, settings: Mapping[str, Sequence[str]]) -> None:
         self._front = front
         self._settings = settings
-        self.single_key = self.setting("interactive.singlekey", "false").lower() in ("true", "yes", "on", "1", "")
+        self.single_key = self.setting("interactive.singlekey", "true").lower() in ("true", "yes", "on", "1", "")
+        self._rest, self._until = "", 0.0  # letters that would only finish the word of the last answer, and until when
 
     def setting(self, key: str, default: str = "") -> str:
         return self._settings.get(key, [default])[-1]
 
     def key(self, question: str) -> str:
-        """What was typed: a letter; or `/words`, where lines are typed."""
+        """Read one key. Where lines are typed: a letter, 'yes', 'no', or `/words`."""
         if not self.single_key:
-            return self.line(question)
+            typed = self.line(question)
+            return next((key for key, word in _WORDS.items() if typed.lower() == word), typed)
         with _unbuffered():
             self._ask(question)
             typed = _one_key()
+            while self._finishes_word(typed):
+                typed = _one_key()
+            self._rest, self._until = _WORDS.get(typed, "")[1:], time.monotonic() + _SLOW_WORD
+            self._swallow_typed_ahead()
         self._front.out(typed if typed.isprintable() else "")
         return typed
 
+    def expect_new_word(self) -> None:
+        """Take the next key for an answer of its own: a `y` that was refused is often followed by `e`."""
+        self._rest, self._until = "", 0.0
+
+    def _finishes_word(self, typed: str) -> bool:
+        """Tell whether this key belongs to the "yes" or "no" that the last question was answered with."""
+        if time.monotonic() > self._until:
+            return False
+        if typed == "":  # Enter
+            self._until = 0.0
+            return True
+        if self._rest and typed == self._rest[0]:
+            self._rest, self._until = self._rest[1:], time.monotonic() + _SLOW_WORD
+            return True
+        return False
+
+    def _is_rest_of_word(self, typed: str) -> bool:
+        """Tell whether a line only finishes the "yes" or "no" of the key before it, or is the Enter after that key."""
+        is_rest = typed == self._rest if typed else time.monotonic() < self._until
+        self._rest, self._until = "", 0.0
+        return is_rest
+
+    def _swallow_typed_ahead(self) -> None:
+        """Drop what follows a key at once, so that it does not answer the next question."""
+        while select.select([sys.stdin.fileno()], [], [], _QUIET)[0]:
+            dropped = os.read(sys.stdin.fileno(), 1)
+            if not dropped:
+                return
+            if dropped.decode("utf-8", "replace") == self._rest[:1]:
+                self._rest = self._rest[1:]
+
+    def confirms(self, question: str) -> bool:
+        """Ask a question that only `y` or `yes` answers with yes."""
+        return self.key(f"{question} [y,n]? ") == "y"
+
+    def types_first_word(self, text: str, deed: str) -> bool:
+        """Have a person type the first word of a risky text: a key alone is pressed too easily."""
+        import unicodedata  # few rules are risky
+
+        word = first_word(text)
+        typed = self.line(f"type the rule's first word, '{word}', to {deed}: ")
+        return unicodedata.normalize("NFC", typed).casefold() == unicodedata.normalize("NFC", word).casefold()
+
     def line(self, question: str) -> str:
-        _forget_typed_ahead()
-        self._ask(question)
-        _wait_for_typing()
-        typed = sys.stdin.readline()
-        if not typed:
-            self._front.out()
-            raise Ended
-        return typed.strip()
+        """Read a line. Ask again after a line that only finished the answer before it."""
+        while True:
+            _forget_typed_ahead()
+            self._ask(question)
+            _wait_for_typing()
+            typed = sys.stdin.readline()
+            if not typed:
+                self._front.out()
+                raise Ended
+            if not self._is_rest_of_word(typed.strip()):
+                return typed.strip()
 
     def _ask(self, question: str) -> None:
         colored = click.style(self._front.folded(question, sys.stdout), fg="blue", bold=True)
@@ -70,6 +128,18 @@ class Console:
         notes = "".join(f"{sign} {line}".rstrip() + "\n" for line in advice)
         saved = _edited(_editor(self._front.env, store), store.private_path(""), f"{text}\n\n{notes}")
         return "\n".join(line for line in saved.splitlines() if not line.startswith(sign)).strip()
+
+
+def first_word(text: str) -> str:
+    """Return the first word of a rule as a person would type it: without bullets, quotes and punctuation around it.
+
+    Cut after 12 characters, since some languages put no spaces between words.
+    """
+    for word in text.split():
+        said = [at for at, char in enumerate(word) if char.isalnum()]
+        if said:
+            return printable(word[said[0] : said[-1] + 1][:_WORD_LENGTH])
+    return "yes"
 
 
 def _forget_typed_ahead() -> None:

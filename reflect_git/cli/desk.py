@@ -15,8 +15,9 @@ from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.sittings import approver, show_diff
 from reflect_git.errors import ReflectError
 from reflect_git.review.gate import CONTRADICTION, EXCEPTION, REFUSED
+from reflect_git.review.matcher import matcher_for
 from reflect_git.sitting import learnings_index, places, review
-from reflect_git.sitting.approve import Proposal, Request, carry_out
+from reflect_git.sitting.approve import NEEDS_WORDING, Proposal, Request, carry_out
 from reflect_git.sitting.authority import Wish
 from reflect_git.sitting.together import propose_after
 from reflect_git.store import expiry
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from reflect_git.sitting.review import Sitting
 
 _KEYS = {
+    "needs-wording": "e to word it, c to let Claude word it", "question": "e to word it", "added": "e to take it out",
     "secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to type it anew",
     "elsewhere": "t and 'global' to have it in all projects",
-    EXCEPTION: "y and a typed yes to keep both; or t and 'global', then r to replace that rule",
+    EXCEPTION: "y to keep both; or t and 'global', then r to replace that rule",
 }  # fmt: skip
 
 
@@ -42,17 +44,26 @@ class Desk:
         self.sitting = sitting
         self._changed: dict[str, set[str]] = {}  # files of the project in the order they were changed, and by what
         self._filter = diff_filter
-        self._tried: dict[str, Candidate] = {}
+        self._tried: dict[tuple[str, str], Candidate] = {}
+        self.has_client = False  # whether Claude can be asked for a wording
 
-    def lay_out(self, request: Request, number: str) -> Proposal | None:
-        """Show a candidate with all that a person needs to answer; the change, if one can be made."""
-        candidate = self._with_backtest(request.candidate)
-        if request.text and request.text != candidate.text:  # in other words it has no matcher
-            candidate = candidate._replace(backtest=None)
+    def lay_out(self, request: Request, number: str, notes: Sequence[tuple[str, str, str]] = ()) -> Proposal | None:
+        """Show a candidate with all that a person needs to answer; the change, if one can be made.
+
+        `notes` are (name, text, way out) of what a model says about it.
+        """
+        candidate = self._with_backtest(request.candidate, request.text)
         proposal, trouble = self._attempt(request)
         text = proposal.learning["text"] if proposal else request.text or candidate.text
-        self.say("", self._headline(candidate, number), "", *portrait.text_lines(text), "")
+        is_quote = candidate.needs_wording and not request.text
+        shown = [*portrait.text_lines(f'"{text}"'), "    (needs wording)"] if is_quote else portrait.text_lines(text)
+        shown = [*shown, "    (worded by Claude)"] if request.wording else shown
+        self.say("", self._headline(candidate, number), "", *shown, "")
         self.say(*portrait.facts(candidate, proposal.findings if proposal else ()))
+        for other in request.joined:
+            self.say(*portrait.field("and you said", f'"{other.quote}"'))
+        for name, said, way_out in notes:
+            self.say(*portrait.field(name, said), *([portrait.way(way_out, None)] if way_out else []))
         if trouble is not None:
             self.say(*portrait.field("refused", trouble.message, "red"))
             self.say(portrait.way(_way_on(trouble), "red"))
@@ -60,10 +71,12 @@ class Desk:
             self.say(*portrait.field("goes to", self.destination(proposal)))
             for old in proposal.replaced:
                 self.say(*portrait.field("replaces", f"{old['id']}: {old['text']}"))
-            for found in proposal.findings:
-                self.say(*portrait.finding_lines(found, _way_out(found, proposal)))
-            self.say("")
-            self.show_change(proposal.diff)
+            ways = [self._way_out(found, proposal) for found in proposal.findings]
+            for at, found in enumerate(proposal.findings):  # the same advice for several stands below the last of them
+                self.say(*portrait.finding_lines(found, ways[at] if ways[at] not in ways[at + 1 :] else ""))
+            if not is_quote:  # nobody is shown a file with a text that cannot be approved
+                self.say("")
+                self.show_change(proposal.diff)
         return proposal
 
     def propose(self, request: Request, earlier: Sequence[Proposal] = ()) -> Proposal:
@@ -82,18 +95,25 @@ class Desk:
         except ReflectError as error:
             return None, error
 
-    def _with_backtest(self, candidate: Candidate) -> Candidate:
-        """Made when it is first looked at."""
-        if candidate.id not in self._tried:
-            self._tried[candidate.id] = review.tried(self.sitting, candidate)
-        return self._tried[candidate.id]
+    def _with_backtest(self, candidate: Candidate, text: str) -> Candidate:
+        """Add the backtest of the text that is shown; made when it is first looked at."""
+        matcher = matcher_for(candidate, text)
+        shown = (candidate.id, matcher["pattern"] if matcher else "")
+        if shown not in self._tried:
+            self._tried[shown] = review.tried(self.sitting, candidate._replace(matcher=matcher))
+        return self._tried[shown]
+
+    def _way_out(self, found: Finding, proposal: Proposal) -> str:
+        if found.code == NEEDS_WORDING and not self.has_client:
+            return "e to word it"
+        return _way_out(found, proposal)
 
     def _headline(self, candidate: Candidate, number: str) -> str:
         parts = [candidate.type.replace("_", " "), portrait.last_said(candidate)]
         parts += ["weak"] if candidate.tier == "weak" else []
         project = self._foreign_project(candidate)
         parts += [f"in {printable(project)}"] if project else []
-        return click.style(f"Learning {number} — {', '.join(parts)}", bold=True)
+        return click.style(f"Proposed rule {number} — {', '.join(parts)}", bold=True)
 
     def _foreign_project(self, candidate: Candidate) -> str:
         """The name of the project it comes from, if that is not this one."""
@@ -228,7 +248,7 @@ def _way_out(found: Finding, proposal: Proposal) -> str:
         wanted = " ".join(f"--supersedes {rule}" for rule in rules)
         return f"to replace it: reflect-git approve {proposal.request.candidate.id} --to {proposal.to} {wanted}"
     if found.code == "duplicate":
-        return "d to dismiss it, or e to say something else"
+        return "n to dismiss it, or e to say something else"
     return _KEYS.get(found.code, found.way_out) if found.way_out else ""
 
 

@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Callable
 
+from reflect_git import paths
 from reflect_git.adapters import process
 from reflect_git.model.ids import seconds_of
-from reflect_git.store import expiry, exposures, upkeep
+from reflect_git.store import expiry, exposures, glance, upkeep
 from reflect_git.store.repository import Busy, Store
 
 
@@ -16,16 +17,41 @@ def work_if_due(store: Store, later: Callable[[], object] | None = None) -> bool
     """At the end of a command: what it left for later, figures of sessions, upkeep. Returns whether it started."""
     now = time.time()
     upkeep_is_due = store.switched("reflect.upkeep", True) and is_due(store, now)
-    if not upkeep_is_due and not later and not exposures.are_waiting(store):
+    folder = _uncounted(store)
+    if not upkeep_is_due and not later and not folder and not exposures.are_waiting(store):
         return False
     if process.detach():
         try:
             if later:
                 later()
+            if folder:
+                _count(store, folder)
             _run(store, now, upkeep_is_due)
         finally:
             os._exit(0)
     return True
+
+
+def _uncounted(store: Store) -> str:
+    """Return the project here if a decision made the number in its status line wrong."""
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        return ""
+    folder = paths.top_of(here) or here
+    return folder if glance.is_outdated(store, folder) else ""
+
+
+def _count(store: Store, folder: str) -> None:
+    from reflect_git.adapters import handwritten
+    from reflect_git.sitting import counting
+    from reflect_git.store import reading
+
+    try:
+        before = glance.seen(store)
+        counting.count(store, store.env, reading.scan(store, handwritten.read), folder, before)
+    except Exception as error:
+        store.log(f"count: {type(error).__name__}: {error}")
 
 
 def is_due(store: Store, now: float) -> bool:

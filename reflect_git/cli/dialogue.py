@@ -14,9 +14,10 @@ import click
 from reflect_git.adapters.live import Changed
 from reflect_git.cli import drafts, portrait
 from reflect_git.cli.console import Console, Ended
-from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, NOT_NOW, Answer, Deck
+from reflect_git.cli.deck import APPROVED, ELSEWHERE, NEVER, NO, SKIPPED, Answer, Deck, chosen_numbers
 from reflect_git.cli.desk import contradicted
-from reflect_git.cli.front import printable
+from reflect_git.cli.front import one_line, printable
+from reflect_git.cli.wordings import Wordings
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import dismiss
@@ -26,19 +27,21 @@ if TYPE_CHECKING:
     from reflect_git.cli.desk import Desk
 
 KEYS = {
-    "y": "approve it as shown: the file is changed, in one commit",
-    "t": "choose another target, then look again",
+    "y": "yes: approve it as shown; the file is changed, in one commit",
+    "n": "no: asked once more after three further sessions",
+    "N": "never: not asked again",
+    "s": "skip for now: it comes in the next review",
     "e": "edit the text, then look again",
+    "c": "have Claude word it, then look again; with Claude's wording on the screen, go back to what it was",
+    "m": "make one rule of this one and the one that Claude takes for the same, then look again",
+    "t": "choose another target, then look again",
     "r": "replace the rule that it contradicts, then look again",
-    "n": "not now: it comes in the next review",
-    "d": "no: asked once more after three further sessions",
-    "D": "never: not asked again",
-    "s": "show the signals behind it",
+    "v": "show the signals behind it",
     "j": "leave it undecided, see the next one; it comes again in this review",
     "k": "leave it undecided, see the one before",
     "/": "search for words in what is undecided",
     "w": "see the weak ones, too, behind the others",
-    "a": "approve all undecided ones of this category, after one question",
+    "l": "list what is undecided; answer several at once",
     "u": "undo the last answer",
     "q": "quit: what is undecided waits",
     "?": "this help",
@@ -71,25 +74,28 @@ class Dialogue:
     def __init__(self, desk: Desk, console: Console) -> None:
         self.desk = desk
         self.console = console
+        self.wordings = Wordings(desk, console)
+        desk.has_client = self.wordings.has_client
         self.weak = desk.sitting.gathered.weak
-        self.deck = Deck(desk.sitting.gathered.strong)
+        self.deck = Deck(desk.sitting.gathered.strong, desk.sitting.gathered.more)
         self._weak_seen = 0
         self._request: Request | None = None  # another target or wording for the card on the desk
         self._proposal: Proposal | None = None
         self._actions: dict[str, Callable[[], bool]] = {
             "y": self._approve, "t": self._choose_target, "e": self._edit, "r": self._replace,
-            "n": self._not_now,
-            "d": lambda: self._dismiss(NO), "D": lambda: self._dismiss(NEVER), "s": self._show_signals,
+            "c": self._have_worded, "m": self._merge,
+            "n": lambda: self._dismiss(NO), "N": lambda: self._dismiss(NEVER), "s": self._skip, "v": self._show_signals,
             "j": lambda: self._go(self.deck.next(), "next"), "k": lambda: self._go(self.deck.previous(), "previous"),
-            "w": self._see_weak, "a": self._approve_group, "u": self._undo, "?": self._help,
+            "w": self._see_weak, "l": self._list, "u": self._undo, "?": self._help,
         }  # fmt: skip
 
     def run(self) -> None:
         """Until everything is answered, or the person has enough."""
         try:
             while self._has_more():
-                number = f"{self.deck.at + 1} of {len(self.deck.cards)}"
-                self._proposal = self.desk.lay_out(self._wanted(), number)
+                self.wordings.prepare(self.deck)
+                number, request = f"{self.deck.at + 1} of {len(self.deck.cards)}", self._wanted()
+                self._proposal = self.desk.lay_out(request, number, self.wordings.notes_on(request, self.deck))
                 self.desk.sitting.keep()
                 while not self._obey():
                     pass
@@ -144,15 +150,16 @@ class Dialogue:
     def _usable(self) -> list[str]:
         usable = {
             "y": self._proposal is not None and not self._proposal.is_refused, "/": len(self.deck.open()) > 1,
-            "r": bool(contradicted(self._proposal)),
+            "r": bool(contradicted(self._proposal)), "c": self.wordings.has_client,
+            "m": self.wordings.place_of_same(self._wanted(), self.deck) is not None,
             "j": self.deck.next() is not None, "k": self.deck.previous() is not None, "w": self._weak_left() > 0,
-            "a": len(self.deck.group()) > 1, "u": bool(self.deck.answers),
+            "l": len(self.deck.open()) > 1, "u": bool(self.deck.answers),
         }  # fmt: skip
         return [key for key in KEYS if usable.get(key, True)]
 
     def _wanted(self) -> Request:
         if self._request is None:
-            self._request = Request(self.deck.card)
+            self._request = self.wordings.request_for(self.deck.card)
         return self._request
 
     def _note(self, answer: Answer) -> bool:
@@ -163,29 +170,32 @@ class Dialogue:
     def _approve(self) -> bool:
         proposal = self._proposal
         if proposal is None or proposal.is_refused:
-            self.desk.say("it is refused as it stands: the way out is above")
+            self.desk.say("cannot approve it as it is: see 'refused' above for the keys that help")
+            self.console.expect_new_word()
             return False
-        if proposal.is_risky and not self._typed_yes(proposal):
+        if proposal.is_risky and not self._accepts_risk(proposal):
             self.desk.say("not approved; it is still undecided")
             return False
         return self._carry_out(proposal)
 
-    def _typed_yes(self, proposal: Proposal) -> bool:
+    def _accepts_risk(self, proposal: Proposal) -> bool:
         for found in proposal.findings:
             if found.kind == "risk":
                 self.desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
-        return self.console.line("type 'yes' to approve it all the same: ") == "yes"
+        return self.console.types_first_word(proposal.learning["text"], "approve it all the same")
 
     def _carry_out(self, proposal: Proposal) -> bool:
         learning = self.desk.carry_out(proposal)
-        return self._note(Answer(self.deck.at, APPROVED if learning else ELSEWHERE, learning))
+        others = {each.id for each in proposal.request.joined} if learning else set()
+        joined = tuple(at for at in self.deck.open() if self.deck.cards[at].id in others) if others else ()
+        return self._note(Answer(self.deck.at, APPROVED if learning else ELSEWHERE, learning, joined=joined))
 
-    def _not_now(self) -> bool:
+    def _skip(self) -> bool:
         card, store = self.deck.card, self.desk.sitting.store
         first_seen = dismiss.unseen(store, card)
         dismiss.not_now(store, [card])
-        self.desk.say("not now: it comes again")
-        return self._note(Answer(self.deck.at, NOT_NOW, first_seen=first_seen))
+        self.desk.say("skipped for now: it comes again")
+        return self._note(Answer(self.deck.at, SKIPPED, first_seen=first_seen))
 
     def _dismiss(self, said: str) -> bool:
         card = self.deck.card
@@ -201,12 +211,12 @@ class Dialogue:
         card, store = self.deck.cards[answer.at], self.desk.sitting.store
         if answer.said == APPROVED:
             self.desk.take_back(answer.record)
-        elif answer.said == NOT_NOW:
+        elif answer.said == SKIPPED:
             dismiss.forget_seen(store, answer.first_seen)
         elif answer.record:
             dismiss.reopen(store, card, answer.record, self.desk.person(card))
         self._request = self.deck.take_back().request
-        self.desk.say(f"took '{answer.said}' back")
+        self.desk.say("approval undone" if answer.said == APPROVED else f"'{answer.said}' undone")
         return True
 
     def _choose_target(self) -> bool:
@@ -232,8 +242,29 @@ class Dialogue:
         if not saved or saved == text:
             self.desk.say("nothing was changed")
             return False
-        request = request._replace(supersedes=())  # other words may contradict something else
+        # Other words may contradict something else.
+        request = request._replace(supersedes=(), is_own=True, wording=None)
         return self._take(drafts.applied(request, saved) if fields else request._replace(text=saved))
+
+    def _have_worded(self) -> bool:
+        """Show the card in Claude's words, or in the person's own again; `y` then answers what is shown."""
+        request = self._wanted()._replace(supersedes=(), is_own=False, text="", wording=None)
+        if self._wanted().wording:
+            return self._take(request)
+        if not self.wordings.word_card(self.deck.card):
+            self.desk.say("nothing was sent")
+            return False
+        worded = self.wordings.request_for(self.deck.card)
+        return self._take(request._replace(text=worded.text, wording=worded.wording)) if worded.text else True
+
+    def _merge(self) -> bool:
+        """Answer another card with the same rule, if the person agrees with Claude that both mean it."""
+        request = self._wanted()
+        at = self.wordings.place_of_same(request, self.deck)
+        if at is None:
+            self.desk.say("Claude takes no other one for the same")
+            return False
+        return self._take(request._replace(joined=(*request.joined, self.deck.cards[at])))
 
     def _replace(self) -> bool:
         rule = contradicted(self._proposal)
@@ -248,34 +279,61 @@ class Dialogue:
         self._request = request
         return True
 
-    def _approve_group(self) -> bool:
-        """Each of them is shown with its change; what is refused, risky, of another project or to replace a rule is
-        left out."""
-        group = self.deck.group()
+    def _list(self) -> bool:
+        """Show everything undecided, a line each, and take one answer to several of them.
+
+        The card in hand is shown again afterwards: the next key must answer what is on the screen.
+        """
+        numbers = {str(at + 1): at for at in self.deck.open()}
+        for number, at in numbers.items():
+            card = self.deck.cards[at]
+            head = f"{number:>3}  {card.target:<13}  "
+            worded = self.wordings.request_for(card).text
+            text = f"(needs wording) {card.text}" if card.needs_wording and not worded else worded or card.text
+            self.desk.say(head + one_line(text, portrait.width() - len(head)))
+        while typed := self.console.line("'y 1,3-5' approves these, 'n 2' says no, '4' shows one, Enter goes back: "):
+            if typed in numbers:
+                return self._go(numbers[typed], "such")
+            key, chosen = typed[:1], chosen_numbers(typed[1:], numbers)
+            if key in ("y", "n") and chosen:
+                (self._approve_several if key == "y" else self._dismiss_several)(chosen)
+                return True
+            self.desk.say("give y or n and numbers of this list, such as 'y 1,3-5'")
+        return True
+
+    def _dismiss_several(self, chosen: Sequence[int]) -> bool:
+        cards = [self.deck.cards[at] for at in chosen]
+        decisions, _ = dismiss.dismiss_all(self.desk.sitting.store, cards, self.desk.person(cards[0]))
+        for at, decision in zip(chosen, decisions, strict=True):
+            self.deck.at, self._request = at, None
+            self._note(Answer(at, NO, decision))
+        self.desk.say(f"no to {len(cards)}: each is asked once more after three further sessions")
+        return True
+
+    def _approve_several(self, chosen: Sequence[int]) -> bool:
+        """Show the change of each and ask once. Refused, risky and replacing ones are left out: each needs a look."""
         found: list[tuple[int, Proposal]] = []
-        for at in group:
+        for at in chosen:
             made = self._plain(at, [proposal for _, proposal in found])
             found += [(at, made)] if made else []
-        category = self.deck.card.category.replace("-", " ")
         if not found:
-            self.desk.say(f"none of the category '{category}' can be approved without a look at it")
+            self.desk.say("none of them can be approved without a look at it")
             return False
         for at, proposal in found:
             self.desk.say("", click.style(f"{at + 1} → {printable(self.desk.destination(proposal))}", bold=True), "")
             self.desk.say(*portrait.text_lines(proposal.learning["text"]), "")
             self.desk.show_change(proposal.diff)
         self.desk.say("")
-        if len(found) < len(group):
-            self.desk.say(f"{plural(len(group) - len(found), 'other')} left out: each needs a look of its own")
-        what = f"{plural(len(found), 'learning')} of the category '{category}'"
-        if self.console.line(f"approve {what}, one commit each [y,n]? ") != "y":
+        if len(found) < len(chosen):
+            self.desk.say(f"{plural(len(chosen) - len(found), 'other')} left out: each needs a look of its own")
+        if not self.console.confirms(f"approve {plural(len(found), 'rule')}, one commit each"):
             self.desk.say("nothing was approved")
             return False
         return self._carry_out_all(found)
 
     def _plain(self, at: int, earlier: Sequence[Proposal]) -> Proposal | None:
         """What may be approved together with others, behind the earlier ones."""
-        request = self._wanted() if at == self.deck.at else Request(self.deck.cards[at])
+        request = self._wanted() if at == self.deck.at else self.wordings.request_for(self.deck.cards[at])
         try:
             made = self.desk.propose(request, earlier)
         except ReflectError:

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 _KEYS = {
     "b": "put it back as shown: the file is changed, in one commit",
-    "g": "make it so for good: {}",
-    "l": "leave it so in this work tree: not asked again unless it changes",
-    "n": "not now: it comes again",
+    "f": "keep the file's wording: the rule is amended, in one commit",
+    "x": "retire the rule: it is reverted, in one commit",
+    "i": "ignore it in this work tree: not asked again unless it changes",
+    "s": "skip for now: it comes again",
     "q": "quit: what is undecided waits",
     "?": "this help",
 }
+_WRITE = "bfx"  # offered only where the card is able to
 _DID = {
     (CLAUDE, "missing"): "Claude removed this rule",
     (CLAUDE, "different"): "Claude changed this rule",
@@ -96,11 +98,11 @@ class Differences:
     def _ask(self, card: RuleCard | PassageCard | RemovalCard, mark: str, place: str) -> None:
         """Until there is an answer, or it has to be shown anew."""
         while True:
-            keys = [key for key in _KEYS if key not in "bg" or key in card.able]
+            keys = [key for key in _KEYS if key not in _WRITE or key in card.able]
             typed = self._console.key(f"{place} {card.question} [{','.join(keys)}]? ")
             if typed == "q":
                 raise Ended
-            if typed == "n":
+            if typed == "s":
                 self._seen.add(mark)
                 return
             if typed not in keys or typed == "?":
@@ -130,7 +132,7 @@ class Differences:
         self._asked = look(self._desk.sitting)[1]
 
     def _help(self, card: RuleCard | PassageCard | RemovalCard, keys: Sequence[str]) -> None:
-        self._desk.explain({key: card.meanings.get(key) or _KEYS[key].format(card.outcome) for key in keys})
+        self._desk.explain({key: card.meanings.get(key) or _KEYS[key] for key in keys})
 
 
 def _card(desk: Desk, one: Asked) -> RuleCard | PassageCard | RemovalCard:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 STAMP = "reflect-git"
 _PIP = ("-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
@@ -31,7 +32,7 @@ def main(root: Path, data: Path, version: str) -> int:
     try:
         data.mkdir(parents=True, exist_ok=True)
         with open(data / "venv.lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # a second one waits for the first, and finds it done
+            _wait_for(lock)
             if not is_made(data, version):
                 make(root, data, version)
     except Failed as error:
@@ -41,6 +42,15 @@ def main(root: Path, data: Path, version: str) -> int:
         _say(f"error: {(error.strerror or str(error)).lower()}: '{error.filename}'", f"hint: {_again(root)}")
         return 1
     return 0
+
+
+def _wait_for(lock: TextIO) -> None:
+    """Get the lock; say so if another process is fetching, which takes as long as fetching."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _say("reflect-git: waiting for another reflect-git that fetches its packages; this can take a minute")
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def is_made(data: Path, version: str) -> bool:
@@ -55,7 +65,7 @@ def make(root: Path, data: Path, version: str) -> None:
     """Under a name of its own, and only whole ones are called `venv`: what a kill leaves goes with the next."""
     wanted = list(dependencies(root))
     _remove_leftovers(data)
-    _say(f"reflect-git: fetching its packages into '{data}', once; this takes about 10 seconds")
+    _say(f"reflect-git: fetching its packages into '{data}', once; this can take a minute")
     made = data / f"venv-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         _run(sys.executable, "-I", "-m", "venv", str(made), log=data / "venv.log", or_else=_without_venv(root))

@@ -6,11 +6,15 @@ import os
 import sys
 import threading
 import time
+from _signal import SIG_DFL, SIGHUP, SIGTERM, getsignal
+from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
 from collections.abc import Sequence
 
+from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
-from reflect_git.errors import EXIT_DECISION, EXIT_OK
+from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.model.counts import plural
+from reflect_git.model.ids import utc_precise
 from reflect_git.store import machines
 from reflect_git.workflow import syncing
 from reflect_git.workflow.syncing import Report, Wishes
@@ -23,46 +27,70 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _SHOWN = 10
-_QUIET = 1.0
+_TICK = 0.1
+_MOMENTS = (2, 10, 30, 60, 120, 300, 600, 1800, 3600)
+_NEWS = "looking for news of your other machines"
+_ASKING = ("", "asking the remote", "sending", _NEWS)  # steps in which the remote is waited for
 
 
 class Progress:
-    """The current step on the terminal, after a second in which nothing was said."""
+    """What the terminal is told while a remote is waited for: the step after a second, then for whom, and since when.
 
-    def __init__(self, front: Front) -> None:
+    In lines of their own, which do not write over a question that ssh asks. A signal that ends the program is taken for
+    Ctrl-C meanwhile, so that git and what it started end, too.
+    """
+
+    def __init__(self, front: Front, remote: str) -> None:
         self._is_wanted = sys.stderr.isatty() and not front.json
-        self._is_dumb = front.env.get("TERM") in (None, "dumb")
+        self._remote = printable(remote)
         self._step = ""
-        self._is_shown = False
-        self._timer = threading.Timer(_QUIET, self._show)
-        self._timer.daemon = True
+        self._began = time.monotonic()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Progress:
+        self._began = time.monotonic()
+        for number in (SIGTERM, SIGHUP):
+            if getsignal(number) == SIG_DFL:
+                self._before[number] = on_signal(number, _interrupt)
         if self._is_wanted:
-            self._timer.start()
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        if self._is_shown and not self._is_dumb:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self._done.set()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+        for number, handler in self._before.items():
+            on_signal(number, handler)
 
     def __call__(self, step: str) -> None:
-        self._step = step
-        if self._is_shown:
-            self._show()
+        self._step, self._began = step, time.monotonic()
 
-    def _show(self) -> None:
-        self._is_shown = True
-        sys.stderr.write(f"{self._step} …\n" if self._is_dumb else f"\r\x1b[K{self._step} …")
-        sys.stderr.flush()
+    def _tell(self) -> None:
+        """Say it at each of these moments of a step, unless the step is over before."""
+        told = ""
+        while not self._done.wait(_TICK):
+            step, seconds = self._step, int(time.monotonic() - self._began)
+            due = [moment for moment in _MOMENTS if moment <= seconds]
+            said = f"{step} {due[-1]}" if due else ""
+            if not said or said == told or self._done.is_set():
+                continue
+            told = said
+            waits = f"waiting for {self._remote} ({seconds} s); Ctrl-C stops it, nothing is lost"
+            sys.stderr.write(f"{waits}\n" if step in _ASKING else f"{step} …\n")
+            sys.stderr.flush()
 
 
-def sync(front: Front, dry_run: bool) -> int:
-    """The verb; returns its exit code."""
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def sync(front: Front, dry_run: bool, timeout: float = 0.0) -> int:
+    """The verb; returns its exit code. `timeout` of 0: as configured."""
     store = front.opened = front.ahead.store if front.ahead else front.store(create=False)
-    report = exchange(front, store, dry_run)
+    report = exchange(front, store, dry_run, timeout)
     if not dry_run and store.setting("reflect.sync.apply") == "auto":
         from reflect_git.cli.sittings import sitting  # few have it
 
@@ -76,25 +104,26 @@ def sync(front: Front, dry_run: bool) -> int:
     return EXIT_DECISION if report.purges else EXIT_OK
 
 
-def exchange(front: Front, store: Store, dry_run: bool = False) -> Report:
+def exchange(front: Front, store: Store, dry_run: bool = False, timeout: float = 0.0) -> Report:
     """Sync, ask what only a person can answer, and sync again if the answer changed something."""
     view, begun = _View(front, store), front.ahead.begun if front.ahead else None
-    with Progress(front) as progress:
+    limits = syncing.limits_of(store, timeout)
+    with Progress(front, syncing.remote_of(store).name) as progress:
         report = syncing.sync(
             store, front.env,
-            Wishes(dry_run, say=progress, foresee=view.foresee, meanwhile=view.read, begun=begun),
+            Wishes(dry_run, say=progress, limits=limits, foresee=view.foresee, meanwhile=view.read, begun=begun),
         )  # fmt: skip
     if report.purges and not dry_run and _asks(front):
         from reflect_git.cli.purges import follow  # once in a store's life, if ever
 
-        report = follow(front, store, report, lambda wishes: _synced(front, store, wishes))
+        report = follow(front, store, report, lambda wishes: _synced(front, store, wishes._replace(limits=limits)))
     if not dry_run and _asks(front) and _meet(front, store):
-        report.add(_synced(front, store, Wishes()))
+        report.add(_synced(front, store, Wishes(limits=limits)))
     return report
 
 
 def _synced(front: Front, store: Store, wishes: Wishes) -> Report:
-    with Progress(front) as progress:
+    with Progress(front, syncing.remote_of(store).name) as progress:
         return syncing.sync(store, front.env, wishes._replace(say=progress))
 
 
@@ -122,8 +151,14 @@ def freshen(front: Front, store: Store) -> None:
     """Before a review: what waits on the remote should be among it. What fails is told by `status`."""
     from reflect_git.workflow import automatic  # a sync itself does without
 
-    with Progress(front) as progress:
-        progress("looking for news of your other machines")
+    if not automatic.is_due(store, time.time()):
+        return
+    try:
+        remote = syncing.remote_of(store).name
+    except ReflectError:
+        remote = "the remote"
+    with Progress(front, remote) as progress:
+        progress(_NEWS)
         automatic.before_review(store, front.env, time.time())
 
 
@@ -142,7 +177,8 @@ def _meet(front: Front, store: Store) -> bool:
         if front.is_yes(said):
             accepted.append(name)
     if accepted:
-        machines.accept(store, accepted)
+        by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
+        machines.accept(store, accepted, by, utc_precise())
     return bool(accepted)
 
 
@@ -215,5 +251,8 @@ def _tell_waiting(front: Front, report: Report, waits: Sequence[dict[str, Any]])
         if one["kind"] == "machine":
             said = f"'{one['machine']}' is no machine of yours yet: run 'reflect-git sync' in a terminal to accept it"
             front.talk(printable(said))
+    if report.followed:
+        who = ", ".join(sorted({one.machine for one in report.followed}))
+        front.talk(printable(f"{who} purged records that this store never had: nothing to take out here"))
     if report.purges:
         front.talk("another machine took records out of all history; nothing was exchanged until you agree")

@@ -57,6 +57,7 @@ class Front:
             if error.code == "no-store":
                 self._require_room()
             raise
+        self.opened.on_wait = self.talk if sys.stderr.isatty() else None
         return self.opened
 
     def _require_room(self) -> None:
@@ -126,10 +127,9 @@ class Front:
 
     @property
     def is_inside_client(self) -> bool:
-        from reflect_git import workflow
         from reflect_git.sitting.authority import is_inside_client
 
-        return is_inside_client(workflow.locate_store(self.env, self.store_option), self.env)
+        return is_inside_client(self.env)
 
     def require_outside(self, why: str, words: Sequence[str], more: str = "") -> None:
         """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
@@ -162,9 +162,10 @@ class Front:
 
         return Excerpt(store, _by_hand)
 
-    def data(self, data: Any) -> None:
-        """The one JSON document of this run."""
-        _write_document("data", [dumps(data)])
+    def data(self, data: Any, **beside: Any) -> None:
+        """The one JSON document of this run. `beside`: more members of the document, for what is not in `data`."""
+        more = [b',"%s":%s' % (name.encode("ascii"), dumps(value)) for name, value in beside.items()]
+        _write_document("data", [dumps(data), *more])
 
     def parts(self, parts: list[bytes]) -> None:
         """The one JSON document of this run, from JSON that was made before."""

@@ -11,6 +11,7 @@ from reflect_git.cli.front import Front
 from reflect_git.errors import EXIT_USAGE, ReflectError
 
 TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH"
+LONGEST = 86400
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -91,6 +92,25 @@ def yes_option(command: F) -> F:
 def dry_run_option(command: F) -> F:
     """`--dry-run`: the parameter `dry_run` of a verb that writes."""
     return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= LONGEST:
+        hint = f"give a number of seconds, up to {LONGEST}"
+        raise ReflectError(f"'{value}' is not a time limit", hint, "usage", EXIT_USAGE)
+    return seconds
+
+
+def timeout_option(command: F) -> F:
+    """`--timeout SECONDS`: the parameter `timeout` of a verb that talks to a remote, None if it was not given."""
+    said = "Give up on a fetch or push after this many seconds (default: reflect.sync.timeout, 60)."
+    return click.option("--timeout", metavar="SECONDS", callback=_seconds, help=said)(command)
 
 
 def project_option(command: F) -> F:

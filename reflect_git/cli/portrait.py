@@ -11,7 +11,7 @@ import click
 from reflect_git.cli.folding import folded
 from reflect_git.cli.front import ago, columns, printable, terminal_width
 from reflect_git.model.counts import plural
-from reflect_git.model.ids import seconds_of
+from reflect_git.model.ids import day_number, local_day, seconds_of
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Signal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 12
 _WIDEST, _NARROWEST = 100, 40
-_WEEK = 7 * 86400
+_WEEK = 7
 _CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
 _OWN_WORDS = ("user_typed", "user_feedback")
 TRUST = {
@@ -99,8 +99,10 @@ def facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[st
 
 
 def _confidence(candidate: Candidate) -> str:
+    """Say how sure it is. A weak one is never more than low, however trusted its words are."""
     times = plural(candidate.sessions, "session")
-    return f"{_CONFIDENCE[candidate.confidence]} (seen in {times})"
+    sure = _CONFIDENCE[1 if candidate.tier == "weak" else candidate.confidence]
+    return f"{sure} (seen in {times})"
 
 
 def by_itself(count: int) -> str:
@@ -121,13 +123,13 @@ def tested(backtest: Mapping[str, Any]) -> str:
 
 
 def _day(timestamp: str) -> str:
-    moment, now = seconds_of(timestamp), time.time()
-    day = time.localtime(moment)
-    if day[:3] == time.localtime(now)[:3]:
+    moment = seconds_of(timestamp)
+    days = day_number(time.time()) - day_number(moment)
+    if not days:
         return "today"
-    if now - moment < _WEEK:
-        return time.strftime("on %A", day)
-    return f"on {timestamp[:10]}"
+    if 0 < days < _WEEK:  # a week ago is a day of the same name
+        return time.strftime("on %A", time.localtime(moment))
+    return f"on {local_day(moment)}"
 
 
 def finding_lines(found: Finding, way_out: str) -> Iterator[str]:

@@ -19,23 +19,25 @@ if TYPE_CHECKING:
     from reflect_git.sitting.removals import Removal
     from reflect_git.sitting.revert import Reversal
 
-KEPT, REVERTED = "left in force", "for good"
+KEPT, RETIRED = "left in force", "retired"
 _MOST = 20
 
 
 class RemovalCard:
     """`able`: which of the keys that write something can do so."""
 
-    question = "Revert it for good"
-    outcome = "what it took out is taken back, in one commit"
-    meanings: Mapping[str, str] = {"l": "leave it in force: not asked again"}
+    question = "Retire it"
+    meanings: Mapping[str, str] = {
+        "x": "retire: revert what the commit took out, in one commit",
+        "i": "leave it in force: not asked again",
+    }
 
     def __init__(self, desk: Desk, removal: Removal) -> None:
         self._desk, self._removal = desk, removal
         self._sitting = elsewhere.moved_to(desk.sitting, removal.decisions)
         self._reversal, self._trouble = self._proposed()
         self.headline = headline(removal)
-        self.able = "g" if self._reversal else ""
+        self.able = "x" if self._reversal else ""
 
     def _proposed(self) -> tuple[Reversal | None, ReflectError | None]:
         try:
@@ -59,14 +61,14 @@ class RemovalCard:
     def answer(self, key: str, _: Console) -> str:
         front, commit = self._desk.front, self._removal.commit
         by = person(front, self._sitting)
-        if key == "l" or self._reversal is None:
+        if key == "i" or self._reversal is None:
             audit.leave_removed(self._sitting.store, front.env, time.time(), front.scan, commit, by)
             self._desk.settled("left in force")
             return KEPT
         done = revert.carry_out(self._sitting, self._reversal, by)
         guard.forget_removed(self._sitting.store, commit)
-        self._desk.settled(f"took it back for good, commit {done.commit[:10]}", self._changed(done.target))
-        return REVERTED
+        self._desk.settled(f"retired it, commit {done.commit[:10]}", self._changed(done.target))
+        return RETIRED
 
     def _changed(self, target: str) -> str:
         """A file of the project in which the person sits."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reflect_git.adapters import files
 from reflect_git.adapters.git import SETTINGS, Git, find_program
 from reflect_git.adapters.project import normalise_url
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 STORE, GLOBAL, ALL = "store", "global", "all"
+ANY = ("*",)
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_MOST_PHRASES = 256 << 10  # as many as hooks read
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -27,7 +31,7 @@ class Setting:
     """`scope` says whose git config is read: the store's own, the user's global one, or all of them.
 
     `guarded` values widen what may happen without a person: they are switched on by a person at a terminal only, also
-    where the value is the default, and something else was set.
+    where the value is the default, and something else was set. `ANY` guards every value.
     """
 
     name: str
@@ -38,6 +42,7 @@ class Setting:
     words: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
     read_only: str = ""
+    warning: str = ""  # what a person has to know before a guarded value is set
 
     @property
     def is_policy(self) -> bool:
@@ -48,7 +53,7 @@ class Setting:
         return self.kind == "globs"
 
     def is_guarded(self, value: str) -> bool:
-        return value in self.guarded
+        return value in self.guarded or self.guarded == ANY
 
 
 TABLE = (
@@ -89,6 +94,15 @@ TABLE = (
         "reflect.sync.requireSigned", "boolean", "false", "write without asking only what was signed",
         guarded=("false",),
     ),
+    Setting("reflect.sync.timeout", "seconds", "60", "seconds that a fetch or a push may take"),
+    Setting(
+        "reflect.wording", "word", "off", "review has Claude word proposed rules, which costs tokens",
+        words=("off", "claude"), guarded=("claude",),
+        warning="review then sends the redacted words of proposed rules to Claude",
+    ),
+    Setting("reflect.wording.model", "text", "haiku", "the model that words rules", guarded=ANY),
+    Setting("reflect.wording.timeout", "seconds", "60", "seconds that Claude may take to word rules"),
+    Setting("reflect.maxUsdPerDay", "dollars", "2.00", "dollars that calls to Claude may cost a day", guarded=ANY),
     Setting(
         "reflect.own", "text", "", "machines that you accepted as yours", read_only="'sync' asks for each new one"
     ),
@@ -97,6 +111,7 @@ TABLE = (
         "reflect.home", "path", "", "where the store is", GLOBAL,
         read_only="set it with 'git config --global reflect.home DIR'",
     ),
+    Setting("reflect.connected", "text", "", "since when this store has had a remote", read_only="it is made once"),
     Setting("reflect.machine", "text", "", "what this machine is called in the store", read_only="it is made once"),
     Setting("reflect.binding", "text", "", "the machine and folder this store belongs to", read_only="it is made once"),
     Setting("reflect.born", "time", "", "when this store was made", read_only="it is made once"),
@@ -144,6 +159,10 @@ def checked(setting: Setting, value: str) -> str:
         return "true" if value.lower() in _TRUE else "false"
     if kind == "days" and value.isascii() and value.isdigit() and 1 <= int(value) <= 3650:
         return str(int(value))
+    if kind == "seconds" and value.isascii() and value.isdigit() and 1 <= int(value) <= 86400:
+        return str(int(value))
+    if kind == "dollars" and re.fullmatch(r"\d{1,4}(\.\d{1,2})?", value, re.ASCII):
+        return f"{float(value):.2f}"
     if kind == "time" and _is_time(value):
         return value
     if kind == "globs" and value and value.isprintable():
@@ -171,8 +190,7 @@ def _phrases(path: str) -> str:
     from reflect_git.capture import phrases
 
     try:
-        with open(path, "rb") as file:
-            phrases.read(file.read())
+        phrases.read(files.read_followed(path, _MOST_PHRASES))
     except OSError as error:
         raise ReflectError(f"cannot read '{path}': {error.strerror}", "name a JSON file", "usage", EXIT_USAGE) from None
     return path
@@ -182,6 +200,8 @@ def _expected(setting: Setting) -> str:
     return {
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
+        "seconds": "a number of seconds from 1 to 86400",
+        "dollars": "an amount in dollars such as 2.00; 0 allows none",
         "time": "a UTC time such as 2026-02-11T09:30:00Z",
         "globs": "an absolute path of a folder or the URL of a repository, in which * and ? stand for any characters",
         "word": f"one of: {', '.join(setting.words)}",
@@ -201,7 +221,14 @@ def current(store: Store | None, env: Mapping[str, str]) -> dict[str, Current]:
     found = _all_scopes(store, env)
     listed = dict(BY_NAME)
     listed.update({key: find(key) for key, _ in found if key.startswith("reflect.hint.") and key.count(".") == 2})
-    return {key: _current(setting, found) for key, setting in listed.items()}
+    counted = store.overrides if store else {}
+    return {key: _decided(setting, counted[key]) if key in counted else _current(setting, found)
+            for key, setting in listed.items()}  # fmt: skip
+
+
+def _decided(setting: Setting, values: list[str]) -> Current:
+    """What counts instead of a value that was written into the config by hand."""
+    return Current(setting, tuple(values) or ((setting.default,) if setting.default else ()), "decision")
 
 
 def _current(setting: Setting, found: list[tuple[str, tuple[str, str]]]) -> Current:

@@ -74,7 +74,7 @@ def _settle_own(front: Front, sat: Sitting) -> bool:
 
 def _settle_arrived(front: Front, sat: Sitting) -> bool:
     """Inside Claude Code everything waits for a person's answer."""
-    if sat.store.setting("reflect.sync.apply") != "auto" or authority.is_inside_client(sat.store.root, front.env):
+    if sat.store.setting("reflect.sync.apply") != "auto" or authority.is_inside_client(front.env):
         return False
     from reflect_git.sitting import unasked
 

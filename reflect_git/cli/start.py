@@ -29,6 +29,10 @@ def main() -> NoReturn:
             raise
         ahead.drop()
         end_now(end.code if isinstance(end.code, int) else int(end.code is not None))
+    except KeyboardInterrupt as error:  # while something was loaded
+        if ahead is not None:
+            ahead.drop()
+        fail(error)
 
 
 def asked_ahead() -> Ahead | None:

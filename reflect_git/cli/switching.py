@@ -90,7 +90,7 @@ def store_for(front: Front, dry_run: bool) -> Store | None:
 
 
 def stored(store: Store | None, key: str) -> list[str]:
-    return list(store.config.get(key.lower(), [])) if store else []
+    return list(store.values(key)) if store else []
 
 
 def project_glob(folder: str) -> str:

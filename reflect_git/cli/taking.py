@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
-from reflect_git.cli.sittings import advise, require_typed_yes, show_diff, way_back
+from reflect_git.cli.sittings import advise, approver, require_typed_yes, show_diff, used, way_back
 from reflect_git.errors import ReflectError
 from reflect_git.sitting import elsewhere, learnings_index, links, revert
+from reflect_git.sitting.ask import wish_about_broken
 from reflect_git.sitting.authority import is_inside_client
+from reflect_git.sitting.recurring import find_broken
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import By
@@ -29,10 +31,11 @@ def settle(
     if dry_run:
         _preview(front, there, reversal)
         return
-    by, linked = person(front, there), links_of(there, reversal)
+    by, basis = _approver(front, there, chosen)
+    linked = links_of(there, reversal)
     is_shown = not is_named and _is_asked(front, sat, there, reversal)
     is_shown = require_typed_yes(front, linked, "" if is_shown else reversal.diff) or is_shown
-    done = revert.carry_out(there, reversal, by, linked)
+    done = revert.carry_out(there, reversal, by, linked, basis)
     learnings_index.write(there.store, front.scan(there.store))
     _say(front, there, reversal, done, is_shown, by["road"])
 
@@ -57,9 +60,23 @@ def links_of(sat: Sitting, reversal: Reversal) -> list[Finding]:
     return links.in_the_way(sat.store, sat.place, [step.plan for step in reversal.steps])
 
 
+def _approver(front: Front, sat: Sitting, chosen: Chosen) -> tuple[By, dict[str, str]]:
+    """Who takes it back, and the recorded answer that it rests on, if it rests on one.
+
+    Inside Claude Code that is only a rule that was broken again, after a person answered that it is to be retired.
+    """
+    approvals = [made["subject"] for made in chosen.decisions if made["kind"] == "approved"]
+    if is_inside_client(front.env) and len(approvals) == 1 and len(chosen.decisions) == 1:
+        broken = next((one for one in find_broken(sat) if one.rule["id"] == approvals[0]), None)
+        if broken:
+            by, answer = approver(front, sat, wish_about_broken(sat, broken, "retire"))
+            return by, used(answer, approvals[0])
+    return person(front, sat), {}
+
+
 def person(front: Front, sat: Sitting) -> By:
     """Who takes it back: words may come back into a file, so inside Claude Code nobody may."""
-    if is_inside_client(sat.store.root, front.env):
+    if is_inside_client(front.env):
         raise ReflectError(
             "inside Claude Code nothing is taken back: that is a person's to do", "let them run it in a terminal",
             code="approval",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reflect_git.cli.front import age
-from reflect_git.model.ids import seconds_of
+from reflect_git.model.ids import local_day, seconds_of
 
 ROADS = {
     "terminal": "at a terminal", "ask-user-question": "in Claude Code", "own-machine": "on another own machine",
@@ -20,6 +20,11 @@ def when(timestamp: str) -> str:
     moment = seconds_of(timestamp)
     local = time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
     return f"{age(max(0.0, time.time() - moment))} ago ({local})"
+
+
+def day(timestamp: str) -> str:
+    """Return the date of a record's time where the person is."""
+    return local_day(seconds_of(timestamp))
 
 
 def who(by: Mapping[str, Any]) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
+
+from reflect_git.model.ids import utc
 
 ALSO = ", or '2 weeks ago'"
 _AGO = re.compile(r"(\d{1,6}) (second|minute|hour|day|week|month|year)s? ago")
@@ -21,4 +24,11 @@ def shortened(text: str) -> str:
 
 def to_its_end(text: str) -> str:
     """`until` a day, and what held `at` a day, means all of that day."""
-    return f"{text}T23:59:59Z" if _DAY.fullmatch(text) else shortened(text)
+    if not _DAY.fullmatch(text):
+        return shortened(text)
+    try:
+        day = time.strptime(text, "%Y-%m-%d")
+        # Not the start plus 24 hours: a day on which clocks change has 23 or 25.
+        return utc(time.mktime((*day[:2], day[2] + 1, 0, 0, 0, 0, 0, -1)) - 1)
+    except (ValueError, OverflowError):
+        return text

@@ -46,6 +46,16 @@ def seconds_of(timestamp: str) -> float:
     return float(_days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second)
 
 
+def local_day(seconds: float) -> str:
+    """Return the date at that moment where the person is: `2026-02-11`."""
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+
+
+def day_number(seconds: float) -> int:
+    """Number the days where the person is: tomorrow's is today's plus one, also when clocks change."""
+    return _days(*time.localtime(seconds)[:3])
+
+
 def _days(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 in the Gregorian calendar (`calendar` imports `datetime` and `locale`: 8 ms)."""
     year -= month <= 2

@@ -6,56 +6,33 @@ projects of its own is another thing: `show all projects`, `every repository has
 
 from __future__ import annotations
 
+from reflect_git.model.tables import table
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_WORDS = table("scopes")
+
+
+def _set(name: str) -> frozenset[str]:
+    return frozenset(_WORDS[name].split())
+
+
 # What is done *to* all projects is work at hand, what holds *in* them is a rule: so a word of place comes first.
-_PLACE = frozenset("in on across throughout within bei en dans sur em nos nei su op we w во в".split())
+_PLACE = _set("place")
 # What is meant for each project may be what the program does: it takes a word that says whose projects they are.
-_FOR = frozenset("for over für pour para por per voor dla для".split())
-_OURS = frozenset(
-    "my our your meine meinen unsere unseren mis nuestros mes nos miei nostri meus nossos mijn onze moich naszych"
-    " моих наших".split()
-)
-_EVERY = frozenset(
-    "all every each any allen alle jedem jedes todos todas cada tous toutes chaque chacun tutti tutte ogni al elk elke"
-    " ieder iedere wszystkich każdym każdego всех каждом".split()
-)
-_EVERY_AFTER = frozenset("tüm bütün her 모든".split())  # languages whose word of place is the end of the noun
-_ENDS = ("de", "da", "te", "ta", "에서", "에서는", "에", "에는")
-_NOUNS = (
-    "project", "projekt", "projet", "proyecto", "progett", "proje", "проект", "프로젝트",
-    "reposit", "repozyt", "репозит", "레포", "저장소", "codebase", "dépôt",
-)  # fmt: skip
-_SHORT_NOUNS = frozenset("repo repos repolarımda session sessions".split())
+_FOR, _OURS, _EVERY = _set("for"), _set("ours"), _set("every")
+_EVERY_AFTER = _set("every_after")  # languages whose word of place is the end of the noun
+_ENDS, _NOUNS = tuple(_WORDS["ends"]), tuple(_WORDS["nouns"])
+_SHORT_NOUNS = _set("short_nouns")
 _UNSAID = frozenset("the which what own other".split())  # `regardless of which project`, `in my other repos`
 _LOOSE = frozenset("of one single".split())  # `every single one of my projects`
 _WITHIN = _PLACE - _OURS
-# Work at hand begins so, wherever it is to be done: `fix the warnings in all projects`.
-_ORDERS = frozenset(
-    "add bump change check clean clone compare convert copy count create delete deploy explain find fix generate grep"
-    " install list look migrate move open print push read rebase refactor remove rename replace review run scan search"
-    " show switch tell update upgrade".split()
-)
+_ORDERS = _set("orders")  # work at hand begins so, wherever it is to be done: `fix the warnings in all projects`
 _BETWEEN = 5  # words from `all` to the noun: `every single one of my projects`
-_ONE, _MANY = ("project", "repo", "repository", "codebase"), ("projects", "repos", "repositories", "codebases")
-_MINE = (
-    *(f" {before} {noun} " for before in ("in my", "for my", "on my", "across my", "across our") for noun in _MANY),
-    *(f" {every} {noun} of mine " for every in ("any", "every") for noun in _ONE),
-    *(f" {before} i {verb} " for before in ("wherever", "everywhere") for verb in ("work", "code", "go", "am")),
-)  # fmt: skip
-_PHRASES = (
-    *_MINE, *(f" across {noun} " for noun in _MANY), " every session ", " immer und überall ",
-    *(f" {before} {noun} " for before in ("no matter", "regardless of", "whatever", "independent of") for noun in _ONE),
-    " in meinen projekten ", " en mis proyectos ", " dans mes projets ", " nei miei progetti ", " nos meus projetos ",
-    " in mijn projecten ", " в моих проектах ", " w moich projektach ", " projelerimde ",
-)  # fmt: skip
-_WIDE = (
-    "所有项目", "所有的项目", "每个项目", "每一个项目", "全部项目", "所有仓库", "每个仓库", "全部仓库", "所有專案",
-    "すべてのプロジェクト", "全てのプロジェクト", "全プロジェクト", "どのプロジェクト", "すべてのリポジトリ",
-    "全てのリポジトリ", "全リポジトリ",
-)  # fmt: skip
+_MINE, _WIDE = tuple(_WORDS["mine"]), tuple(_WORDS["wide"])
+_PHRASES = (*_MINE, *_WORDS["phrases"])
 
 
 def is_of_all(words: Sequence[str]) -> bool:

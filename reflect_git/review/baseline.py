@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from reflect_git.model.frames import Frame, frame_of, key_of
-from reflect_git.review.senses import sense_of
+from reflect_git.review.senses import Sense, sense_of
+from reflect_git.review.sentences import split
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*$")
@@ -17,8 +18,10 @@ _BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _ENTRY = re.compile(r"\s*<!--\s*(LRN-[0-9a-z-]+)\s*-->\s*$", re.IGNORECASE)
 _FRONT = re.compile(r"id:\s*[\"']?(LRN-[0-9a-z-]+)[\"']?\s*$", re.IGNORECASE)
 _INDEXED = re.compile(r"^\[(LRN-[0-9a-z-]+)\]\s*", re.IGNORECASE)
-_ENDS = re.compile(r"(?<=[.!?…])\s+(?=[\w`\"'(*])|(?<=[。！？])")
-_SHORTENED = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "z.b.", "bzw.", "ca.")
+# `### [2026-01-31] Title`, `- **Suggested action**: …`: the form of improvements.md, by hand or by us.
+_DATED = re.compile(r"^\[\d{4}-\d\d-\d\d\]\s+(.+)$")
+_FIELD = re.compile(r"^\*\*([\w ]+?):?\*\*:?\s*")
+_SAYING = ("details", "suggested action", "action", "problem", "what", "proposal")
 _MEMORY = re.compile(r"/projects/[^/]+/memory/")
 _LONGEST = 1 << 20
 
@@ -40,7 +43,7 @@ class Statement:
         return frame_of(self.text)
 
     @cached_property
-    def sense(self) -> Frame | None:
+    def sense(self) -> Sense | None:
         return sense_of(self.text)
 
     @cached_property
@@ -83,9 +86,9 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def statements(file: str, text: str) -> list[Statement]:
+def statements(file: str, text: str, owners: Mapping[int, str] | None = None) -> list[Statement]:
     """Code, comments, front matter and tables say nothing; a bullet or paragraph says each of its sentences. A file of
-    one learning has its id in the front matter."""
+    one learning has its id in the front matter. `owners`: line → learning, where the file has a list of ours."""
     found: list[Statement] = []
     heading = ""
     lines = _without_comments(_keep_ids(text[:_LONGEST])).splitlines()
@@ -94,30 +97,22 @@ def statements(file: str, text: str) -> list[Statement]:
         head = _HEADING.match(block.parts[0])
         if head:
             heading = head[1]
+            dated = _DATED.match(heading)  # an entry of improvements.md: its title says it, too
+            found += [Statement(file, block.line, dated[1], owner, heading)] if dated and _says(dated[1]) else []
             continue
         whole = " ".join(part.strip() for part in block.parts)
         indexed = _INDEXED.match(whole)
         if indexed:
             block.learning, whole = indexed[1], whole[indexed.end() :]
-        sentences = sentences_of(whole)
+        labelled = _FIELD.match(whole) if _DATED.match(heading) else None
+        if labelled and labelled[1].lower() not in _SAYING:
+            continue
+        whole = whole[labelled.end() :] if labelled else whole
+        sentences = split(whole)
         said = [whole, *sentences] if len(sentences) > 1 else [whole]
-        learning = block.learning or owner
+        learning = block.learning or (owners or {}).get(block.line) or owner
         found += [Statement(file, block.line, one, learning, heading) for one in said if _says(one)]
     return found
-
-
-def sentences_of(text: str) -> list[str]:
-    """Cut after a full stop that ends one; `e.g.` and what stands in backticks end none."""
-    found: list[str] = []
-    rest = ""
-    for part in _ENDS.split(text):
-        rest = f"{rest} {part}".strip() if rest else part.strip()
-        if rest.lower().endswith(_SHORTENED) or rest.count("`") % 2:
-            continue
-        if rest:
-            found.append(rest)
-        rest = ""
-    return [*found, rest] if rest else found
 
 
 def _keep_ids(text: str) -> str:

@@ -62,6 +62,9 @@ class Candidate(NamedTuple):
     projects: tuple[str, ...]  # the keys of all in which it was said
     outside: bool  # it was said where no project is, too
     sessions_ago: int | None  # how many began since it was last said; None if it was in no session
+    needs_wording: bool = False  # the text is a quote, and no rule yet
+    why_no_rule: str = ""
+    until: str | None = None  # the day on which it ends, as its words say
     recurrence_of: str | None = None
     dismissed_before: str | None = None
 
@@ -129,7 +132,7 @@ class Lazily(Sequence[Candidate]):
 class Gathered(NamedTuple):
     """`strong` is what a sitting shows, `more` how many strong ones wait behind it, `held` what a flood brought beyond
     its share, `recurrences` what a rule in force already says, `known` how many signals files say already. `settled`
-    are captured signals that nobody is asked about, `sure` those of all strong ones."""
+    are captured signals that nobody is asked about, `questions` the signals of each strong one."""
 
     strong: Lazily
     more: Lazily
@@ -140,7 +143,7 @@ class Gathered(NamedTuple):
     known: int
     place_of: Callable[[str], tuple[str, int] | None]
     settled: tuple[str, ...]
-    sure: tuple[str, ...]
+    questions: tuple[tuple[str, ...], ...]
 
     @property
     def message(self) -> str:

@@ -12,12 +12,13 @@ from reflect_git.model.ids import fingerprint
 from reflect_git.review import classify, wording
 from reflect_git.review.baseline import Statement, is_note, is_source, sources_of
 from reflect_git.review.candidate import NAMES, Candidate, Entries, Gathered, Lazily, Near
+from reflect_git.review.enddates import end_date
 from reflect_git.review.groups import STRONG, WEAK, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
-from reflect_git.review.likeness import SIMILAR, contradicts, similarity
+from reflect_git.review.likeness import agree, are_similar, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
-from reflect_git.review.parts import agree, alike
 from reflect_git.review.pointing import only_points
 from reflect_git.review.risks import lowest, risks
+from reflect_git.review.senses import Sense
 from reflect_git.review.spots import HERE, Spots
 from reflect_git.review.verdicts import Verdict, Verdicts
 from reflect_git.store.fold import History
@@ -55,11 +56,13 @@ def gather(
     limit: int = LIMIT,
     aliases: Mapping[str, str] = {},
     own_files: Mapping[str, str] = {},
+    is_path: Callable[[str], bool] | None = None,
 ) -> Gathered:
     """`project`: the keys of the project that is reviewed, none for all. `shown`: ids that were shown before; they come
     after those that never were, so that ten "not now" do not block the line. `now` bounds what a wrong clock dates.
     `begun`: when sessions began, in order. For a review of all, `aliases`: which keys mean one project, and
-    `own_files`: which files speak for one project alone."""
+    `own_files`: which files speak for one project alone. `is_path`: whether a glob
+    names files of the project."""
     waiting = _waiting(signals, project)
     live = signals.among(_dated(signals, waiting, now))
     court = _Court(live, history, baselines, Spots(project, live.columns["project"], aliases), own_files)
@@ -90,13 +93,13 @@ def gather(
     weak = [group for group in kept if group.tier != STRONG]
     listed = dict(zip(NAMES, (strong[:limit], strong[limit:], weak, held, again), strict=True))
     counts = len(live.rows), known
-    return _gathered(listed, _Maker(kept, live, court.rules, begun).make, ids, counts, settled)
+    return _gathered(listed, _Maker(kept, live, court.rules, begun, is_path).make, ids, counts, settled)
 
 
 def _only_points(group: Group, signals: Signals) -> bool:
     """Whether neither what was said nor the text made of it, which may have a question before it, names anything."""
     return all(only_points(signals.columns["content"][row]) for row in group.rows) and only_points(
-        wording.proposal(signals.whole(group.rows))
+        wording.worded(signals.whole(group.rows)).text
     )
 
 
@@ -115,9 +118,10 @@ def _gathered(
 
     lists = {name: Lazily(len(groups), partial(_nth, make, groups)) for name, groups in listed.items()}
     count, known = counts
-    sure = tuple(ids[row] for name in ("strong", "more") for group in listed[name] for row in group.rows)
+    questions = tuple(tuple(ids[row] for row in group.rows) for group in (*listed["strong"], *listed["more"]))
     return Gathered(
-        **lists, gathered=count, known=known, place_of=lambda signal: places().get(signal), settled=settled, sure=sure
+        **lists, gathered=count, known=known, place_of=lambda signal: places().get(signal), settled=settled,
+        questions=questions,
     )  # fmt: skip
 
 
@@ -244,47 +248,44 @@ class _Sayings:
     def __init__(self, statements: Sequence[Statement], rule: Callable[[Statement], str]) -> None:
         self.by_key: dict[str, str] = {}
         self._rule = rule
-        self._by_part: dict[tuple[str, str, str], list[tuple[Frame, Statement]]] = {}
-        self._by_sense: dict[tuple[str, str, str], list[tuple[Frame, Statement]]] = {}
+        self._by_part: dict[tuple[str, str, str], list[Statement]] = {}
+        self._by_sense: dict[Sense, list[Statement]] = {}
         for said in statements:
             self.by_key.setdefault(said.key, rule(said))
-            for shelf, frame in ((self._by_part, said.frame), (self._by_sense, said.sense)):
-                for part in parts_of(frame):
-                    shelf.setdefault(part, []).append((frame, said))  # type: ignore[arg-type]
+            for part in parts_of(said.frame):
+                self._by_part.setdefault(part, []).append(said)
+            if said.sense:
+                self._by_sense.setdefault(said.sense, []).append(said)
 
     def saying(self, group: Group, content: str) -> str | None:
         """`content`: the words that the group's frame and sense were read from."""
         for key in group.keys:
             if key in self.by_key:
                 return self.by_key[key]
-        for shelf, frame, is_same in ((self._by_part, group.frame, agree), (self._by_sense, group.sense, alike)):
-            told = [said for said in _told_by(shelf, frame, is_same) if not contradicts(said.text, content)]
+        same = [said for part in parts_of(group.frame) for said in self._by_part.get(part, ())]
+        frames = [said for said in same if said.frame and group.frame and _covers(said.frame, group.frame)]
+        for listed in (frames, self._by_sense.get(group.sense, []) if group.sense else []):
+            told = [said for said in listed if not contradicts(said.text, content)]
             if told:
                 return max(map(self._rule, told))
         return None
 
 
-_Shelf = Mapping[tuple[str, str, str], Sequence[tuple[Frame, Statement]]]
-
-
-def _told_by(shelf: _Shelf, frame: Frame | None, agree: Callable[[Frame, Frame], bool]) -> list[Statement]:
-    near = [said for part in parts_of(frame) for said in shelf.get(part, ())]
-    return [said for read, said in near if frame and agree(read, frame) and _covers(read, frame)]
-
-
 def _covers(said: Frame, frame: Frame) -> bool:
-    """What is said says all that the frame says, and maybe more."""
-    return (not frame.wanted or frame.wanted == said.wanted) and (not frame.unwanted or frame.unwanted == said.unwanted)
+    """Tell whether what is said says all that the frame says, and maybe more."""
+    return agree(said, frame) and frame.wanted in ("", said.wanted) and frame.unwanted in ("", said.unwanted)
 
 
 class _Maker:
     """Words a candidate and looks for what is near it."""
 
     def __init__(
-        self, groups: Sequence[Group], signals: Signals, rules: Callable[[Group], _Rules], begun: Sequence[str]
-    ) -> None:
+        self, groups: Sequence[Group], signals: Signals, rules: Callable[[Group], _Rules], begun: Sequence[str],
+        is_path: Callable[[str], bool] | None,
+    ) -> None:  # fmt: skip
         self._rules = rules
         self._begun = begun
+        self._is_path = is_path
         self._signals = signals
         self._groups = groups
 
@@ -296,12 +297,14 @@ class _Maker:
 
     def make(self, group: Group) -> Candidate:
         signals = self._signals.whole(group.rows)
-        text = wording.proposal(signals)
+        text, why = wording.worded(signals)
         first = wording.spokesman(signals)
         trusts = [signal["trust"] for signal in signals]
         trust = lowest([*trusts, "assistant"] if wording.is_borrowed(signals) else trusts)
         projects = {signal["project"]["key"] for signal in signals if signal["project"]}
-        place = classify.place(text, first["type"], first["category"], len(projects), str(first["context"])[:400])
+        place = classify.place(
+            text, first["type"], first["category"], len(projects), str(first["context"])[:400], self._is_path
+        )
         ids = tuple(signal["id"] for signal in signals)
         # "Bash failed: npm ci" orders nothing: what is proposed because of it may.
         said = text if signals[0]["type"] == "failure" else str(signals[0]["content"])
@@ -319,6 +322,7 @@ class _Maker:
             project=signals[0]["project"], projects=tuple(sorted(projects)),
             outside=any(signal["project"] is None for signal in signals),
             sessions_ago=self._begun_since(last_seen) if signals[-1]["session_id"] else None,
+            needs_wording=bool(why), why_no_rule=why, until=end_date(text, first["timestamp"]) or None,
             recurrence_of=self._rules(group).saying(group) or None, dismissed_before=group.dismissed_before,
         )  # fmt: skip
 
@@ -338,7 +342,7 @@ class _Maker:
             likeness = similarity(content, words)
             if (likeness > 0 or len(content) + len(words) < _SHORT) and contradicts(content, words):
                 conflicts.append(entry)
-            elif likeness >= SIMILAR:
+            elif are_similar(content, words, likeness):
                 similar.append((likeness, entry))
         similar.sort(key=lambda pair: -pair[0])
         return _once(entry for _, entry in similar), _once(conflicts)

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import stem
-from reflect_git.review.families import ALTERNATIVES, JOBS, LANGUAGES, PURPOSES, SCOPES, canon, roughly
-from reflect_git.review.lexicon import FOREIGN
+from reflect_git.review.families import ALTERNATIVES, FOREIGN, JOBS, LANGUAGES, PURPOSES, SCOPES, canon, roughly
 from reflect_git.review.senses import MAKING, Clause
 from reflect_git.review.senses import clauses_of as exactly
 
@@ -55,7 +54,6 @@ def clash(a: str, b: str) -> bool:
         return False
     return (
         _is_denied(a, b) or _has_another_value(a, b) or _is_the_other_way_round(a, b) or _has_another_place(a, b)
-        or _is_taken_away(a, b) or _is_taken_away(b, a)
     )  # fmt: skip
 
 
@@ -65,16 +63,10 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     return tuple(
         clause._replace(
             words=frozenset(map(roughly, clause.words)),
-            tagged=frozenset(map(_tagged_roughly, clause.tagged)),
             said=tuple(map(roughly, clause.said)),
         )
         for clause in exactly(text)
     )
-
-
-def _tagged_roughly(word: str) -> str:
-    tag, sign, bare = word.rpartition(":")
-    return f"{tag}{sign}{roughly(bare)}"
 
 
 @lru_cache(maxsize=16384)
@@ -89,7 +81,7 @@ def exclude_each_other(x: str, y: str) -> bool:
     kinds = _KINDS.get(x)
     if kinds and not kinds.isdisjoint(_KINDS.get(y, _NONE)):
         return True
-    return (x[-1] == y[-1] and _is_opposite(x, y)) or (x[0] == y[0] and _are_versions(x, y))
+    return x[-1] == y[-1] and (y in (f"un{x}", f"non-{x}") or x in (f"un{y}", f"non-{y}"))
 
 
 @lru_cache(maxsize=16384)
@@ -97,37 +89,17 @@ def _kind_word(word: str) -> str:
     return roughly(canon(FOREIGN.get(word, word)))
 
 
-def _is_opposite(x: str, y: str) -> bool:
-    return y in (f"un{x}", f"non-{x}") or x in (f"un{y}", f"non-{y}")
-
-
-def _are_versions(x: str, y: str) -> bool:
-    """python2 and python3."""
-    bare = x.rstrip(_DIGITS)
-    return len(bare) > 2 and bare not in (x, y) and bare == y.rstrip(_DIGITS)
-
-
-_DIGITS = "0123456789."
-
-
 def _is_denied(a: str, b: str) -> bool:
-    """One says no to most of what the other says in a clause, and does not say the same more plainly elsewhere."""
+    """Tell whether one says no to most of what the other says in a clause."""
     return any(
-        one.turned != other.turned
+        one.denied != other.denied
         and _core(one) & _core(other)
-        and (_forbids(one, other, clauses_of(a)) if one.turned else _forbids(other, one, clauses_of(b)))
+        and (_forbids(one, other, clauses_of(a)) if one.denied else _forbids(other, one, clauses_of(b)))
         and not _differ_in_kind(one.words, other.words)
         and not _have_other_objects(one, other)
-        and (_is_plain_ban(other) or not _is_said_better(one, other, clauses_of(b)))
-        and (_is_plain_ban(one) or not _is_said_better(other, one, clauses_of(a)))
         for one in clauses_of(a)
         for other in clauses_of(b)
     )
-
-
-def _is_plain_ban(clause: Clause) -> bool:
-    """Of one thing: "no queue"."""
-    return clause.turned and len(clause.words) == 1
 
 
 def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
@@ -142,7 +114,7 @@ def _forbids(ban: Clause, wish: Clause, beside: Sequence[Clause]) -> bool:
     if _is_exception(wish, good - bad - GRANTED) or (good - bad and is_of_a_part(bad - good)):
         return False
     if len(bad) == 1:
-        about = any(not clause.turned and _content(clause) & good - bad for clause in beside)
+        about = any(not clause.denied and _content(clause) & good - bad for clause in beside)
         return bad <= good and (
             len(good - GRANTED) == 1 or about or _first(wish) in bad or not next(iter(bad)).isalnum()
         )
@@ -166,24 +138,6 @@ def _say_other_things(ban: Clause, wish: Clause) -> bool:
     return is_of_one and first[-1] not in second and second[-1] not in first and GRANTED.isdisjoint(wish.said)
 
 
-def _is_taken_away(a: str, b: str) -> bool:
-    """One removes what the other keeps or allows."""
-    return any(thing in _kept(b) for thing in _removed(a))
-
-
-@lru_cache(maxsize=16384)
-def _removed(text: str) -> frozenset[frozenset[str]]:
-    clauses = (clause for clause in clauses_of(text) if not clause.turned and clause.said[0] == "remov")
-    return frozenset(_content(clause) - {"remov"} for clause in clauses)
-
-
-@lru_cache(maxsize=16384)
-def _kept(text: str) -> frozenset[frozenset[str]]:
-    clauses = (clause for clause in clauses_of(text) if not clause.turned)
-    kept = (clause for clause in clauses if clause.said[0] == "keep" or not GRANTED.isdisjoint(clause.said))
-    return frozenset(_content(clause) - GRANTED for clause in kept) - {frozenset()}
-
-
 def _is_exception(wish: Clause, more: Set[str]) -> bool:
     """What may be done beside a ban, and when or where."""
     if GRANTED.isdisjoint(wish.said):
@@ -205,17 +159,6 @@ def _differ_in_kind(one: frozenset[str], other: frozenset[str]) -> bool:
     """No to one kind and yes to the other go together: merged and unmerged ones."""
     first, second = one - other, other - one
     return any(exclude_each_other(x, y) for x in first for y in second)
-
-
-def _is_said_better(one: Clause, other: Clause, others: Sequence[Clause]) -> bool:
-    """Another clause of the same text has as much in common with it, and says the same to it."""
-    near = _nearness(one, other)
-    return any(third.turned == one.turned and _nearness(one, third) >= near for third in others)
-
-
-def _nearness(one: Clause, other: Clause) -> float:
-    first, second = _content(one), _content(other)
-    return len(first & second) / max(1, len(first | second))
 
 
 def _have_other_objects(one: Clause, other: Clause) -> bool:
@@ -267,7 +210,7 @@ def is_of_a_part(words: Set[str]) -> bool:
 
 
 def _wishes(text: str) -> list[frozenset[str]]:
-    return [_content(clause) for clause in clauses_of(text) if not clause.turned]
+    return [_content(clause) for clause in clauses_of(text) if not clause.denied]
 
 
 def _is_the_other_way_round(a: str, b: str) -> bool:
@@ -308,8 +251,6 @@ def _places(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         is_there = said[at - 1 : at] in (("is",), ("be",)) and any("/" in word for word in said[at:])
         if not at or not (is_there or said[at] == "target" or not verbs.isdisjoint(said[:at])):
             continue
-        if not _LATER_ON.isdisjoint(said):
-            continue
         thing = (frozenset(said[:at]) - verbs - _EMPTY) or (frozenset(said[:at]) - verbs - _BEING)
         place = frozenset(said[at + 1 :]) - _EMPTY - _WHERE
         if thing and place:
@@ -321,7 +262,6 @@ _BEING = frozenset(("is", "be"))
 _PLACING = frozenset("put plac stor sav keep liv go goe belong sit locat land open".split())
 _RECORDING = _PLACING | frozenset("writ record log send".split())
 _WHERE = frozenset("in into to under next besid alongsid at on against onto target".split())
-_LATER_ON = frozenset("before after when if unless until except while during for".split())
 
 
 @lru_cache(maxsize=16384)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from reflect_git.model.frames import frame_of, key_of, opposes
+from reflect_git.model.frames import key_of
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.review.baseline import Statement, is_note, is_source, sentences_of
-from reflect_git.review.likeness import contradicts
+from reflect_git.review.baseline import Statement, is_note, is_source
+from reflect_git.review.likeness import contradicts, is_opposed
 from reflect_git.review.risks import RISK, Finding, risks
+from reflect_git.review.sentences import split
 
 REFUSED, MENDED, NOTE = "refused", "mended", "note"
 CONTRADICTION, EXCEPTION = "contradiction", "exception"
@@ -63,9 +64,8 @@ def is_risky(found: Iterable[Finding]) -> bool:
 
 def exceptions(text: str, rules: Iterable[Statement]) -> Iterable[Finding]:
     """Of rules for all projects, those that a project's rule with this text would stand against."""
-    frame = frame_of(text)
     for rule in rules:
-        if frame and rule.frame and opposes(frame, rule.frame):
+        if is_opposed(text, rule.text):
             message = instead_of(rule.learning or "", rule.text)
             way = f"to replace that rule in all projects: --to global --supersedes {rule.learning}"
             yield Finding(RISK, EXCEPTION, message, way)
@@ -80,13 +80,13 @@ def _refusals(
 ) -> Iterable[Finding]:
     if has_secret(subject.text):
         yield Finding(REFUSED, "secret", "the text holds a known kind of secret", "take it out: --text TEXT")
-    key, frame = key_of(subject.text), frame_of(subject.text)
+    key = key_of(subject.text)
     for rule in rules:
         where = rule.learning or f"{rule.file}:{rule.line}"
         if rule.key == key and not is_note(rule):
             way = f"reword it: reflect-git edit {where}" if rule.learning else "nothing to do; dismiss it"
             yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", rule.way or way)
-        elif rule.learning and rule not in wide and frame and rule.frame and opposes(frame, rule.frame):
+        elif rule.learning and rule not in wide and is_opposed(subject.text, rule.text):
             message = f"it contradicts '{where}', which is in force: {_brief(rule.text)}"
             yield Finding(REFUSED, CONTRADICTION, message, f"replace that rule: --supersedes {where}")
     if subject.entries >= MOST_ENTRIES:
@@ -95,7 +95,7 @@ def _refusals(
 
 
 def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
-    sentences = len(sentences_of(subject.text))
+    sentences = len(split(subject.text))
     if sentences > SENTENCES:
         yield Finding(NOTE, "sentences", f"{sentences} sentences; rules of 1 to {SENTENCES} are followed best")
     if len(subject.text) > LONG:
@@ -104,11 +104,11 @@ def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
         yield Finding(NOTE, "entries", f"'{subject.target}' has {subject.entries} entries already")
     if subject.lines >= MANY_LINES:
         yield Finding(NOTE, "lines", f"'{subject.target}' has {subject.lines} lines; Claude follows short files best")
-    key, frame = key_of(subject.text), frame_of(subject.text)
+    key = key_of(subject.text)
     for rule in rules:
         if is_note(rule) and rule.key == key:  # a note is of this machine and Claude's own: a rule is more
             yield Finding(NOTE, "noted", f"Claude Code noted it by itself, too: '{rule.file}:{rule.line}'")
-        strict = rule.learning and frame and rule.frame and opposes(frame, rule.frame)
+        strict = rule.learning and is_opposed(subject.text, rule.text)
         if not strict and not is_source(rule, subject.sources) and contradicts(subject.text, rule.text):
             where = rule.learning or f"{rule.file}:{rule.line}"
             yield Finding(NOTE, "conflict", f"it may contradict '{where}': {_brief(rule.text)}")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reflect_git.model.frames import Frame, frame_of
-from reflect_git.review.likeness import contradicts
-from reflect_git.review.parts import agree, alike
-from reflect_git.review.senses import sense_of
+from reflect_git.review.likeness import agree, contradicts
+from reflect_git.review.senses import Sense, sense_of
 from reflect_git.review.verdicts import Verdict
 from reflect_git.store.fold import History, session_hash
 
@@ -45,7 +44,7 @@ class Group:
     rows: list[int]
     keys: set[str]
     frame: Frame | None = None
-    sense: Frame | None = None
+    sense: Sense | None = None
     dismissed_before: str | None = None
     is_fixed: bool = False
     sessions: int = 1
@@ -95,8 +94,9 @@ def _apart(group: Group, signals: Signals, judge: Callable[[Group, int], Hashabl
     keys, contents = signals.columns["key"], signals.columns["content"]
     for rows in found.values():
         part = Group(rows, {keys[row] for row in rows}, is_fixed=group.is_fixed)
-        if signals.columns["type"][part.oldest] != "failure":
-            part.frame, part.sense = frame_of(contents[part.oldest]), sense_of(contents[part.oldest])
+        said = [row for row in rows if signals.columns["type"][row] != "failure"]
+        if said:
+            part.frame, part.sense = frame_of(contents[said[0]]), sense_of(contents[said[0]])
         yield part
 
 
@@ -137,60 +137,38 @@ def _by_frame(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
         group.frame = frame = frame_of(contents[group.oldest])
         for part in parts_of(frame):
             shelves.setdefault(part, []).append(group)
-    return _joined(groups, shelves, agree, lambda group: group.frame, contents, order)
+    return _joined(groups, shelves, contents, order)
 
 
 def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
-    """The same in other words: first what says exactly as much, then what says less."""
+    """Join what says the same in other words."""
     types, contents = signals.columns["type"], signals.columns["content"]
-    by_sense: dict[Frame, Group] = {}
-    shelves: dict[tuple[str, str, str], list[Group]] = {}
+    by_sense: dict[Sense, Group] = {}
     taken: set[int] = set()
     for group in groups[-CLOSELY:]:
         if types[group.oldest] == "failure":
             continue
         group.sense = sense_of(contents[group.oldest])
-        if group.sense is None:
-            continue
-        other = by_sense.setdefault(group.sense, group)
-        if (
-            other is not group
-            and other.sense
-            and alike(other.sense, group.sense)
-            and not contradicts(contents[other.oldest], contents[group.oldest])
-        ):
+        other = by_sense.setdefault(group.sense, group) if group.sense else group
+        if other is not group and not contradicts(contents[other.oldest], contents[group.oldest]):
             _take(other, group, order)
             taken.add(id(group))
-            continue
-        for part in parts_of(group.sense):
-            shelves.setdefault(part, []).append(group)
-    kept = [group for group in groups if id(group) not in taken] if taken else groups
-    return _joined(kept, shelves, alike, lambda group: group.sense, contents, order)
+    return [group for group in groups if id(group) not in taken] if taken else groups
 
 
 def _joined(
-    groups: list[Group],
-    shelves: Mapping[tuple[str, str, str], Sequence[Group]],
-    agree: Callable[[Frame, Frame], bool],
-    read: Callable[[Group], Frame | None],
-    contents: Sequence[str],
+    groups: list[Group], shelves: Mapping[tuple[str, str, str], Sequence[Group]], contents: Sequence[str],
     order: Mapping[int, int],
-) -> list[Group]:
-    """Each that says less goes to the one that says more, unless something else of the two stands against it."""
+) -> list[Group]:  # fmt: skip
+    """Join each frame that says less with the one that says more, unless the two contradict each other."""
     joined: set[int] = set()
     for group in groups:
-        frame = read(group)
+        frame = group.frame
         if frame is None or (frame.wanted and frame.unwanted):
             continue
-        others = [
-            one for part in parts_of(frame) for one in shelves[part] if one is not group and id(one) not in joined
-        ]
-        fuller = [
-            one
-            for one in others
-            if id(one) not in joined and _says_as_much(read(one), frame, order[one.oldest] < order[group.oldest], agree)
-        ]
-        if len({read(one) for one in fuller}) == 1 and not contradicts(
+        others = [one for part in parts_of(frame) for one in shelves[part] if one is not group]
+        fuller = [one for one in others if id(one) not in joined and _says_as_much(one, group, order)]
+        if len({one.frame for one in fuller}) == 1 and not contradicts(
             contents[fuller[0].oldest], contents[group.oldest]
         ):
             _take(fuller[0], group, order)
@@ -208,27 +186,40 @@ def parts_of(frame: Frame | None) -> list[tuple[str, str, str]]:
     return [(name, part, frame.condition) for name, part in named if part]
 
 
-def _says_as_much(more: Frame | None, frame: Frame, is_older: bool, agree: Callable[[Frame, Frame], bool]) -> bool:
+def _says_as_much(more: Group, group: Group, order: Mapping[int, int]) -> bool:
     """Signals of old records may have one frame under two keys: then the older group takes the other in."""
-    return more is not None and agree(frame, more) and (more != frame or is_older)
+    if not more.frame or not group.frame or not agree(group.frame, more.frame):
+        return False
+    return more.frame != group.frame or order[more.oldest] < order[group.oldest]
 
 
 def _with_their_fix(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
-    """A failure of a command goes to the candidate that knows what works in its place."""
+    """Join the failure of a command with the group that knows what works in its place."""
     types, contents = signals.columns["type"], signals.columns["content"]
-    fixes = {
-        group.frame.unwanted: group for group in groups if group.frame and " fails here (" in contents[group.oldest]
-    }
-    for group in fixes.values():
-        group.is_fixed = True
-    kept = []
+    fixes: dict[str, Group] = {}
+    kept, failures = [], []
     for group in groups:
-        fix = fixes.get(_tried(contents[group.oldest])) if fixes and types[group.oldest] == "failure" else None
+        if types[group.oldest] == "failure":
+            failures.append(group)
+            continue
+        kept.append(group)
+        if group.frame and " fails here (" in contents[group.oldest]:
+            group.is_fixed = True
+        if _is_fix(contents[group.oldest]):
+            fixes[_tried(contents[group.oldest])] = group
+    for group in failures:
+        # The failure comes first, so it becomes the oldest row of its fix.
+        fix = fixes.get(_tried(contents[group.oldest])) if fixes else None
         if fix is None:
             kept.append(group)
         else:
             _take(fix, group, order)
-    return kept
+    return sorted(kept, key=lambda group: order[group.oldest])
+
+
+def _is_fix(content: str) -> bool:
+    """Tell whether a text names a command that fails and what to run instead, or before it."""
+    return content.startswith("`") and "` fails here (" in content and content.endswith(("` works", "` was run"))
 
 
 def _tried(content: str) -> str:

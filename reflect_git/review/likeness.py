@@ -6,16 +6,18 @@ import re
 from collections.abc import Set
 from functools import lru_cache
 
-from reflect_git.model.frames import Frame, frame_of, key_of, opposes, turned
+from reflect_git.model.frames import Frame, agrees, frame_of, key_of, opposes, turned
 from reflect_git.model.phrases import ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words
-from reflect_git.review.clashes import AVOIDING, GRANTED, clash, exclude_each_other, is_of_a_part
-from reflect_git.review.families import PURPOSES, canon
-from reflect_git.review.parts import agree, alike
-from reflect_git.review.senses import clauses_of, sense_of
+from reflect_git.review.clashes import GRANTED, clash, exclude_each_other, is_of_a_part
+from reflect_git.review.families import LOOSE, NUMBERS, PURPOSES, akin, canon
+from reflect_git.review.ruleform import is_english
+from reflect_git.review.senses import sense_of, words_of
 from reflect_git.review.spoken import plainly
 
-SIMILAR = 0.4
+SIMILAR, TURNED = 0.3, 0.4
+_STEM, _ALMOST, _LITTLE = 5, 0.8, 0.4
+_FEW, _SLOTS = 2, 2  # words that two texts share, and places in which two of one form differ
 _MARKS = frozenset(("USE", "PREFER", "ALWAYS", "ONLY", "ASK", "VAGUE", "WHY", ",", ";", "INSTEAD", "BUT", "USED"))
 _GLUE = frozenset(
     "is be to of and or with by from it that as i you we do then so in for when if on at per while put liv mak".split()
@@ -28,12 +30,40 @@ _NEGATIVE = frozenset("off disabl remov forbidden GONE needless unnecessary".spl
 
 
 def similarity(a: str, b: str) -> float:
-    """0 to 1: shared words, or shared pairs of letters where scripts do without spaces."""
-    first, second = _bag(a), _bag(b)
+    """Return 0 to 1: shared words, also of other languages and other words for one matter; opposites are not near."""
+    first, second = _concepts(a), _concepts(b)
+    shared = sum(weight for word, weight in first.items() if word in second)
     if not first or not second:
         return 0.0
-    shared = len(first & second)
-    return 0.5 * shared / len(first | second) + 0.5 * shared / min(len(first), len(second))
+    left = [word for word in first if word not in second and len(word) >= _STEM]
+    if left:  # other endings of one word: migrations, Migrationen
+        others = {word[:_STEM] for word in second if word not in first}
+        shared += sum(_ALMOST * first[word] for word in left if word[:_STEM] in others)
+    sizes = sum(first.values()), sum(second.values())
+    return min(1.0, 0.5 * shared / (sum(sizes) - shared) + 0.5 * shared / min(sizes))
+
+
+def are_similar(a: str, b: str, likeness: float) -> bool:
+    """Tell whether two texts are worth a look beside each other; one that says no and one that says yes seldom are."""
+    return likeness >= (SIMILAR if _polarity(a) == _polarity(b) else TURNED) and not _are_about_two_things(a, b)
+
+
+def _are_about_two_things(a: str, b: str) -> bool:
+    """Tell rules of one form about two things, "never commit secrets" and "never commit generated files", and such that
+    have one word in common, while each says something of its own."""
+    first, second = _said(a), _said(b)
+    ends = [word[:_STEM] for word in first], [word[:_STEM] for word in second]
+    mine = [word for word, end in zip(first, ends[0]) if end not in ends[1]]
+    others = [word for word, end in zip(second, ends[1]) if end not in ends[0]]
+    if LOOSE.issuperset(mine) or LOOSE.issuperset(others):
+        return False
+    if len(set(ends[0]).intersection(ends[1])) < _FEW:
+        return True
+    if len(first) == len(second):
+        return sum(x != y for x, y in zip(*ends)) == max(len(mine), len(others)) <= _SLOTS
+    before = next(at for at, pair in enumerate(zip(*ends)) if pair[0] != pair[1])
+    after = next((at for at, pair in enumerate(zip(ends[0][::-1], ends[1][::-1])) if pair[0] != pair[1]), 0)
+    return before + after + max(len(mine), len(others)) == max(len(first), len(second))
 
 
 def relation(a: str, b: str) -> str:
@@ -45,10 +75,20 @@ def relation(a: str, b: str) -> str:
         return "same"
     if contradicts(a, b):
         return "contradicts"
-    one, other = sense_of(a), sense_of(b)
-    if one and other and alike(one, other):
+    sense = sense_of(a)
+    if sense and sense == sense_of(b):
         return "same"
-    return "similar" if similarity(a, b) >= SIMILAR else "different"
+    return "similar" if are_similar(a, b, similarity(a, b)) else "different"
+
+
+def agree(one: Frame, other: Frame) -> bool:
+    """Tell whether two frames say one thing; one that also forbids something else, as "use quills, don't publish
+    letters" does, says two."""
+    has_two_matters = any(
+        frame.wanted and not ORDERS.isdisjoint(word for word in frame.unwanted.split() if word not in frame.wanted)
+        for frame in (one, other)
+    )
+    return agrees(one, other) and (one == other or not has_two_matters)
 
 
 def contradicts(a: str, b: str) -> bool:
@@ -64,9 +104,19 @@ def contradicts(a: str, b: str) -> bool:
         and (_excludes(first, second, a, b) or _asks_first(first, second) or _asks_first(second, first))
     ):
         return True
-    if _differs_in_value(a, b) or _is_turned(a, b) or (not (first and second) and _is_denied(a, b)):
+    if _differs_in_value(a, b) or _is_turned(a, b):
         return True
     return not (first and second and first == second) and clash(a, b)
+
+
+def is_opposed(a: str, b: str) -> bool:
+    """Tell a contradiction that is sure enough to refuse an approval: one orders what the other forbids.
+
+    Frames of two languages have no words in common, so there the meaning of the words decides."""
+    first, second = frame_of(a), frame_of(b)
+    if first and second and opposes(first, second):
+        return True
+    return is_english(a) != is_english(b) and contradicts(a, b)
 
 
 def _forbids(ban: Frame, wish: Frame) -> bool:
@@ -163,24 +213,10 @@ def _is_turned(a: str, b: str) -> bool:
         return False
     if len(one) == len(other) == 1 and _is_number(*one) and _is_number(*other):
         return len(first & second) >= 2
-    if _number_of(one) and _number_of(other) and _number_of(one) != _number_of(other):
-        near = _beside(a, _number_of(one)) & _beside(b, _number_of(other))
-        return bool(near) and len(first & second) >= 2 and _subject(a) == _subject(b) and min(len(one), len(other)) == 1
     turned = {word for x in one for y in other if exclude_each_other(x, y) for word in (x, y)}
     if is_of_a_part((one | other) - turned) or len((one | other) - turned) > 1:
         return False
     return bool(turned) and min(len(one), len(other)) == 1 and _polarity(a, turned) == _polarity(b, turned)
-
-
-def _is_denied(a: str, b: str) -> bool:
-    """One says no to what the other says, where not both are orders. Of several clauses each says its own."""
-    if len(clauses_of(a)) > 1 or len(clauses_of(b)) > 1:
-        return False
-    first, second = _bag(a), _bag(b)
-    smaller, larger = sorted((first, second), key=len)
-    if smaller < larger and not (GRANTED | AVOIDING).isdisjoint(larger - smaller):
-        return False
-    return len(smaller) >= 2 and smaller <= larger and _polarity(a) != _polarity(b)
 
 
 def _polarity(text: str, without: Set[str] = frozenset()) -> bool:
@@ -188,22 +224,6 @@ def _polarity(text: str, without: Set[str] = frozenset()) -> bool:
     words = [word for word in _words(text) if word not in without]
     bans = sum(word in BANS or word == "INSTEAD" for word in words) + (not _NEGATIVE.isdisjoint(words))
     return bans % 2 == 1
-
-
-def _number_of(words: frozenset[str]) -> str:
-    numbers = [word for word in words if _is_number(word)]
-    return numbers[0] if len(numbers) == 1 else ""
-
-
-def _beside(text: str, number: str) -> set[str]:
-    """The words next to a number: what it counts."""
-    words = _words(text)
-    at = words.index(number) if number in words else 0
-    return set(words[max(0, at - 1) : at] + words[at + 1 : at + 2]) - _GLUE
-
-
-def _subject(text: str) -> str:
-    return next((word for word in _words(text) if word in _bag(text)), "")
 
 
 def _is_number(word: str) -> bool:
@@ -227,3 +247,19 @@ def _bag(text: str) -> frozenset[str]:
     wide = [word for word in plain if word[0] >= "\u3040" and len(word) > 2]
     pairs = {word[at : at + 2] for word in wide for at in range(len(word) - 1)}
     return frozenset(plain - set(wide) | pairs)
+
+
+@lru_cache(maxsize=16384)
+def _concepts(text: str) -> dict[str, float]:
+    """Return what a text is about, each with how much it says."""
+    words = [*_said(text), *(_bag(text) if max(text, default="") >= "\u3040" else ())]
+    return {word: _LITTLE if word in LOOSE or len(word) < 3 else 1.0 for word in words}
+
+
+@lru_cache(maxsize=16384)
+def _said(text: str) -> tuple[str, ...]:
+    """Return the words that say what a text is about, in their order: one for all that are about one matter."""
+    words = _words(text[:600]) if text.isascii() or max(text) < "\u3040" else words_of(text)
+    plain = (NUMBERS.get(word, word) for word in words if word not in _MARKS and word not in BANS)
+    found = (akin(word.strip("/") or word) for word in plain)
+    return tuple(word for word in found if word not in _GLUE)

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date
 from typing import TYPE_CHECKING, Any
+
+from reflect_git.model.ids import seconds_of
+from reflect_git.model.tables import table
 
 if TYPE_CHECKING:
     from reflect_git.model.frames import Frame
+    from reflect_git.review.candidate import Candidate
 
 Matcher = dict[str, str]
 Call = tuple[str, str, Mapping[str, Any]]
 
 # Programs that people name when they mean the command. A word that is also plain English (`go`, `make`) is taken only
 # with more words behind it.
-PROGRAMS = frozenset(
-    """npm pnpm yarn npx bunx bun deno node nvm corepack pip pip3 pipx uv poetry pipenv conda mamba python python3
-    pytest tox nox ruff black flake8 pylint mypy isort eslint prettier biome tsc jest vitest mocha cypress playwright
-    cargo rustup gradle gradlew mvn mvnw ant docker docker-compose podman kubectl helm terraform tofu ansible vagrant
-    git gh glab hg svn jj curl wget ssh scp rsync sed awk grep rg ack ag find fd cat bat less head tail tee rm mv cp
-    brew apt apt-get yum dnf pacman apk snap rails rake bundle rspec rubocop composer phpunit artisan dotnet nuget swift
-    xcodebuild flutter dart mix rebar3 stack cabal ghc bazel buck cmake ninja just task psql mysql sqlite3 redis-cli
-    mongosh aws gcloud az fly flyctl vercel netlify heroku wrangler turbo nx lerna webpack vite rollup esbuild
-    parcel gulp grunt go make sudo systemctl service""".split()
-)
-_ENGLISH = frozenset(
-    "go make just task stack mix fly find head tail less cat service ant bat swift dart parcel rake".split()
-)
+PROGRAMS = frozenset(table("programs")["programs"].split())
+_ENGLISH = frozenset(table("programs")["english"].split())
 # What may stand before a command without being it.
 _BEFORE = (
     r"(?:^|[;&|(]|\n)[^\S\n]*"
@@ -37,6 +29,12 @@ _AFTER = r"(?=$|[\s;&|)])"
 FIELD = "command"  # what of a call a matcher looks at
 _WORD = re.compile(r"^[\w@.:/+=-]+$")
 _SHOWN = 200
+_DAY = 86400
+
+
+def is_program(word: str) -> bool:
+    """Tell whether a word names a program and nothing else."""
+    return word in PROGRAMS and word not in _ENGLISH
 
 
 def matcher_of(frame: Frame | None, texts: Iterable[str] = ()) -> Matcher | None:
@@ -59,6 +57,20 @@ def matcher_of(frame: Frame | None, texts: Iterable[str] = ()) -> Matcher | None
         "pattern": _BEFORE + r"\s+".join(map(re.escape, unwanted)) + _AFTER,
         "instead": " ".join(wanted),
     }
+
+
+def matcher_for(candidate: Candidate, text: str) -> Matcher | None:
+    """Return the matcher of a candidate in another wording; without one, its own."""
+    return candidate.matcher if text in ("", candidate.text) else matcher_in(text)
+
+
+def matcher_in(text: str) -> Matcher | None:
+    """Return the matcher of a text that somebody worded: that of the one sentence which has one; None if two differ."""
+    from reflect_git.model.frames import frame_of  # most texts are approved as proposed
+    from reflect_git.review.sentences import split
+
+    found = [made for made in (matcher_of(frame_of(sentence), [sentence]) for sentence in split(text)) if made]
+    return found[0] if len({made["pattern"] for made in found}) == 1 else None
 
 
 def _command(part: str, said: str) -> list[str] | None:
@@ -115,7 +127,9 @@ def backtest(matcher: Matcher, calls: Iterable[Call]) -> dict[str, Any]:
 
 
 def _days(first: str, last: str) -> int:
-    try:
-        return (date.fromisoformat(last[:10]) - date.fromisoformat(first[:10])).days + 1
-    except ValueError:
+    """Count the days that were begun from the first call to the last; 0 if there was none.
+
+    By the time that passed, not by dates: ten minutes around midnight are one day, wherever the person is."""
+    if not first:
         return 0
+    return max(0, int((seconds_of(last) - seconds_of(first)) // _DAY)) + 1

@@ -7,9 +7,9 @@ import unicodedata
 from functools import cache
 
 from reflect_git.model.schema import TRUSTS
+from reflect_git.model.tables import table
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.review.baseline import sentences_of
-from reflect_git.review.talk import FAULT
+from reflect_git.review.sentences import split
 
 RISK = "risk"
 _FLAGS = re.IGNORECASE | re.DOTALL
@@ -25,20 +25,6 @@ class Finding(NamedTuple):
     way_out: str = ""
 
 
-_EARLIER = "(previous|prior|above|earlier|all|any|other|your|system)"
-_ORDERS = "(instruction|rule|prompt|guideline|constraint|directive)"
-_TELLING = "(tell|inform|mention|show|notify|alert|ask|warn)"
-# What a program does by itself and a person found out, as in "npm ci silently succeeds": told, not asked for.
-_OUTCOMES = (
-    "(fail|succeed|ignore|drop|skip|truncate|swallow|discard|overwrite|break|lose|convert|cast|wrap|exit)(s|es|d|ed)"
-)
-_SAFEGUARDS = (
-    "(security|safety|tests?|hooks?|checks?|lint(er|ing)?|validation|auth(entication|orization)?|verification|signing|"
-    "sandbox|firewall|audit|logging|csrf|cors|tls|ssl|2fa|mfa|review)"
-)
-_SECRETS = r"(\.env|secrets?|credentials?|api[_ -]?keys?|tokens?|passwords?)"
-
-
 class Sign(NamedTuple):
     """A kind of risk. In a text that one of the patterns finds stands one of the hints, in small letters: to compile
     all patterns takes 8 ms, and most rules have no hint of any. Without hints the patterns are always asked."""
@@ -49,61 +35,11 @@ class Sign(NamedTuple):
     patterns: tuple[str, ...]
 
 
-SIGNS = (
-    Sign("ignores-instructions", "tells Claude to ignore its instructions",
-          ("ignor", "disregard", "forget", "override", "bypass", "игнорируй", "忽略"), (
-        rf"\b(ignore|disregard|forget|override|bypass)\b.{{0,40}}\b{_EARLIER}\b.{{0,30}}\b{_ORDERS}s?\b",
-        r"\b(ignorier|ignora|ignore[zr]?|игнорируй)\w*\b.{0,40}\b(anweisung|instruc|istruzion|инструкц)\w*",
-        "忽略.{0,10}(指令|指示)",
-    )),
-    Sign("hides-from-you", "asks to hide something from you",
-          ("tell", "inform", "mention", "show", "notify", "alert", "ask", "warn", "secretly", "covertly", "silently"), (
-        rf"\b(do not|don't|dont|never|without)\s+{_TELLING}(ing)?\b.{{0,20}}\b(user|human|developer|owner|anyone)\b",
-        r"\b(secretly|covertly)\b", rf"\bsilently\b(?!\s+{_OUTCOMES}\b)",
-    )),
-    Sign("speaks-as-system", "imitates the client's own messages",
-          ("system", "assistant", "human", "instruction", "tool_result", "you are now", "inst]", "<|im_"), (
-        r"</?(system|system-reminder|assistant|human|instructions?|tool_result)\b",
-        r"\b(system prompt|you are now|new instructions)\b", r"\[/?INST\]|<\|im_(start|end)\|>",
-    )),
-    Sign("runs-from-network", "fetches something from the network and runs it",
-          ("curl", "wget", "fetch", "iwr", "invoke-webrequest", "http"), (
-        r"\b(curl|wget|fetch|iwr|invoke-webrequest)\b[^|\n]{0,200}\|\s*(sudo\s+)?((ba|z|da|k|c)?sh|python3?|node|perl)\b",
-        r"\b(ba|z|da|k)?sh\s+(-c\s+)?[\"'`]?\$?[(<]\(?\s*(curl|wget)",
-        r"\b(eval|exec|source|iex)\b.{0,40}\b(curl|wget|https?://)",
-    )),
-    Sign("sends-out", "sends or fetches data with an address", ("http", "curl", "wget"), (
-        r"\b(send|post|upload|exfiltrate|forward|report|submit)\b.{0,80}\bhttps?://", r"\b(curl|wget)\b.{0,80}https?://",
-        r"\b(curl|wget)\s+(-\S+\s+)*[\w-]+\.(com|net|org|io|sh|dev|xyz|ru|cn)\b",
-    )),
-    Sign("encoded", "carries text that cannot be read", (), (
-        r"(?<![\w/.+-])(?-i:(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*\d))[A-Za-z0-9+/]{40,}={0,2}(?![\w/.-])",
-        r"(?:\\x[0-9a-f]{2}){8,}", r"\b(base64\s+(-d|--decode)|atob\(|b64decode)",
-    )),
-    Sign("widens-permissions", "widens what Claude may do unasked",
-          ("dangerously", "skip-permissions", "bypasspermissions", "yolo", "allow", "approv", "accept", "without",
-           "grant", "give", "chmod", "sudo"), (
-        r"--dangerously|dangerously-?skip|skip-permissions|bypasspermissions|dangerouslydisablesandbox|\byolo\b",
-        r"\ballow(ed)?[- _]?tools?\b", r"\b(auto-?(approve|accept)|always (approve|accept|allow))\b",
-        r"\bwithout (asking|approval|confirm(ation|ing)|permission|review)\b",
-        r"\b(grant|give) .{0,30}(full|root|admin|all) (access|permissions?|rights)", r"\bchmod (-R )?777\b|\bsudo\b",
-    )),
-    Sign("switches-off-safety", "switches a safeguard off",
-          ("disable", "turn off", "switch off", "skip", "remove", "deactivate", "bypass", "delete", "--", "push -f",
-           "rm -rf", "verify", "strictssl", "rejectunauthorized", "node_tls_reject", "stricthostkeychecking"), (
-        rf"\b(disable|turn off|switch off|skip|remove|deactivate|bypass|delete)\b.{{0,40}}\b{_SAFEGUARDS}\b",
-        r"--no-verify|--no-gpg-sign|--insecure\b|--allow-root|--force\b|\bgit push -f\b|\brm -rf\b",
-        r"verify\s*=\s*false|strictssl|rejectunauthorized|NODE_TLS_REJECT|StrictHostKeyChecking",
-    )),
-    Sign("reads-secrets", "touches credentials",
-          (".ssh/", "id_", ".aws/", ".netrc", ".npmrc", ".pgpass", "/etc/", ".env", "secret", "credential", "key",
-           "token", "password"), (
-        r"\.ssh/|id_(rsa|ed25519|ecdsa)|\.aws/credentials|\.netrc|\.npmrc|\.pgpass|\bkeychain\b|/etc/(passwd|shadow)",
-        rf"\b(print|cat|read|echo|copy|dump|show|commit|push)\b.{{0,30}}{_SECRETS}\b",
-    )),
-)  # fmt: skip
+SIGNS = tuple(
+    Sign(one["code"], one["said"], tuple(one["hints"]), tuple(one["patterns"])) for one in table("risks")["signs"]
+)
 # "Never disable the tests" is the opposite of a risk, if nothing else is said but that something was wrong.
-_FORBIDS = rf"^\s*(?:(?:{FAULT})\s*[,:;—–-]+\s+)?(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$"
+_FORBIDS = r"^\s*(?:(?:%s)\s*[,:;—–-]+\s+)?(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$"
 _GUARDED = ("switches-off-safety", "reads-secrets", "widens-permissions")
 _LATIN = r"[A-Za-zÀ-ɏ]"
 _LOOKALIKE = r"[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]"
@@ -158,6 +94,11 @@ def lowest(trusts: list[str]) -> str:
 
 
 @cache
+def _forbids() -> re.Pattern[str]:
+    return re.compile(_FORBIDS % "|".join(table("wording")["fault"]), re.IGNORECASE)
+
+
+@cache
 def finder(sign: Sign) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{one})" for one in sign.patterns), _FLAGS)
 
@@ -168,4 +109,4 @@ def _speaks_of(sign: Sign, text: str) -> bool:
         return False
     if sign.code not in _GUARDED:
         return True
-    return any(pattern.search(one) and not re.match(_FORBIDS, one, re.IGNORECASE) for one in sentences_of(text))
+    return any(pattern.search(one) and not _forbids().match(one) for one in split(text))

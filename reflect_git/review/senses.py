@@ -1,25 +1,21 @@
-"""What a text says, clause by clause: the words that carry it, whatever their order, and whether it says no to them.
+"""What a text says, clause by clause: the words that carry it, and whether it says no to them.
 
-Frames read orders in the forms that people give them, and make keys. This reads more, by meaning: told or ordered,
-active or passive, with another word for the same thing. Only what was read to the last word is ever taken for the same.
+Frames read orders in the forms that people give them, and make keys. This reads more, by meaning: with another word for
+the same thing, and in other languages.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
-from reflect_git.model.frames import Frame
 from reflect_git.model.phrases import MARKS, ORDERS
 from reflect_git.model.plainwords import BANS, opened, plain_words, stem
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.review.families import NUMBERS, canon
-from reflect_git.review.lexicon import FOREIGN, in_english
+from reflect_git.review.families import FOREIGN, NUMBERS, canon, in_english
 from reflect_git.review.spoken import plainly
 
 _LONGEST = 200  # of a text that may be the same as another one: a story has more to it than its words
-_PARTS = 14
 _ENDS = frozenset((",", ";", "BUT", "WHY"))
 _MARKS = BANS | frozenset(
     "USE USEPOST PREFER ALWAYS ASK VAGUE INSTEAD INSTEADPOST USED GONE WITHOUT OVER BUT WHY ARROW instead".split()
@@ -28,7 +24,6 @@ _MARKS = BANS | frozenset(
 _MILD = frozenset("GONE off dead untouch ignor gitignor skip disabl needless unnecessary".split())
 # An odd number of these says no: "don't X until Y" says yes to X.
 _DENIALS = BANS | _MILD | frozenset("off-limits omit refrain".split())
-_TURNS = frozenset("unless until outsid optional voluntary".split())
 WHEN = frozenset("before after when if unless until except while during once".split())
 # Of these nothing is lost: they say that something is so, or point at what is there.
 _LIGHT = frozenset(
@@ -37,12 +32,10 @@ _LIGHT = frozenset(
     and of for with by in on at to into onto from through via under within as it its they them their you we that which
     there here per it's that's shall will anything""".split()
 )
-_HELPING = frozenset(stem(word) for word in "have get give come want".split())  # unless they are the order
-_MEASURED = frozenset("keep stay length long character limit may".split())  # light beside a bound: "lines under 80"
-_STATES = frozenset("short small simpl clean fast flat pur minimal stabl consistent tidy private".split())
-_MOVING = frozenset("merg mov copy rebas migrat switch convert renam port sync push pull translat cast".split())
-_TOWARDS = frozenset("into onto to from on as".split())
 _POINTING = frozenset("it them they".split())
+
+
+_SILENT = (_LIGHT | {"keep"}) - frozenset("for with by in on to into onto from through via as".split())
 
 
 class Clause(NamedTuple):
@@ -51,19 +44,8 @@ class Clause(NamedTuple):
     denied: bool
     words: frozenset[str]
     tagged: frozenset[str]
-    turned: bool  # with "until" and "unless" counted as a no each
     is_reason: bool
     said: tuple[str, ...]
-
-
-class Sense(Frame):
-    """All that a text says, as a frame of sorted words; and its clauses, where they have an order."""
-
-    __slots__ = ("clauses",)
-
-    def __init__(self, wanted: str, unwanted: str, clauses: Sequence[Clause]) -> None:
-        super().__init__(wanted, unwanted, "")
-        self.clauses = clauses
 
 
 def _quoted(text: str) -> str:
@@ -78,13 +60,10 @@ def _quoted(text: str) -> str:
     return " ".join(parts)
 
 
-_FORBIDDEN = re.compile(r"\b(?:forbidden|disallowed|prohibited|banned)\b")  # what is only deprecated is not
-
-
 @lru_cache(maxsize=16384)
 def words_of(text: str) -> tuple[str, ...]:
     """Marks and plain words of what is meant; other languages word by word."""
-    words = opened(plain_words(_quoted(in_english(_FORBIDDEN.sub("off-limits", plainly(text))))))
+    words = opened(plain_words(_quoted(in_english(plainly(text)))))
     is_foreign = sum(word in FOREIGN for word in words) > 1
     return tuple(canon(_in_english(word, is_foreign)) for word in words)
 
@@ -132,26 +111,10 @@ def _parts(words: Sequence[str]) -> list[_Part]:
             part, is_denied = [], False
         else:
             part.append(word)
-    return _in_order([(part, denied, reason) for part, denied, reason in found if part])
+    return [(part, denied, reason) for part, denied, reason in found if part]
 
 
 _WISHES = frozenset(("USE", "PREFER"))
-_LATER = frozenset("then afterward later next".split())
-
-
-def _in_order(parts: list[_Part]) -> list[_Part]:
-    """A first, then B; A first, B afterwards: A before B."""
-    for at, (part, denied, reason) in enumerate(parts):
-        rest = parts[at + 1] if at + 1 < len(parts) else ([], False, False)
-        if "first" in part and "then" in part[1:] and not rest[0]:
-            cut = part.index("then")
-            part, rest = part[:cut], (part[cut:], denied, reason)
-        if "first" in part and not denied and not rest[1] and not _LATER.isdisjoint(rest[0]):
-            before = [word for word in part if word != "first"]
-            after = [word for word in rest[0] if word not in _LATER]
-            if before and after and BANS.isdisjoint(before + after):
-                return [*parts[:at], ([*before, "before", *after], denied, reason), *parts[at + 2 :]]
-    return parts
 
 
 def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], before: list[str]) -> Clause | None:
@@ -163,7 +126,6 @@ def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], be
     mild = {word for at, word in enumerate(part) if word in _MILD and _says_no(part, at)}
     if noes % 2 and not mild and said[1:] and said[0] in MAKING and said[1] not in _LIGHT:  # "don't add X" is "no X"
         said = said[1:]
-    is_measured = "max" in said or "min" in said or not _STATES.isdisjoint(said)
     words: set[str] = set()
     tagged: set[str] = mild
     tag = ""
@@ -174,37 +136,14 @@ def _clause(part: list[str], denied: bool, is_reason: bool, topic: list[str], be
             tag = ""  # "after each edit run the linter"
             words.add(word)
             tagged.add(word)
-        elif word in _TOWARDS and said[0] in _MOVING and words:
-            tag = f"{word}:"
-        elif (word in _LIGHT and not _is_particle(said, at)) or _is_empty(said, at, tag):
+        elif word in _LIGHT:
             continue
         else:
             words.add(word)
-            if not (is_measured and word in _MEASURED):
-                tagged.add(tag + word)
-    empty = _implied(words)
-    words -= empty
-    tagged -= empty
+            tagged.add(tag + word)
     if not words:
         return None
-    turns = noes + sum(word in _TURNS for word in part)
-    return Clause(noes % 2 == 1, frozenset(words), frozenset(tagged), turns % 2 == 1, is_reason, tuple(said))
-
-
-def _implied(words: set[str]) -> frozenset[str]:
-    """What goes without saying beside the others."""
-    found: frozenset[str] = frozenset()
-    if any(word[-1] == "/" for word in words):  # "the lib/ directory"
-        found |= _HOLDERS
-    if any(word[0].isdigit() for word in words):
-        found |= _COUNTED
-    if not words.isdisjoint(_DONE_BY_TOOLS):  # "run the formatter" is "format the code"
-        found |= _OF_TOOLS
-    if "port" in words:
-        found |= _AT_PORTS
-    if not words.isdisjoint(_TONGUES):  # "write the comments in English"
-        found |= _WRITING
-    return found
+    return Clause(noes % 2 == 1, frozenset(words), frozenset(tagged), is_reason, tuple(said))
 
 
 def _says_no(part: list[str], at: int) -> bool:
@@ -212,48 +151,8 @@ def _says_no(part: list[str], at: int) -> bool:
     return part[at] in _DENIALS and (part[at] not in _AT_THE_END or at + 1 == len(part))
 
 
-def _is_empty(said: list[str], at: int, tag: str) -> bool:
-    """Who asks is no matter, nor that things go where they go. Any other word is empty only in its own place: a name is
-    logged, but functions in snake_case are named so."""
-    word, after = said[at], said[at + 1 : at + 2]
-    if word in _HELPING:
-        return at > 0
-    if word == "need":  # "the project needs X", "X is required"
-        return said[at - 1] in (_HOUSES if after else _BEING)
-    if word in _HOUSES:
-        return (at == 0 or said[at - 1] in _OF_HOUSES) and (not after or after[0] in _LIGHT or after[0] in _NEEDING)
-    if word == "nam":
-        return any("cas" in other or other in _NAMED for other in said)
-    if word == "command":
-        return any("+" in other for other in said)
-    if word == "suit":
-        return said[at - 1 : at] == ["test"]
-    return (word in _VOICES and (bool(tag) or after == ["ask"])) or (word == "go" and after in _INTO)
-
-
-def _is_particle(said: list[str], at: int) -> bool:
-    """What belongs to the word before it: to log in as somebody."""
-    return said[at] in _PARTICLES and at > 0 and (at + 1 == len(said) or said[at + 1] in _AFTER_PARTICLES)
-
-
-_PARTICLES = frozenset("in on through by".split())
-_AFTER_PARTICLES = frozenset("to as with at from into for".split()) | WHEN
-_HOUSES = frozenset("project repository codebas".split())
-_NEEDING = _HELPING | {"need"}
-_BEING = frozenset(("is", "be"))
-_OF_HOUSES = frozenset("in of for on".split())
-_NAMED = frozenset("prefix suffix singular plural".split())
 _AT_THE_END = frozenset("dead off".split())
 MAKING = frozenset("add writ put creat includ hav".split())
-_VOICES = frozenset("i me".split())
-_INTO = (["in"], ["into"], ["under"], ["next"])
-_DONE_BY_TOOLS = frozenset("lint format".split())
-_HOLDERS = frozenset("directory fil".split())
-_COUNTED = frozenset(("version",))
-_OF_TOOLS = frozenset("run cod".split())
-_AT_PORTS = frozenset("run listen".split())
-_TONGUES = frozenset("english german french spanish chines japanes korean russian portugues italian".split())
-_WRITING = frozenset(("writ",))
 
 
 def _turned(part: list[str], denied: bool) -> tuple[list[str], bool]:
@@ -295,22 +194,23 @@ def _topic(part: list[str]) -> list[str]:
     return found
 
 
+Sense = tuple[tuple[bool, tuple[str, ...]], ...]
+
+
 @lru_cache(maxsize=16384)
 def sense_of(text: str) -> Sense | None:
-    """None where not all of it was read."""
+    """Return a form that another wording of the same has, too: its words in their order, since "merge A into B" is not
+    "merge B into A". None if the text is a question, or was not read whole."""
+    words = words_of(text)
     if len(text) > _LONGEST or text.rstrip()[-1:] in ("?", "？") or " fails here" in text:
         return None
-    return sense_in(words_of(text), clauses_of(text))
-
-
-def sense_in(words: Iterable[str], clauses: Sequence[Clause]) -> Sense | None:
     if "VAGUE" in words or "ASK" in words:
         return None
-    wanted: set[str] = set()
-    unwanted: set[str] = set()
-    for clause in clauses:
-        if not clause.is_reason:
-            (unwanted if clause.denied else wanted).update(clause.tagged)
-    if not (wanted or unwanted) or wanted & unwanted or max(len(wanted), len(unwanted)) > _PARTS:
-        return None
-    return Sense(" ".join(sorted(wanted)), " ".join(sorted(unwanted)), clauses)
+    clauses = [clause for clause in clauses_of(text) if not clause.is_reason]
+    return tuple((clause.denied, _form(clause)) for clause in clauses) or None
+
+
+def _form(clause: Clause) -> tuple[str, ...]:
+    silent = _SILENT | {"i", "me"} if "ask" in clause.said else _SILENT  # who is asked goes without saying
+    said = [word for word in clause.said if word not in silent]
+    return (*said, *sorted(clause.tagged & _MILD))

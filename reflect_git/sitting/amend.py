@@ -17,11 +17,14 @@ from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
+from reflect_git.review.matcher import matcher_in
 from reflect_git.review.risks import Finding
 from reflect_git.sitting import links, places
 from reflect_git.sitting.approve import (
     in_force_here,
     item_of,
+    question_in,
+    say_once,
     target_of,
     topic_of,
     with_way_out,
@@ -92,10 +95,12 @@ def amend(sitting: Sitting, old: Learning, wanted: Wanted) -> Amendment:
         made = _plans(sitting, old, new, place, target, before)
     except ReflectError as error:
         raise with_way_out(sitting, (old,), error) from None
+    links.require_single_names(sitting.place, made)
     others = sitting if place.form != "improvements" else _without(sitting, place.path)
     found = findings_on(others, text, new["trust"], target, before, mended, (old["id"],))
     linked = links.in_the_way(sitting.store, sitting.place, made)
-    against = (*secret_fields(new), *linked, *found)
+    asked = question_in(text) if text != old["text"] else []
+    against = (*asked, *secret_fields(new), *linked, *found)
     return Amendment(sitting.place, old, new, wanted.to or place.kind, made, against, wanted.reason)
 
 
@@ -116,6 +121,7 @@ def move(sitting: Sitting, old: Learning, section: str) -> Amendment:
         raise with_way_out(sitting, (old,), error) from None
     if plan.after == plan.before:
         raise ReflectError(f"'{old['id']}' is {section.lower()} already", code="unchanged")
+    links.require_single_names(sitting.place, [plan])
     return Amendment(sitting.place, old, old, target.kind, (plan,), meta={"section": section})
 
 
@@ -126,19 +132,20 @@ def _reworded(sitting: Sitting, old: Learning, text: str, target: Target, wanted
         "text": text, "target": {"kind": target.kind, "path": target.path}, "scope": scope,
         "project": (old["project"] or sitting.place.project) if scope == "project" else None,
         "title": fields.get("title") or (old["title"] if text == old["text"] else memory.title(text)),
-        "matcher": old["matcher"] if text == old["text"] else None,
+        "matcher": old["matcher"] if text == old["text"] else matcher_in(text),
         "topic": topic_of(wanted.to, target) if wanted.to else old["topic"],
         "paths": old["paths"] if target.form == "rules" else [],
     }  # fmt: skip
     if target.form == "improvements":
-        changes["meta"] = {**old["meta"], "improvement": _fields(old, text, fields)}
+        changes["meta"] = {**old["meta"], "improvement": _fields(old, changes["title"], text, fields)}
     return cast("Learning", {**old, **changes})
 
 
-def _fields(old: Learning, text: str, given: dict[str, str]) -> dict[str, str]:
-    """Of an improvement: as given, else as they were, else what is known of a rule."""
+def _fields(old: Learning, title: str, text: str, given: dict[str, str]) -> dict[str, str]:
+    """Return the fields of an improvement: as given, else as they were, else what is known of a rule."""
+    details = old["text"] if old["text"] != text else ""
     kept = old["meta"].get("improvement") or {
-        "impact": "Medium", "details": old["text"], "action": text, "confidence": "Verified (it was a rule before)",
+        "impact": "Medium", **say_once(title, text, details, text), "confidence": "Verified (it was a rule before)",
     }  # fmt: skip
     return {name: given.get(name) or str(kept.get(name, "")) for name in ("impact", "details", "action", "confidence")}
 

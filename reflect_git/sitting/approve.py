@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live
+from reflect_git.adapters.redact import redact
 from reflect_git.apply import improvements, targets
 from reflect_git.apply import plan as plans
 from reflect_git.apply.improvements import Improvement
@@ -13,16 +14,18 @@ from reflect_git.apply.inert import inert
 from reflect_git.apply.plan import Item, Plan, Rule
 from reflect_git.apply.targets import Target
 from reflect_git.apply.wording import normal, same
-from reflect_git.errors import ReflectError
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model import schema
 from reflect_git.model.counts import plural
 from reflect_git.model.frames import frame_of
 from reflect_git.model.ids import day_of, timed_id, utc_precise
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.review import gate
+from reflect_git.review.matcher import matcher_for
 from reflect_git.review.risks import Finding, lowest
+from reflect_git.review.ruleform import is_question
 from reflect_git.sitting import links, places
-from reflect_git.sitting.gating import findings_on, secret_fields, ways_back
+from reflect_git.sitting.gating import additions, findings_on, secret_fields, ways_back
 from reflect_git.sitting.news import news_for
 from reflect_git.sitting.writing import Approved, message_of, require_unrefused, shown, steps, write
 from reflect_git.store import memory
@@ -41,10 +44,12 @@ _ACTIONS = {
 }
 FIELDS = ("title", "impact", "details", "action")  # what a person may word of an improvement beside its text
 CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
+NEEDS_WORDING = "needs-wording"
 
 
 class Request(NamedTuple):
-    """What a person wants made of a candidate; what is empty is as proposed."""
+    """What a person wants made of a candidate; what is empty is as proposed. `is_own`: the person typed the text at a
+    terminal, so that all of it is in their words. `wording`: who worded the text instead, and what that call took."""
 
     candidate: Candidate
     to: str = ""
@@ -57,6 +62,9 @@ class Request(NamedTuple):
     action: str = ""
     paths: tuple[str, ...] = ()
     reason: str = ""
+    until: str = ""
+    is_own: bool = False
+    wording: Mapping[str, Any] | None = None
 
 
 class Proposal(NamedTuple):
@@ -106,11 +114,57 @@ def propose(sitting: Sitting, request: Request) -> Proposal:
         made = _plans(sitting, target, before, item_of(learning), replaced)
     except ReflectError as error:
         raise with_way_out(sitting, replaced, error) from None
+    links.require_single_names(sitting.place, made)
     sources = _sources(sitting, learning) if learning["trust"] == "imported" else {}
     found = findings_on(sitting, text, learning["trust"], target, before, mended, request.supersedes, sources)
     linked = links.in_the_way(sitting.store, sitting.place, made)
-    against = (*secret_fields(learning), *linked, *found, *_narrowed(learning, replaced))
+    is_reworded = request.text and not request.is_own
+    added = additions(sitting, text, (candidate, *request.joined)) if is_reworded else []
+    against = (
+        *_unworded(request, text), *secret_fields(learning), *linked, *found, *added,
+        *_narrowed(learning, replaced), *_ending(learning),
+    )  # fmt: skip
     return Proposal(sitting.place, request, learning, to, made, against, replaced)
+
+
+def _unworded(request: Request, text: str) -> list[Finding]:
+    """Refuse a quote as a rule, and a question, whoever worded it."""
+    candidate = request.candidate
+    if request.text:
+        return question_in(text)
+    if not candidate.needs_wording:
+        return []
+    message = f"it needs wording: as it was said it {candidate.why_no_rule}"
+    return [Finding(gate.REFUSED, NEEDS_WORDING, message, f"reflect-git approve {candidate.id} --text TEXT")]
+
+
+def question_in(text: str) -> list[Finding]:
+    way = "say what to do instead: --text TEXT"
+    return [Finding(gate.REFUSED, "question", "a question is no rule", way)] if is_question(text) else []
+
+
+def _ending(learning: Learning) -> list[Finding]:
+    until = learning["meta"].get("until")
+    return [Finding(gate.NOTE, "until", f"ends on {until}: review asks then whether it still holds")] if until else []
+
+
+def find_end(candidates: Sequence[Candidate], text: str, until: str, now: str, is_own: bool = False) -> str:
+    """Return the day on which a rule ends: as asked for, else as its words say.
+
+    In a model's wording it also ends when the person said, although the text may leave that out.
+    """
+    from reflect_git.review.enddates import end_date
+
+    if not until:
+        said = "" if is_own else next((each.until for each in candidates if each.until), "")
+        return end_date(text, now) or said or ""
+    found = end_date(f"until {until}", now)
+    if not found:
+        hint = "give a day, for example --until 2027-03-01"
+        raise ReflectError(f"'{until}' is not a date", hint, "usage", EXIT_USAGE)
+    if found <= now[:10]:
+        raise ReflectError(f"the end date {found} is not in the future", "give a later day", "usage", EXIT_USAGE)
+    return found
 
 
 def _narrowed(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]:
@@ -136,18 +190,22 @@ def _learning(sitting: Sitting, request: Request, text: str, identity: str, targ
     candidate, everyone = request.candidate, (request.candidate, *request.joined)
     scope = "global" if target.is_global else "project"
     meta: dict[str, Any] = {"type": candidate.type}
+    until = find_end(everyone, text, request.until, now, request.is_own and bool(request.text))
+    if until:
+        meta["until"] = until
+    title = _title(request, text)
     if target.form == "improvements":
-        meta["improvement"] = _improvement_fields(request, text)
+        meta["improvement"] = _improvement_fields(request, title, text)
     return {
         "id": identity, "version": schema.VERSION, "timestamp": now, "text": text,
-        "title": _title(request, text), "category": candidate.category, "scope": scope,
+        "title": title, "category": candidate.category, "scope": scope,
         "project": sitting.place.project if scope == "project" else None,
         "target": {"kind": target.kind, "path": target.path}, "topic": topic_of(request.to, target),
         "paths": list(request.paths or (candidate.paths if target.form == "rules" else ())),
         "signals": list(dict.fromkeys(one for each in everyone for one in each.signals)), "decision": "",
-        "supersedes": list(request.supersedes), "reason": request.reason,
+        "supersedes": list(request.supersedes), "reason": redact(request.reason),
         "trust": lowest([each.trust for each in everyone]),
-        "matcher": candidate.matcher if not request.text or request.text == candidate.text else None, "meta": meta,
+        "matcher": matcher_for(candidate, request.text), "meta": meta,
     }  # fmt: skip
 
 
@@ -167,16 +225,26 @@ def _title(request: Request, text: str) -> str:
     return title_of(text) or memory.title(text)
 
 
-def _improvement_fields(request: Request, text: str) -> dict[str, str]:
-    """From the facts of the signal where nobody said otherwise."""
+def _improvement_fields(request: Request, title: str, text: str) -> dict[str, str]:
+    """Return the fields of an entry: as somebody worded them, else from the facts of the signal."""
     candidate = request.candidate
     times = f"seen in {plural(candidate.sessions, 'session')}"
+    action = request.action or _action(candidate.type, text)
     return {
         "impact": request.impact or CONFIDENCE[max(1, min(3, candidate.sessions))],
-        "details": request.details or text,  # never what was only said: this is sent to other machines
-        "action": request.action or _action(candidate.type, text),
+        **say_once(title, text, request.details, action),
         "confidence": f"{CONFIDENCE[candidate.confidence]} ({times})",
     }
+
+
+def say_once(title: str, text: str, details: str, action: str) -> dict[str, str]:
+    """Return details and action of an entry, with the text in one place: the title, else the action, else the details.
+
+    What was only said is in none of them: an entry is sent to other machines.
+    """
+    if normal(title).rstrip(".") == normal(text).rstrip("."):
+        return {"details": details, "action": "" if action == text else action}
+    return {"details": details or ("" if action == text else text), "action": action}
 
 
 def _action(kind: str, text: str) -> str:
@@ -289,6 +357,7 @@ def _decisions(
 ) -> list[Decision]:  # fmt: skip
     candidate = proposal.request.candidate
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
+    meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
     approved = memory.decision(
         sitting.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
         target=learning["target"], reason=proposal.request.reason, meta=meta,

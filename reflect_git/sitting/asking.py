@@ -10,7 +10,7 @@ from reflect_git.model.ids import seconds_of
 from reflect_git.store.repository import INBOX, MAIN
 
 if TYPE_CHECKING:
-    from reflect_git.adapters.git import Child
+    from reflect_git.adapters.child import Child
     from reflect_git.store.repository import Store
 
 

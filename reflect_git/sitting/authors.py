@@ -21,6 +21,10 @@ State = Callable[["bytes | None"], "Finding | None"]
 
 def explains(call: Call, live: bytes | None, found: Finding, state: State) -> bool:
     """Did this call bring the entry into the state in which it was found?"""
+    if call.texts:
+        if found.live:
+            return bool(call.shows(found.live))
+        return any(found.id in text for text in call.texts) or call.shows(found.approved) == "certain"
     sides = call.sides((live or b"").decode("utf-8", "replace"))
     if sides is None:
         return False

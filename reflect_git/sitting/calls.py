@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.adapters import files, jsontext
+from reflect_git.adapters.redact import redact
 from reflect_git.adapters.transcript import Reader
-from reflect_git.adapters.transcript.mentions import edits_in
+from reflect_git.adapters.transcript.mentions import IN_TEXT, edits_in
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import seconds_of
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.sitting import places
+from reflect_git.sitting import bash_writes, places
 
 if TYPE_CHECKING:
     from reflect_git.adapters.transcript import Turn
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _BEFORE = 1 << 20  # in which the person's words before a call are looked for
 _TURNS = 500  # in which its result is: calls run side by side
 _KEPT = 2000
+_VERSION = 2  # of the remembered offsets; the first knew no Bash calls
 _EDITORS = ("Edit", "Write", "MultiEdit")
 
 
@@ -32,7 +34,7 @@ class Call(NamedTuple):
     """A call by which Claude changed a file: `pieces` are what it put in the place of what.
 
     `before` and `after` are the whole file, as far as the client kept it; `is_new`: there was no file. `prompt` is what
-    the person had typed last.
+    the person had typed last. Of a Bash call only `texts` is known: its command, and the files of the session it names.
     """
 
     path: str
@@ -43,11 +45,18 @@ class Call(NamedTuple):
     session: str
     timestamp: str
     prompt: str
+    texts: tuple[str, ...] = ()
+
+    def shows(self, line: str) -> str:
+        """Return whether a Bash call certainly or probably wrote a line; empty for other tools."""
+        return bash_writes.shows(self.texts, line) if self.texts else ""
 
     def sides(self, live: str) -> tuple[str | None, str] | None:
         """The file before and after; of an edit that the client kept no file of, as it stands in the live one."""
         if self.after is not None:
             return self.before, self.after
+        if self.texts:
+            return None
         before = live
         for old, new in reversed(self.pieces):
             if not new or new not in before:
@@ -68,7 +77,8 @@ class Known:
             known = jsontext.loads((files.read_if_there(self._path, 1 << 24) or b"{}").decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             known = {}
-        self._known: dict[str, Any] = known if isinstance(known, dict) else {}
+        is_current = isinstance(known, dict) and known.get("version") == _VERSION
+        self._known: dict[str, Any] = known["transcripts"] if is_current else {}
 
     def edits(self, path: str, projects: str, deadline: float) -> list[tuple[int, str]]:
         upto, listed = self._recall(path)
@@ -89,7 +99,8 @@ class Known:
             return 0, []
 
     def keep(self) -> None:
-        data = json.dumps(dict(list(self._known.items())[-_KEPT:])).encode()
+        kept = {path: found for path, found in list(self._known.items())[-_KEPT:] if redact(path) == path}
+        data = json.dumps({"version": _VERSION, "transcripts": kept}).encode()
         try:
             if data != files.read_if_there(self._path, 1 << 24):
                 files.write_whole(self._path, data, sync=False)
@@ -112,12 +123,20 @@ def calls(
         if time.monotonic() > deadline:
             break
         try:
-            offsets = [offset for offset, name in known.edits(path, projects, deadline) if name in names]
+            listed = known.edits(path, projects, deadline)
+            offsets = [offset for offset, name in listed if name in names]
             found += _read(path, projects, offsets, wanted, since.removesuffix("Z"), deadline)
+            if any(name.startswith(IN_TEXT) and name[1:] in names for _, name in listed):
+                found += _bash_calls(path, projects, wanted, since.removesuffix("Z"))
         except (ReflectError, OSError):
             continue
     known.keep()
     return sorted(found, key=lambda call: call.timestamp, reverse=True)
+
+
+def _bash_calls(path: str, projects: str, wanted: Collection[str], since: str) -> Iterator[Call]:
+    for one in bash_writes.find_bash_calls(path, projects, wanted, since):
+        yield Call(one.path, (), None, None, False, one.session, one.timestamp, "", one.texts)
 
 
 def _read(
@@ -144,14 +163,14 @@ def _result(path: str, projects: str, offset: int) -> Turn | None:
 
 
 def _prompt(path: str, projects: str, offset: int) -> str:
-    """What the person had typed last."""
-    said = ""
+    """Return what the person had typed last, redacted."""
+    last: Turn | None = None
     for turn in Reader(path, max(0, offset - _BEFORE), projects=projects):
         if turn.offset >= offset:
             break
         if turn.kind == "user":
-            said = turn.text
-    return said
+            last = turn
+    return last.text if last else ""
 
 
 def _transcripts(projects: str, place: Place, oldest: float, everywhere: bool) -> list[str]:

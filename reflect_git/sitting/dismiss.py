@@ -9,9 +9,9 @@ from reflect_git.model.ids import utc_precise
 from reflect_git.store import expiry, memory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
-    from reflect_git.model.schema import By
+    from reflect_git.model.schema import By, Decision
     from reflect_git.review.candidates import Candidate
     from reflect_git.store.repository import Store
 
@@ -19,21 +19,31 @@ _KEPT = 5000
 
 
 def dismiss(store: Store, candidate: Candidate, by: By, never: bool = False, reason: str = "") -> tuple[str, str]:
-    """No, on every machine: one decision, one commit. Returns both ids. It is asked again after three more sessions.
+    """Say no, or never, to one candidate. Returns the ids of the decision and of the commit."""
+    decisions, commit = dismiss_all(store, [candidate], by, never, reason)
+    return decisions[0], commit
 
-    In the projects in which it was said; everywhere only if it was for everywhere, or was also said where no project
-    is: that is asked in every project.
-    """
-    kind = "never" if never else "dismissed"
+
+def dismiss_all(
+    store: Store, candidates: Sequence[Candidate], by: By, never: bool = False, reason: str = ""
+) -> tuple[list[str], str]:
+    """Say no, or never, to several: a decision each, one commit. A no is asked again after three more sessions."""
+    made = [_decision(store, each, by, never, reason) for each in candidates]
+    # The id, not the words: main is shared and kept, a text that nobody approved is neither.
+    first, signals = candidates[0].signals[0], [signal for each in candidates for signal in each.signals]
+    subject = f"dismiss: {first}" if len(made) == 1 else f"dismiss: {len(made)} proposed rules"
+    return [one["id"] for one in made], memory.record(store, made, subject, {"Signal-Id": signals[:20]})
+
+
+def _decision(store: Store, candidate: Candidate, by: By, never: bool, reason: str) -> Decision:
+    """Make the decision. It counts in the projects in which the candidate was said, and everywhere only if it was for
+    everywhere, or was also said outside of any project: that is asked in every project."""
     first, *others = candidate.signals
     where = list(candidate.projects) if candidate.scope != "global" and not candidate.outside else []
-    made = memory.decision(
-        store, kind, first, by, utc_precise(), key=candidate.key, reason=reason,
+    return memory.decision(
+        store, "never" if never else "dismissed", first, by, utc_precise(), key=candidate.key, reason=reason,
         meta={"signals": others, "sessions": candidate.sessions, "projects": where or None},
     )  # fmt: skip
-    # The id, not the words: main is shared and kept, a text that nobody approved is neither.
-    commit = memory.record(store, [made], f"dismiss: {first}", {"Signal-Id": list(candidate.signals)[:20]})
-    return made["id"], commit
 
 
 def not_now(store: Store, shown: Iterable[Candidate]) -> None:

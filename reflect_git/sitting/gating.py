@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import live, redact
 from reflect_git.apply import finding, targets
+from reflect_git.apply.inert import inert
 from reflect_git.errors import ReflectError
 from reflect_git.model.frames import key_of
 from reflect_git.review import gate
 from reflect_git.review.gate import Subject
-from reflect_git.review.risks import Finding
+from reflect_git.review.risks import RISK, Finding
 from reflect_git.sitting.declining import declined
 
 if TYPE_CHECKING:
     from reflect_git.apply.targets import Target
-    from reflect_git.model.schema import Learning
+    from reflect_git.model.schema import Learning, Signal
+    from reflect_git.review.candidates import Candidate
     from reflect_git.sitting.places import Place
     from reflect_git.sitting.review import Sitting
 
+ADDED = "added"  # the code of a risk: a wording has more than the words it rests on
+_COMPARED = 50  # of the sentences that one rule rests on
 _OPENING = Finding(
     gate.NOTE,
     "opening",
@@ -61,6 +65,27 @@ def exceptions_to_all(sitting: Sitting, text: str, replaced: Sequence[Learning])
     gone = {old["id"] for old in replaced}
     wide = [one for one in sitting.scan.history.in_force() if one["scope"] == "global" and one["id"] not in gone]
     return list(gate.exceptions(text, [Statement(one["target"]["path"], 0, one["text"], one["id"]) for one in wide]))
+
+
+def additions(sitting: Sitting, text: str, candidates: Sequence[Candidate]) -> list[Finding]:
+    """Return a risk for all that a model's wording has and the words of its signals do not have."""
+    first = candidates[0]
+    if not first.needs_wording and text in (first.text, inert(first.text)[0]):
+        return []
+    from reflect_git.review.quotes import find_additions
+
+    scan, wanted = sitting.scan, {one for each in candidates for one in each.signals}
+    signals = scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted)
+    said = list(dict.fromkeys(str(signal["content"]) for signal in signals))[:_COMPARED]
+    around = list(dict.fromkeys(map(_message_of, signals)))[:_COMPARED]
+    way = "approve it only if you mean this too; otherwise word it without: --text TEXT"
+    return [Finding(RISK, ADDED, found, way) for found in find_additions(said, text, around)]
+
+
+def _message_of(signal: Signal) -> str:
+    """Return the message that a signal was found in; of an answer, without the assistant's question."""
+    context = str(signal["context"])
+    return context.partition("\nanswered: ")[2] if context.startswith("asked: ") else context
 
 
 def secret_fields(learning: Learning, way: str = "") -> list[Finding]:

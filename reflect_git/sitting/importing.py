@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.capture.draft import draft
+from reflect_git.adapters import files
+from reflect_git.adapters.redact import join, redact
+from reflect_git.capture.draft import draft_given
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc, utc_precise
@@ -25,6 +27,7 @@ from reflect_git.store import append
 from reflect_git.workflow import project_of
 
 if TYPE_CHECKING:
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.model.schema import Project, Signal
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
@@ -54,12 +57,12 @@ _TYPES = {"correction": "correction", "guardrail": "correction", "positive": "pa
 class Kept:
     """One thing that a tool kept; `folder` is where it was said, empty for anywhere."""
 
-    text: str
+    text: Redacted
     type: str
     timestamp: str
     file: str
     folder: str = ""
-    context: str = ""
+    context: Redacted | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,9 @@ def _queue(path: str) -> Found:
 
 def _queued(item: Mapping[str, Any], path: str) -> Kept:
     kind = _TYPES.get(str(item.get("type"))) or _TYPES.get(str(item.get("sentiment")), "correction")
-    return Kept(item["message"].strip(), kind, _utc(item.get("timestamp")), path, str(item.get("project") or ""))
+    return Kept(
+        redact(item["message"].strip()), kind, _utc(item.get("timestamp")), path, str(item.get("project") or "")
+    )
 
 
 def _no_queue(path: str, why: str) -> ReflectError:
@@ -153,16 +158,16 @@ def _pages(kind: str, path: str) -> Found:
 
 def _memory(file: Path) -> Iterator[Kept]:
     """A note of the client's says facts with their reasons; the index says again what the notes say."""
-    text, folder, when = _text_of(file), _folder_of(file.parent.parent), _changed(file)
+    text, folder, when = redact(_text_of(file)), _folder_of(file.parent.parent), _changed(file)
     kind = _NOTED.get(_kind_of(text), "discovery")
     for said in _with_reasons(_texts(file, text)):
         if file.name != _INDEX or not _POINTER.search(said[0]):
-            yield Kept(said[0], kind, when, str(file), folder, "\n".join(said))
+            yield Kept(said[0], kind, when, str(file), folder, join("\n", said))
 
 
-def _with_reasons(texts: Iterator[str]) -> list[list[str]]:
+def _with_reasons(texts: Iterator[Redacted]) -> list[list[Redacted]]:
     """Each fact with the paragraphs after it that say why it is so, or how it is to be applied."""
-    found: list[list[str]] = []
+    found: list[list[Redacted]] = []
     for text in texts:
         if found and _REASON.match(text):
             found[-1].append(text)
@@ -177,19 +182,20 @@ def _kind_of(text: str) -> str:
 
 
 def _learnings(file: Path) -> Iterator[Kept]:
-    for text in _texts(file, _text_of(file)):
+    for text in _texts(file, redact(_text_of(file))):
         if _FACTS.match(text):
             continue
-        yield Kept(_KEPT_TAIL.sub("", text), "convention", _changed(file), str(file), str(file.parent))
+        yield Kept(redact(_KEPT_TAIL.sub("", text)), "convention", _changed(file), str(file), str(file.parent))
 
 
-def _texts(file: Path, text: str) -> Iterator[str]:
-    """Each bullet and paragraph, whole: the sentences of one belong together."""
+def _texts(file: Path, text: Redacted) -> Iterator[Redacted]:
+    """Each bullet and paragraph, whole: the sentences of one belong together. From a page that is redacted as a whole,
+    since code and tables are left out."""
     seen = set()
     for said in statements(str(file), text):
         if said.line not in seen:
             seen.add(said.line)
-            yield said.text
+            yield redact(said.text)
 
 
 def _text_of(file: Path) -> str:
@@ -202,8 +208,10 @@ def _text_of(file: Path) -> str:
 def _folder_of(project: Path) -> str:
     """Where the sessions of one folder of transcripts ran: its name alone does not say it."""
     for transcript in sorted(project.glob("*.jsonl")):
-        with transcript.open("rb") as file:
-            match = _CWD.search(file.read(1 << 16))
+        try:
+            match = _CWD.search(files.read_regular(str(transcript), 1 << 16))
+        except OSError:
+            continue
         if match:
             try:
                 return str(json.loads(match[1]))
@@ -259,7 +267,7 @@ def _signal(kind: str, kept: Kept, store: Store | None, env: Mapping[str, str]) 
         "trust": "imported", "confidence": 1, "source": {"hook": "import", "file": kept.file},
         "project": _project(store, kept.folder), "meta": {"imported": kind, "durable": True}, "tags": [kind],
     }  # fmt: skip
-    return draft(facts, store.machine if store else "", utc_precise(), paths.home_dir(env))
+    return draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(env))
 
 
 def _project(store: Store | None, folder: str) -> Project | None:

@@ -45,7 +45,7 @@ class Kept:
         lists = {name: Lazily(kept["counts"][name], partial(self._one, whole, name)) for name in NAMES}
         return Gathered(
             **lists, gathered=kept["gathered"], known=kept["known"], place_of=lambda signal: whole().place_of(signal),
-            settled=tuple(kept["settled"]), sure=tuple(kept["sure"]),
+            settled=tuple(kept["settled"]), questions=tuple(map(tuple, kept["questions"])),
         )  # fmt: skip
 
     def _one(self, whole: Callable[[], Gathered], name: str, at: int) -> Candidate:
@@ -63,7 +63,7 @@ class Kept:
             return
         self._lists = {name: {**self._lists.get(name, {}), **fresh[name]} for name in NAMES}
         counts = {name: len(getattr(gathered, name)) for name in NAMES}
-        facts = {name: getattr(gathered, name) for name in ("gathered", "known", "settled", "sure")}
+        facts = {name: getattr(gathered, name) for name in ("gathered", "known", "settled", "questions")}
         kept = {"counts": counts, **facts, "lists": self._lists}
         try:
             files.write_whole(self._path, f"{self._seal}\n{json.dumps(kept)}".encode("ascii"), sync=False)

@@ -47,6 +47,7 @@ def changes(store: Store, env: Mapping[str, str], scan: Scan, folder: str, how: 
     for place, page in _pages(store, env, scan, folder):
         ours = [known[identity] for identity in _ids(page) if identity in known]
         if ours and page.data is not None:
+            live.require_single_name(page.path)
             after = out(page, ours)
             plan = Plan(page.target, page.data, after, ours[0]["id"], "remove")
             yield Change(page.path, page.data, after, len(ours), diff(plan, place.shown(page.target)))

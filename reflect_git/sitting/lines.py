@@ -42,7 +42,8 @@ class Spot:
 class Author:
     """`kind` is one of the words above; the rest as far as it is known.
 
-    `subject` is that of the commit, or what the person had typed before Claude wrote in its `session`.
+    `subject` is that of the commit, or what the person had typed before Claude wrote in its `session`. `is_probable`: a
+    Bash call may have written it, and its text does not show all of it.
     """
 
     kind: str
@@ -51,6 +52,8 @@ class Author:
     commit: str = ""
     subject: str = ""
     session: str = ""
+    tool: str = ""
+    is_probable: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value}
@@ -136,7 +139,7 @@ def authors_of(store: Store, env: Mapping[str, str], page: Sheet) -> dict[int, A
         elif number in blamed:
             found[number + 1] = of_commit(blamed[number])
     loose = [number for number in rest if number + 1 not in found]
-    written = _by_claude(store, env, page, loose) if loose else {}
+    written = by_claude(store, env, page, loose) if loose else {}
     return dict(sorted({**found, **{number + 1: written.get(number, Author(YOU)) for number in loose}}.items()))
 
 
@@ -157,8 +160,9 @@ def blamed_lines(store: Store, page: Sheet) -> dict[int, Blamed]:
     return {pair.b + step: told[pair.a + step] for pair in pairs for step in range(pair.size)}
 
 
-def _by_claude(store: Store, env: Mapping[str, str], page: Sheet, loose: list[int]) -> dict[int, Author]:
-    """The lines that Claude added by a call, as its transcripts tell; the newest call counts."""
+def by_claude(store: Store, env: Mapping[str, str], page: Sheet, loose: list[int]) -> dict[int, Author]:
+    """Return the author of each of these lines, counted from 0, that Claude added by a call; the newest call counts."""
+    from reflect_git.sitting.bash_writes import PROBABLE
     from reflect_git.sitting.calls import calls  # transcripts: not for a line of ours
 
     is_global = page.path.startswith(os.path.realpath(page.place.config) + os.sep)
@@ -166,6 +170,16 @@ def _by_claude(store: Store, env: Mapping[str, str], page: Sheet, loose: list[in
     left = dict.fromkeys(loose)
     found: dict[int, Author] = {}
     for call in made:
+        if call.texts:
+            for number in list(left):
+                shown = call.shows(page.lines[number])
+                if shown:
+                    probable = shown == PROBABLE
+                    found[number] = Author(
+                        CLAUDE, time=call.timestamp, session=call.session, tool="Bash", is_probable=probable
+                    )
+                    del left[number]
+            continue
         added: Counter[str] = Counter()
         for old, new in call.pieces:
             added += _counted(new) - _counted(old)
@@ -176,6 +190,19 @@ def _by_claude(store: Store, env: Mapping[str, str], page: Sheet, loose: list[in
                 found[number] = Author(CLAUDE, time=call.timestamp, session=call.session, subject=call.prompt)
                 del left[number]
     return found
+
+
+def entry_author(store: Store, env: Mapping[str, str], page: Sheet, spot: Spot) -> Author | None:
+    """Return who brought an entry that this store does not know: a commit of the project that has all of it, or Claude.
+
+    None if neither did.
+    """
+    own = [number for number in range(spot.start, spot.end) if not is_blank(page.lines[number])]
+    blamed = blamed_lines(store, page)
+    if own and all(number in blamed for number in own):
+        return of_commit(blamed[own[-1]])
+    found = by_claude(store, env, page, own).values()
+    return next((one for one in found if not one.is_probable), next(iter(found), None))
 
 
 def _counted(text: str) -> Counter[str]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reflect_git.adapters import files
+from reflect_git.adapters import files, live
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.review.risks import RISK, Finding
 
@@ -44,6 +44,12 @@ def unfollowed(store: Store, place: Place, target: Target) -> list[Finding]:
     if real == os.path.join(os.path.realpath(place.config), *target.path.split("/")) or real in _followed(store):
         return []
     return [Finding(RISK, CODE, f"'{place.label(path)}' is a link: '{place.label(real)}' would be changed", _WAY_OUT)]
+
+
+def require_single_names(place: Place, plans: Iterable[Plan]) -> None:
+    """Refuse to change a file that has hard links, before anybody is asked about the change."""
+    for target in _changed(plans):
+        live.require_single_name(place.path_of(target))
 
 
 def in_the_way(store: Store, place: Place, plans: Iterable[Plan]) -> list[Finding]:

@@ -127,4 +127,4 @@ def _entries(plan: Plan, data: bytes) -> bytes:
 
         return b"".join(entry.raw for entry in improvements.find(data))
     block = finding.find(data)
-    return b"".join(entry.raw for entry in block.entries) if block else b""
+    return b"".join(finding.with_id(entry) for entry in block.entries) if block else b""

@@ -12,6 +12,7 @@ from reflect_git.apply.plan import Plan
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
 from reflect_git.model.tuples import NamedTuple
+from reflect_git.sitting.bash_writes import CERTAIN
 from reflect_git.sitting.calls import calls
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def _passages(read: Mapping[str, Page], made: Iterable[Call]) -> Iterator[Passag
 
 def _taken(standing: Counter[str], call: Call) -> Iterator[str]:
     """The lines that the call added and that still stand there."""
+    if call.texts:
+        for line in [line for line in standing if standing[line] > 0 and call.shows(line) == CERTAIN]:
+            standing[line] -= 1
+            yield line
     for old, new in call.pieces:
         added = _lines(new) - _lines(old)
         for line in new.splitlines():
@@ -95,6 +100,8 @@ def _ours(page: Page) -> Counter[str]:
 def _plan(page: Page, call: Call) -> Plan | None:
     """Back to what stood there, if what was written is still there, once; our entries stay as they are."""
     data = page.data or b""
+    if call.texts:  # what stood there before is not known
+        return None
     if call.after is not None and data == _bytes(call.after) and (call.is_new or call.before is not None):
         after = None if call.is_new else _bytes(call.before or "")
     else:

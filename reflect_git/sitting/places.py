@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _RULES = 500
+
+
+_SEARCHED = 5000
+_UNSEARCHED = (".git", "node_modules", ".venv", "venv", "target", "dist", "build")
 
 
 class Place(NamedTuple):
@@ -50,6 +55,24 @@ class Place(NamedTuple):
         """Is it for here: for all projects, or for this one?"""
         project = learning["project"]
         return learning["scope"] == "global" or bool(self.root and project and project["key"] in self.keys)
+
+    def has_path(self, pattern: str) -> bool:
+        """Tell whether a glob names files of the project: `release/*` may be a branch. Large projects are not searched
+        to the end."""
+        folder = pattern.partition("*")[0].rpartition("/")[0]
+        if not self.root:
+            return False
+        if folder:
+            return os.path.isdir(os.path.join(self.root, *folder.split("/")))
+        seen = 0
+        for _, folders, files in os.walk(self.root):
+            folders[:] = [one for one in folders if one not in _UNSEARCHED]
+            if fnmatch.filter(files, pattern.rpartition("/")[2]):
+                return True
+            seen += len(files)
+            if seen > _SEARCHED:
+                break
+        return False
 
     def path_of(self, target: Target) -> str:
         """The file a target means, through links that stay where they may lead."""
@@ -124,6 +147,19 @@ def _has_block(data: bytes) -> bool:
         return False
 
 
+def owners_of_lines(data: bytes) -> dict[int, str]:
+    """Line, counted from 1 → the rule that it is, in a file with a list of ours."""
+    if b"<!-- reflect-git:begin" not in data:
+        return {}
+    from reflect_git.apply import finding
+
+    try:
+        block = finding.find(data)
+    except ReflectError:
+        return {}
+    return {entry.start + 1: entry.id for entry in block.entries if entry.text} if block and block.listed else {}
+
+
 class Said(Sequence["Statement"]):
     """What files say already, read out of their bytes when somebody asks. `own` are the project's files."""
 
@@ -135,7 +171,11 @@ class Said(Sequence["Statement"]):
     def _statements(self) -> list[Statement]:
         from reflect_git.review.baseline import statements
 
-        return [one for name, data in self.sources.items() for one in statements(name, data.decode("utf-8", "replace"))]
+        return [
+            one
+            for name, data in self.sources.items()
+            for one in statements(name, data.decode("utf-8", "replace"), owners_of_lines(data))
+        ]
 
     def __len__(self) -> int:
         return len(self._statements)

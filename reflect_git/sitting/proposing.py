@@ -6,6 +6,7 @@ Each commit is made upon what the repository has, not upon the work tree: change
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -47,11 +48,26 @@ class Proposed:
 
 @dataclass
 class Proposal:
-    """`there` are learnings that the branch, or what it is made upon, has already."""
+    """`there` are learnings that the branch, or what it is made upon, has already; `staged` new files that were added
+    to the index."""
 
     branch: Branch
     made: list[Proposed] = field(default_factory=list)
     there: list[Learning] = field(default_factory=list)
+    staged: list[str] = field(default_factory=list)
+
+    def commands(self) -> dict[str, list[str]]:
+        """Return what a person can type next: what to do → the commands, in order; nothing once it is merged."""
+        branch = self.branch
+        if branch.is_merged:
+            return {}
+        name, remote = shlex.quote(branch.name), branch.remote()
+        found = {"look": [f"git log -p HEAD..{name}"], "merge": branch.commands_to_merge()}
+        if remote:
+            is_gitlab = "gitlab" in branch.remote_url(remote)
+            ask = f"glab mr create --source-branch {name}" if is_gitlab else f"gh pr create --head {name}"
+            found["send"] = [f"git push -u {shlex.quote(remote)} {name}", f"{ask} --fill"]
+        return found
 
 
 def chosen(sitting: Sitting, names: Sequence[str]) -> list[Learning]:
@@ -116,7 +132,8 @@ def _moment(learning: Learning) -> tuple[str, str]:
 def propose(
     sitting: Sitting, learnings: Sequence[Learning], name: str = "", quotes: bool = False, dry_run: bool = False
 ) -> Proposal:  # fmt: skip
-    """One commit for each that is not there yet, then the branch moves; all of them or none."""
+    """Make one commit for each that is not there yet, then move the branch; all of them or none. The branch can be
+    merged at once: new files that the work tree has already are added to the index."""
     branch = Branch(sitting.store.git.program, sitting.place.root, name or BRANCH, sitting.env)
     found = Proposal(branch)
     drafts: dict[str, bytes | None] = {}
@@ -133,6 +150,8 @@ def propose(
         found.made.append(Proposed(learning, plan, commit))
     if found.made and not dry_run:
         branch.move()
+    if not dry_run and not branch.is_merged:
+        found.staged = branch.stage_new()
     return found
 
 
@@ -184,6 +203,6 @@ def _quoted(sitting: Sitting, learning: Learning) -> list[str]:
     found = []
     for identity in learning["signals"][:_QUOTES]:
         if identity in listed:
-            text = " ".join(sitting.scan.whole([listed.index(identity)])[0]["content"].split())
-            found.append(f"> {redact.redact(text)[:_QUOTE]}")
+            text = redact.redact(sitting.scan.whole([listed.index(identity)])[0]["content"])
+            found.append(f"> {redact.flatten(text, _QUOTE)}")
     return ["\n".join(found)] if found else []

@@ -13,7 +13,7 @@ from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import effects, revert, to_version
+from reflect_git.sitting import effects, links, revert, to_version
 from reflect_git.sitting.approve import target_of
 from reflect_git.sitting.revert import Reversal
 from reflect_git.sitting.versions import entries_in
@@ -64,6 +64,7 @@ def propose(sitting: Sitting, backup: Kept) -> Restoring:
     plans = [plan for plan in plans if plan.before != plan.after]
     if not plans:
         raise ReflectError("the files are as they were then", code="unchanged")
+    links.require_single_names(sitting.place, plans)
     taken = [made for plan in plans for made in _decisions(sitting, plan)]
     now = utc_precise()
     followed = revert.reverted(sitting, taken, now)

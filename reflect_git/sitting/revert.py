@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import bytes_before, declining, effects
+from reflect_git.sitting import bytes_before, declining, effects, links
 from reflect_git.sitting.bytes_before import is_about_file
 from reflect_git.sitting.writing import Approved, Step, message, shown, write
 from reflect_git.store import memory
@@ -161,6 +161,7 @@ def propose(sitting: Sitting, chosen: Chosen, wanted: Wanted | None = None) -> R
     found = effects.of(sitting.place, shifted, wanted.force)
     commit = (chosen.commit if whole else "") or bytes_before.commit_if_needed(sitting, taken)
     steps = bytes_before.exact(sitting, commit, taken, found.steps)
+    links.require_single_names(sitting.place, [step.plan for step in steps])
     notes = [*found.notes, *unwritten, *_standing(history, after, taken), *_asked_again(taken)]
     notes += [_elsewhere(one) for one in found.waits]
     waiting = {one["id"] for one in found.waits}
@@ -342,10 +343,16 @@ def _of_file(made: Decision) -> str:
     return "the restore of" if "restored" in made["meta"] else "the removal of what Claude wrote into"
 
 
-def carry_out(sitting: Sitting, reversal: Reversal, by: By, asked: Iterable[Finding] = ()) -> Approved:
-    """Write what was proposed: files and records in one commit. `asked`: the links that a person said yes to."""
+def carry_out(
+    sitting: Sitting, reversal: Reversal, by: By, asked: Iterable[Finding] = (), basis: Mapping[str, str] | None = None
+) -> Approved:  # fmt: skip
+    """Write what was proposed: files and records in one commit. `asked`: the links that a person said yes to; `basis`:
+    the recorded answer that it rests on, if it rests on one."""
     now = utc_precise()  # of the answer, not of what was shown
-    made = [{**one, "by": by, "timestamp": now} for one in reversal.made]
+    answer = {"answer": dict(basis)} if basis else {}
+    made: list[Decision] = [
+        {**one, "by": by, "timestamp": now, "meta": {**one["meta"], **answer}} for one in reversal.made
+    ]
     text = message(sitting, f"revert: {memory.title(reversal.title)}", _trailers(sitting, reversal), by)
     first = (*reversal.learnings, reversal.made[0]["id"])[0]
     done = write(sitting, first, reversal.steps, made, text, asked)

@@ -77,35 +77,13 @@ def sit(store: Store, env: Mapping[str, str], scan: Scan, folder: str, everythin
         return gather(
             signals, scan.history, said, project=keys, now=now, shown=shown, begun=begun(scan), aliases=aliases,
             own_files={} if keys else dict.fromkeys(said.own, next(iter(here.keys), "")),
+            is_path=here.has_path,
         )  # fmt: skip
 
     aliases = {} if keys else places.aliases(store, here)
     told = (_told(said), *(f"{key} {name}" for key, name in aliases.items()))
     kept = Kept(store, keys, scan.moment, *told, now[:10], *sorted(shown))
     return Sitting(store, env, here, scan, said, kept.recall(anew), kept, Past(here, env))
-
-
-def judged(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> dict[str, str]:
-    """What a review makes of each captured signal: of this project's one here, of others' one of all."""
-    from reflect_git.store import glance  # for a status; no review needs it
-
-    here = sit(store, env, scan, folder)
-    here.keep()
-    keys, found = here.place.keys, _judged(here.gathered)
-    told = zip(scan.columns["id"], scan.columns["project"], strict=True)
-    away = {one for one, project in told if keys and project and project["key"] not in keys}
-    if away:
-        everywhere = sit(store, env, scan, folder, everything=True)
-        everywhere.keep()
-        found |= {one: word for one, word in _judged(everywhere.gathered).items() if one in away}
-    waits = zip(scan.columns["id"], scan.columns["status"], strict=True)
-    return {one: found.get(one, glance.WEAK) for one, status in waits if status == "captured"}
-
-
-def _judged(gathered: Gathered) -> dict[str, str]:
-    from reflect_git.store import glance
-
-    return dict.fromkeys(gathered.settled, glance.SETTLED) | dict.fromkeys(gathered.sure, glance.STRONG)
 
 
 def begun(scan: Scan) -> list[str]:

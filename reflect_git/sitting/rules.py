@@ -39,6 +39,7 @@ class InForce:
     sessions: int
     trust: str
     signals: list[str]
+    until: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -143,7 +144,7 @@ def _told(learning: Learning, sessions: int, amended: str | None) -> InForce:
     return InForce(
         learning["id"], learning["text"], learning["title"], learning["category"], learning["scope"],
         learning["project"], dict(learning["target"].items()), learning["timestamp"], amended, sessions,  # type: ignore[arg-type]
-        learning["trust"], learning["signals"],
+        learning["trust"], learning["signals"], learning["meta"].get("until"),
     )  # fmt: skip
 
 

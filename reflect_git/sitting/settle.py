@@ -14,6 +14,7 @@ from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import AGENTS_IMPORT, Target
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
+from reflect_git.review.matcher import matcher_in
 from reflect_git.sitting import amend, links
 from reflect_git.sitting.amend import Amendment
 from reflect_git.sitting.approve import item_of, target_of
@@ -33,7 +34,13 @@ if TYPE_CHECKING:
 
 
 def put_back(sitting: Sitting, one: Difference) -> Plan:
-    """The file with the approved text in it, or without what was taken back."""
+    """The file with the approved text in it, or without what was taken back; refused if it has hard links."""
+    plan = _put_back(sitting, one)
+    links.require_single_names(sitting.place, [plan])
+    return plan
+
+
+def _put_back(sitting: Sitting, one: Difference) -> Plan:
     page, item = one.page, item_of(one.learning)
     if one.found.kind == RETURNED:
         return plans.remove(page.target, page.data, item, force=True)
@@ -106,6 +113,7 @@ def for_good(sitting: Sitting, one: Difference) -> Amendment:
         if stays
         else plans.replace(page.target, data, item_of(old), item, force=True)
     )
+    links.require_single_names(sitting.place, [plan])
     # Where an entry is more than a line below its id, its own file would be said to say it already.
     own = "" if page.target.form == "block" else sitting.place.label(page.path)
     said = [statement for statement in sitting.said if statement.file != own]
@@ -200,7 +208,7 @@ def _as_it_reads(one: Difference) -> tuple[Learning, Sequence[str]]:
         raise ReflectError("there is no text left", "put it back, or take the rule back", "usage")
     changes: dict[str, Any] = {"text": text}
     if text != old["text"]:
-        changes.update(title=memory.title(text), matcher=None)
+        changes.update(title=memory.title(text), matcher=matcher_in(text))
     rule = rulesfile.parse(page.data or b"") if page.target.form == "rules" else None
     if rule is not None:
         changes["paths"] = list(rule.paths)

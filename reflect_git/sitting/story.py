@@ -12,7 +12,7 @@ from reflect_git.store.layout import path_of
 from reflect_git.store.repository import INBOX, MAIN
 
 if TYPE_CHECKING:
-    from reflect_git.adapters.git import Child
+    from reflect_git.adapters.child import Child
     from reflect_git.model.schema import Decision
     from reflect_git.store.excerpt import Excerpt
     from reflect_git.store.repository import Store

@@ -15,7 +15,7 @@ from reflect_git.store.layout import is_id, path_of
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
-    from reflect_git.adapters.git import Child
+    from reflect_git.adapters.child import Child
     from reflect_git.sitting.asking import Asked
     from reflect_git.store.repository import Store
 

@@ -11,7 +11,6 @@ from reflect_git.apply import improvements
 from reflect_git.apply.targets import Target
 from reflect_git.errors import ReflectError
 from reflect_git.history.words import DECLINED
-from reflect_git.model.frames import frame_of, opposes
 from reflect_git.model.ids import utc_precise
 from reflect_git.review.gate import instead_of
 from reflect_git.review.risks import RISK, Finding, risks
@@ -138,6 +137,7 @@ def _waiting(
     shift = Shift(identity, old, new)
     try:
         found = effects.of(sitting.place, [shift])
+        links.require_single_names(sitting.place, [step.plan for step in found.steps])
     except ReflectError as error:
         return Waiting(sitting.place, shift, made, own, trouble=error)
     if not found.steps:
@@ -150,10 +150,10 @@ def _waiting(
 def _against(sitting: Sitting | Look, wanted: Learning) -> Iterator[Finding]:
     """Rules for here that say the opposite: two machines decided, and neither knew of the other. Both are kept, and
     every machine asks the same."""
-    frame = frame_of(wanted["text"])
+    from reflect_git.review.likeness import is_opposed  # most of the time nothing waits
+
     for rule in sitting.scan.history.in_force():
-        other = frame_of(rule["text"])
-        if frame and other and opposes(frame, other) and sitting.place.reaches(rule):
+        if rule["id"] != wanted["id"] and sitting.place.reaches(rule) and is_opposed(wanted["text"], rule["text"]):
             is_exception = rule["scope"] == "global" != wanted["scope"]
             message = f"it contradicts '{rule['id']}', which is in force: {rule['text']}"
             message = instead_of(rule["id"], rule["text"]) if is_exception else message

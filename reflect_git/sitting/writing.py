@@ -94,6 +94,7 @@ def write(
             new[where] = gone.cut(mirror.content(step.plan, mirror.version_in(known) + 1, folders))
         if step.plan.before != step.plan.after:
             live.require_writable(path)
+            live.require_single_name(path)
             around = mirror.folders_with(store, where, step.plan, path)
             changes.append(approval.Change(path, step.plan.before, step.plan.after, step.present, step.absent, around))
     if not changes:

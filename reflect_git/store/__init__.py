@@ -19,6 +19,12 @@ upkeep       what is gone is really gone
 care         what can be wrong, and how it is mended
 backups      a target's exact bytes before an approval
 projects     which project a folder belongs to
+machines     whose word counts: own machines, accepted at a terminal
+inforce      which value of a policy counts, whatever the config says
+private      .git/reflect, made again where somebody deleted it
+contention   main, while the user's own git keeps writing
+keeping      new objects, kept from a gc until a branch holds them
+stored       which signals were stored, so that a loss can be told
 policy       switching a setting that widens or narrows what may happen
 configfile   the store's own config, changed whole or not at all
 rows         records as the cache keeps them
@@ -27,5 +33,6 @@ signing      decisions signed with the person's own key
 purging      a text taken out of all history
 rewriting    a history without it, made beside the store
 forgetting   whatever else holds it
+usage        what calls to Claude cost, and what a day may cost
 memory       append, query, get, update, archive, stats, promote
 """

@@ -9,6 +9,7 @@ from reflect_git.adapters import files
 from reflect_git.adapters.redact import redact
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest, utc_precise
+from reflect_git.store import questions
 from reflect_git.store.layout import is_id
 
 TYPE_CHECKING = False
@@ -33,10 +34,10 @@ def keep(store: Store, event: Mapping[str, Any]) -> int:
     found = [answer_to(question, label) for question, label in given.items()] if isinstance(given, dict) else []
     answers = [answer for answer in found if answer]
     if answers:
-        call = str(event.get("tool_use_id", ""))
+        call = redact(str(event.get("tool_use_id", "")))
         kept = {
-            "session": str(event.get("session_id", "")), "call": call, "transcript": str(event.get("transcript_path")),
-            "time": utc_precise(), "answers": answers,
+            "session": redact(str(event.get("session_id", ""))), "call": call,
+            "transcript": redact(str(event.get("transcript_path"))), "time": utc_precise(), "answers": answers,
         }  # fmt: skip
         files.make_private_dirs(store.private_path("answers"), below=store.private)
         data = json.dumps(kept, ensure_ascii=True).encode()
@@ -45,7 +46,7 @@ def keep(store: Store, event: Mapping[str, Any]) -> int:
 
 
 def answer_to(question: str, label: Any) -> Optional[Answer]:
-    """Line 1 `Learning 2 of 7 [SIG-…]`, then the text between two `---` lines; no answer is no answer."""
+    """Line 1 `Learning 2 of 7 (k3v9) [SIG-…]`, then the text between two `---` lines; no answer is no answer."""
     head, _, rest = question.partition("\n")
     before, bracket, identity = head.rpartition("[")
     if not (head.startswith(_OURS) and bracket and isinstance(label, str) and label.strip()):
@@ -54,8 +55,9 @@ def answer_to(question: str, label: Any) -> Optional[Answer]:
     # Nothing stands before the text: what a person is to answer begins with it.
     if len(parts) != 3 or parts[0] or not before or not identity.endswith("]") or not is_id(identity[:-1]):
         return None
-    text = parts[1]
-    return {"subject": identity[:-1], "sha256": digest(text), "label": redact(label)[:_FREE_TEXT]}
+    number = questions.number_in(question)
+    kept = {"subject": identity[:-1], "sha256": digest(parts[1]), "label": redact(label)[:_FREE_TEXT]}
+    return {**kept, "question": number} if number else kept
 
 
 def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
@@ -96,6 +98,9 @@ def use(path: str, subject: str) -> Answer:
     mark = digest("answer", str(kept.get("call", "")), subject)[:20]
     if not files.claim(os.path.join(os.path.dirname(path), f"{mark}.used")):
         raise ReflectError("the person's answer was used before", "ask again", code="approval")
+    for answer in kept["answers"]:
+        if answer.get("subject") == subject:  # a question, too, is answered once
+            questions.use(os.path.dirname(os.path.dirname(path)), str(answer.get("question", "")))
     kept["answers"] = [answer for answer in kept["answers"] if answer.get("subject") != subject]
     if kept["answers"]:
         files.write_whole(path, json.dumps(kept, ensure_ascii=True).encode())

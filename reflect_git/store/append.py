@@ -15,22 +15,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Optional
 
+    from reflect_git.store.inbox import Entry
     from reflect_git.store.repository import Store
+
+_ATTEMPTS = 3
+# From this niceness on whoever runs us gives way to all others: on a busy machine a commit could take seconds.
+_PATIENT = 15
 
 
 def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Optional[str]:
-    """Acknowledge a signal, then try to commit it; None while another process has the lock and it is pending."""
+    """Acknowledge a signal, then try to commit it; None while another process has the lock and it is pending.
+
+    Under `nice 19` a hook commits after its caller has gone on."""
     records.check(signal)
     if purged.among(store, [signal["id"]]):
         raise ReflectError(f"the moment of {signal['id']} was purged", "it is not stored again", code="purged")
-    data = spool.acknowledge(store, signal)
+    for attempt in range(_ATTEMPTS):
+        try:
+            data = spool.acknowledge(store, signal)
+            return _commit_one(store, (signal["id"], data, signal), wait)
+        except (FileNotFoundError, NotADirectoryError):  # somebody is deleting .git/reflect
+            if attempt + 1 == _ATTEMPTS:
+                raise
+            store.mend_private()
+    return None
+
+
+def _commit_one(store: Store, entry: Entry, wait: float) -> Optional[str]:
+    if not wait and os.nice(0) >= _PATIENT:
+        _commit_later(store)
+        return None
     try:
         with store.locked(wait):
             if journal.is_standing(store):  # a command has to finish what was interrupted first
                 return None
-            return inbox.commit_pending(store, just_written=(signal["id"], data, signal))
+            return inbox.commit_pending(store, just_written=entry)
     except Busy:
         return None
+    except (FileNotFoundError, NotADirectoryError):
+        raise
     except (ReflectError, OSError) as error:  # it is stored: what failed is its commit, which the next command makes
         store.log(f"commit: {error}")
         return None
@@ -47,7 +70,11 @@ def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0
     for record in new.values():
         records.check(record)
     if new:
-        spool.acknowledge_all(store, new.values())
+        try:
+            spool.acknowledge_all(store, new.values())
+        except (FileNotFoundError, NotADirectoryError):  # somebody deleted .git/reflect
+            store.mend_private()
+            spool.acknowledge_all(store, new.values())
         _commit(store, wait)
     return list(new)
 
@@ -57,6 +84,16 @@ def is_known(store: Store, identity: str) -> bool:
     return os.path.lexists(store.path(path_of(identity))) or os.path.lexists(
         store.private_path("pending", f"{identity}.yaml")
     )
+
+
+def _commit_later(store: Store) -> None:
+    from reflect_git.adapters.process import detach
+
+    if detach():
+        try:
+            _commit(store, 0.0)
+        finally:
+            os._exit(0)
 
 
 def _commit(store: Store, wait: float) -> None:

@@ -70,6 +70,9 @@ def carry_out(
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """A process died in between: commit what is in the files, or forget what is not."""
     changes = [_unpacked(item) for item in facts["changes"]]
+    for change in changes:  # first: a file that was made by linking has two names until the other one is gone
+        for left in live.leftovers(change.path, (change.before, change.after)):
+            store.log(f"'{left}' holds an edit from a killed process; nobody has seen it")
     made = [change for change in changes if _is_made(change)]
     new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
     if made and len(made) < len(changes):
@@ -77,8 +80,6 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     if made or (not changes and new):
         mainline.record(store, new, facts["message"])
     for change in changes:
-        for left in live.leftovers(change.path, (change.before, change.after)):
-            store.log(f"'{left}' holds an edit that nobody has seen since a process was killed")
         _tidy(change)
     journal.end(path)
 

@@ -2,6 +2,8 @@
 
 Its message tells when it was made, to the millisecond, and names the files in order; its tree has their bytes as
 backup/1, backup/2 …; no bytes: there was no file.
+
+`.git/reflect/backups` lists the branches that should be there, so that one which was deleted by hand can be reported.
 """
 
 from __future__ import annotations
@@ -9,14 +11,16 @@ from __future__ import annotations
 import json
 import time
 
-from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.adapters import files
+from reflect_git.adapters.git import NOBODY
 from reflect_git.model.ids import utc, utc_precise
+from reflect_git.store import keeping, refwrites
 from reflect_git.store.expiry import DAY
 from reflect_git.store.repository import BACKUP, MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import Optional
 
     from reflect_git.store.repository import Store
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 KEPT_DAYS = 90
 KEPT_ALWAYS = 100
 FOLDER = "backup"
+LIST = "backups"
+_LARGEST = 1 << 26
 
 
 def make(store: Store, learning: str, kept: Sequence[tuple[str, Optional[bytes]]], now: float) -> str:
@@ -42,7 +48,8 @@ def make(store: Store, learning: str, kept: Sequence[tuple[str, Optional[bytes]]
         if data is not None:
             body += (f"M 100644 inline {FOLDER}/{number}\ndata {len(data)}\n".encode(), data, b"\n")
     body.append(b"\ndone\n")
-    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(body), config=SYNCED)
+    keeping.fast_import(store, branch, body)
+    _add_to_list(store, branch)
     return branch.removeprefix("refs/heads/")
 
 
@@ -63,10 +70,53 @@ def listing(store: Store) -> list[str]:
 
 def prune(store: Store, now: float) -> None:
     """Keep those younger than 90 days, and always the newest 100."""
-    oldest = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now - KEPT_DAYS * DAY))
-    old = [name for name in listing(store)[KEPT_ALWAYS:] if name.removeprefix(BACKUP)[:16] < oldest]
-    if old:
-        store.git.update_refs("".join(f"delete {name}\n" for name in old))
+    there = listing(store)
+    old = [name for name in there[KEPT_ALWAYS:] if _is_old(name, now)]
+    gone = [name for name in _listed(store) or () if name not in there and _is_old(name, now)]
+    drop(store, old, [*old, *gone])
+
+
+def drop(store: Store, names: Collection[str], unlisted: Collection[str] = ()) -> None:
+    """Delete these backups, and take them and `unlisted` from the list. The caller holds the lock.
+
+    The list is written first: a kill in between leaves a backup that is not listed, and no false alarm.
+    """
+    known = _listed(store)
+    left = sorted({*(known or ()), *listing(store)}.difference(names, unlisted))
+    if left != known:
+        _write_list(store, left)
+    if names:
+        refwrites.update(store, "".join(f"delete {name}\n" for name in names))
+
+
+def missing(store: Store, now: float) -> list[str]:
+    """Return the full names of backups that were made here, are younger than 90 days and do not exist any more."""
+    known = _listed(store) or []
+    there = set(listing(store)) if known else set()
+    return sorted(name for name in known if name not in there and not _is_old(name, now))
+
+
+def _is_old(ref: str, now: float) -> bool:
+    return ref.removeprefix(BACKUP)[:16] < time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now - KEPT_DAYS * DAY))
+
+
+def _listed(store: Store) -> Optional[list[str]]:
+    """Return the full names in the list; None for a store that has no list yet."""
+    data = files.read_if_there(store.private_path(LIST), _LARGEST)
+    return None if data is None else list(filter(is_backup, data.decode("utf-8", "replace").split()))
+
+
+def _add_to_list(store: Store, branch: str) -> None:
+    try:
+        files.append(store.private_path(LIST), f"{branch}\n".encode())
+    except FileNotFoundError:  # a store from before this list, or somebody deleted it: start with what is there
+        _write_list(store, listing(store))
+    except OSError as error:  # the list is for reporting a loss, not for keeping bytes
+        store.log(f"'{branch}' is not in the list of backups: {error}")
+
+
+def _write_list(store: Store, names: Sequence[str]) -> None:
+    files.write_whole(store.private_path(LIST), "".join(f"{name}\n" for name in names).encode())
 
 
 class Kept:

@@ -7,12 +7,13 @@ import os
 import stat
 import time
 
-from reflect_git.adapters import files
-from reflect_git.adapters.git import NOBODY, OLDEST, Git, GitMissing, find_program
+from reflect_git.adapters import files, jsontext
+from reflect_git.adapters.child import GitMissing
+from reflect_git.adapters.git import NOBODY, OLDEST, Git, find_program
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
 from reflect_git.paths import resource
-from reflect_git.store import identity
+from reflect_git.store import identity, inforce, receipts
 from reflect_git.store.layout import MARKER
 from reflect_git.store.repository import FIRST_GENERATION, INBOX, MAIN, PRIVATE
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _UNFINISHED = ".reflections-new-"
 _ABANDONED_AFTER = 600
+# One process makes the store while the others wait for it: 64 that each make one take twice as long as 64 captures. Who
+# waits this long makes one, too; the first to be renamed counts.
+_TURN = 2.0
 
 # The first commit is the same on every machine: two stores that never met have a common ancestor.
 _ROOT_TIME = 1767225600
@@ -34,6 +38,16 @@ def create(root: str, env: Mapping[str, str]) -> None:
     require_room(root)
     parent = os.path.dirname(root)
     files.make_private_dirs(parent)
+    turn = files.wait_for_turn(parent, _TURN)
+    try:
+        if not os.path.lexists(os.path.join(root, ".git")):  # nobody made it while we waited
+            _create(root, parent, env)
+    finally:
+        if turn >= 0:
+            os.close(turn)
+
+
+def _create(root: str, parent: str, env: Mapping[str, str]) -> None:
     remove_abandoned(parent)
     draft = os.path.join(parent, f"{_UNFINISHED}{os.getpid()}-{os.urandom(4).hex()}")
     files.make_private_dirs(draft)
@@ -100,7 +114,7 @@ def _fill(git: Git, draft: str, root: str) -> None:
     git.run("init", "--quiet", "--template=", "-b", "main", "--object-format=sha1")
     machine = identity.new_name()
     _write_config(git, machine, identity.binding(root))
-    _write_private(git)
+    _write_private(git, machine)
     git.run("fast-import", "--quiet", "--done", stdin=_first_commits(machine))
     git.run("read-tree", "-m", "-u", "HEAD")
     files.make_private_dirs(os.path.join(draft, "signals"))
@@ -131,9 +145,12 @@ def _write_config(git: Git, machine: str, binding: str) -> None:
     files.write_whole(path, core + ours.encode())
 
 
-def _write_private(git: Git) -> None:
+def _write_private(git: Git, machine: str) -> None:
     for name in PRIVATE:
         files.make_private_dirs(os.path.join(git.git_dir, "reflect", name))
+    named = jsontext.dumps({inforce.MACHINE: machine})
+    for name, data in ((inforce.FILE, named), (receipts.FILE, receipts.EMPTY), ("stored", b"")):
+        files.write_whole(os.path.join(git.git_dir, "reflect", name), data)
     for folder, name, source in (
         ("info", "exclude", "exclude"), ("info", "attributes", "attributes"), ("hooks", "pre-push", "pre-push")
     ):  # fmt: skip

@@ -71,9 +71,18 @@ def save(store: Store, cursor: Cursor, ended: bool = False) -> None:
 
     state, other = ("done", "open") if ended else ("open", "done")
     files.make_private_dirs(store.private_path("cursors", state), below=store.private)
-    data = json.dumps(cursor.fields()).encode()
+    data = json.dumps(_without_secrets(cursor.fields())).encode()
     files.write_whole(_path(store, state, cursor.transcript), data, sync=False)
     files.discard(_path(store, other, cursor.transcript))
+
+
+def _without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out a path that has a secret in it. Hooks name the transcript themselves; only a session whose client died
+    is then not found by the next one."""
+    from reflect_git.adapters.redact import redact
+
+    paths = {name: fields[name] for name in ("transcript", "folder")}
+    return {**fields, **{name: "" for name, path in paths.items() if redact(path) != path}}
 
 
 def drop(store: Store, cursor: Cursor) -> None:
@@ -88,8 +97,9 @@ def standing(store: Store, ended: bool = False) -> list[Cursor]:
         folder = store.private_path("cursors", state)
         for name in _newest(folder):
             fields = _read(os.path.join(folder, name))
-            if isinstance(fields.get("transcript"), str) and (state == "open" or _has_grown(fields)):
-                cursor = Cursor(fields["transcript"])
+            transcript = fields.get("transcript")
+            if isinstance(transcript, str) and transcript and (state == "open" or _has_grown(fields)):
+                cursor = Cursor(transcript)
                 cursor.restore(fields)
                 found.append(cursor)
     return found

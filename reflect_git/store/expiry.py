@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 
 from reflect_git.adapters import files, records
-from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.adapters.git import NOBODY
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import random_id, seconds_of, utc
 from reflect_git.model.schema import VERSION
-from reflect_git.store import copies, inbox, journal, mainline
+from reflect_git.store import copies, inbox, journal, keeping, mainline, refwrites
 from reflect_git.store.fold import session_hash
 from reflect_git.store.layout import id_in, path_of
 from reflect_git.store.repository import INBOX
@@ -120,9 +120,10 @@ def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
     if facts["old"] in refs:
         if facts["new"] not in refs:
             _start_generation(store, refs[facts["old"]], facts["new"], facts["gone"])
-        store.git.update_refs(f"delete {facts['old']} {refs[facts['old']]}\n")
+        refwrites.update(store, f"delete {facts['old']} {refs[facts['old']]}\n")
     inbox.remember_current(store, facts["new"])
     copies.drop(store, facts["gone"])
+    inbox.forget_stored(store, facts["gone"])
     for name in files.names_in(store.private_path("cache")):
         if name == "inbox-rows" or name.startswith(GATHERED):
             files.remove(store.private_path("cache", name))
@@ -137,7 +138,7 @@ def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None
         f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
         f'\nM 040000 {tree} ""\n'.encode(), *(f"D {path_of(identity)}\n".encode() for identity in gone), b"\ndone\n",
     ]  # fmt: skip
-    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(stream), config=SYNCED)
+    keeping.fast_import(store, ref, stream)
 
 
 def tally_of(store: Store, gone: list[Signal], now: float) -> list[Tally]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.adapters.git import NOBODY
 from reflect_git.model.counts import plural
-from reflect_git.store import inbox, mainline
+from reflect_git.store import inbox, keeping, mainline
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import MAIN
 
@@ -52,7 +52,7 @@ def _leave(store: Store, ref: str, paths: list[str]) -> None:
         f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
         f"\nfrom {ref}^0\n".encode(), *(f"D {path}\n".encode() for path in paths), b"\ndone\n",
     ]  # fmt: skip
-    store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(stream), config=SYNCED)
+    keeping.fast_import(store, ref, stream)
 
 
 def _machine(store: Store) -> str:

@@ -36,6 +36,8 @@ class History:
         self.tallied = [line for tally in tallies for line in tally["lines"]]
         self.void = _taken_back(self.decisions)
         self._amend()
+        # Signals that were archived for their age have nothing else in common: such a decision has no key.
+        self._by_age = {one["id"] for one in self.decisions if one["kind"] == "archived" and one["key"] is None}
         self.noes: set[str] = set()  # the decisions that stand and say no: dismissals, and approvals taken back
         self._by_signal: dict[str, tuple[Decision, str]] = {}
         kinds = {decision["id"]: decision["kind"] for decision in self.decisions} if self.void else {}
@@ -131,8 +133,9 @@ class History:
         return target["path"] if target else None
 
     def related(self, identity: str) -> list[str]:
+        """Return the other signals of the decision that counts, if it says that they belong together."""
         found = self._by_signal.get(identity)
-        if found is None:
+        if found is None or found[0]["id"] in self._by_age or found[0]["reopens"] in self._by_age:
             return []
         return [other for other in self.signals_of(found[0]) if other != identity]
 

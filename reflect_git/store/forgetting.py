@@ -10,12 +10,26 @@ import re
 import time
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import NOBODY, SYNCED
+from reflect_git.adapters.git import NOBODY
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.marks import has_entry, is_gone_file
+from reflect_git.model.marks import has_entry, is_gone, is_gone_file
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.store import backups, chronicle, copies, inbox, origins, purged, rewriting, spool, stains, upkeep
+from reflect_git.store import (
+    backups,
+    chronicle,
+    copies,
+    inbox,
+    keeping,
+    origins,
+    purged,
+    refwrites,
+    rewriting,
+    spool,
+    stains,
+    stored,
+    upkeep,
+)  # fmt: skip
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, PRIVATE
@@ -46,11 +60,25 @@ def forget(store: Store, marks: Collection[str], sought: Sought | None = None) -
     _let_go_of_backups(store, doomed, spoiled)
     origins.keep(store, lambda path, blob: doomed.is_blob(blob) or doomed.is_id(id_in(path)))
     _clean_files(store, doomed)
+    stored.refresh(store, time.time())
     now = store.git.resolve(MAIN)
     if now:
         files.write_whole(store.private_path(guard.TIPS), f"{now}\n".encode("ascii"), sync=False)
     _expire_reflogs(store)
     _free(store, spoiled)
+
+
+def has_any(store: Store, marks: Collection[str]) -> bool:
+    """Tell whether the store has, or once had, anything that these marks of a purge name; nothing is changed.
+
+    Objects that no ref leads to count, too: a purge has to take them out as well.
+    """
+    doomed = Doomed(marks)
+    if any(is_gone(name, doomed.marks) for name in stains.names(store)):
+        return True
+    if any(_captures(store, doomed)) or any(doomed.is_id(id_in(path)) for path in _copied(store)):
+        return True
+    return bool(stains.objects(store, doomed)) or stains.names_any(store, doomed.marks)
 
 
 def holds(store: Store, ref: str, spoiled: Collection[str]) -> bool:
@@ -106,16 +134,17 @@ def _rewrite_branches(store: Store, doomed: Doomed, spoiled: Collection[str]) ->
         commits = {commit.id: commit for ref in whole for commit in chronicle.read(store, ref)}
         blobs = [oid for oid in spoiled if doomed.is_blob(oid)]
         whole = rewriting.rewrite(store, whole, doomed, commits.values(), blobs)
-    store.git.update_refs("".join(
+    refwrites.update(store, "".join(
         f"update {ref} {whole[ref]} {tip.oid}\n" if ref in whole else f"delete {ref} {tip.oid}\n"
         for ref, tip in stained.items()
     ))  # fmt: skip
+    rewriting.release(store)
 
 
 def _leave_remotes(store: Store) -> None:
     """What a remote had when we last asked; the next sync asks again."""
     listed = [*_tips(store, _REMOTES), *_tips(store, "refs/reflect/")]
-    store.git.update_refs("".join(f"option no-deref\ndelete {tip.ref}\n" for tip in listed))
+    refwrites.update(store, "".join(f"option no-deref\ndelete {tip.ref}\n" for tip in listed))
 
 
 def _restart_inboxes(store: Store, doomed: Doomed, spoiled: Collection[str]) -> None:
@@ -134,7 +163,7 @@ def _restart_inboxes(store: Store, doomed: Doomed, spoiled: Collection[str]) -> 
         new = f"{own}{int(number) + 1:04d}" if ref.startswith(own) and number.isdigit() else ref
         _start_generation(store, doomed, spoiled, tip, new)
         if new != ref:
-            store.git.update_refs(f"delete {ref} {tip}\n")
+            refwrites.update(store, f"delete {ref} {tip}\n")
             inbox.remember_current(store, new)
 
 
@@ -150,12 +179,13 @@ def _start_generation(store: Store, doomed: Doomed, spoiled: Collection[str], ti
         f'\nM 040000 {tree} ""\n'.encode(), *(f"D {path}\n".encode() for path in dropped), b"\ndone\n",
     ]  # fmt: skip
     # Over what a killed attempt left, and over the old branch of another machine.
-    store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(stream), config=SYNCED)
+    keeping.fast_import(store, ref, stream, force=True)
 
 
 def _let_go_of_backups(store: Store, doomed: Doomed, spoiled: Collection[str]) -> None:
     """Those with the text, or with an entry of what is gone, in a file go; the others stay without the history that
     they were made on."""
+    dropped = []
     for ref, tip in store.git.refs(BACKUP).items():
         if not backups.is_backup(ref):
             continue
@@ -163,9 +193,11 @@ def _let_go_of_backups(store: Store, doomed: Doomed, spoiled: Collection[str]) -
         message = next(store.git.blobs([tip])).partition(b"\n\n")[2]
         is_stained = any(blob in spoiled for blob in kept.values()) or _names_it(message, doomed)
         if is_stained or any(has_entry(data, doomed.marks) for data in store.git.blobs(list(kept.values()))):
-            store.git.update_refs(f"delete {ref} {tip}\n")
+            dropped.append(ref)
         elif _parent_is_gone(store, tip):
             _keep_alone(store, ref, tip, kept, message)
+    if dropped:
+        backups.drop(store, dropped)
 
 
 def _names_it(message: bytes, doomed: Doomed) -> bool:
@@ -185,7 +217,7 @@ def _keep_alone(store: Store, ref: str, tip: str, kept: dict[str, str], message:
         f"commit {ref}\ncommitter {NOBODY} {seconds} +0000\ndata {len(message)}\n".encode(), message,
         b"\n", *(f"M 100644 {blob} {path}\n".encode() for path, blob in kept.items()), b"\ndone\n",
     ]  # fmt: skip
-    store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(stream), config=SYNCED)
+    keeping.fast_import(store, ref, stream, force=True)
 
 
 def _clean_files(store: Store, doomed: Doomed) -> None:
@@ -245,7 +277,8 @@ def _expire_reflogs(store: Store) -> None:
     for name in set(names) - set(known) - {_STASH}:
         files.remove(os.path.join(logs, *name.split("/")))
     if known:
-        store.git.run("reflog", "expire", "--expire=now", "--expire-unreachable=now", *known)
+        locks = refwrites.locks_of([*known, *(f"logs/{name}" for name in known)])
+        refwrites.run(store, locks, "reflog", "expire", "--expire=now", "--expire-unreachable=now", *known)
 
 
 def _free(store: Store, spoiled: Collection[str]) -> None:

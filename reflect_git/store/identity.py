@@ -53,18 +53,18 @@ def rename(store: Store) -> None:
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Every step can be done again."""
-    from reflect_git.store import configfile, journal
-    from reflect_git.store.machines import OWN
+    from reflect_git.store import configfile, journal, machines, refwrites
 
     configfile.release(store)
+    machines.renamed(store, facts["old"])  # what was decided under the old name stays ours
     changes: dict[str, Value] = {"reflect.machine": facts["new"], "reflect.binding": binding(store.root)}
-    if store.setting(OWN):  # what was decided under the old name stays ours
-        changes[OWN] = " ".join(sorted({*store.setting(OWN).split(), facts["old"], facts["new"]}))
+    if store.setting(machines.OWN):
+        changes[machines.OWN] = " ".join(sorted({*machines.listed(store), facts["old"], facts["new"]}))
     store.change_config(changes)
     old, new = f"{INBOX}{facts['old']}/", f"{INBOX}{facts['new']}/"
     moves = [
         f"create {new}{ref[len(old) :]} {commit}\ndelete {ref} {commit}\n"
         for ref, commit in store.git.refs(old).items()
     ]
-    store.git.update_refs("".join(moves))
+    refwrites.update(store, "".join(moves))
     journal.end(path)

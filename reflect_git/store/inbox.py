@@ -11,7 +11,8 @@ import os
 import time
 
 from reflect_git.adapters import files, records
-from reflect_git.adapters.git import SYNCED, GitError, Result
+from reflect_git.adapters.child import Result
+from reflect_git.adapters.git import SYNCED, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.store import corpses, purged, spool
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 AT_ONCE = 500
 # Each question by itself would wait for two turns of a busy processor. The answers to these fit into the smallest pipe.
 ASKED_AT_ONCE = 32
+STORED = "stored"  # the ids of signals that were committed, one a line
 RESCUE = "rescue"  # there is a new inbox: copies that the old one had may have to be committed again
 ATTEMPTS = 3
 TRAILERS = 20
@@ -41,7 +43,7 @@ _UNSYNCED = ("core.fsync=none",)
 # time than the first (12.7 → 5.5 ms of CPU). Every look-up asks every pack, and a hundred of them cost as much as that
 # process; so from this many on objects are loose again, until a session's end or begin gathers the packs.
 MANY_PACKS = 64
-_KEEP_PACK, _UNPACK = "fastimport.unpackLimit=1", "fastimport.unpackLimit=100"
+KEEP_PACK, _UNPACK = "fastimport.unpackLimit=1", "fastimport.unpackLimit=100"
 
 
 def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[Entry] = None) -> Optional[str]:
@@ -62,13 +64,27 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
         result = _write(store, ref, entries)
         if result.code == 0:
             _settle(store, entries)
+            _note(store, entries)
             return result.out.decode("ascii", "replace").strip() or store.git.resolve(ref)
-        _remove_crash_reports(store)
+        _tidy_up(store)
         if b"Invalid ref name" in result.err:
             files.remove(store.private_path("cache", "inbox"))
-        elif not corpses.bury(store, f"{ref}.lock", deadline):
+        elif _is_locked(store, ref) and not corpses.bury(store, f"{ref}.lock", deadline):
             break
+        # Else a `git gc --prune=now` took its temporary file, or there is no room: it is tried again.
     raise GitError(("fast-import",), result)
+
+
+def _tidy_up(store: Store) -> None:
+    """After a fast-import that failed: the same pack could not be made again while its mark is there."""
+    from reflect_git.store import keeping  # hardly ever in a hook
+
+    remove_crash_reports(store)
+    keeping.release_packs(store, (keeping.FAST_IMPORT,))
+
+
+def _is_locked(store: Store, ref: str) -> bool:
+    return os.path.lexists(os.path.join(store.git_dir, f"{ref}.lock"))
 
 
 def commit_all(store: Store) -> None:
@@ -192,21 +208,21 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
                 stream.append(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
     if not stream:
         result = child.finish()
-        _remove_crash_reports(store)
+        remove_crash_reports(store)
         return Result(0, b"", result.err)
     return child.finish(b"".join(stream) + b"get-mark :1\ndone\n")
 
 
 def packing(store: Store) -> str:
     """Whether fast-import keeps the pack that it makes."""
-    return _KEEP_PACK if count_packs(store) < MANY_PACKS else _UNPACK
+    return KEEP_PACK if count_packs(store) < MANY_PACKS else _UNPACK
 
 
 def count_packs(store: Store) -> int:
     return sum(name.endswith(".idx") for name in os.listdir(os.path.join(store.git_dir, "objects", "pack")))
 
 
-def _remove_crash_reports(store: Store) -> None:
+def remove_crash_reports(store: Store) -> None:
     for name in os.listdir(store.git_dir):
         if name.startswith("fast_import_crash_"):
             files.discard(os.path.join(store.git_dir, name))
@@ -238,13 +254,34 @@ def _sessions(entries: list[Entry]) -> list[str]:
     return sorted("".join(c for c in session if c.isalnum() or c == "-")[:64] for session in found if session)[:5]
 
 
+def _note(store: Store, entries: list[Entry]) -> None:
+    """Add to the list of what was stored; where there is none, the next command makes it."""
+    lines = b"".join(f"{identity}\n".encode() for identity, _, _ in entries if identity.startswith("SIG-"))
+    try:
+        files.append(store.private_path(STORED), lines)
+    except OSError:  # the list is for telling a loss, not for storing
+        pass
+
+
+def forget_stored(store: Store, ids: Iterable[str]) -> None:
+    """Take signals from the list that are gone because their time was over. The caller holds the lock."""
+    gone = {f"{identity}\n".encode() for identity in ids}
+    listed = files.read_if_there(store.private_path(STORED), 1 << 28)
+    if listed is not None:
+        left = [line for line in listed.splitlines(keepends=True) if line not in gone]
+        files.write_whole(store.private_path(STORED), b"".join(left))
+
+
 def _settle(store: Store, entries: list[Entry]) -> None:
     """Committed: the pending files, synced as they are, become the plain copies in signals/, unless there is one."""
-    for identity, _, _ in entries:
+    for identity, data, _ in entries:
         source = store.private_path("pending", f"{identity}.yaml")
         copy = store.path(path_of(identity))
         if not identity.startswith("SIG-") or os.path.lexists(copy):
             files.remove(source)
             continue
         files.make_private_dirs(os.path.dirname(copy), below=store.root)
-        files.rename(source, copy)
+        try:
+            files.rename(source, copy)
+        except FileNotFoundError:  # somebody deleted .git/reflect a moment ago
+            files.write_whole(copy, data)

@@ -7,11 +7,12 @@ begins with a fresh one. Nothing is ever checked out of it.
 from __future__ import annotations
 
 import os
+import time
 
 from reflect_git.adapters import files, transport
 from reflect_git.adapters.git import NOBODY, Git, GitError
 from reflect_git.adapters.transport import TooMuch
-from reflect_git.store import origins
+from reflect_git.store import keeping, origins
 from reflect_git.store.origins import EMPTY, History, entries, walk
 from reflect_git.store.remotes import TRACKED
 from reflect_git.store.repository import MAIN
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Callable, Optional, TypeVar
 
-    from reflect_git.adapters.git import Child, Result
+    from reflect_git.adapters.child import Child, Result
     from reflect_git.adapters.hearing import Heard
     from reflect_git.adapters.transport import Limits, Remote, Under
     from reflect_git.store.origins import Listed
@@ -332,14 +333,26 @@ def is_there(store: Store) -> bool:
 
 
 def discard(store: Store) -> None:
-    files.remove_tree(store.private_path(FOLDER))
+    """Remove it; what was killed a moment ago may still have put a file into it."""
+    for is_last in (False, False, True):
+        try:
+            files.remove_tree(store.private_path(FOLDER))
+            return
+        except OSError:
+            if is_last:
+                raise
+            time.sleep(0.05)
 
 
 def take(store: Store, pack: bytes) -> None:
-    """Put accepted objects into the store; no ref points to them yet. The caller holds the lock."""
+    """Put accepted objects into the store; no ref points to them yet, so the pack is kept until `release_packs`.
+
+    The caller holds the lock.
+    """
     if pack[8:12] != b"\0\0\0\0":  # an empty pack
         # Not strictly a second time: each object was checked when it was fetched.
-        store.git.run("index-pack", "--stdin", "--fix-thin", stdin=pack, config=("core.fsync=all",))
+        words = ("index-pack", "--stdin", "--fix-thin", f"--keep={keeping.MARK}")
+        store.git.run(*words, stdin=pack, config=("core.fsync=all",))
 
 
 def _ids_in(index: str) -> set[str]:
@@ -354,6 +367,7 @@ def _ids_in(index: str) -> set[str]:
 def _adopt(store: Store, pack: str) -> None:
     """On disk first, and its index last: git knows a pack by that."""
     place = os.path.join(store.git_dir, "objects", "pack")
+    keeping.keep_pack(store, os.path.basename(pack))
     for end in (".pack", ".rev", ".idx"):
         if os.path.exists(pack + end):
             files.sync_file(pack + end)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _LIMIT = 64 << 20
 
 
-def begin(store: Store, kind: str, locks: Sequence[str], facts: Mapping[str, Any]) -> str:
-    """Write a journal, synced; returns its path."""
+def begin(store: Store, kind: str, locks: Sequence[str], facts: Mapping[str, Any], sync: bool = True) -> str:
+    """Write a journal; returns its path. Without `sync` it outlives a kill, and perhaps not a power cut."""
     path = store.private_path("journal", f"{kind}-{os.urandom(4).hex()}.json")
     try:
-        files.write_whole(path, jsontext.dumps({"kind": kind, "locks": list(locks), **facts}))
+        files.write_whole(path, jsontext.dumps({"kind": kind, "locks": list(locks), **facts}), sync)
     except OSError:  # written, perhaps, and not synced: the step is not begun, so nobody may finish it
         files.discard(path)
         raise

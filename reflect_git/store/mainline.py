@@ -15,7 +15,8 @@ import time
 from reflect_git.adapters import files
 from reflect_git.adapters.git import NOBODY, SYNCED, GitError
 from reflect_git.errors import ReflectError
-from reflect_git.store import journal, signing
+from reflect_git.store import corpses, journal, keeping, receipts, signing
+from reflect_git.store.contention import LONG_WAIT, HeldMain, IndexLocked, Wait
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Stamp = Optional[tuple[int, int, int]]
 
+__all__ = ["IndexLocked"]
+
 _REF_LOCKS = ("refs/heads/main.lock", "HEAD.lock")
 _MOVING = "moving"  # the commit that a transaction of ours is about to write
 PATIENCE = 10.0
@@ -34,14 +37,7 @@ SHORT_PATIENCE = 1.0  # for what a sweep finishes: the next one tries again
 _QUIET = 0.25
 _HEX = frozenset("0123456789abcdef")
 _ID = 40
-
-
-class IndexLocked(ReflectError):
-    def __init__(self) -> None:
-        super().__init__(
-            "another git process holds the store's index", "wait for it to end; 'reflect-git doctor' shows its age",
-            code="index-locked",
-        )  # fmt: skip
+_ATTEMPTS = 3
 
 
 def record(store: Store, new: Mapping[str, bytes], message: str, unsigned: bool = False) -> str:
@@ -49,14 +45,18 @@ def record(store: Store, new: Mapping[str, bytes], message: str, unsigned: bool 
 
     `unsigned`: though decisions are signed here.
     """
+    receipts.add(store, new)
     facts = {"message": message, "files": {path: data.decode("utf-8") for path, data in new.items()}}
-    standing = journal.begin(store, "main", (), {**facts, **({"unsigned": True} if unsigned else {})})
+    more = {"unsigned": True} if unsigned else {}
+    standing = journal.begin(store, "main", (_REF_LOCKS[0], *keeping.LOCKS), {**facts, **more})
     try:
         commit = _land(store, new, message, PATIENCE, unsigned)
     except BaseException:
         if _withdraw(store, new):
+            keeping.release(store)
             journal.end(standing)
         raise
+    keeping.release(store)
     journal.end(standing)
     return commit
 
@@ -73,28 +73,35 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     bury_refs(store)
     new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
     _land(store, new, facts["message"], SHORT_PATIENCE, bool(facts.get("unsigned")))
+    keeping.release(store)
     journal.end(path)
 
 
 def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float, unsigned: bool) -> str:
     """Until it succeeds or patience ends: whoever was faster, the user or another step of ours, stays."""
-    deadline = time.monotonic() + patience
+    wait = Wait(store, patience)
     parent = commit = ""
+
+    def prepare(tip: str) -> Stamp:
+        return _prepare_index(store, tip, new)
+
     while True:
-        old = store.git.resolve(MAIN)
-        if old is None:
+        old, here = standing(store)
+        if not old:
             raise ReflectError("the store has no branch 'main'", "run 'reflect-git doctor'", code="no-main")
-        patient = time.monotonic() < deadline - patience / 2
+        patient = here and wait.is_patient  # on another branch, nothing of the user's depends on main
         if not (patient and user_is_at_work(store)):
-            if old != parent:
-                commit = old if _has_all(store, old, new) else make_commit(store, old, new, message, unsigned)
-                parent = old
-            here = store.git.checked_out() == MAIN
-            if advance(store, old, commit, lambda tip: _prepare_index(store, tip, new), message, patient, here):
-                return commit
-        if time.monotonic() > deadline:
-            raise IndexLocked()
-        time.sleep(0.01)
+            with HeldMain(store, old if here and not patient else "") as held:
+                if old != parent and not held.is_lost:
+                    commit = old if _has_all(store, old, new) else make_commit(store, old, new, message, unsigned)
+                    parent = old
+                if not held.is_lost and advance(
+                    store, old, commit, prepare, message, patient, here, held.release
+                ):  # fmt: skip
+                    return commit
+            if commit and store.git.resolve(f"{commit}^{{commit}}") is None:  # a gc took it
+                parent = ""
+        wait.pause()
 
 
 def _has_all(store: Store, commit: str, new: Mapping[str, bytes]) -> bool:
@@ -107,18 +114,26 @@ def _has_all(store: Store, commit: str, new: Mapping[str, bytes]) -> bool:
 
 
 def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str, unsigned: bool = False) -> str:
-    """The objects only; no ref points to them yet. `reset` to nothing keeps fast-import from leaving one."""
+    """Make the commit that main is to be; a ref of its own keeps it from `git gc` until `keeping.release`."""
     text = message.encode("utf-8")
     parts = [
-        f"commit refs/reflect/next\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode(),
+        f"commit {keeping.NEXT}\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode(),
         f"data {len(text)}\n".encode(), text, f"\nfrom {old}\n".encode(),
     ]  # fmt: skip
     for path, data in new.items():
         parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
-    parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
-    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=SYNCED).out
-    made = out.decode("ascii").strip()
-    return signing.signed(store, made) if not unsigned and signing.is_wanted(store, new) else made
+    parts.append(b"get-mark :1\ndone\n")
+    made = keeping.fast_import(store, keeping.NEXT, parts, force=True)
+    return _signed(store, made) if not unsigned and signing.is_wanted(store, new) else made
+
+
+def _signed(store: Store, made: str) -> str:
+    """The same commit with a signature, made again if a gc took it before a ref held it."""
+    for _ in range(_ATTEMPTS):
+        commit = signing.signed(store, made)
+        if keeping.hold(store, commit):
+            return commit
+    raise ReflectError("git gc keeps removing new objects", "wait for it to end, then run it again", code="gc")
 
 
 def tip(store: Store) -> str:
@@ -136,22 +151,25 @@ def standing(store: Store) -> tuple[str, bool]:
 
 def advance(
     store: Store, old: str, commit: str, prepare: Callable[[str], Stamp], message: str, patient: bool,
-    is_checked_out: bool,
+    is_checked_out: bool, let_go: Callable[[], None],
 ) -> bool:  # fmt: skip
     """Move main from `old` to `commit` with index and work tree; False when somebody else was at it.
 
     `prepare` makes the private index for `old` and writes the files; it returns which index of the user's it is from.
+    `let_go` ends our own hold of main, which the transaction waits for.
     """
     if not is_checked_out:
+        let_go()
         return _move_ref_only(store, old, commit, message)
     seen = prepare(old)
     files.write_whole(store.private_path(_MOVING), commit.encode("ascii"), sync=False)
     transaction = store.git.start(
-        "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=SYNCED
+        "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=(*SYNCED, LONG_WAIT)
     )
     done = False
     try:
         transaction.send(f"start\nupdate {MAIN} {commit} {old}\nprepare\n".encode())
+        let_go()
         ready = transaction.line() == b"start: ok" and transaction.line() == b"prepare: ok"
         if ready and not (patient and user_is_at_work(store)) and _publish_index(store, seen):
             transaction.send(b"commit\n")
@@ -183,12 +201,19 @@ def _changed(path: str) -> float:
 
 
 def bury_refs(store: Store) -> None:
-    """Remove the locks of a killed transaction of ours: main's lock carries the commit that it was about to write."""
+    """Remove the locks of a killed transaction of ours: main's lock carries the commit that it was about to write.
+
+    git writes that commit right after it made the lock. If it was killed in between, the lock is empty and stays so."""
     moving = files.read_if_there(store.private_path(_MOVING))
     lock = files.read_if_there(os.path.join(store.git_dir, _REF_LOCKS[0]))
     if moving and lock is not None and lock.strip() == moving.strip():
         for name in _REF_LOCKS:
             files.discard(os.path.join(store.git_dir, name))
+    elif not lock:  # while main's lock has a commit, that of HEAD is empty and belongs to the same living git
+        deadline = time.monotonic() + corpses.AGE + 0.5
+        for name in _REF_LOCKS:
+            if files.read_if_there(os.path.join(store.git_dir, name)) == b"":
+                corpses.bury(store, name, deadline)
 
 
 def _move_ref_only(store: Store, old: str, commit: str, message: str) -> bool:

@@ -171,6 +171,14 @@ def promote(
     return learning
 
 
+def _redacted(reason: str) -> str:
+    if not reason:
+        return reason
+    from reflect_git.adapters.redact import redact  # most decisions give no reason
+
+    return redact(reason)
+
+
 def decision(
     store: Store, kind: str, subject: str, by: By, now: str, *, text: Optional[str] = None, key: Optional[str] = None,
     target: Optional[Target] = None, reason: str = "", reopens: Optional[str] = None,
@@ -179,7 +187,7 @@ def decision(
     return {
         "id": random_id("DEC", now), "version": schema.VERSION, "timestamp": now, "machine": store.machine, "by": by,
         "kind": kind, "subject": subject, "text": text, "text_sha256": None if text is None else digest(text),
-        "key": key, "target": target, "reason": reason, "reopens": reopens, "meta": meta or {},
+        "key": key, "target": target, "reason": _redacted(reason), "reopens": reopens, "meta": meta or {},
     }  # fmt: skip
 
 

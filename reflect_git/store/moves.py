@@ -10,9 +10,10 @@ import os
 import time
 
 from reflect_git.adapters import faults, files
-from reflect_git.adapters.git import NOBODY, SYNCED, GitError
+from reflect_git.adapters.git import NOBODY, GitError
 from reflect_git.errors import ReflectError
-from reflect_git.store import inbox, journal, mainline
+from reflect_git.store import journal, keeping, mainline, receipts
+from reflect_git.store.contention import HeldMain, Wait
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Changes = Mapping[str, Optional[Listed]]
     Changed = Mapping[str, tuple[Optional[Listed], Optional[Listed]]]
 
+_LOCKS = ("refs/heads/main.lock", *keeping.LOCKS)
 _FEW = 32
 _LARGEST = 1 << 26
 
@@ -57,7 +59,7 @@ def differences(old: Mapping[str, Listed], new: Mapping[str, Listed]) -> Changed
 def make(
     store: Store, parents: Sequence[str], base: int, changes: Changes, blobs: Mapping[str, bytes], message: str
 ) -> str:  # fmt: skip
-    """A commit with these parents: the tree of one of them with some changes; no ref points to it.
+    """A commit with these parents: the tree of one of them with some changes; held until `keeping.release`.
 
     Blobs that the store does not have yet are given by their ids. The caller holds the lock.
     """
@@ -65,7 +67,7 @@ def make(
     parts = [b"".join(_blob(data, number) for number, data in enumerate(blobs.values(), start=2))]
     marks = {blob: f":{number}" for number, blob in enumerate(blobs, start=2)}
     parts.append(
-        f"commit refs/reflect/next\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode()
+        f"commit {keeping.NEXT}\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode()
         + f"data {len(text)}\n".encode() + text + b"\n"
     )  # fmt: skip
     parts += [f"{word} {parent}\n".encode() for word, parent in zip(("from", *["merge"] * len(parents)), parents)]
@@ -78,10 +80,8 @@ def make(
             parts.append(b"D " + name + b"\n")
         else:
             parts.append(f"M {change[0]} {marks.get(change[1], change[1])} ".encode() + name + b"\n")
-    parts.append(b"get-mark :1\nreset refs/reflect/next\nfrom " + b"0" * 40 + b"\n\ndone\n")
-    config = (*SYNCED, inbox.packing(store))
-    out = store.git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts), config=config).out
-    return out.decode("ascii").strip()
+    parts.append(b"get-mark :1\ndone\n")
+    return keeping.fast_import(store, keeping.NEXT, parts, force=True)
 
 
 def _blob(data: bytes, number: int) -> bytes:
@@ -103,14 +103,24 @@ def move(
     `changed` is what differs between them, for who knows it; git is asked otherwise. `meanwhile` is done while files
     are written; it may be done again, and must not fail.
     """
-    standing = journal.begin(store, "move", (), {"old": old, "new": new, "subject": subject})
+    known = changed if changed is not None else store.git.differences(old, new)
+    receipts.add(store, [path for path, (_, after) in known.items() if after], from_elsewhere=True)
+    standing = journal.begin(store, "move", _LOCKS, {"old": old, "new": new, "subject": subject})
     try:
         _land(store, old, new, subject, mainline.PATIENCE, changed, meanwhile)
     except BaseException:
         if _is_taken_back(store, old, new):
+            _release(store)
             journal.end(standing)
         raise
+    _release(store)
     journal.end(standing)
+
+
+def _release(store: Store) -> None:
+    """main holds it, or nobody needs it any more."""
+    keeping.release(store)
+    keeping.release_packs(store)
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
@@ -123,6 +133,7 @@ def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
         _land(store, old, new, facts["subject"], mainline.SHORT_PATIENCE)
     elif is_there and main is not None:
         _is_taken_back(store, main, new)
+    _release(store)
     journal.end(path)
 
 
@@ -147,19 +158,23 @@ def _land(
     store: Store, old: str, new: str, subject: str, patience: float, changed: Optional[Changed] = None,
     meanwhile: Callable[[], object] = _nothing,
 ) -> None:  # fmt: skip
-    deadline = time.monotonic() + patience
+    wait = Wait(store, patience)
+
+    def prepare(_: str) -> Stamp:
+        return _prepare(store, old, new, changed, meanwhile)
+
     while True:
         main, is_checked_out = mainline.standing(store)
         if main not in (old, new):
             raise Moved()
-        patient = time.monotonic() < deadline - patience / 2
-        if not (patient and mainline.user_is_at_work(store)) and mainline.advance(
-            store, main, new, lambda _: _prepare(store, old, new, changed, meanwhile), subject, patient, is_checked_out
-        ):
-            return
-        if time.monotonic() > deadline:
-            raise mainline.IndexLocked()
-        time.sleep(0.01)
+        patient = is_checked_out and wait.is_patient
+        if not (patient and mainline.user_is_at_work(store)):
+            with HeldMain(store, main if is_checked_out and not patient else "") as held:
+                if not held.is_lost and mainline.advance(
+                    store, main, new, prepare, subject, patient, is_checked_out, held.release
+                ):
+                    return
+        wait.pause()
 
 
 def _prepare(

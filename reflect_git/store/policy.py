@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from reflect_git.adapters import records
+from reflect_git.adapters import files, jsontext, records
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest, utc
-from reflect_git.store import configfile, journal, mainline, memory, quiet, signing, sweep
+from reflect_git.store import configfile, inforce, journal, mainline, memory, quiet, signing, sweep
 from reflect_git.store.layout import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from reflect_git.model.schema import By, Decision
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
-POLICIES = (
-    "reflect.approval", "reflect.capture", "reflect.capture.unattended", "reflect.ignore", "reflect.sign",
-    "reflect.sync.apply", "reflect.sync.auto", "reflect.sync.requireSigned", "reflect.sync.signals",
-)  # fmt: skip
+POLICIES = tuple(inforce.POLICIES)
 
 
 def is_policy(key: str) -> bool:
@@ -44,10 +41,13 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
     meta = {"from": before, "to": after, "at": time.time_ns()}  # two switches of one second have an order
     made = memory.decision(store, "policy", next(iter(changes)), by, now, reason=reason, meta=meta)
     records.check(made)
-    listed = ", ".join(f"{key}={_said(value)}" for key, value in after.items())
+    listed = ", ".join(
+        f"{key} back to its default" if value is None else f"{key}={_said(value)}" for key, value in after.items()
+    )
     trailers = f"Decision: {made['id']}\nApproved-By: {by['road']}\nMachine: {store.machine}\n"
     facts = {
         "changes": {**changes, **_spans(store, changes)},
+        "decided": {key: value for key, value in changes.items() if inforce.counts(key, value, by["road"])},
         "message": f"policy: {memory.title(listed)}\n\n{trailers}",
         "files": {path_of(made["id"]): records.emit(made).decode("utf-8")},
         "unsigned": signing.SETTING in changes and not signing.is_on(changes[signing.SETTING])
@@ -100,39 +100,89 @@ def _apply(store: Store, facts: Mapping[str, Any]) -> str:
     commit = ""
     if facts.get("files"):
         commit = mainline.record(store, _files(facts), facts["message"], bool(facts.get("unsigned")))
+        _keep_decided(store, {**inforce.load(store.private_path(inforce.FILE)), **facts.get("decided", {})})
     store.change_config(facts.get("changes", {}))
     return commit
 
 
+def _keep_decided(store: Store, said: Mapping[str, Value]) -> None:
+    kept = {key: value for key, value in said.items() if key in inforce.POLICIES and value is not None}
+    kept[inforce.MACHINE] = store.machine
+    files.write_whole(store.private_path(inforce.FILE), jsontext.dumps(kept))
+
+
+def recall(store: Store) -> None:
+    """Rebuild from main what hooks need to know of decisions. The caller holds the lock.
+
+    Of ignored folders main has hashes only: those that the config still names are recognised.
+    """
+    from reflect_git.store import reading  # once in a store's life, as a rule
+
+    said = decided(store, reading.scan(store).history.decisions)
+    globs = said.get(inforce.IGNORE)
+    if globs is not None:
+        said[inforce.IGNORE] = [one for one in store.config.get(inforce.IGNORE, []) if _hashed(one) in globs]
+    _keep_decided(store, said)
+    store.reload()
+
+
+def configured(store: Store, key: str) -> Value:
+    """Return what the store's config says; None if it does not name the key."""
+    return _value(key, store.config.get(key.lower(), []))
+
+
 def in_force(store: Store, key: str) -> Value:
-    """What the store's config says: None where the default holds."""
-    values = store.config.get(key.lower())
+    """Return the value that counts; None where the default holds."""
+    return _value(key, store.values(key))
+
+
+def _value(key: str, values: Sequence[str]) -> Value:
     if not values:
         return None
-    return list(values) if key.lower() == "reflect.ignore" else values[-1]
+    return list(values) if key.lower() == inforce.IGNORE else values[-1]
 
 
 def decided(store: Store, decisions: Iterable[Decision]) -> dict[str, Value]:
-    """What this machine's policy decisions say, the last one of each key; a policy is never taken over from another."""
+    """Return what this machine's policy decisions say, the last one of each key.
+
+    A policy is never taken over from another machine, and one that weakens a protection needs a person at a terminal.
+    """
     mine = [made for made in decisions if made["kind"] == "policy" and made["machine"] == store.machine]
     said: dict[str, Value] = {}
     for made in sorted(mine, key=lambda made: (made["timestamp"], str(made["meta"].get("at", "")))):
         switched = made["meta"].get("to")
-        said.update(switched if isinstance(switched, dict) else {})
+        for key, value in switched.items() if isinstance(switched, dict) else ():
+            if inforce.counts(key, value, made["by"]["road"]):
+                said[key] = value
     return said
 
 
 def undecided(store: Store, decisions: Iterable[Decision]) -> list[str]:
-    """Policies whose value in the config is not the one that was decided."""
+    """Return the policies whose value in the config is not the one that was decided."""
     said = decided(store, decisions)
-    return [key for key in POLICIES if public(key, in_force(store, key)) != said.get(key)]
+    return [key for key in POLICIES if public(key, configured(store, key)) != said.get(key)]
+
+
+def describe_undecided(store: Store, key: str) -> tuple[str, str]:
+    """Return what is wrong with a policy that `undecided` names, and what to do about it."""
+    value, said = configured(store, key), in_force(store, key)
+    word = "unset" if value is None else value if isinstance(value, str) else " ".join(value)
+    decide = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
+    counts = _said(said) if said else inforce.POLICIES[key][0]
+    effect = f"{counts} counts" if said != value else "it counts, because it is stricter"
+    back = f", or end it: reflect-git config --unset {key}" if value is not None else ""
+    return f"{key} is {word}, and no decision of this machine says so: {effect}", f"keep it: {decide}{back}"
 
 
 def public(key: str, value: Value) -> Value:
     """What a decision may say of a value: a folder that the user keeps out is not named on main, only recognised."""
     if key.lower() != "reflect.ignore" or value is None:
         return value
-    return [digest("ignore", one)[:16] for one in ([value] if isinstance(value, str) else value)]
+    return [_hashed(one) for one in ([value] if isinstance(value, str) else value)]
+
+
+def _hashed(glob: str) -> str:
+    return digest("ignore", glob)[:16]
 
 
 def _said(value: Value) -> str:

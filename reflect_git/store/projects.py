@@ -111,6 +111,11 @@ def _aliases(entry: Optional[dict[str, Any]], key: str) -> dict[str, Any]:
 
 
 def _remember(store: Store, known: dict[str, Any], top: str, entry: dict[str, Any]) -> None:
+    """Keep what git said of a project, unless its path or its address has a secret in it."""
+    from reflect_git.adapters.redact import redact  # once in the life of a project
+
+    if any(redact(text) != text for text in (top, *entry["project"].values(), *entry.get("linked", []))):
+        return
     known.pop(top, None)
     known[top] = entry
     _save(store, dict(list(known.items())[-_REMEMBERED:]))

@@ -23,7 +23,7 @@ _LARGEST = 1 << 26
 
 def among(store: Store, identities: Iterable[str]) -> set[str]:
     """Those of these ids that were purged."""
-    marks = kept(store)
+    marks = known(store) if is_lacking(store) else kept(store)
     if not marks:
         return set()
     from reflect_git.model.marks import id_mark  # most stores never purge

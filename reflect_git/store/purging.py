@@ -15,7 +15,18 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.marks import is_mirror
 from reflect_git.model.sought import Sought
-from reflect_git.store import backups, chronicle, forgetting, journal, mainline, moves, rewriting, spool, stains
+from reflect_git.store import (
+    backups,
+    chronicle,
+    forgetting,
+    journal,
+    keeping,
+    mainline,
+    moves,
+    rewriting,
+    spool,
+    stains,
+)
 from reflect_git.store.care import guard
 from reflect_git.store.layout import id_in
 from reflect_git.store.repository import BACKUP, INBOX, MAIN
@@ -30,7 +41,7 @@ if TYPE_CHECKING:
 
 _NONE: Mapping[str, Collection[str]] = MappingProxyType({})
 _LARGEST = 1 << 26
-_LOCKS = ("HEAD.lock", "packed-refs.lock", "refs/heads/main.lock")
+_LOCKS = ("HEAD.lock", "refs/heads/main.lock", *keeping.LOCKS)
 
 
 @dataclass(frozen=True)
@@ -157,6 +168,7 @@ def carry_out(
         swap(store, old, made, sought, marks, subject)
     finally:
         rewriting.discard(store)
+        rewriting.release(store)
     return made
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Reader = Callable[[bytes], dict[str, Any]]
     Shelves = Callable[[], list[rows.Shelf]]
+    Own = Callable[[list[Any]], Optional[frozenset[str]]]  # from decisions to whose word counts
 
 _FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure")}
 # Below this many changed files, reading them again each time is cheaper than writing the cache anew.
@@ -39,6 +40,10 @@ _MANY = 2000
 _CACHE_LIMIT = 1 << 30
 
 
+def _everybody(decisions: list[Any]) -> Optional[frozenset[str]]:
+    return None
+
+
 class Scan:
     """The store at one moment, as lists and counts need it: signals in columns, named by row numbers.
 
@@ -46,7 +51,7 @@ class Scan:
     what was decided waits for no signals. What is pruned by then is read as it is then.
     """
 
-    def __init__(self, moment: str, captured: Shelves, decided: Shelves, own: Optional[frozenset[str]] = None) -> None:
+    def __init__(self, moment: str, captured: Shelves, decided: Shelves, own: Own = _everybody) -> None:
         self.moment = moment
         self._open_captured = captured
         self._open_decided = decided
@@ -88,7 +93,8 @@ class Scan:
 
     @cached_property
     def history(self) -> History:
-        return History(*machines.counted(self._own, self._of("LRN"), self._of("DEC"), self._of("TLY")))
+        decisions = self._of("DEC")
+        return History(*machines.counted(self._own(decisions), self._of("LRN"), decisions, self._of("TLY")))
 
     @cached_property
     def _union(self) -> tuple[dict[str, list[Any]], list[list[bytes]]]:
@@ -150,7 +156,7 @@ class Scan:
 class Snapshot(Scan):
     """The store at one moment, every record whole."""
 
-    def __init__(self, moment: str, captured: Shelves, decided: Shelves, own: Optional[frozenset[str]] = None) -> None:
+    def __init__(self, moment: str, captured: Shelves, decided: Shelves, own: Own = _everybody) -> None:
         super().__init__(moment, captured, decided, own)
         self.signals = self.whole(self.rows)
         self.by_id: dict[str, Any] = {**self.others, **{signal["id"]: signal for signal in self.signals}}
@@ -183,13 +189,12 @@ def _others_of(shelves: Iterable[rows.Shelf]) -> list[Any]:
 
 def _now(
     store: Store, by_hand: Optional[Reader], foreseen: Optional[Foreseen] = None
-) -> tuple[str, Shelves, Shelves, Optional[frozenset[str]]]:
+) -> tuple[str, Shelves, Shelves, Own]:
     """The moment, ways to what was captured and to what was decided by then, and whose word counts."""
     pending = _pending(store)  # before the branches: what is committed meanwhile is then in both, not in none
     refs = store.git.refs(INBOX, MAIN)
-    own = machines.own(store)
     moment = " ".join(
-        [*(f"{ref}:{oid}" for ref, oid in sorted(refs.items())), *pending.all_paths(), *sorted(own or ())]
+        [*(f"{ref}:{oid}" for ref, oid in sorted(refs.items())), *pending.all_paths(), *machines.marks(store)]
     )
 
     def at(tips: Mapping[str, str], name: str, prefix: str) -> list[rows.Shelf]:
@@ -209,7 +214,7 @@ def _now(
         return part("main", MAIN)
 
     # What is pending first: a branch that has the same record, too, comes later and wins.
-    return moment, lambda: [pending, *part("inbox", INBOX)], decided, own
+    return moment, lambda: [pending, *part("inbox", INBOX)], decided, lambda made: machines.own(store, made)
 
 
 def _pending(store: Store) -> rows.Shelf:

@@ -8,6 +8,7 @@ from reflect_git.adapters import files, jsontext
 from reflect_git.adapters.git import SYNCED, GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
+from reflect_git.store import refwrites
 from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ URL = "remote.origin.url"
 TRACKED = "refs/remotes/origin/main"
 BEFORE = "refs/reflect/before/"
 _STATE = "sync.json"
-_SIGNALS = "reflect.sync.signals"
+SIGNALS = "reflect.sync.signals"
 # As `git remote add -t main` and `git push -u` leave it, so that the user's own git knows what is ahead and behind.
 _KEYS: Mapping[str, Value] = {
     "remote.origin.fetch": f"+{MAIN}:{TRACKED}", "remote.origin.tagOpt": "--no-tags",
@@ -37,7 +38,7 @@ def url_of(store: Store) -> str:
 
 def shares_signals(store: Store) -> bool:
     """Whether inboxes are exchanged, too."""
-    return store.switched(_SIGNALS, False)
+    return store.switched(SIGNALS, False)
 
 
 def changes(url: Optional[str]) -> dict[str, Value]:
@@ -64,19 +65,23 @@ def forget(store: Store) -> None:
     """Another remote, or none: nothing that was seen there counts any more. The caller holds the lock."""
     files.remove(store.private_path(_STATE))
     if store.git.resolve(TRACKED):
-        store.git.update_refs(f"delete {TRACKED}\n")
+        refwrites.update(store, f"delete {TRACKED}\n")
 
 
 def track(store: Store, commit: str, meanwhile: Callable[[], object]) -> None:
     """Remember what main is there, for `git status`; a commit that was not taken over has no ref here."""
     asked = ("update-ref", TRACKED, commit)
-    child = store.git.start(*asked, config=SYNCED)
-    try:
-        meanwhile()
-    finally:
-        result = child.finish()
-    if result.code and store.git.resolve(f"{commit}^{{commit}}"):
-        raise GitError(asked, result)
+
+    def write() -> None:
+        child = store.git.start(*asked, config=SYNCED)
+        try:
+            meanwhile()
+        finally:
+            result = child.finish()
+        if result.code and store.git.resolve(f"{commit}^{{commit}}"):
+            raise GitError(asked, result)
+
+    refwrites.take(store, refwrites.locks_of([TRACKED]), write)
 
 
 def lost(store: Store, there: Mapping[str, Any]) -> list[str]:
@@ -91,7 +96,7 @@ def keep_before(store: Store) -> str:
     if known is None:
         return ""
     name = f"{BEFORE}{known[:12]}"
-    store.git.update_refs(f"update {name} {known}\n")
+    refwrites.update(store, f"update {name} {known}\n")
     return name
 
 

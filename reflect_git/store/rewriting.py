@@ -11,6 +11,7 @@ from reflect_git.adapters import files
 from reflect_git.adapters.git import SYNCED, Git
 from reflect_git.model.marks import is_gone_file
 from reflect_git.model.sought import PURGED
+from reflect_git.store import refwrites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from reflect_git.store.stains import Doomed
 
 FOLDER = "purge"
+HELD = "refs/reflect/rewritten/"
 _BROUGHT = "protocol.file.allow=always"  # from a folder of our own
 
 
 def rewrite(
     store: Store, tips: Mapping[str, str], doomed: Doomed, commits: Iterable[Commit], blobs: Iterable[str] = ()
 ) -> dict[str, str]:  # fmt: skip
-    """Ref → its new commit, whose objects are in the store; a ref of which nothing is left has none.
+    """Ref → its new commit, whose objects are in the store and held until `release`; none where nothing is left of it.
 
     What is gone leaves every one of its `commits`; `blobs` are replaced, as is a text that is sought.
     """
@@ -51,10 +53,14 @@ def rewrite(
     filterrepo.rewrite(store.git.program, git.git_dir, spec, store.git.keep)
     made = git.refs()
     if made:
-        store.git.run(
-            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", git.git_dir, *made,
-            config=(_BROUGHT, *SYNCED),
-        )  # fmt: skip
+        # With refs of their own, and in a pack that git keeps until they are written: a gc takes nothing of it.
+        held = [f"{HELD}{number}" for number in range(len(made))]
+        words = [
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", git.git_dir,
+            *(f"+{ref}:{name}" for ref, name in zip(made, held)),
+        ]  # fmt: skip
+        config = (_BROUGHT, "fetch.unpackLimit=1", *SYNCED)
+        refwrites.run(store, refwrites.locks_of(held), *words, config=config)
     discard(store)
     return {ref: made[ref] for ref in tips if ref in made}
 
@@ -69,6 +75,11 @@ def retold(commit: Commit, doomed: Doomed) -> list[str]:
     kept = [f"{name}: {value}\n" for name, value in told if value not in left and not is_gone_file(value, doomed.marks)]
     lines = "".join([*kept, *(f"Purged: {identity}\n" for identity in left)])
     return [f"{verb}: {PURGED}\n\n{lines}" if colon else f"{PURGED}\n\n{lines}"]
+
+
+def release(store: Store) -> None:
+    """Branches hold what was rewritten, or it is not needed any more."""
+    refwrites.update(store, "".join(f"delete {ref}\n" for ref in store.git.refs(HELD)))
 
 
 def discard(store: Store) -> None:

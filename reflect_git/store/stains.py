@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.adapters import files
-from reflect_git.model.marks import blob_mark, id_mark
+from reflect_git.model.marks import about_mark, blob_mark, id_mark
 from reflect_git.model.sought import Sought
 from reflect_git.store import purged
 from reflect_git.store.layout import is_id
@@ -60,6 +60,21 @@ def objects(store: Store, doomed: Doomed) -> set[str]:
                 if any(map(doomed.sought.in_bytes, [data] if is_blob else told(data))):
                     found.add(oid)
     return found
+
+
+def names_any(store: Store, marks: Collection[str]) -> bool:
+    """Tell whether any object names a record that these marks name: a decision, a mirror, a backup, a message."""
+    import re
+
+    listing = store.git.run("cat-file", "--batch-all-objects", "--batch-check", "--unordered").out.decode("ascii")
+    rows = [line.split() for line in listing.splitlines()]
+    readable = [row[0] for row in rows if row[1] != "tree"]
+    seen: set[bytes] = set()
+    for start in range(0, len(readable), _AT_ONCE):
+        for data in store.git.blobs(readable[start : start + _AT_ONCE]):
+            seen.update(re.findall(rb"\b[A-Z]{3}-[0-9]{8}-[0-9a-z]+", data))
+    ids = [one.decode("ascii") for one in seen]
+    return any(id_mark(one) in marks or about_mark(one) in marks for one in ids)
 
 
 def told(data: bytes) -> list[bytes]:

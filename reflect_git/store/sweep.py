@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
-from reflect_git.store import copies, inbox, journal, purged, spool
+from reflect_git.store import copies, inbox, inforce, journal, machines, purged, receipts, spool
 from reflect_git.store.care import guard
 from reflect_git.store.repository import Busy
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _WAIT = 2.0
+_INCOMING = "incoming"
 
 
 def is_needed(store: Store, refs: Optional[Iterable[str]] = None) -> bool:
@@ -30,11 +32,17 @@ def is_needed(store: Store, refs: Optional[Iterable[str]] = None) -> bool:
         or not inbox.generations(store, refs)
         or guard.is_needed(store)
         or purged.is_lacking(store)
+        or not os.path.exists(store.private_path(inforce.FILE))
+        or machines.is_unnoted(store)
+        or receipts.is_untold(store)
+        or not os.path.exists(store.private_path(inbox.STORED))
     )
 
 
 def sweep(store: Store) -> None:
     """Leave the store as if nothing had been interrupted; what cannot be done now is left to the next command."""
+    if os.path.isdir(store.private_path(_INCOMING)):
+        _try(store, _discard_incoming)
     if not is_needed(store):
         return
     try:
@@ -43,6 +51,13 @@ def sweep(store: Store) -> None:
                 _try(store, guard.guard)
             if purged.is_lacking(store):
                 _try(store, purged.remember)
+            if not os.path.exists(store.private_path(inforce.FILE)):
+                _try(store, _recall_policies)
+            if machines.is_unnoted(store):
+                _try(store, machines.note)
+            _try(store, receipts.begin)
+            if not os.path.exists(store.private_path(inbox.STORED)):
+                _try(store, _list_stored)
             rolling = any(facts.get("kind") == "roll" for _, facts in journal.standing(store))
             if not rolling and not _try(store, mend_inbox):
                 from reflect_git.store.care import salvage
@@ -60,6 +75,29 @@ def _try(store: Store, step: Callable[[Store], None]) -> bool:
         store.log(f"{step.__name__.strip('_')}: {error}")
         return False
     return True
+
+
+def _recall_policies(store: Store) -> None:
+    from reflect_git.store import policy  # which sweeps before it decides
+
+    policy.recall(store)
+
+
+def _discard_incoming(store: Store) -> None:
+    """Remove what a killed sync was fetching; one that runs has it still, and a lock of its own."""
+    from reflect_git.store import incoming, remotes  # hardly ever needed
+
+    try:
+        with remotes.Alone(store, 0.0):
+            incoming.discard(store)
+    except ReflectError:
+        return
+
+
+def _list_stored(store: Store) -> None:
+    from reflect_git.store import stored
+
+    stored.refresh(store, time.time())
 
 
 def mend_inbox(store: Store) -> None:
@@ -95,5 +133,5 @@ def finish_interrupted(store: Store) -> None:
 
 
 def _turn(standing: tuple[str, dict[str, Any]]) -> int:
-    """What carries out a decision comes after it: the decision may stand in a journal of its own."""
-    return {"apply": 1, "config": 2, "purge": 3}.get(str(standing[1].get("kind")), 0)
+    """Order them: locks are moved away first; what carries out a decision comes after that decision's own journal."""
+    return {"upkeep": -1, "apply": 1, "config": 2, "purge": 3}.get(str(standing[1].get("kind")), 0)

@@ -74,10 +74,13 @@ def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
     expiry.expire(store, gone, now)
     copies.rescue(store)
     copies.restore(store)
-    from reflect_git.store import backups  # who only asks whether it is due does without
+    from reflect_git.store import backups, stored  # who only asks whether it is due does without
 
     backups.prune(store, now)
     try:
+        stored.refresh(store, now)
+        if stored.missing(store, now):  # `doctor --fix` can recover them while their objects are there
+            return len(gone)
         free(store)
     except GitError:  # what git cannot read it cannot pack
         from reflect_git.store.care import salvage
@@ -134,11 +137,9 @@ def gather_packs(store: Store) -> None:
 
 def _unkeep_packs(store: Store) -> None:
     """A killed fast-import leaves its pack marked as kept, and repack would keep what is in it for ever."""
-    folder = os.path.join(store.git_dir, "objects", "pack")
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if name.endswith(".keep") and files.read_regular(path, 64).strip() == b"fast-import":
-            files.remove(path)
+    from reflect_git.store import keeping  # who only asks whether it is due does without
+
+    keeping.release_packs(store)
 
 
 def remove_halves(store: Store) -> None:

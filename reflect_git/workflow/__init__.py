@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from reflect_git import paths
@@ -77,14 +78,24 @@ def is_ignored(store: Store, folder: str) -> bool:
         names = {folder, os.path.realpath(folder), top_of(folder) or folder}
     except ValueError:  # a name that no folder can have
         return False
-    globs = store.config.get("reflect.ignore", [])
+    globs = store.values("reflect.ignore")
     if any(matches(name, glob) for glob in globs for name in names):
         return True
     if any(not glob.startswith("/") for glob in globs):
         project = _repository_of(store, folder)
         if project and any(matches(project["key"], glob) for glob in globs):
             return True
-    return any(os.path.lexists(os.path.join(name, ".reflectignore")) for name in names)
+    return any(_is_marker(os.path.join(name, ".reflectignore")) for name in names)
+
+
+def _is_marker(path: str) -> bool:
+    """Is there a `.reflectignore` that a person made? A FIFO, a socket or a device says nothing: a sandbox may have put
+    one over the file."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
 def matches(name: str, glob: str) -> bool:
@@ -98,11 +109,14 @@ def matches(name: str, glob: str) -> bool:
 def capture(
     store: Store, facts: Mapping[str, Any], env: Mapping[str, str], wait: float = 0.0
 ) -> tuple[Signal, Optional[str]]:
-    """One signal: drafted, acknowledged, and committed unless another process is at it. Returns it and the commit."""
-    from reflect_git.capture.draft import draft  # commands that only read do without its 12 ms
+    """Store one signal and return it with its commit, or None while another process commits.
+
+    Values are redacted as they are given: whoever cuts or joins texts before redacts them first.
+    """
+    from reflect_git.capture.draft import draft_given  # commands that only read do without its 12 ms
     from reflect_git.store.append import append
 
-    signal = draft(facts, store.machine, utc_precise(), paths.home_dir(env))
+    signal = draft_given(facts, store.machine, utc_precise(), paths.home_dir(env))
     return signal, append(store, signal, wait)
 
 
@@ -119,17 +133,22 @@ def mine(transcripts: Iterable[str], home: str, everything: bool = False) -> Ite
 
 
 def learn_phrases(store: Store) -> None:
-    """The user's own phrases, from the file that `reflect.phrases` names; a file that cannot be read is told of."""
+    """Add the user's own phrases to the scorer's; log it if their file cannot be read."""
+    try:
+        load_phrases(store)
+    except (ReflectError, OSError) as error:
+        store.log(f"reflect.phrases: {error}")
+
+
+def load_phrases(store: Store) -> None:
+    """Add the phrases of the file that `reflect.phrases` names to those that the scorer knows."""
     path = store.setting("reflect.phrases")
     if not path:
         return
     from reflect_git.adapters import files
     from reflect_git.capture import phrases
 
-    try:
-        phrases.extend(phrases.read(files.read_regular(os.path.expanduser(path), _PHRASES)))
-    except (ReflectError, OSError) as error:
-        store.log(f"reflect.phrases: {error}")
+    phrases.extend(phrases.read(files.read_regular(os.path.expanduser(path), _PHRASES)))
 
 
 def project_of(store: Store, folder: str) -> Optional[Project]:
@@ -200,15 +219,17 @@ def parse_duration(text: str) -> Optional[int]:
 
 
 def parse_since(text: str, more: str = "") -> str:
-    """A UTC time from `2026-02-11`, a full timestamp, or a duration ago; `more` is what the caller takes beside it."""
+    """Return the UTC time of `2026-02-11`, a full timestamp, or a duration ago; `more` names what else is taken.
+
+    A day begins where the person is, as it does for git."""
     seconds = parse_duration(text)
     if seconds is not None and seconds <= _LONGEST_AGO:
         return utc(time.time() - seconds)
-    for form, suffix in (("%Y-%m-%d", "T00:00:00Z"), ("%Y-%m-%dT%H:%M:%SZ", "")):
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"):
         try:
-            time.strptime(text, form)
-        except ValueError:
+            given = time.strptime(text, form)
+            return text if text.endswith("Z") else utc(time.mktime(given))
+        except (ValueError, OverflowError):
             continue
-        return text + suffix
     hint = f"write 2026-02-11, or 2h, 3d, 1w for a time ago{more}"
     raise ReflectError(f"'{text}' is not a time", hint, "usage", 2)

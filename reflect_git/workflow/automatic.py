@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
 from reflect_git.store import inbox, policy, reading, remotes
 from reflect_git.store.repository import MAIN
@@ -23,24 +22,28 @@ if TYPE_CHECKING:
 
 AUTO = "reflect.sync.auto"
 EVERY = 30 * 60
-_AFTER = Wishes(unattended=True, limits=Limits(seconds=20.0))
+_AFTER = 20.0
+_BEFORE = 5.0  # a person waits for the review
 
 
 def _briefly(seconds: float) -> None:
     time.sleep(min(seconds, 0.5))
 
 
-_BEFORE = Wishes(unattended=True, limits=Limits(seconds=5.0), pause=_briefly)  # a person waits for the review
-
-
 def after_session(store: Store, env: Mapping[str, str], now: float) -> bool:
     """At the end of a session, if there is something to send. Whether it was tried."""
-    return is_due(store, now) and has_news(store) and _try(store, env, _AFTER, now)
+    return is_due(store, now) and has_news(store) and _try(store, env, _wishes(store, _AFTER), now)
 
 
 def before_review(store: Store, env: Mapping[str, str], now: float) -> bool:
     """Before a person looks at what waits, which may wait elsewhere."""
-    return is_due(store, now) and _try(store, env, _BEFORE, now)
+    return is_due(store, now) and _try(store, env, _wishes(store, _BEFORE)._replace(pause=_briefly), now)
+
+
+def _wishes(store: Store, most: float) -> Wishes:
+    """Nobody watches it, so it gets less time than others: no more than `most`, nor than is configured."""
+    limits = syncing.limits_of(store)
+    return Wishes(unattended=True, limits=limits._replace(seconds=min(most, limits.seconds)))
 
 
 def is_due(store: Store, now: float) -> bool:

@@ -62,7 +62,7 @@ def _look(store: Store, incoming: Incoming, wishes: Wishes) -> Contact:
     theirs = incoming.fetch([MAIN])[MAIN] if heads else None
     offer = offers.look(incoming, theirs, ours, before, store.machine)
     kind = kind_of(offer, before)
-    planned = landings.plan(incoming, ours, before, offer, store.machine)
+    planned = landings.plan(store, incoming, ours, before, offer)
     bad = offers.own(incoming, ours, planned.tree, offer, store.machine)
     new = {path: blob for path, (_, blob) in joining.shared(planned, offer.tree, bad).items()}
     sizes = incoming.sizes(new.values())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reflect_git.adapters import records, transport
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.store import expiry, inbox, machines, mainline, sweep
+from reflect_git.store import expiry, inbox, keeping, machines, mainline, policy, reading, refwrites, remotes, sweep
 from reflect_git.store.layout import id_in, path_of
 from reflect_git.store.repository import INBOX
 from reflect_git.sync import names
@@ -31,7 +31,10 @@ _WAIT = 10.0
 
 def exchange(store: Store, incoming: Incoming, heads: Mapping[str, str], now: float) -> list[Refusal]:
     """Both directions; returns what was refused. `heads` are the branches there."""
-    others = (machines.own(store) or frozenset()) - {store.machine}
+    decisions = machines.decisions_in(reading.scan(store).decided)
+    if remotes.SIGNALS in policy.undecided(store, decisions):
+        return []  # the config alone can be written by anybody
+    others = (machines.own(store, decisions) or frozenset()) - {store.machine}
     offered = {ref: tip for ref, tip in heads.items() if names.inbox_of(ref) in others}
     refused = _receive(store, incoming, offered, now)
     _send(store, incoming, heads)
@@ -66,7 +69,8 @@ def _take(store: Store, incoming: Incoming, ref: str, tip: str, known: str | Non
             _fold(store, incoming, ref, tip, known, now)
             return
         incoming.hand_over(tip, [known] if known else [])
-        store.git.update_refs(f"update {ref} {tip}{f' {known}' if known else ''}\n")
+        refwrites.update(store, f"update {ref} {tip}{f' {known}' if known else ''}\n")
+        keeping.release_packs(store)
 
 
 def _fold(store: Store, incoming: Incoming, ref: str, tip: str, known: str | None, now: float) -> None:
@@ -80,7 +84,7 @@ def _fold(store: Store, incoming: Incoming, ref: str, tip: str, known: str | Non
             store, new, f"roll: {plural(len(signals), 'signal')} of a silent machine\n\nMachine: {store.machine}\n"
         )
     if known:
-        store.git.update_refs(f"delete {ref} {known}\n")
+        refwrites.update(store, f"delete {ref} {known}\n")
     _delete_there(incoming, [ref])
 
 
@@ -88,7 +92,7 @@ def _let_go(store: Store, gone: Mapping[str, str]) -> None:
     """Generations come and go: what their machine no longer has is expired."""
     if gone:
         with store.locked(_WAIT):
-            store.git.update_refs("".join(f"delete {ref} {tip}\n" for ref, tip in gone.items()))
+            refwrites.update(store, "".join(f"delete {ref} {tip}\n" for ref, tip in gone.items()))
 
 
 def _send(store: Store, incoming: Incoming, heads: Mapping[str, str]) -> None:

@@ -57,13 +57,15 @@ def join(
     offer = offers.look(incoming, theirs, ours, before, store.machine, is_ours_next=ours != known.get("main"))
     report.refuse("remote", offer.refused)
     _tell_taken(incoming, offer, report)
-    planned = landings.plan(incoming, ours, before, offer, store.machine)
+    planned = landings.plan(store, incoming, ours, before, offer)
     if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
         report.tell(lost=[path for path in remotes.lost(store, offer.tree) if path in planned.tree])
     _require_history(store, incoming, offer, planned, known)
     if planned.forgets and not wishes.agrees(offer.purges):
         report.purges = list(offer.purges)
         return True
+    if not planned.forgets:
+        report.follow(one for one in offer.purges if not planned.new_marks.isdisjoint(one.purged))
     if wishes.dry_run:
         _foretell(store, incoming, offer, planned, report)
         return True
@@ -77,7 +79,11 @@ def join(
 def _names_all_purged(store: Store, incoming: Incoming, before: Tree) -> bool:
     """The remote may still have what was purged, and only main, whose tree is `before`, keeps it from coming back."""
     kept = purged.kept(store)
-    if not kept or kept <= epoch.marks(offers.purges_in(incoming, {path: blob for path, (_, blob) in before.items()})):
+    named = epoch.marks(offers.purges_in(incoming, {path: blob for path, (_, blob) in before.items()}))
+    if kept < named:  # a sync was killed right after main moved
+        with store.locked(_WAIT):
+            purged.remember(store, named)
+    if kept <= named:
         return True
     if mainline.tip(store) != incoming.ours:  # somebody purged a moment ago
         return False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from reflect_git.adapters import files
 from reflect_git.model.tuples import NamedTuple
-from reflect_git.store import moves
+from reflect_git.store import moves, purged
 from reflect_git.sync import epoch, names, union
 from reflect_git.sync.validate import FILE
 from reflect_git.workflow import cleansing
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Landing(NamedTuple):
     """What main is to become: its tree `before` and then, the parents of the commit, and what changes by it.
 
-    `forgets`: others purged something, and our history goes; what `patterns` find in what stays is named, and no more:
+    `new_marks` name what others purged and this store did not know of. `forgets`: some of it is here, and our history
+    goes; what `patterns` find in what stays is named, and no more:
     a remote says what was purged, and nobody here has seen what else has those words. `replaces`: we did, and theirs
     goes.
     """
@@ -40,22 +41,25 @@ class Landing(NamedTuple):
     forgets: bool = False
     replaces: bool = False
     patterns: tuple[str, ...] = ()
+    new_marks: frozenset[str] = frozenset()
 
     @property
     def is_new(self) -> bool:
         return self.before != self.tree
 
 
-def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> Landing:
-    """What main would become; `us` is this machine. Nothing is written."""
+def plan(store: Store, incoming: Incoming, ours: str, before: Tree, offer: Offer) -> Landing:
+    """Return what main would become. Nothing is written."""
     blobs = {path: blob for path, (_, blob) in before.items()}
     here = epoch.marks(offers.purges_in(incoming, blobs))
     marks = here | offer.marks
     # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
-    forgets, replaces = bool(offer.marks - here), offer.has_records and bool(here - offer.marks)
+    # A machine that never had it, as a new one, keeps its history, and nobody has to agree to anything.
+    forgets = _has_any(store, offer.marks - here)
+    replaces = offer.has_records and bool(here - offer.marks)
     agreed = {} if forgets else {path: blob for path, blob in blobs.items() if offer.accepted.get(path) == blob}
     theirs = cleansing.cleansed(incoming, offer.accepted, marks, agreed)
-    mended = offers.mended(incoming, ours, before, offer, us)
+    mended = offers.mended(incoming, ours, before, offer, store.machine)
     kept = cleansing.cleansed(incoming, {**blobs, **mended}, marks, agreed)
     patterns = cleansing.said(incoming, blobs, kept, marks) if forgets else ()
     contested = union.contested(kept, theirs)
@@ -68,7 +72,16 @@ def plan(incoming: Incoming, ours: str, before: Tree, offer: Offer, us: str) -> 
         ours, before, tree, _parents(incoming, ours, offer, forgets, replaces),
         tuple(path for path, blob in merged.tree.items() if kept.get(path) != blob),
         tuple(path for path, _ in merged.beside), tuple(dropped), marks, forgets, replaces, patterns,
+        offer.marks - here,
     )  # fmt: skip
+
+
+def _has_any(store: Store, marks: frozenset[str]) -> bool:
+    if not marks:
+        return False
+    from reflect_git.store.forgetting import has_any  # once in a store's life, if ever
+
+    return has_any(store, marks)
 
 
 def _mode(before: Mapping[str, tuple[str, str]], path: str) -> str:
@@ -109,6 +122,8 @@ def land(store: Store, landing: Landing, target: str, subject: str, meanwhile: C
     _quarantine(store, landing)
     changed = moves.differences(landing.before, landing.tree)
     moves.move(store, landing.ours, target, subject, changed, meanwhile)
+    if landing.new_marks:
+        purged.remember(store, landing.new_marks)
 
 
 def remains(store: Store, landing: Landing) -> list[str] | None:

@@ -9,7 +9,7 @@ from reflect_git import paths
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import local_day
 from reflect_git.store import cursors
 from reflect_git.workflow.work import UNATTENDED, Work, said, size_of
 
@@ -170,9 +170,9 @@ def is_alive(cursor: Cursor, now: float) -> bool:
     return idle < _IDLE
 
 
-def tidy_up(store: Store, env: Env) -> None:
-    """What nobody waits for: pending captures committed, dead sessions ended, what waits counted."""
-    from reflect_git.store import answers, glance, sweep, upkeep
+def tidy_up(store: Store, env: Env, folder: str = "") -> None:
+    """Do what nobody waits for: commit pending captures, end dead sessions, count the questions of a project."""
+    from reflect_git.store import answers, glance, questions, sweep, upkeep
 
     now = time.time()
     sweep.sweep(store)
@@ -180,7 +180,32 @@ def tidy_up(store: Store, env: Env) -> None:
     upkeep.gather_packs(store)
     cursors.forget_old(store, now)
     answers.forget_old(store, now)
-    glance.refresh(store, now)
+    questions.forget_old(store, now)
+    glance.forget_old(store, now)
+    if folder:
+        count_questions(store, env, folder, now)
+
+
+def count_questions(store: Store, env: Env, folder: str, now: float, how: str = "") -> None:
+    """Count what waits in a project as well as hooks can: a review would load too much."""
+    from reflect_git.store import glance
+
+    top = paths.top_of(folder) or folder
+    glance.guess(store, top, _keys_of(store, env, top), now, how or glance.GUESSED)
+
+
+def _keys_of(store: Store, env: Env, top: str) -> list[str]:
+    """Return all that the project here may be called, as signals have it; nothing outside a project."""
+    from reflect_git import workflow
+    from reflect_git.capture.draft import project
+    from reflect_git.store.projects import other_keys
+
+    found = workflow.project_of(store, top)
+    if found is None:
+        return []
+    keys = (found["key"], f"path:{os.path.realpath(top)}", *other_keys(store, top))
+    named = [project({"key": key, "name": ""}, paths.home_dir(env)) for key in keys]
+    return [one["key"] for one in named if one]
 
 
 def share(store: Store, env: Env) -> None:
@@ -191,11 +216,13 @@ def share(store: Store, env: Env) -> None:
         automatic.after_session(store, env, time.time())
 
 
-def reminder(store: Store, now: float, way: str) -> str:
-    """At most once a day, when something strong waits: one sentence for the person, with the `way` to answer."""
+def reminder(store: Store, now: float, way: str, folder: str) -> str:
+    """Return one sentence for the person, with the `way` to answer: at most once a day, if a review here would ask
+    about something they said."""
     from reflect_git.store import glance
 
-    strong, today = glance.own_words_waiting(store), utc(now)[:10].encode()
+    strong = glance.own_words_waiting(store, paths.top_of(folder) or folder) if folder else 0
+    today = local_day(now).encode()
     path = store.private_path("reminded")
     if not strong or not store.switched("reflect.remind", True) or files.read_if_there(path) == today:
         return ""

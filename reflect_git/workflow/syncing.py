@@ -7,7 +7,7 @@ without the store's lock, so hooks and other commands never wait for it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reflect_git.adapters import transport
 from reflect_git.adapters.git import GitError
@@ -15,7 +15,7 @@ from reflect_git.adapters.transport import Limits, Remote
 from reflect_git.errors import ReflectError
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store import incoming as arrivals
-from reflect_git.store import moves, remotes
+from reflect_git.store import machines, moves, remotes
 from reflect_git.store.incoming import Incoming
 from reflect_git.store.repository import MAIN
 from reflect_git.sync import urls
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reflect_git.sync.validate import Refusal
 
 TRIES = 8
+TIMEOUT = "reflect.sync.timeout"
 _WAIT = 10.0
 _LONGEST_PAUSE = 30.0
 
@@ -89,8 +90,9 @@ class Report:
     there is one.
 
     `lost` is what the remote had and has no more: it was put back. `left` is where the words of something that
-    others purged stand here still, if they were looked for. `looked` is what `meanwhile` gave. `begun` is what
-    the remote was offered, commit and paths, while it is not known whether it took it.
+    others purged stand here still, if they were looked for. `followed` are purges of others of which nothing was
+    here. `looked` is what `meanwhile` gave. `begun` is what the remote was offered, commit and paths, while it is
+    not known whether it took it.
     """
 
     def __init__(self) -> None:
@@ -100,6 +102,7 @@ class Report:
         self.refused: list[dict[str, str]] = []
         self.beside: list[str] = []
         self.purges: list[Purge] = []
+        self.followed: list[Purge] = []
         self.lost: list[str] = []
         self.left: list[str] | None = None
         self.begun: dict[str, list[str]] = {}
@@ -123,11 +126,16 @@ class Report:
             if (side, one.path) not in known:
                 self.refused.append({"path": one.path, "reason": one.reason, "side": side})
 
+    def follow(self, purges: Iterable[Purge]) -> None:
+        """Keep purges of other machines of which nothing was here, each once."""
+        self.followed = list(dict.fromkeys((*self.followed, *purges)))
+
     def add(self, later: Report) -> None:
         """What a second sync did is part of the same story."""
         self.tell(later.pulled, later.pushed, later.beside, later.lost)
         self.merged = later.merged or self.merged
         self.refused += [one for one in later.refused if one not in self.refused]
+        self.follow(later.followed)
         self.looked = later.looked
 
 
@@ -140,12 +148,22 @@ def remote_of(store: Store, url: str = "") -> Remote:
     return Remote(address.text, address.protocols, address.scheme == "file")
 
 
+def limits_of(store: Store, seconds: float = 0.0) -> Limits:
+    """Of every sync: `seconds` if they are given, else `reflect.sync.timeout`, else the usual."""
+    configured = store.setting(TIMEOUT)
+    if not seconds and configured.isascii() and configured.isdigit():
+        seconds = float(configured)
+    return Limits(seconds=seconds) if seconds > 0 else Limits()
+
+
 def sync(store: Store, env: Mapping[str, str], wishes: Wishes) -> Report:
     """Both directions. What failed is remembered for `status`, and raised."""
     remote = remote_of(store)
     report = Report()
     with wishes.begun.alone if wishes.begun else remotes.Alone(store, 0.0 if wishes.unattended else _WAIT):
         try:
+            if not wishes.dry_run:
+                machines.begin(store)  # also where a person's own git set the remote
             _until_pushed(store, env, remote, wishes, report)
         except ReflectError as error:
             if not wishes.dry_run:
@@ -164,7 +182,7 @@ def begin(store: Store, env: Mapping[str, str], refs: Mapping[str, str]) -> Begu
     remote, alone = remote_of(store), remotes.Alone(store, 0.0)
     alone.__enter__()
     try:
-        incoming = converse(store, env, remote, Wishes())
+        incoming = converse(store, env, remote, Wishes(limits=limits_of(store)))
     except BaseException:
         alone.__exit__(None, None, None)
         raise

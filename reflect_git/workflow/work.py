@@ -226,13 +226,14 @@ class Work:
 
     def _conclude(self, figures: Figures) -> None:
         """The summary of the session and its figures."""
+        from reflect_git.adapters.redact import redact
         from reflect_git.capture import summary
         from reflect_git.capture.draft import draft, is_utc
         from reflect_git.capture.draft import project as safe_project
         from reflect_git.store import append, exposures
         from reflect_git.store.fold import session_hash
 
-        decisions = [signal["content"] for signal in said(self._store, self._cursor)]
+        decisions = [redact(signal["content"]) for signal in said(self._store, self._cursor)]
         start = max(0, size_of(self._cursor.transcript) - _ENDING)
         turns = [turn for turn in self._reader(start, 0, ended=True) if not self._is_silent(turn)]
         last = next((turn for turn in reversed(turns) if turn.entry), None)
@@ -245,7 +246,8 @@ class Work:
         facts = summary.facts_of(turns, decisions) if figures.attended or self._everything else None
         if facts:
             facts["source"] = {**facts["source"], "hook": self._hook, "turn": self._cursor.counted - 1}
-            found.append(draft({**facts, "project": project}, self._store.machine, now, self._home))
+            facts["project"] = project
+            found.append(draft(facts, self._store.machine, now, self._home))
         when = last.timestamp if is_utc(f"{last.timestamp[:19]}Z") else now
         identity = moment_id(when, last.entry, "exposure", prefix="EXP")
         found.append(figures.record(identity, session_hash(last.session), safe))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.git import LOCAL, NETWORK, SETTINGS, Git, GitError, GitMissing, find_program
+from reflect_git.adapters.child import GitMissing
+from reflect_git.adapters.git import LOCAL, NETWORK, SETTINGS, Git, GitError, find_program
 from reflect_git.store.creation import require_version
 from tests.faults import git as user_git
 from tests.store.probe import user_commit

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.git import Child, Git
+from reflect_git.adapters.child import Child
+from reflect_git.adapters.git import Git
 from reflect_git.adapters.hearing import Heard
 from tests.conftest import REAL_GIT
 from tests.faults import git

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.transcript.mentions import edits_in
+from reflect_git.adapters.transcript.mentions import IN_TEXT, edits_in
 from reflect_git.errors import ReflectError
 
 
@@ -46,7 +46,18 @@ def test_reading_it_and_speaking_of_it_is_no_change(tmp_path: Path) -> None:
         + b'{"name":"Edit","text":"see CLAUDE.md"}\n'
         + b'{"file_path":"/srv/CLAUDE.md"}\n'
     )
-    assert edits_in(str(transcript))[0] == []
+    found = edits_in(str(transcript))[0]
+    assert [name for _, name in found if not name.startswith(IN_TEXT)] == []
+
+
+def test_a_command_and_a_script_that_name_it(tmp_path: Path) -> None:
+    transcript = tmp_path / "t.jsonl"
+    bash = {"type": "tool_use", "name": "Bash", "input": {"command": "echo x >> /srv/CLAUDE.md; cat a.md b.mdx"}}
+    line = json.dumps({"type": "assistant", "message": {"content": [bash]}}).encode() + b"\n"
+    script = _line("/srv/go.py", tool="Write", content="open('docs/AGENTS.md', 'a')")
+    transcript.write_bytes(line + script)
+    found = [(0, f"{IN_TEXT}CLAUDE.md"), (0, f"{IN_TEXT}a.md"), (len(line), f"{IN_TEXT}AGENTS.md")]
+    assert edits_in(str(transcript))[0] == found
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

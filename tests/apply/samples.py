@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from reflect_git.apply.finding import TITLES
+from reflect_git.apply.listing import TITLES
 
 END = b"<!-- reflect-git:end -->"
 _LINES = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reflect_git.adapters.outline import split
 from reflect_git.apply import block
-from reflect_git.apply.finding import TITLES
+from reflect_git.apply.listing import TITLES
 from reflect_git.apply.page import LIMIT, Unfit
 from reflect_git.errors import ReflectError
 from tests.apply import samples
@@ -86,6 +86,18 @@ def test_any_order_of_removals_gives_the_base_deep(base: bytes, entries: list[tu
     count("blocks emptied in random orders")
 
 
+def headed(base: bytes, entries: list[tuple[str, str, str]]) -> bytes:
+    """A block as programs wrote it that gave every rule a heading."""
+    lines = ["<!-- reflect-git:begin -->"]
+    for category, title in TITLES.items():
+        found = sorted(entry for entry in entries if entry[2] == category)
+        lines += ["", f"## {title}"] if found else []
+        for identity, text, _ in found:
+            lines += ["", f"<!-- {identity} -->", "", f"- {text}"]
+    text = "\n".join([*lines, "", "<!-- reflect-git:end -->", ""])
+    return (base + b"\n" if base else b"") + text.encode()
+
+
 def twenty() -> list[tuple[str, str, str]]:
     names = list(TITLES)
     return [(f"LRN-202601{day:02d}-abcdefg{day % 7}", f"Rule number {day}.", names[day % 4]) for day in range(1, 21)]
@@ -121,15 +133,28 @@ def test_the_order_of_additions_leaves_no_trace() -> None:
 MINE = ["my own line", "- my own bullet", "### mine", "> mine", "", "<!-- mine -->", "Mine\n----", "1. mine", "| a |"]
 
 
+FILLERS = [(f"LRN-20260301-fffffff{n}", f"Filler number {n}.", "gotcha") for n in range(8)]
+
+
+def named_nobody(data: bytes) -> bytes:
+    """Without the names of rules in the first marker: a removal takes one of them."""
+    return re.sub(rb"(<!-- reflect-git:begin)[^>]*-->", rb"\1 -->", data)
+
+
 @given(
     samples.bases(),
     st.lists(st.tuples(st.integers(0, 60), st.sampled_from(MINE)), min_size=1, max_size=4),
     st.sampled_from([A, B, C]),
+    st.booleans(),
 )
-def test_removal_leaves_what_a_person_wrote(base: bytes, edits: list[tuple[int, str]], gone: str) -> None:
+def test_removal_leaves_what_a_person_wrote(
+    base: bytes, edits: list[tuple[int, str]], gone: str, has_headings: bool
+) -> None:
     assume(fresh(base))
     texts = {A: "First rule", B: "Second rule", C: "Third rule"}
     data = block.add(block.add(block.add(base, A, texts[A], "command"), B, texts[B], "command"), C, texts[C], "naming")
+    for filler in FILLERS if has_headings else ():
+        data = block.add(data, *filler)
     lines = re.findall(rb"[^\n]*\n", data)
     for place, line in edits:
         lines.insert(place % (len(lines) + 1), line.encode() + b"\n")
@@ -146,6 +171,7 @@ def test_removal_leaves_what_a_person_wrote(base: bytes, edits: list[tuple[int, 
     assert left == {found.id: found.raw for found in before.entries if found.id != gone}
     head = b"".join(lines[: entry.start])
     tail = b"".join(lines[entry.end :])
+    data, head, tail = map(named_nobody, (data, head, tail))
     assert data.endswith(tail)
     # Of what stood above, only a heading of ours without anything below it, and blank lines, may be gone.
     rest = data[: len(data) - len(tail)]
@@ -171,11 +197,14 @@ def test_lines_inside_the_block_stay_and_so_does_the_block() -> None:
     assert live(data).entry(A)
     data = block.add(b"", A, TEXT, "command").replace(b"npm.\n", b"npm.\n- mine\n")
     left = block.remove(data, A, TEXT)
+    assert left == b"<!-- reflect-git:begin -->\n\n- mine\n\n<!-- reflect-git:end -->\n"
+    data = headed(b"", [(A, TEXT, "command")]).replace(b"npm.\n", b"npm.\n- mine\n")
+    left = block.remove(data, A, TEXT)
     assert left == b"<!-- reflect-git:begin -->\n\n## Commands\n\n- mine\n\n<!-- reflect-git:end -->\n"
 
 
 def test_a_moved_entry_is_found_where_it_is() -> None:
-    data = block.add(block.add(b"top\n", A, TEXT, "command"), B, "Other", "command")
+    data = headed(b"top\n", [(A, TEXT, "command"), (B, "Other", "command")])
     entry = live(data).entry(A)
     assert entry
     moved = entry.raw + b"\n" + data.replace(b"\n" + entry.raw, b"")
@@ -203,8 +232,8 @@ def test_words_added_to_an_entry_reword_it(change: bytes) -> None:
 
 
 def test_an_entry_without_its_bullet_can_go() -> None:
-    data = block.add(b"x\n", A, TEXT, "command").replace(b"\n- Use pnpm, not npm.\n", b"")
-    assert block.remove(data, A, TEXT) == b"x\n"
+    for data in (block.add(b"x\n", A, TEXT, "command"), headed(b"x\n", [(A, TEXT, "command")])):
+        assert block.remove(data.replace(b"\n- Use pnpm, not npm.\n", b""), A, TEXT) == b"x\n"
 
 
 def test_an_absent_entry_is_said_to_be_absent() -> None:
@@ -216,7 +245,7 @@ def test_an_absent_entry_is_said_to_be_absent() -> None:
 
 
 def test_the_same_entry_twice_is_never_a_guess() -> None:
-    data = block.add(b"x\n", A, TEXT, "command")
+    data = headed(b"x\n", [(A, TEXT, "command")])
     entry = live(data).entry(A)
     assert entry
     doubled = data + b"\n" + entry.raw
@@ -247,8 +276,12 @@ def test_broken_markers_are_named_and_nothing_is_added(text: str, kind: str) -> 
 
 
 def test_broken_markers_do_not_keep_an_entry_from_going() -> None:
-    data = block.add(b"x\n", A, TEXT, "command").replace(b"<!-- reflect-git:end -->\n", b"")
-    assert block.remove(data, A, TEXT) == b"x\n\n<!-- reflect-git:begin -->\n\n## Commands\n\n"
+    for data, heading in (
+        (block.add(b"x\n", A, TEXT, "command"), b""),
+        (headed(b"x\n", [(A, TEXT, "command")]), b"## Commands\n\n"),
+    ):
+        left = block.remove(data.replace(b"<!-- reflect-git:end -->\n", b""), A, TEXT)
+        assert left == b"x\n\n<!-- reflect-git:begin -->\n\n" + heading
 
 
 @pytest.mark.parametrize(
@@ -295,16 +328,122 @@ def test_replace_refuses_a_reworded_entry() -> None:
         block.replace(data, A, TEXT, "x", "command")
 
 
+def of(number: int, base: bytes | None) -> bytes:
+    """A file with so many rules."""
+    for entry in twenty()[:number]:
+        base = block.add(base, *entry)
+    return base or b""
+
+
+def test_five_rules_are_a_list_and_add_ten_lines() -> None:
+    data = of(5, b"# T\n")
+    assert data.decode().splitlines()[3:] == [
+        "",
+        "- Rule number 4.",
+        "- Rule number 1.",
+        "- Rule number 5.",
+        "- Rule number 2.",
+        "- Rule number 3.",
+        "",
+        "<!-- reflect-git:end -->",
+    ]
+    assert len(data.splitlines()) - len(b"# T\n".splitlines()) == 10
+
+
+def test_the_tenth_rule_brings_headings_and_takes_them_away_again() -> None:
+    for base in (None, b"# T\n", b"no end", b"a\r\nb\r\n", b"```\nopen"):
+        nine, ten = of(9, base), of(10, base)
+        assert b"## " not in nine and ten.count(b"## ") == 4
+        assert [entry.id for entry in live(nine).entries] == [e.id for e in live(ten).entries if e.id != twenty()[9][0]]
+        assert block.remove(ten, twenty()[9][0], twenty()[9][1]) == nine
+        without_first = block.remove(ten, twenty()[0][0], twenty()[0][1])
+        assert block.add(without_first, *twenty()[0]) == ten
+
+
+def test_a_list_with_words_of_somebody_else_stays_a_list() -> None:
+    data = of(9, b"").replace(b"- Rule number 4.\n", b"- Rule number 4.\n- mine\n")
+    ten = block.add(data, *twenty()[9])
+    assert b"## " not in ten and b"- mine\n" in ten
+    assert block.remove(ten, twenty()[9][0], twenty()[9][1]) == data
+
+
+def test_an_old_block_stays_until_a_rule_is_added() -> None:
+    data = headed(b"# T\n", twenty()[:5])
+    shorter = block.remove(data, twenty()[0][0], twenty()[0][1])
+    assert shorter == headed(b"# T\n", twenty()[1:5])
+    identity, text, category = twenty()[1]
+    assert b"## Commands" in block.replace(data, identity, text, "Other words.", category)
+    assert block.add(data, *twenty()[5]) == of(6, b"# T\n")
+    # The tenth rule changes nothing of its form, and neither does the way back.
+    nine = headed(b"# T\n", twenty()[:9])
+    assert block.add(nine, *twenty()[9]) == headed(b"# T\n", twenty()[:10])
+    assert block.remove(block.add(nine, *twenty()[9]), *twenty()[9][:2]) == nine
+
+
+def test_an_old_block_with_words_of_somebody_else_keeps_its_headings() -> None:
+    data = headed(b"", twenty()[:3]).replace(b"\n## Gotchas", b"\nMy own words.\n\n## Gotchas")
+    added = block.add(data, *twenty()[3])
+    assert b"My own words." in added and b"## Gotchas" in added
+    assert block.remove(added, *twenty()[3][:2]) == data
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((b"- Rule number 1.\n", b""), {"4": "4", "1": "", "5": "5", "2": "2", "3": "3"}),
+        ((b"- Rule number 4.\n", b""), {"4": "", "1": "1", "5": "5", "2": "2", "3": "3"}),
+        ((b"- Rule number 3.\n", b""), {"4": "4", "1": "1", "5": "5", "2": "2", "3": ""}),
+        ((b"- Rule number 5.\n", b"- Rule\n  number 5.\n"), {"4": "4", "1": "1", "5": "5", "2": "2", "3": "3"}),
+        ((b"- Rule number 5.\n", b"- Mine.\n- Rule number 5.\n"), dict.fromkeys("41523")),
+        ((b"- Rule number 5.\n", b"- Not 5.\n"), {"4": "4", "1": "1", "5": "Not 5.", "2": "2", "3": "3"}),
+        ((b"- Rule number 4.\n- Rule number 1.\n", b"- Rule number 1.\n- Rule number 4.\n"), dict.fromkeys("41523")),
+        ((b"\n- ", b"\n* "), dict.fromkeys("41523")),
+    ],
+)
+def test_bullets_keep_their_ids_whatever_a_hand_does(change: tuple[bytes, bytes], said: dict[str, str | None]) -> None:
+    data = of(5, b"# T\n")
+    changed = data.replace(*change)
+    assert changed != data
+    found = {entry.id: entry.text for entry in live(changed).entries}
+    for identity, text, _ in twenty()[:5]:
+        number = text[-2]
+        meant = number if said[number] is None else said[number]
+        assert found[identity] == (f"Rule number {meant}." if meant == number else meant)
+
+
+def test_both_sides_of_a_merge_can_be_kept() -> None:
+    ours = block.add(of(2, b"# T\n"), *twenty()[2])
+    theirs = block.add(of(2, b"# T\n"), *twenty()[3])
+    markers = ours.splitlines()[2] + b"\n" + theirs.splitlines()[2]
+    merged = theirs.replace(theirs.splitlines()[2], markers).replace(
+        b"\n\n<!-- reflect-git:end", b"\n- Rule number 3.\n\n<!-- reflect-git:end"
+    )
+    found = live(merged)
+    assert not found.troubles
+    assert {entry.id: entry.text for entry in found.entries} == {i: text for i, text, _ in twenty()[:4]}
+    assert block.add(merged, *twenty()[4]) == of(5, b"# T\n")
+
+
+def test_the_client_gets_the_rules_and_nothing_else() -> None:
+    """As it reads a file: comments that are blocks of their own are left out."""
+    data = of(3, b"# T\n").decode()
+    assert "".join(line for line in data.splitlines(True) if not re.fullmatch(r"<!--.*-->\n", line)) == (
+        "# T\n\n\n- Rule number 1.\n- Rule number 2.\n- Rule number 3.\n\n"
+    )
+
+
 def test_headings_follow_the_file() -> None:
-    assert b"\n## Commands\n" in block.add(b"# T\n", A, TEXT, "command")
-    assert b"\n# Commands\n" in block.add(b"# T\n\n# U\n", A, TEXT, "command")
-    data = block.add(b"", A, TEXT, "command").replace(b"## Commands", b"### Commands")
+    assert b"\n## Commands\n" in of(10, b"# T\n")
+    assert b"\n# Commands\n" in of(10, b"# T\n\n# U\n")
+    data = of(10, b"").replace(b"## Co", b"### Co").replace(b"## Go", b"### Go").replace(b"## Pr", b"### Pr")
     assert b"\n### Naming\n" in block.add(data, B, TEXT, "naming")
 
 
 def test_an_empty_heading_of_somebody_else_stays() -> None:
-    data = block.add(b"", A, TEXT, "naming").replace(b"\n## Naming", b"\n## Commands\n\n## Naming")
-    assert block.remove(block.add(data, B, "x", "command"), B, "x") == data
+    full = of(10, b"")
+    data = full.replace(b"\n## Commands", b"\n## Naming\n\n## Commands")
+    assert data != full
+    assert block.remove(block.add(data, B, "x", "naming"), B, "x") == data
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"a\0b", b"x" * (LIMIT + 1)], ids=["utf-8", "nul", "large"])
@@ -336,6 +475,6 @@ def test_the_bytes_of_the_block_alone() -> None:
 
 def test_a_new_file_may_begin_with_an_import_and_goes_again() -> None:
     data = block.add(None, A, TEXT, "command", opening="@AGENTS.md\n")
-    assert data.startswith(b"@AGENTS.md\n\n<!-- reflect-git:begin new -->\n")
+    assert data.startswith(b"@AGENTS.md\n\n<!-- reflect-git:begin new command LRN-")
     assert block.remove(data, A, TEXT) is None
     assert block.remove(b"mine\n" + data, A, TEXT) == b"mine\n@AGENTS.md\n"

@@ -14,6 +14,12 @@ A, B = "LRN-20260211-aaaaaaaa", "LRN-20260211-bbbbbbbb"
 EXPECTED = [(A, "Use *pnpm*, not npm."), (B, "Run `make check` before a commit.")]
 
 
+def headed() -> bytes:
+    """The form with headings, as ten rules have it."""
+    entries = "".join(f"<!-- {identity} -->\n\n- {text}\n\n" for identity, text in EXPECTED)
+    return f"# T\n\n<!-- reflect-git:begin -->\n\n## Commands\n\n{entries}<!-- reflect-git:end -->\n".encode()
+
+
 def written() -> bytes:
     data = b"# T\n"
     for identity, text in EXPECTED:
@@ -31,6 +37,8 @@ def written() -> bytes:
         written().replace(b"*pnpm*", b"_pnpm_"),
         written().replace(b"before a", b"before\n  a"),
         written().replace(b"\n\n", b"\n\n\n"),
+        headed(),
+        headed().replace(b"-->\n\n-", b"-->\n-"),
     ],
 )
 def test_a_formatter_is_no_finding(data: bytes) -> None:
@@ -46,11 +54,13 @@ def test_missing() -> None:
 
 def test_different_has_both_texts() -> None:
     data = written().replace(b"npm.", b"yarn.")
+    assert drift.of_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 5)]
+    data = headed().replace(b"npm.", b"yarn.")
     assert drift.of_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 7)]
 
 
 def test_foreign_and_broken_marks() -> None:
-    assert drift.of_block(written(), EXPECTED[:1]) == [Finding("foreign", B, live=EXPECTED[1][1], line=11)]
+    assert drift.of_block(written(), EXPECTED[:1]) == [Finding("foreign", B, live=EXPECTED[1][1], line=6)]
     broken = drift.of_block(written().replace(b"<!-- reflect-git:end -->\n", b""), EXPECTED)
     assert [(found.kind, found.line) for found in broken] == [("marker", 3)]
     assert "never ends" in broken[0].live
@@ -102,7 +112,7 @@ def test_the_fields_of_an_improvement_are_read_back() -> None:
 
 @pytest.mark.parametrize("gap", [b"\n\n", b"\n", b"\r\n\r\n", b"\n\n\n\n"])
 def test_the_line_of_the_text_is_below_the_comment(gap: bytes) -> None:
-    data = written().replace(b"-->\n\n-", b"-->" + gap + b"-").replace(b"pnpm", b"yarn")
+    data = headed().replace(b"-->\n\n-", b"-->" + gap + b"-").replace(b"pnpm", b"yarn")
     (found,) = drift.of_block(data, EXPECTED)
     lines = data.decode().splitlines()
     assert A in lines[found.line - 1]

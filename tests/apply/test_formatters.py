@@ -30,6 +30,7 @@ RULES = [
     ("LRN-20260212-cccccccc", "1. install @types/node, then <Button> is found", "gotcha"),
     ("LRN-20260213-dddddddd", "日本語のテキストは空白なしで続き" * 4, "naming"),
 ]
+MANY = [*RULES, *((f"LRN-20260214-eeeeeee{n}", f"Rule number {n}.", "convention") for n in range(6))]
 
 
 def prettier(data: bytes, *options: str) -> bytes:
@@ -37,8 +38,8 @@ def prettier(data: bytes, *options: str) -> bytes:
     return subprocess.run(command, input=data, capture_output=True, check=True).stdout
 
 
-def written(base: bytes | None) -> bytes:
-    for identity, text, category in RULES:
+def written(base: bytes | None, rules: list[tuple[str, str, str]] = RULES) -> bytes:
+    for identity, text, category in rules:
         base = block.add(base, identity, text, category)
     return base or b""
 
@@ -47,15 +48,18 @@ def written(base: bytes | None) -> bytes:
     "base", [None, b"# T\n\nwords\n", b"# T\n\n- a\n- b\n", b"---\na: b\n---\n", b"| a   |\n| --- |\n| b   |\n"]
 )
 def test_prettier_leaves_our_block_alone(base: bytes | None) -> None:
-    data = written(base)
-    assert prettier(data) == data
+    for rules in (RULES, MANY):
+        data = written(base, rules)
+        assert (b"# Commands" in data) == (rules is MANY)
+        assert prettier(data) == data
 
 
+@pytest.mark.parametrize("rules", [RULES, MANY], ids=["list", "headings"])
 @pytest.mark.parametrize("wrap", ["always", "never", "preserve"])
-def test_after_any_wrap_everything_is_still_found_and_goes(wrap: str) -> None:
+def test_after_any_wrap_everything_is_still_found_and_goes(wrap: str, rules: list[tuple[str, str, str]]) -> None:
     base = b"# T\n\nwords\n"
-    data: bytes | None = prettier(written(base), "--prose-wrap", wrap)
-    for identity, text, _ in RULES:
+    data: bytes | None = prettier(written(base, rules), "--prose-wrap", wrap)
+    for identity, text, _ in rules:
         data = block.remove(data, identity, text)
     assert data == base
 

@@ -130,3 +130,49 @@ def test_a_megabyte_of_signs_takes_no_minutes() -> None:
     for sign in ("<", "`", "@", "<!--", "\\", "<a ", "`` ` ", "# "):
         line, _ = inert(sign * 5000)
         assert pieces(f"- {line}\n")
+
+
+_PATHS = st.lists(
+    st.sampled_from(["~", "/", ".", "..", "../", "~/", ".ssh", "id_rsa", "a", "B9", "-", "_", "#", "\\ ", "\\_", "é"]),
+    min_size=1, max_size=8,
+).map("".join)  # fmt: skip
+
+
+@given(
+    st.sampled_from(["", "read ", "- ", "(", "**", "see \\`"]),
+    _PATHS,
+    st.sampled_from(["", " now", ".", ", then", ")", "!"]),
+)
+def test_a_path_after_an_at_sign_is_code_as_a_whole(before: str, path: str, after: str) -> None:
+    line, mended = inert(f"{before}@{path}x{after}")
+    (found,) = [span.text for span in spans(line) if span.kind == "code"]
+    assert found == f"@{path}x"
+    assert any(f"put '@{path}x' into backticks" in one for one in mended), "the person is told of it"
+    assert inert(line) == (line, [])
+
+
+@given(st.text(alphabet="ab/~.`\\ \"'*_()@", max_size=12))
+def test_no_path_breaks_out_of_its_backticks(path: str) -> None:
+    line, _ = inert(f"read @{path} now")
+    assert inert(line) == (line, [])
+    assert not any(CLIENTS_IMPORT.search(span.text) for span in spans(line) if span.kind == "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Never read @~/.ssh/id_rsa.", "Never read `@~/.ssh/id_rsa`."),
+        ("see @./a\\ b/c.md first", "see `@./a\\ b/c.md` first"),
+        ('see @"my notes/a.md", then', 'see `@"my notes/a.md"`, then'),
+        ("keep @~/private_ out", "keep `@~/private_` out"),
+        ("not @~/.ssh/* either", "not `@~/.ssh/*` either"),
+        ("**@/etc/passwd** is read", "**`@/etc/passwd`** is read"),
+        ("(@../secrets) and @~/a(b)", "(`@../secrets`) and `@~/a(b)`"),
+        ("open @~/a`b please", "open ``@~/a`b`` please"),
+        ("@types/node, @property and @a.setter", "`@types/node`, `@property` and `@a.setter`"),
+        ("write to ada@example.com or git@host:a/b", "write to ada@example.com or git@host:a/b"),
+        ("an @ alone, and @.", "an @ alone, and @."),
+    ],
+)
+def test_imports_in_prose(text: str, line: str) -> None:
+    assert inert(text)[0] == line

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from reflect_git.apply import block, plan
 from reflect_git.apply.diff import diff, touched
-from reflect_git.apply.finding import TITLES
 from reflect_git.apply.inert import inert
+from reflect_git.apply.listing import TITLES
 from reflect_git.apply.page import Unfit
 from reflect_git.apply.plan import Plan, Rule
 from reflect_git.apply.targets import Target
@@ -89,16 +89,12 @@ def test_the_diff_as_it_is_shown() -> None:
         "diff --git a/CLAUDE.md b/CLAUDE.md",
         "--- a/CLAUDE.md",
         "+++ b/CLAUDE.md",
-        "@@ -1 +1,11 @@",
+        "@@ -1 +1,7 @@",
         "-no end",
         "\\ No newline at end of file",
         "+no end",
         "+",
-        "+<!-- reflect-git:begin eof=6a88 -->",
-        "+",
-        "+## Commands",
-        "+",
-        "+<!-- LRN-20260211-aaaaaaaa -->",
+        "+<!-- reflect-git:begin eof=6a88 command LRN-20260211-aaaaaaaa:39a4 -->",
         "+",
         "+- Use pnpm, not npm.",
         "+",

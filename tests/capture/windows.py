@@ -96,7 +96,7 @@ def written(folder: Path, steps: list[Step], session: str = "s-1", **common: Any
 def mined(
     folder: Path, steps: list[Step], session: str = "s-1", past: Optional[Memory] = None, **common: Any
 ) -> list[dict[str, Any]]:
-    return list(signals_in(Reader(written(folder, steps, session, **common), ended=True), past))
+    return [{**facts} for facts in signals_in(Reader(written(folder, steps, session, **common), ended=True), past)]
 
 
 def families(folder: Path, steps: list[Step]) -> list[str]:

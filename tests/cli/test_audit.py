@@ -12,7 +12,7 @@ from reflect_git.cli.verbs import audit
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.audit.books import TABS, approve, edit, start
+from tests.sitting.audit.books import ADA, TABS, approve, edit, start
 from tests.sitting.desk import BY, PNPM
 from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
@@ -52,6 +52,9 @@ def test_the_last_line_is_true(store: Store, run_cli: RunCli, home: Path) -> Non
     """A colleague's entry, a decision without a name and an approval by a script are not a person's word."""
     identity = "LRN-20260101-abcdefgh"
     edit("<!-- reflect-git:end -->", f"<!-- {identity} -->\n\n- Be kind.\n\n<!-- reflect-git:end -->")
+    assert run_cli("audit", cwd=home / "shop").code == 4  # until a commit says whose it is
+    git(home / "shop", "add", "-A")
+    git(home / "shop", *ADA, "commit", "-qm", "from a colleague")
     shown = run_cli("audit", cwd=home / "shop")
     last = "nothing needs a decision; but for the 1 finding above, all traces to a person"
     assert (shown.code, shown.out.splitlines()[-1]) == (0, last)
@@ -87,7 +90,7 @@ def test_the_document_has_what_stands_behind_each_rule(store: Store, run_cli: Ru
     assert len(document["rules"]) == 2
     for rule in document["rules"]:
         (line,) = rule["lines"]
-        assert line["file"] == str(home / "shop" / "CLAUDE.md") and rule["id"] in text[line["line"] - 1]
+        assert line["file"] == str(home / "shop" / "CLAUDE.md") and text[line["line"] - 1] == f"- {rule['text']}"
         approved = rule["approved"]
         assert approved["by"] == {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
         assert (approved["answer"], approved["signature"], rule["amended"]) == (None, "unsigned", [])

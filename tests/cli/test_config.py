@@ -274,3 +274,21 @@ def test_a_value_from_a_file_cannot_act_on_a_terminal(run_cli: RunCli, store: Pa
     shown: Any = run_cli("config").out
     assert "\x1b" not in shown
     assert "<U+001B>" in shown
+
+
+def test_what_was_set_by_hand_is_told_with_what_counts(store: Path, run_cli: RunCli) -> None:
+    _git(store, "config", "reflect.approval", "unattended")
+    assert run_cli("config", "approval").out == "ask\n"
+    assert run_cli("config", "approval", "--json").json()["data"]["origin"] == "decision"
+    assert "set by hand, not decided: reflect.approval" in " ".join(run_cli("status").out.split())
+    assert run_cli("status", "--json").json()["data"]["undecided"] == ["reflect.approval"]
+    doctor = run_cli("doctor")
+    assert doctor.code == 4 and "no decision of this machine says so: ask counts" in " ".join(doctor.out.split())
+    assert run_cli("config", "--unset", "approval").code == 0
+    assert run_cli("status", "--json").json()["data"]["undecided"] == []
+
+
+def test_the_commit_of_a_policy_that_is_unset_names_the_default(run_cli: RunCli, store: Path) -> None:
+    assert run_cli("config", "reflect.capture", "false").code == 0
+    assert run_cli("config", "--unset", "reflect.capture").code == 0
+    assert _git(store, "log", "-1", "--format=%s", "main") == "policy: reflect.capture back to its default"

@@ -16,7 +16,9 @@ import pytest
 from reflect_git.cli.front import Front
 from reflect_git.cli.verbs import demo
 from reflect_git.errors import ReflectError
-from tests.conftest import RunCli
+from reflect_git.model.ids import seconds_of
+from reflect_git.review.matcher import Call, backtest
+from tests.conftest import RunCli, SetZone
 
 
 def _files(home: Path) -> list[str]:
@@ -90,3 +92,18 @@ def test_it_is_no_document(run_cli: RunCli) -> None:
     for words in (("--json", "demo"), ("demo", "--json")):
         refused = run_cli(*words)
         assert refused.code == 2 and refused.json()["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("now", ["2026-11-19T00:03:00Z", "2026-11-18T23:58:00Z"])
+def test_the_demo_says_the_same_at_any_time_of_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_zone: SetZone, zone: str, now: str
+) -> None:
+    """Of its session; the hooks of the demo have a clock of their own, which `make clocks` sets, too."""
+    set_zone(zone)
+    tour = demo._Tour(Front(os.environ), tmp_path)
+    monkeypatch.setattr("time.time", lambda: seconds_of(now))
+    lines = [json.loads(line) for line in tour._session().read_text(encoding="utf-8").splitlines()]
+    calls: list[Call] = [(line["timestamp"], "Bash", {"command": "npm test"}) for line in lines]
+    matcher = {"tool": "Bash", "field": "command", "pattern": "npm"}
+    assert backtest(matcher, calls)["days"] == 1

@@ -93,9 +93,9 @@ def test_it_never_waits_for_the_lock(store: Store) -> None:
 
 
 def test_what_goes_wrong_is_in_the_log(store: Store) -> None:
-    journal = Path(store.private_path("journal"))
-    journal.rmdir()
-    journal.touch()
+    packs = Path(store.git_dir, "objects", "pack")
+    packs.rmdir()
+    packs.touch()
     assert _run() == "said once\nTrue\n"
     log = Path(store.private_path("log"))
     assert _wait_until(lambda: log.exists() and b"upkeep: " in log.read_bytes())

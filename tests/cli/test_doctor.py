@@ -37,7 +37,7 @@ def test_a_well_store_passes_every_check(run_cli: RunCli, store: Store) -> None:
     lines = [line for line in result.out.splitlines() if "git  " not in line and "update git" not in line]
     assert {line.split()[0] for line in lines} == {"ok"}  # of git itself the machine may have an old one
     assert {line[22:24].strip() == "" for line in lines} == {False}  # the third column begins in one place
-    assert len(lines) == 26
+    assert len(lines) == 29
     document = run_cli("doctor", "--json").json()["data"]
     assert document["ok"] is True
     assert document["findings"][1]["check"] == "git"
@@ -120,10 +120,12 @@ def test_log_lines_are_data(run_cli: RunCli, store: Store) -> None:
 
 
 def test_a_copied_store_and_pending_captures_are_seen_before_they_are_mended(run_cli: RunCli, store: Store) -> None:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
     from reflect_git.store import spool
 
-    spool.acknowledge(store, draft({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
+    spool.acknowledge(store, draft_given({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
+    for name in spool.pending(store):
+        os.utime(store.private_path("pending", name))  # by the clock of this process, which `make clocks` sets
     store.change_config({"reflect.binding": "0123456789abcdef"})
     seen = _levels(run_cli)
     assert (seen["name"], seen["pending"]) == ("warning", "note")

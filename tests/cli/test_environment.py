@@ -25,6 +25,7 @@ else:
     import tomli as tomllib
 
 SKILL = (REPO / "skills" / "reflect" / "SKILL.md").read_text(encoding="utf-8")
+TOGGLE = (REPO / "skills" / "reflect-toggle" / "SKILL.md").read_text(encoding="utf-8")
 VERSION = "7.8.9"
 PROGRAM = """\
 import json, os, sys
@@ -130,8 +131,9 @@ def test_it_is_made_once_by_whoever_is_first_and_after_a_kill_again(plugin: Plug
             "args": ["signals", "--json", "it's $1"], "widgetry": "a widget", "root": str(plugin.root), "isolated": 1,
             "pycache": str(plugin.data / "pycache"),
         }  # fmt: skip
-    told = [err for _, err in answers if err]
-    assert len(told) == 1 and told[0].count("\n") == 1 and "about 10 seconds" in told[0]
+    told = sorted(err for _, err in answers)
+    assert [one.count("\n") for one in told] == [1, 1], "each says why it takes long, in one line"
+    assert told[0].startswith("reflect-git: fetching its packages") and told[1].startswith("reflect-git: waiting for")
     assert len(plugin.environments()) == 1 and left not in plugin.environments()
 
     code, _, err = plugin.run("status")
@@ -150,22 +152,52 @@ def test_offline_it_says_what_to_run_and_leaves_nothing_half_made(plugin: Plugin
     assert (plugin.environments(), (plugin.data / "venv").exists()) == ([], False)
 
 
-def _skill_runs(plugin: Plugin, **more: str) -> str:
-    (command,) = [line[2:-1] for line in SKILL.splitlines() if line.startswith("!`")]
+def _skill_runs(plugin: Plugin, skill: str = SKILL, more_words: str = "", **more: str) -> str:
+    (command,) = [line[2:-1] for line in skill.splitlines() if line.startswith("!`")]
+    command = command.replace(" --for-skill", f" --for-skill{more_words}", 1)
     env = {**plugin.env, "PATH": f"{plugin.program.parent}:{plugin.env['PATH']}", **more}
     done = subprocess.run(["/bin/sh", "-c", command], env=env, cwd=plugin.home, capture_output=True, check=True)
     return done.stdout.decode()
 
 
-def test_a_skill_has_the_person_told_that_packages_are_fetched(plugin: Plugin) -> None:
-    (begins,) = re.findall(r'If it begins with "(.*)", tell the user that line', SKILL)
-    notice, *rest = _skill_runs(plugin).splitlines()
-    assert notice == f"{begins} into '{plugin.data}', once; this takes about 10 seconds"
-    assert rest == _skill_runs(plugin).splitlines(), "and of nothing the next time"
+@pytest.mark.parametrize("skill", [SKILL, TOGGLE], ids=["reflect", "reflect-toggle"])
+def test_a_skill_says_that_packages_have_to_be_fetched_before_it_fetches_them(plugin: Plugin, skill: str) -> None:
+    """The client shows what the command prints when it has ended: it ends before the fetch begins."""
+    (notice,) = re.findall(r'If it says "(.*)", tell the user that line before you', skill)
+    assert _skill_runs(plugin, skill).splitlines() == [notice]
+    assert os.listdir(plugin.data) == ["python"], "nothing was fetched, and nothing begun"
+
+
+def test_the_command_that_a_skill_names_fetches_the_packages(plugin: Plugin) -> None:
+    (command,) = [line.strip() for line in SKILL.splitlines() if line.endswith(" --fetch")]
+    code, out, err = plugin.run(*command.split()[1:])
+    notice, answer = out.splitlines()
+    assert notice == f"reflect-git: fetching its packages into '{plugin.data}', once; this can take a minute"
+    assert (code, json.loads(answer)["args"], err) == (4, ["candidates", "--for-skill"], "")
+    assert plugin.run(*command.split()[1:])[1].splitlines() == [answer], "and says nothing of it the next time"
+    assert _skill_runs(plugin).splitlines()[0] == answer
+
+
+def test_the_fetch_is_announced_while_it_is_waited_for(plugin: Plugin) -> None:
+    process = plugin.start("status")
+    assert process.stderr
+    assert process.stderr.readline().startswith("reflect-git: fetching its packages")
+    assert not (plugin.data / "venv").exists(), "it is said before, not afterwards"
+    process.communicate(timeout=120)
+
+
+def test_words_that_a_person_gives_stay_as_they_are(plugin: Plugin) -> None:
+    _pretend_made(plugin)
+    (plugin.root / "reflect_git" / "cli" / "start.py").write_text(
+        PROGRAM.replace("widgetry", "json", 1).replace("widgetry.NAME", "1")
+    )
+    assert json.loads(plugin.run("capture", "it's", "--fetch", "")[1])["args"] == ["capture", "it's", "--fetch", ""]
+    words = ("candidates", "a  b", "--for-skill", "", "$x")
+    assert json.loads(plugin.run(*words, "--fetch")[1])["args"] == list(words)
 
 
 def test_a_skill_is_told_of_it_with_the_command_that_mends_it(plugin: Plugin, tmp_path: Path) -> None:
-    told = _skill_runs(plugin, PIP_FIND_LINKS=str(tmp_path))
+    told = _skill_runs(plugin, more_words=" --fetch", PIP_FIND_LINKS=str(tmp_path))
     assert "error: the packages of reflect-git could not be fetched" in told
     assert f"hint: run, with a network: '{plugin.program}' status\n" in told
     assert "does not run here" in told and "doctor" not in told

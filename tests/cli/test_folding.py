@@ -162,3 +162,16 @@ def test_a_text_from_elsewhere_takes_no_time(text: str) -> None:
     begun = time.process_time()
     folded(text, 80)
     assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize("width", [30, 40, 80, 100, 200])
+def test_the_list_of_settings_breaks_no_word(run_cli: RunCli, home: Path, store_home: Path, width: int) -> None:
+    assert run_cli("init").code == 0
+    piped = run_cli("config", cwd=home, env={"COLUMNS": str(width)}).out
+    with Terminal("config", cwd=home, env={"COLUMNS": str(width)}) as terminal:
+        seen = click.unstyle(terminal.ends().replace("\r", ""))
+    assert seen.split() == piped.split()
+    longest = max(map(columns, seen.split()))
+    assert all(columns(line) <= max(width, longest) for line in seen.splitlines())
+    assert all(line.startswith(("reflect.", "    ")) for line in seen.splitlines()[1:])
+    assert (len(seen.splitlines()) == len(piped.splitlines())) == (width >= 130)

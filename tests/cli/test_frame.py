@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters.git import GitMissing, find_program
+from reflect_git.adapters.child import GitMissing
+from reflect_git.adapters.git import find_program
 from reflect_git.cli.app import VERBS, failure
 from reflect_git.cli.front import Front, age, columns, one_line, printable
 from tests.conftest import REPO, RunCli

@@ -74,3 +74,22 @@ def test_nothing_to_learn_and_nothing_there(run_cli: RunCli, tmp_path: Path) -> 
     missing = run_cli("mine", str(tmp_path / "missing.jsonl"))
     assert (missing.code, "there is no transcript" in missing.err) == (1, True)
     assert run_cli("mine").code == 2
+
+
+def test_your_own_phrases_count_as_they_do_in_hooks(run_cli: RunCli, tmp_path: Path) -> None:
+    said = tmp_path / "said.jsonl"
+    said.write_text(row("user", "the frobnicator hums under a violet teapot, quoth the walrus", 1))
+    assert run_cli("mine", str(said), "--json").json()["data"] == []
+    phrases = tmp_path / "phrases.json"
+    phrases.write_text('{"convention": ["quoth the walrus"]}')
+    assert run_cli("init").code == 0
+    assert run_cli("config", "phrases", str(phrases)).code == 0
+    (signal,) = run_cli("mine", str(said), "--json").json()["data"]
+    assert (signal["type"], "violet teapot" in signal["content"]) == ("convention", True)
+
+    phrases.write_text("no json")
+    told = run_cli("mine", str(said))
+    assert (told.code, told.out) == (0, "nothing to learn from there\n")
+    assert "warning: reflect.phrases is not used: the phrases are no JSON" in told.err
+    phrases.unlink()
+    assert "warning: reflect.phrases is not used" in run_cli("mine", str(said)).err

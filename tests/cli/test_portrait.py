@@ -12,7 +12,8 @@ import pytest
 from reflect_git.cli import portrait
 from reflect_git.cli.front import columns
 from reflect_git.cli.portrait import wrap
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import local_day, seconds_of, utc
+from tests.conftest import SetZone
 
 
 def _candidate(sessions_ago: int | None, last_seen: str = "2026-02-01T10:00:00Z") -> Any:
@@ -22,6 +23,15 @@ def _candidate(sessions_ago: int | None, last_seen: str = "2026-02-01T10:00:00Z"
 def test_sessions_are_counted_back_from_the_last() -> None:
     assert portrait.last_said(_candidate(0)) == "from the last session"
     assert portrait.last_said(_candidate(1)) == "from 2 sessions ago"
+
+
+@pytest.mark.parametrize(("tier", "said"), [("strong", "medium"), ("weak", "low")])
+def test_a_weak_one_has_low_confidence_whoever_said_it(tier: str, said: str) -> None:
+    candidate: Any = SimpleNamespace(
+        trust="user_typed", quote="tabs", confidence=2, sessions=1, tier=tier, dismissed_before=None, backtest=None,
+        similar=(), conflicts_with=(),
+    )  # fmt: skip
+    assert f"  confidence    {said} (seen in 1 session)" in map(click.unstyle, portrait.facts(candidate))
 
 
 def test_what_was_typed_by_hand_has_an_age() -> None:
@@ -34,17 +44,40 @@ def test_what_was_typed_by_hand_has_an_age() -> None:
         ({"applied": 0, "days": 0, "last": None}, "no past session to try it on"),
         ({"applied": 0, "days": 1, "last": None}, "would not have applied once in 1 day"),
         (
-            {"applied": 14, "days": 60, "last": {"timestamp": "2026-02-03T10:00:00Z", "value": "npm install"}},
+            {"applied": 14, "days": 60, "last": {"timestamp": "2026-02-03T11:30:00Z", "value": "npm install"}},
             "would have applied 14 times in 60 days; last: `npm install` on 2026-02-03",
         ),
     ],
 )
-def test_a_backtest_in_words(backtest: dict[str, Any], said: str) -> None:
+def test_a_backtest_in_words(set_zone: SetZone, backtest: dict[str, Any], said: str) -> None:
+    set_zone("UTC")
     assert portrait.tested(backtest) == said
+
+
+@pytest.mark.parametrize(
+    ("zone", "now", "moment", "said"),
+    [
+        ("UTC", "2026-11-19T00:03:00Z", "2026-11-18T23:55:00Z", "on Wednesday"),
+        ("Pacific/Kiritimati", "2026-11-19T00:03:00Z", "2026-11-18T23:55:00Z", "today"),
+        ("Pacific/Kiritimati", "2026-11-18T10:03:00Z", "2026-11-18T09:55:00Z", "on Wednesday"),
+        ("Etc/GMT+12", "2026-11-19T11:58:00Z", "2026-11-18T12:02:00Z", "today"),
+        ("UTC", "2026-11-19T10:00:00Z", "2026-11-12T11:00:00Z", "on 2026-11-12"),  # also a Thursday
+        ("Europe/Berlin", "2026-10-25T22:30:00Z", "2026-10-24T22:30:00Z", "today"),  # a day of 25 hours
+        ("Pacific/Kiritimati", "2026-11-19T00:03:00Z", "2026-02-03T11:30:00Z", "on 2026-02-04"),
+    ],
+)
+def test_the_last_call_was_on_a_day_where_the_person_is(
+    set_zone: SetZone, monkeypatch: pytest.MonkeyPatch, zone: str, now: str, moment: str, said: str
+) -> None:
+    set_zone(zone)
+    monkeypatch.setattr("time.time", lambda: seconds_of(now))
+    assert portrait.tested({"applied": 1, "days": 1, "last": {"timestamp": moment, "value": "npm ci"}}).endswith(said)
 
 
 def test_a_day_of_this_week_has_its_name() -> None:
     yesterday = time.time() - 86400
+    if local_day(yesterday) == local_day(time.time()):  # clocks went back: a day of 25 hours
+        yesterday -= 7200
     told = portrait.tested({"applied": 1, "days": 2, "last": {"timestamp": utc(yesterday), "value": "npm ci"}})
     name = time.strftime("%A", time.localtime(yesterday))
     assert told == f"would have applied 1 time in 2 days; last: `npm ci` on {name}"

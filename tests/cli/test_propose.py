@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,83 @@ def test_it_is_refused_where_there_is_nothing_to_propose_to(
     git(shop, "config", "user.useConfigOnly", "true")
     done = run_cli("propose", cwd=shop, env=nameless)
     assert done.code == 1 and "git does not know who you are" in done.err and "reflect/learnings" not in branches(shop)
+
+
+@pytest.fixture
+def bare_shop(home: Path) -> Path:
+    """A project with a commit and no CLAUDE.md."""
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    git(project, "config", "user.name", "A")
+    git(project, "config", "user.email", "a@b")
+    (project / "app.py").write_text("one\n")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "begin")
+    return project
+
+
+def merges(project: Path, commands: list[str]) -> None:
+    """The person types what was printed."""
+    subprocess.run(["sh", "-c", " && ".join(commands)], cwd=project, env={**os.environ, **WHO}, check=True)
+    assert git(project, "rev-list", "HEAD..reflect/learnings") == ""
+    assert git(project, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("to", ["project", "rules"])
+def test_a_new_file_of_ours_does_not_keep_git_from_merging(
+    store_home: Path, bare_shop: Path, run_cli: RunCli, to: str
+) -> None:
+    learn(store_home, "use pnpm, not npm", to)
+    done = run_cli("propose", cwd=bare_shop, env=WHO)
+    assert "to the index, so that 'git merge' works" in done.err
+    learn(store_home, "use ruff, not flake8", to)
+    run_cli("propose", cwd=bare_shop, env=WHO)  # the branch grows
+    files = {path: path.read_bytes() for path in bare_shop.rglob("*.md")}
+    merges(bare_shop, ["git merge -q reflect/learnings"])
+    assert {path: path.read_bytes() for path in bare_shop.rglob("*.md")} == files and files
+    again = run_cli("propose", "--json", cwd=bare_shop, env=WHO).json()["data"]
+    assert (again["commits"], again["next"], again["staged"]) == ([], {}, [])
+
+
+def test_what_was_merged_on_the_host_can_be_pulled(store_home: Path, bare_shop: Path, run_cli: RunCli) -> None:
+    origin = bare_shop.parent / "origin.git"
+    git(bare_shop, "clone", "-q", "--bare", ".", str(origin))
+    git(bare_shop, "remote", "add", "origin", str(origin))
+    learn(store_home, "use pnpm, not npm", "project")
+    told = run_cli("propose", cwd=bare_shop, env=WHO).err
+    assert "git push -u origin reflect/learnings && gh pr create --head reflect/learnings --fill\n" in told
+    git(bare_shop, "push", "-q", "origin", "reflect/learnings:main")
+    git(bare_shop, "pull", "-q", "--ff-only", "origin", "main")
+    assert git(bare_shop, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("before", ["untracked", "tracked"])
+@pytest.mark.parametrize("more", ["", "Text of my own.\n"])
+@pytest.mark.parametrize("meanwhile", ["nothing", "staged", "committed"])
+def test_the_printed_commands_merge_it_whatever_the_work_tree_has(
+    store_home: Path, bare_shop: Path, run_cli: RunCli, before: str, more: str, meanwhile: str
+) -> None:
+    page = bare_shop / "CLAUDE.md"
+    if before == "tracked":
+        page.write_text("# Shop\n\nOur text.\n")
+        git(bare_shop, "add", ".")
+        git(bare_shop, "commit", "-qm", "page")
+    learn(store_home, "use pnpm, not npm", "project")
+    page.write_text(more + page.read_text())
+    if meanwhile == "staged":
+        (bare_shop / "app.py").write_text("two\n")
+        git(bare_shop, "add", "app.py")
+        staged = git(bare_shop, "diff", "--cached")
+    done = run_cli("propose", "--json", cwd=bare_shop, env=WHO).json()["data"]
+    is_new = before == "untracked" and not more
+    assert done["staged"] == (["CLAUDE.md"] if is_new and meanwhile != "staged" else [])
+    if meanwhile == "staged":
+        assert git(bare_shop, "diff", "--cached") == staged
+        git(bare_shop, "commit", "-qm", "work")
+    if meanwhile == "committed":
+        (bare_shop / "app.py").write_text("two\n")
+        git(bare_shop, "commit", "-qm", "work", "app.py")
+    now = page.read_text()
+    merges(bare_shop, run_cli("propose", "--json", cwd=bare_shop, env=WHO).json()["data"]["next"]["merge"])
+    assert page.read_text() == now

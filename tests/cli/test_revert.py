@@ -83,8 +83,10 @@ def _decisions(run_cli: RunCli, identity: str) -> list[dict[str, Any]]:
 def test_an_id_of_another_kind_is_told(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
     rule = approve("use pnpm, not npm")
     signal = types("capture", "--type", "correction", "--content", "use ruff, not black").split()[1]
-    said = f"error: '{rule}' is a learning, not a signal that waits\nhint: list them with 'reflect-git candidates'\n"
-    assert run_cli("dismiss", rule, cwd=shop).err == said
+    assert run_cli("dismiss", rule, cwd=shop).err == (
+        f"error: nothing is asked about '{rule}'\n"
+        f"hint: to reword it: reflect-git edit {rule}; to take it back: reflect-git revert {rule}\n"
+    )
     said = run_cli("edit", signal, "--text", "x", cwd=shop).err
     assert said.startswith(f"error: '{signal}' is a signal, not a rule in force\nhint: see what is in force with ")
     types("revert", rule)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reflect_git.model.ids import local_day, seconds_of
 from tests.conftest import REAL_GIT, RunCli
 from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
@@ -84,7 +85,7 @@ def test_rules_are_listed_with_where_and_since_when(
     assert set(_rules(run_cli, shop, "--target", "~/.claude/CLAUDE.md")) == {everywhere}, "as it is listed"
     rule = _rules(run_cli, shop)[here]
     assert (rule["target"], rule["sessions"], rule["amended"]) == ({"kind": "project", "path": "CLAUDE.md"}, 1, None)
-    day = rule["since"][:10]
+    day = local_day(seconds_of(rule["since"]))
     assert run_cli("rules", cwd=shop).out == (
         f"global\n{everywhere}  since {day}, 1 session\n    → ~/.claude/CLAUDE.md\n    Answer in German\n\n"
         f"project shop\n{here}  since {day}, 1 session\n    → CLAUDE.md\n    Use pnpm, not npm\n"
@@ -159,7 +160,7 @@ def test_a_rule_is_reworded_in_its_place(
     said = types("edit", rule, "--text", "Use pnpm for everything.", "--reason", "npm is gone")
     assert "\n-- Use pnpm, not npm\n+- Use pnpm for everything.\n" in said
     after = (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert after == before.replace("- Use pnpm, not npm", "- Use pnpm for everything.")
+    assert after == before.replace("- Use pnpm, not npm", "- Use pnpm for everything.").replace(":899c", ":dc5b")
     assert _log(store_home, "-1") == "amend: Use pnpm for everything.\n"
     approved, amended = _decisions(run_cli, rule)
     assert (approved["kind"], approved["text"]) == ("approved", "Use pnpm, not npm")

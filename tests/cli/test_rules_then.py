@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import local_day, utc
 from reflect_git.store.repository import Store
 from tests.cli.past import approve, plain, reword
 from tests.conftest import RunCli
@@ -93,7 +93,7 @@ LRN-3  added
 def test_at_a_time(run_cli: RunCli, store: Store, shop: Path) -> None:
     now = texts(run_cli, shop)
     assert len(now) == 3
-    assert texts(run_cli, shop, "--at", utc()[:10]) == now, "a day lasts until its end"
+    assert texts(run_cli, shop, "--at", local_day(time.time())) == now, "a day lasts until its end"
     for before in ("yesterday", "2 weeks ago", "1d", "2020-01-01", "2020-01-01T00:00:00Z"):
         assert texts(run_cli, shop, "--at", before) == []
     assert run_cli("rules", "--at", "1d", cwd=shop).err == "no rules were in force then\n"

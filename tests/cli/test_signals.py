@@ -60,7 +60,7 @@ def _contents(run_cli: RunCli, *args: str, **more: Any) -> list[str]:
         (("--type", "correction"), ["not npm"]),
         (("--status", "captured"), ["Bash failed: make", "not npm", "lint first"]),
         (("--status", "promoted"), []),
-        (("--since", "2026-01-06"), ["not npm", "lint first"]),
+        (("--since", "2026-01-06T00:00:00Z"), ["not npm", "lint first"]),
         (("--since", "1h"), ["lint first"]),
         (("--tag", "Bash"), ["Bash failed: make", "not npm"]),
         (("--tag", "Bash", "--tag", "make"), ["Bash failed: make"]),

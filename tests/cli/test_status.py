@@ -12,12 +12,13 @@ import pytest
 from reflect_git import workflow
 from reflect_git.apply import improvements
 from reflect_git.apply.targets import IMPROVEMENTS_FILE
-from reflect_git.model.ids import utc
+from reflect_git.model.ids import seconds_of, utc
 from reflect_git.store import glance, spool
 from reflect_git.store.append import append
 from reflect_git.store.glance import going_said
 from reflect_git.store.repository import Store
-from tests.conftest import REPO, RunCli
+from reflect_git.workflow import sessions
+from tests.conftest import REPO, RunCli, SetZone
 
 DAY = 86400
 
@@ -33,10 +34,10 @@ def _git(store: Store, *args: str) -> str:
 
 
 def _signal(store: Store, content: str, days_ago: float = 0.0, **fields: object) -> str:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
 
     then = utc(time.time() - days_ago * DAY)
-    record = {**draft({"content": content, "session_id": content}, store.machine, then), "stored": then, **fields}
+    record = {**draft_given({"content": content, "session_id": content}, store.machine, then), "stored": then, **fields}
     append(store, record, 5.0)
     return str(record["id"])
 
@@ -69,7 +70,7 @@ def test_who_looks_at_what_waits_makes_no_store(
     assert ("there is no store at" in looked.err) == (len(verb) == 1)
     if len(verb) == 1:
         assert run_cli(*verb, "--json", cwd=tmp_path).json()["data"] == []
-    assert run_cli("candidates", "--ask", cwd=tmp_path).json()["data"] == {"questions": []}
+    assert run_cli("candidates", "--ask", cwd=tmp_path).json()["data"] == {"questions": [], "needs_wording": []}
     assert not store_home.exists()
 
 
@@ -150,7 +151,7 @@ def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: St
     result = run_cli("status")
     assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "rules"]
     assert _rows(result.out) == {
-        "capture": "on", "store": store.root, "machine": store.machine, "waiting": "0 signals",
+        "capture": "on", "store": store.root, "machine": store.machine, "waiting": "no proposed rules",
         "last capture": "none yet", "rules": "none in force",
     }  # fmt: skip
     assert {line[13] for line in result.out.splitlines()} == {" "}
@@ -171,8 +172,9 @@ def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
     _signal(store, "one", 2)
     _signal(store, "two", 3, confidence=3)
     rows = _rows(run_cli("status").out)
-    assert (rows["waiting"], rows["last capture"]) == ("2 signals, 1 of them strong: reflect-git review", "2 days ago")
-    assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
+    told = "1 proposed rule, 1 weak signal: reflect-git review"
+    assert (rows["waiting"], rows["last capture"]) == (told, "2 days ago")
+    assert run_cli("status", "--format", "statusline").out == "✎ 1\n"
 
 
 def test_strong_is_what_a_review_calls_so(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
@@ -184,42 +186,75 @@ def test_strong_is_what_a_review_calls_so(run_cli: RunCli, store: Store, tmp_pat
         _signal(store, "use pnpm, not npm", 1, session_id=session, confidence=1, trust="user_typed")
     listed = {one["text"]: one["tier"] for one in run_cli("candidates", "--json", cwd=tmp_path).json()["data"]}
     assert sorted(listed.values()) == ["strong", "weak"]
-    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"].startswith("3 signals, 2 of them strong: ")
-    assert glance.own_words_waiting(store) == 2
-    glance.refresh(store, time.time())
-    assert glance.own_words_waiting(store) == 2, "and so does who may not take the time to find out"
+    here = str(tmp_path)
+    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"].startswith("1 proposed rule, 1 weak signal: ")
+    assert glance.own_words_waiting(store, here) == 1
     _signal(store, "and now the one below it", 1, **passing)
-    glance.refresh(store, time.time())
-    assert glance.own_words_waiting(store) == 2
-    assert run_cli("status", "--json", cwd=tmp_path).json()["data"]["strong"] == 2
+    sessions.count_questions(store, os.environ, here, time.time())
+    assert glance.own_words_waiting(store, here) == 1, "and so does who may not take the time to find out"
+    data = run_cli("status", "--json", cwd=tmp_path).json()["data"]
+    assert (data["questions"], data["strong"], data["waiting"], data["waiting_here"]) == (1, 2, 4, 4)
 
 
 def test_what_no_review_asks_about_does_not_wait(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
-    """Nor on a status line that is counted without the time to find out, until something is decided."""
+    """Nor on a status line that is counted without the time to find out."""
 
     def said(text: str = "use pnpm, not npm") -> str:
-        made = run_cli("capture", "--type", "correction", "--content", text, "--json", cwd=tmp_path)
-        return str(made.json()["data"]["id"])
+        return _signal(store, text, trust="user_typed", confidence=2)
 
-    def counted() -> str:
-        glance.refresh(store, time.time())
-        return Path(store.private_path("cache", "glance")).read_text(encoding="utf-8").split("\n")[4]
+    def guessed() -> str:
+        sessions.count_questions(store, os.environ, str(tmp_path), time.time())
+        return glance.kept(store, str(tmp_path))[7]
 
     run_cli("dismiss", said(), cwd=tmp_path)
-    said()
-    assert counted() == "✎ 1"
-    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"] == "0 signals"
-    assert run_cli("status", "--format", "statusline", cwd=tmp_path).out == counted() == ""
+    _signal(store, "use pnpm, not npm", session_id="later", trust="user_typed", confidence=2)
+    assert guessed() == "✎ 1"
+    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"] == "no proposed rules"
+    assert run_cli("status", "--format", "statusline", cwd=tmp_path).out == guessed() == ""
     tabs = said("use tabs")
-    assert counted() == "✎ 1"
+    assert guessed() == "✎ 1"
     run_cli("dismiss", tabs, cwd=tmp_path)
-    assert counted() == "✎ 1" and _rows(run_cli("status", cwd=tmp_path).out)["waiting"] == "0 signals"
+    assert guessed() == "" and _rows(run_cli("status", cwd=tmp_path).out)["waiting"] == "no proposed rules"
+
+
+def _end_of_day(days: int) -> float:
+    """The last second of a day where the person is, today being 0."""
+    today = time.localtime()
+    return time.mktime((*today[:2], today[2] + 1 + days, 0, 0, 0, 0, 0, -1)) - 1
+
+
+@pytest.mark.parametrize(
+    ("zone", "now", "going"),
+    [
+        ("UTC", "2026-11-18T23:58:00Z", "1 goes tomorrow"),
+        ("UTC", "2026-11-19T00:03:00Z", "1 goes today"),
+        ("Pacific/Kiritimati", "2026-11-18T23:58:00Z", "1 goes today"),
+        ("Etc/GMT+12", "2026-11-19T00:03:00Z", "1 goes today"),
+        ("Etc/GMT+12", "2026-11-17T11:58:00Z", "1 goes in 2 days"),
+    ],
+)
+def test_what_goes_today_goes_before_midnight_where_the_person_is(
+    store: Store, set_zone: SetZone, zone: str, now: str, going: str
+) -> None:
+    """It goes on 2026-11-19 at 01:00 UTC."""
+    set_zone(zone)
+    store.change_config({"reflect.born": "2020-01-01T00:00:00Z"})
+    signal = {
+        "id": "SIG-20261105-7k3v9q2m",
+        "stored": "2026-11-05T01:00:00Z",
+        "status": "captured",
+        "type": "correction",
+        "trust": "tool_output",
+        "confidence": 1,
+    }
+    assert going_said(glance._going(store, [[signal]], seconds_of(now))) == going
 
 
 def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:
     store.change_config({"reflect.born": "2020-01-01T00:00:00Z"})
-    for content, days in (("a", 13.5), ("b", 13.6), ("c", 11.5), ("d", 1)):
-        _signal(store, content, days)
+    for content, days in (("ava", 0), ("bun", 0), ("deno", 2), ("vitest", 12)):
+        left = _end_of_day(days) - time.time()
+        _signal(store, f"use {content}", 14 - left / DAY, trust="tool_output", confidence=2)
     data = run_cli("status", "--json").json()["data"]
     assert data["going"] == [{"days": 0, "count": 2}, {"days": 2, "count": 1}]
     assert _rows(run_cli("status").out)["going soon"] == "2 go today, 1 in 2 days"
@@ -262,12 +297,12 @@ def test_learnings_in_force_are_counted(run_cli: RunCli, store: Store) -> None:
 
 
 def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> None:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
 
-    spool.acknowledge(store, draft({"content": "waits"}, store.machine, utc()))
+    spool.acknowledge(store, draft_given({"content": "waits"}, store.machine, utc()))
     with store.locked(1.0):
         rows = _rows(run_cli("status").out)
-    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "1 signal: reflect-git review")
+    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "no proposed rules, 1 weak signal")
     assert "pending" not in _rows(run_cli("status").out)
 
 

@@ -60,7 +60,7 @@ def test_a_learning(why: Why, shop: Path) -> None:
     assert (
         told
         == """\
-CLAUDE.md:11  LRN-1  in force
+CLAUDE.md:7  LRN-1  in force
 
     Use pnpm for everything.
 
@@ -77,11 +77,11 @@ CLAUDE.md:11  LRN-1  in force
     )
 
 
-def test_its_comment_is_the_same_line_and_data_has_it_all(run_cli: RunCli, store: Store, shop: Path) -> None:
-    number = line_of(shop / "CLAUDE.md", "<!-- LRN-")
+def test_data_has_it_all(run_cli: RunCli, store: Store, shop: Path) -> None:
+    number = line_of(shop / "CLAUDE.md", "Use pnpm")
     (found,) = data(run_cli, f"CLAUDE.md:{number}", shop)
     assert (found["file"], found["lines"], found["author"]) == (
-        str(shop / "CLAUDE.md"), [number, number + 1, number + 2], {"kind": "learning"},
+        str(shop / "CLAUDE.md"), [number], {"kind": "learning"},
     )  # fmt: skip
     story = found["story"]
     assert (story["learning"]["text"], story["state"]) == ("Use pnpm for everything.", "in force")
@@ -252,19 +252,19 @@ def test_a_whole_file(why: Why, run_cli: RunCli, shop: Path) -> None:
     assert (
         why("CLAUDE.md")
         == """\
-lines 9-11  LRN-1  in force
+line 7  LRN-1  in force
     Use pnpm for everything.
     approved WHEN, Ada at a terminal, MACHINE; said again 1 time since
 
-the rest of CLAUDE.md: 3 lines of marks by reflect-git; 2 lines committed by Ada; 1 line yours, not
+the rest of CLAUDE.md: 2 lines committed by Ada; 2 lines of marks by reflect-git; 1 line yours, not
 committed
 """
     )
     found = data(run_cli, "CLAUDE.md", shop)
     kinds = [(one["author"]["kind"], one["lines"]) for one in found]
     begin = line_of(shop / "CLAUDE.md", "begin")
-    assert kinds[0] == ("learning", [begin + 4, begin + 5, begin + 6])
-    assert sorted(kinds[1:]) == [("commit", [1, 3]), ("mark", [begin, begin + 2, begin + 8]), ("you", [begin + 10])]
+    assert kinds[0] == ("learning", [begin + 2])
+    assert sorted(kinds[1:]) == [("commit", [1, 3]), ("mark", [begin, begin + 4]), ("you", [begin + 6])]
 
 
 def test_a_file_without_rules_has_no_rest(why: Why, shop: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_file_outside_any_repository(why: Why, store: Store, home: Path, shop:
     approve(store, shop, "answer in German", "global")
     told = why("~/.claude/CLAUDE.md".replace("~", str(home)))
     assert "    Answer in German\n" in told
-    assert told.endswith("the rest of ~/.claude/CLAUDE.md: 3 lines of marks by reflect-git\n")
+    assert told.endswith("the rest of ~/.claude/CLAUDE.md: 2 lines of marks by reflect-git\n")
 
 
 def test_after_its_signals_are_gone(why: Why, store: Store, shop: Path) -> None:
@@ -286,7 +286,7 @@ def test_after_its_signals_are_gone(why: Why, store: Store, shop: Path) -> None:
     first = git(Path(store.root), "rev-list", "--max-parents=0", ref).strip()
     store.git.update_refs(f"update {ref} {first}\n")
     shutil.rmtree(store.path("signals"))
-    told = why("CLAUDE.md:9")
+    told = why("CLAUDE.md:7")
     assert "you said" not in told
     assert "1 signal behind it not on this machine: expired, or never here" in told
 

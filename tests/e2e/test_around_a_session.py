@@ -56,7 +56,9 @@ def test_a_key_that_a_tool_prints_is_not_stored(
 
 
 def test_the_status_line(client: Client, model: Model, run_cli: RunCli, home: Path) -> None:
-    assert run_cli("capture", "--type", "gotcha", "--content", "Ports below 1024 need root").code == 0
+    for session in ("one", "two"):
+        said = ("--type", "gotcha", "--content", "Ports below 1024 need root", "--session", session)
+        assert run_cli("capture", *said).code == 0
     assert run_cli("status").code == 0
     setup = run_cli("status", "--format", "statusline-setup").out
     (home / ".claude" / "settings.json").write_text(f"{{{setup}}}")

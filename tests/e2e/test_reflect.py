@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_a_correction_becomes_a_line_that_the_next_request_carries(
     screen.say("/clear")
     until(lambda: "THREE" not in screen.text(), 20, screen.text)
     screen.say("go on", "FOUR")
-    assert f"# Mine\n\nAnswer in short sentences.\n\n## Commands\n\n- {TEXT}\n" in model.asked()[-1].text()
+    assert f"# Mine\n\nAnswer in short sentences.\n\n- {TEXT}\n" in model.asked()[-1].text()
     screen.leave()
 
 
@@ -237,11 +238,132 @@ def test_a_typed_answer_is_shown_again_and_a_typed_never_is_one(
     screen.leave()
 
 
+QUOTE = "no, why do you always run the specs without the seeds?"
+WORDING = "Run the seeds before the specs."
+
+
+def word(text: str) -> Thought:
+    """Give the one quote that needs wording these words, and have its question printed."""
+
+    def think(request: Request) -> list[Call]:
+        data = json.loads(result_in(request))["data"]
+        assert data["questions"] == [] and data["needs_wording"][0]["quote"] == QUOTE
+        return [bash(f"reflect-git candidates --ask --id {data['needs_wording'][0]['id']} --text '{text}'")]
+
+    return think
+
+
+def ask_worded(screen: Screen, model: Model, prompt: str, text: str) -> str:
+    """Up to the question for this wording on the screen; what it is about."""
+    play(model, lambda: screen.say(prompt), do(bash("reflect-git candidates --ask")), word(text), pass_on)
+    screen.expect(r"❯ 1\. Add to")
+    return str(IDENTITY.findall(screen.text())[-1])
+
+
+def test_the_model_words_a_rule_and_the_person_sees_what_it_adds(
+    client: Client, model: Model, home: Path, store_home: Path
+) -> None:
+    """A wording that adds a name is shown with a risk and skipped; one that changed after the answer is refused."""
+    client.env["PATH"] = f"{INSTALLED}:{PATH}"
+    model.turns = [Turn("I ran the specs. ONE"), Turn("Sorry. TWO")]
+    with client.screen(tools="Read") as screen:
+        screen.say("run the specs", "ONE")
+        screen.say(QUOTE, "TWO")
+        more = "Run the seeds with Docker before the specs."
+        identity = ask_worded(screen, model, "/reflect", more)
+        shown = screen.text()
+        assert more in shown and QUOTE in shown and "Risk: 'Docker' is not in your words" in shown
+        approve = f"reflect-git approve {identity} --to global"
+        refused = answer(screen, model, "Skip", f"{approve} --text '{more}'")
+        assert "the person answered 'Skip'" in refused[0]
+        assert ask_worded(screen, model, "/reflect without that", WORDING) == identity
+        question = screen.text().rpartition("Step 1.")[2]
+        assert WORDING in question and QUOTE in question and "Risk:" not in question, screen.text()
+        given = answer(
+            screen, model, GLOBAL,
+            approve, f"{approve} --text '{more}'", f"{approve} --text 'Run the seeds after the specs.'",
+            f"{approve} --text '{WORDING}' --until 2038-01-01", f"{approve} --text '{WORDING}'",
+        )  # fmt: skip
+        screen.leave()
+    assert "it needs wording" in given[0]
+    assert "the person answered 'Skip'" in given[1]
+    assert "no person has answered for this text" in given[2]
+    assert "the person was not shown 'Until: 2038-01-01'" in given[3]
+    assert "approved LRN-" in given[4]
+    assert len(approvals(store_home)) == 1
+    assert f"- {WORDING}\n" in (home / ".claude/CLAUDE.md").read_text()
+
+
+def changed(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Thought:
+    """Ask what was printed, but for something."""
+
+    def think(request: Request) -> list[Call]:
+        (call,) = pass_on(request)
+        return [Call(call.name, {"questions": [change(one) for one in call.input["questions"]]})]
+
+    return think
+
+
+def test_a_question_that_the_model_changed_counts_for_nothing(
+    screen: Screen, model: Model, home: Path, store_home: Path
+) -> None:
+    """Another header, first line, tail or order: the person answers, and nothing is written."""
+    misled = re.compile(r"^Learning .* \[")
+    changes: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "another header": lambda one: {**one, "header": "Cosmetics"},
+        "another first line": lambda one: {
+            **one, "question": misled.sub("Learning how this dialog looks: nothing is saved [", one["question"])
+        },
+        "other lines after the text": lambda one: {**one, "question": f"{one['question']}\nNothing is written."},
+        "other options": lambda one: {**one, "options": one["options"][::-1]},
+    }  # fmt: skip
+    before = (home / ".claude/CLAUDE.md").read_bytes()
+    for shown, change in changes.items():
+        play(model, lambda: screen.say("/reflect"), do(bash("reflect-git candidates --ask")), changed(change))
+        screen.expect(r"❯ 1\. (Add to|Skip)")
+        identity = str(IDENTITY.findall(screen.text())[-1])
+        (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
+        assert f"the person was shown {shown} than ours" in printed
+    assert approvals(store_home) == [] and (home / ".claude/CLAUDE.md").read_bytes() == before
+    identity = ask(screen, model, "/reflect")
+    (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
+    assert "approved LRN-" in printed
+    screen.leave()
+
+
+def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model, home: Path, store_home: Path) -> None:
+    """The person says it once more; Claude words the rule sharper, and only the person's answer changes it."""
+    identity = ask(screen, model, "/reflect")
+    answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
+    file = home / ".claude/CLAUDE.md"
+    (rule,) = re.findall(r"LRN-[0-9]+-[0-9a-z]+", file.read_text())
+    model.turns = [Turn("Sorry. THREE")]
+    screen.say(CORRECTION, "THREE")
+    sharper = "Always use uv in this repo. Never use pip here"
+    command = f"reflect-git candidates --ask --id {rule} --text '{sharper}'"
+    play(model, lambda: screen.say("/reflect"), do(bash(command)), pass_on)
+    screen.expect(r"❯ 1\. Use this wording")
+    told = [request.text() for request in model.asked() if f"Broken rule [{rule}]" in request.text()]
+    assert told and "Claude broke this rule in 1 of the last" in told[-1]
+    assert sharper in screen.text() and f"Rule in force: {TEXT}" in screen.text()
+    edit = f"reflect-git edit {rule} --text '{sharper}'"
+    given = answer(screen, model, "Use this wording", f"reflect-git revert {rule}", f"{edit[:-1]} Really.'", edit)
+    assert "the person answered 'Use this wording'" in given[0]
+    assert "no person has answered for this text" in given[1]
+    assert f"amended {rule}" in given[2]
+    assert f"- {sharper}\n" in file.read_text() and len(approvals(store_home)) == 1
+    screen.leave()
+
+
 def test_where_the_program_does_not_run_the_model_is_told(client: Client, model: Model) -> None:
     """A command in a skill that fails would keep the whole skill from being sent."""
-    (client.home / ".claude/plugins/data/reflect-git-inline/venv.lock").mkdir(parents=True)
-    model.turns = [Turn("It does not run. ONE")]
+    (client.home / ".claude/plugins/data/reflect-git-inline").mkdir(parents=True)
+    (client.home / ".claude/plugins/data/reflect-git-inline/venv.lock").mkdir()
+    fetch = bash("reflect-git candidates --for-skill --fetch || echo 'reflect-git does not run here'")
+    model.turns = [Turn("The first use fetches its packages. ONE", [fetch]), Turn("It does not run. TWO")]
     with client.screen(tools="Read") as screen:
-        screen.say("/reflect", "ONE")
+        screen.say("/reflect", "TWO")
         screen.leave()
-    assert "reflect-git does not run here" in model.asked()[-1].text()
+    first, second = (one.text() for one in model.asked()[-2:])
+    assert "\nreflect-git: the first use fetches its packages, which can take a minute\n" in first
+    assert "reflect-git does not run here" in second

@@ -121,9 +121,9 @@ def test_one_that_holds_is_left_alone(plugin: Plugin, store_home: Path, tmp_path
 def test_half_an_update_has_none_and_the_session_starts_as_ever(
     plugin: Plugin, store_home: Path, tmp_path: Path
 ) -> None:
-    (plugin.root / "reflect_git" / "capture" / "draft.py").unlink()
+    (plugin.root / "reflect_git" / "capture" / "failure.py").unlink()
     start_session(plugin, tmp_path)
-    wait_for((store_home / ".git/reflect/cache/glance").exists, "what a session's start leaves")
+    wait_for(lambda: list((store_home / ".git/reflect/cache").glob("glance-*")), "what a session's start leaves")
     assert (plugin.bundle.exists(), log_lines(store_home)) == (False, [])
 
 

@@ -40,6 +40,8 @@ def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, se
     printed: list[str] = []
     monkeypatch.setattr(process, "detach", lambda: False)
     monkeypatch.setattr(process, "leave_the_caller", lambda: None)
+    # Else this process stays at nice 19, and every hook of a later test commits later.
+    monkeypatch.setattr(process, "give_way", lambda _: None)
     monkeypatch.setattr(hook, "alarm", lambda _: 0)
     monkeypatch.setattr(hook, "_print", printed.append)
     path = home / ".claude/projects/-srv-shop/s-1.jsonl"

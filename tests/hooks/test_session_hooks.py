@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reflect_git import hook, workflow
-from reflect_git.adapters.git import GitMissing
+from reflect_git.adapters.child import GitMissing
 from reflect_git.capture.messages import Messages
 from reflect_git.store import cursors
 from reflect_git.workflow import sessions
@@ -333,7 +333,7 @@ def test_a_living_session_is_left_alone(session: Session, home: Path, store_home
     session.say(CORRECTION)
     other = Session(home)
     other.hook("SessionStart", {"CLAUDE_PID": str(os.getpid())}, source="startup")
-    wait_for((store_home / ".git/reflect/cache/glance").exists, "the background work is done")
+    wait_for(lambda: list((store_home / ".git/reflect/cache").glob("glance-*")), "the background work is done")
     assert exposures(store_home) == []
 
 

@@ -233,11 +233,11 @@ def test_two_sessions_that_start_at_once_remind_once(
         found = real(path)
         if path == store.private_path("reminded"):
             monkeypatch.setattr(files, "read_if_there", real)
-            told.append(sessions.reminder(store, time.time(), "/reflect"))
+            told.append(sessions.reminder(store, time.time(), "/reflect", session.cwd))
         return found
 
     monkeypatch.setattr(files, "read_if_there", read_late)
-    told.append(sessions.reminder(store, time.time(), "/reflect"))
+    told.append(sessions.reminder(store, time.time(), "/reflect", session.cwd))
     assert [bool(text) for text in told] == [True, False]
 
 

@@ -12,19 +12,35 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPO, RunCli, wait_for_background
+from reflect_git import workflow
+from reflect_git.store.repository import Store
+from reflect_git.workflow import sessions
+from tests.conftest import REAL_GIT, REPO, RunCli, wait_for_background
 from tests.sessions import wait_for
-from tests.store.probe import capture, opened
+from tests.store.probe import capture as capture_weak
+from tests.store.probe import opened
 
 LINE = [sys.executable, "-I", "-S", str(REPO / "hooks" / "statusline.py")]
 
 
-def shown(**env: str) -> str:
+def capture(store: Store, content: str, **fields: Any) -> None:
+    """Something that a review asks about."""
+    project = workflow.project_of(store, str(fields.pop("cwd", os.environ["HOME"])))
+    capture_weak(store, content, **{"confidence": 2, "trust": "user_typed", "project": project, **fields})
+
+
+def shown(cwd: Path | None = None, told: bytes = b"{}", **env: str) -> str:
     done = subprocess.run(
-        LINE, input=b"{}", env={**os.environ, **env}, capture_output=True, check=False, timeout=60
+        LINE, input=told, env={**os.environ, **env}, cwd=cwd or os.environ["HOME"], capture_output=True, check=False,
+        timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
+
+
+def kept_in(store_home: Path) -> Path:
+    (found,) = (store_home / ".git/reflect/cache").glob("glance-*")
+    return found
 
 
 def test_without_a_store_nothing_is_shown_and_none_is_made(store_home: Path) -> None:
@@ -47,9 +63,9 @@ def test_a_new_day_makes_the_old_line_old(store_home: Path, home: Path) -> None:
     capture(opened(store_home), "use pnpm")
     shown()
     wait_for_background(home)
-    kept = store_home / ".git/reflect/cache/glance"
+    kept = kept_in(store_home)
     lines = kept.read_text().split("\n")
-    kept.write_text("\n".join([*lines[:2], "2020-01-01", lines[3], "old"]))
+    kept.write_text("\n".join([*lines[:4], "2020-01-01", *lines[5:7], "old", ""]))
     assert shown() == "old\n"
     wait_for(lambda: shown() == "✎ 1\n", "the line of today")
 
@@ -57,8 +73,9 @@ def test_a_new_day_makes_the_old_line_old(store_home: Path, home: Path) -> None:
 @pytest.mark.parametrize("text", ["", "\n", "x\ny\n", "../../../etc\nz\n\n\n\n", "\0\n\0\n\0\n\0\n"])
 def test_a_spoilt_file_is_made_anew(store_home: Path, text: str) -> None:
     capture(opened(store_home), "use pnpm")
-    kept = store_home / ".git/reflect/cache/glance"
-    kept.write_text(text)
+    shown()
+    wait_for_background(Path(os.environ["HOME"]))
+    kept_in(store_home).write_text(text)
     wait_for(lambda: shown() == "✎ 1\n", "a right line")
 
 
@@ -79,6 +96,7 @@ def test_the_setup_line_is_what_the_client_reads(run_cli: RunCli) -> None:
 def test_what_is_captured_while_somebody_counts_makes_the_count_old(
     store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from reflect_git.sitting import counting
     from reflect_git.store import glance
 
     store = opened(store_home)
@@ -91,6 +109,80 @@ def test_what_is_captured_while_somebody_counts_makes_the_count_old(
         return found
 
     monkeypatch.setattr(glance, "count", slowly)
-    glance.refresh(store, time.time())
+    counting.refresh(os.environ, os.environ["HOME"])
     assert shown() == "✎ 1\n"
     wait_for(lambda: shown() == "✎ 2\n", "a count of both")
+
+
+def make_project(folder: Path) -> Path:
+    folder.mkdir()
+    subprocess.run([REAL_GIT, "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def test_it_counts_the_questions_of_a_review_here_and_reaches_zero(
+    store_home: Path, home: Path, tmp_path: Path, run_cli: RunCli
+) -> None:
+    shop, garden = make_project(tmp_path / "shop"), make_project(tmp_path / "garden")
+    store = opened(store_home)
+    capture(store, "use pnpm, not npm", cwd=shop, session_id="s-1")
+    capture(store, "please use pnpm, not npm", cwd=shop, session_id="s-2")  # the same question
+    capture(store, "use tabs", cwd=shop)
+    capture(store, "move it to the left", cwd=shop, confidence=1)
+    capture(store, "water the roses", cwd=garden)
+    asked = [one["id"] for one in run_cli("review", "--json", cwd=shop).json()["data"] if one["tier"] == "strong"]
+    assert len(asked) == 2
+    for place, count in ((shop, 2), (garden, 1)):
+        wait_for(lambda place=place, count=count: shown(place) == f"✎ {count}\n", "a count here")  # type: ignore[misc]
+        data = run_cli("status", "--json", cwd=place).json()["data"]
+        assert (data["questions"], data["questions_elsewhere"]) == (count, 3 - count)
+        assert run_cli("status", "--format", "statusline", cwd=place).out == f"✎ {count}\n" == shown(place)
+    assert "2 proposed rules, 1 in other projects, 1 weak signal: reflect-git review" in run_cli("status", cwd=shop).out
+    assert run_cli("dismiss", asked[0], cwd=shop).code == 0
+    wait_for_background(home)
+    assert shown(shop) == "✎ 1\n", "the command counted again, before the next turn"
+    assert run_cli("dismiss", "--never", asked[1], cwd=shop).code == 0
+    wait_for_background(home)
+    assert shown(shop) == ""
+    told = "no proposed rules, 1 in other projects, 1 weak signal: reflect-git review --all"
+    assert told in run_cli("status", cwd=shop).out
+    assert shown(garden) == "✎ 1\n"
+
+
+@pytest.mark.parametrize("way", ["environment", "stdin", "cwd", "below"])
+def test_it_knows_the_project_as_the_client_names_it(store_home: Path, tmp_path: Path, way: str) -> None:
+    shop = make_project(tmp_path / "shop")
+    (shop / "src").mkdir()
+    capture(opened(store_home), "use pnpm", cwd=shop)
+    capture(opened(store_home), "use tabs", cwd=make_project(tmp_path / "garden"))
+    told = json.dumps({"cwd": "/", "workspace": {"project_dir": str(shop)}}).encode()
+    ways: dict[str, dict[str, Any]] = {
+        "environment": {"CLAUDE_PROJECT_DIR": str(shop)}, "stdin": {"told": told}, "cwd": {"cwd": shop},
+        "below": {"cwd": shop / "src"},
+    }  # fmt: skip
+    wait_for(lambda: shown(**ways[way]) == "✎ 1\n", "the line of the shop")
+
+
+def test_what_a_hook_guessed_is_counted_by_a_review_at_the_next_turn(store_home: Path, home: Path) -> None:
+    store = opened(store_home)
+    for text in ("use bun not deno", "please no deno"):
+        capture(store, text)
+    sessions.count_questions(store, os.environ, str(home), time.time())
+    assert shown() == "✎ 2\n"
+    wait_for(lambda: shown() == "✎ 1\n", "one question")
+
+
+OLD = "import runpy, sys; sys.version_info = (3, 9, 18); runpy.run_path(sys.argv[1])"
+
+
+def test_an_old_python_shows_what_it_can_tell(store_home: Path, home: Path) -> None:
+    """What asks the questions cannot be loaded there: the count of a hook is shown, and not made again at each turn."""
+    capture(opened(store_home), "use pnpm")
+    line = [sys.executable, "-I", "-S", "-c", OLD, str(REPO / "hooks" / "statusline.py")]
+    changed = []
+    for expected in (b"", "✎ 1\n".encode(), "✎ 1\n".encode()):
+        done = subprocess.run(line, input=b"{}", cwd=home, capture_output=True, check=True, timeout=60)
+        wait_for_background(home)
+        assert done.stdout == expected
+        changed.append(kept_in(store_home).stat().st_mtime_ns)
+    assert changed[0] == changed[1] == changed[2]

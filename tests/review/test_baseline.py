@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.model.frames import Frame
-from reflect_git.review.baseline import sentences_of, statements
+from reflect_git.review.baseline import statements
+from reflect_git.review.sentences import split
 
 FILE = """---
 paths: src/**
@@ -72,7 +73,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_text() -> None:
 
 
 def test_a_sentence_does_not_end_in_code_or_after_an_abbreviation() -> None:
-    assert sentences_of("Run `a. b` first. Then wait, e.g. a minute! 好。再见") == [
+    assert split("Run `a. b` first. Then wait, e.g. a minute! 好。再见") == [
         "Run `a. b` first.", "Then wait, e.g. a minute!", "好。", "再见",
     ]  # fmt: skip
 
@@ -96,3 +97,21 @@ def test_the_file_of_one_learning_is_its_own() -> None:
     assert {said.learning for said in (whole, *parts)} == {"LRN-20260211-4c8d2a1f"}
     others = statements("x.md", text.replace("id: LRN-20260211-4c8d2a1f", "name: exports"))
     assert {said.learning for said in others} == {None}
+
+
+def test_an_entry_of_improvements_written_by_hand_says_its_title_its_details_and_its_action() -> None:
+    entry = """# Project Improvements
+
+## Pending
+
+### [2026-01-31] Document the staging port
+- **Category**: Documentation
+- **Details**: The staging port is in no README.
+- **Suggested action**: Add the staging port to README.md
+- **Confidence**: High (seen in 2 sessions)
+"""
+    assert [(said.line, said.text) for said in statements("improvements.md", entry)] == [
+        (5, "Document the staging port"),
+        (7, "The staging port is in no README."),
+        (8, "Add the staging port to README.md"),
+    ]

@@ -281,6 +281,41 @@ def test_a_failure_is_weak_until_it_returns_or_its_fix_is_known() -> None:
     assert fixed.text == "`rake spec` fails here; use `rspec`" and fixed.occurrences == 2
 
 
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ("`rake spec` fails here (no rakefile); `rspec` works", "`rake spec` fails here; use `rspec`"),
+        (
+            "`rake spec` fails here (no gems) until `bundle install` was run",
+            "Run `bundle install` first: without it `rake spec` fails here",
+        ),
+    ],
+)
+@pytest.mark.parametrize("project", [{PROJECT["key"]}, ()])
+def test_a_failure_that_came_before_its_fix_is_proposed_with_it(found: str, text: str, project: Any) -> None:
+    failed = [failure("rake spec"), failure("rake spec")]
+    gathered = gather([*failed, signal(found, type="gotcha", trust="tool_output")], project=project)
+    (fixed,) = gathered.strong
+    assert (fixed.text, fixed.needs_wording, fixed.type, fixed.occurrences) == (text, False, "gotcha", 3)
+    assert not gathered.weak and not gathered.settled
+
+
+def test_each_of_two_ways_out_of_one_failure_is_proposed() -> None:
+    ways = [f"`rake spec` fails here (no rakefile); `{way}` works" for way in ("rspec", "make spec")]
+    found = gather([failure("rake spec"), *(signal(way, type="gotcha", trust="tool_output") for way in ways)])
+    assert sorted(one.text for one in found.strong) == [
+        "`rake spec` fails here; use `make spec`",
+        "`rake spec` fails here; use `rspec`",
+    ]
+
+
+def test_a_failure_of_another_tool_is_no_part_of_a_fix() -> None:
+    fix = signal("`rake spec` fails here (no rakefile); `rspec` works", type="gotcha", trust="tool_output")
+    edit = signal("Edit failed: string not found", type="failure", confidence=1, trust="tool_output")
+    found = gather([edit, fix])
+    assert [len(found.strong), len(found.weak)] == [1, 1]
+
+
 def test_what_is_not_sure_or_not_lasting_is_weak() -> None:
     found = gather([
         signal("use bun", confidence=1), signal("use ava", meta={"durable": False}),
@@ -349,3 +384,9 @@ def test_every_signal_is_somewhere_and_opposites_never_together(texts: list[str]
         assert not ("no bun" in together and any(text.startswith("use bun") for text in together))
         assert not ("no deno" in together and any(text.startswith("use deno") for text in together))
         assert not {"use bun", "use bun in specs"} <= together
+
+
+def test_what_improvements_say_by_hand_already_is_not_asked_again() -> None:
+    entry = "## Pending\n\n### [2026-01-31] Staging port\n- **Suggested action**: Always document the staging port\n"
+    assert not gather([signal("always document the staging port")], files=entry).strong
+    assert gather([signal("always document the admin port")], files=entry).strong

@@ -51,6 +51,19 @@ from reflect_git.review.classify import category_of, paths_in, place, scope_of, 
         ("Each project row has an id", "project"),
         ("Show all projects in the sidebar", "project"),
         ("Use const everywhere", "project"),
+        ("Answer in German", "global"),
+        ("Antworte immer auf Deutsch", "global"),
+        ("Responde siempre en español", "global"),
+        ("Réponds toujours en français", "global"),
+        ("用中文回答", "global"),
+        ("日本語で答えてください", "global"),
+        ("Отвечай по-русски", "global"),
+        ("Explain things briefly", "global"),
+        ("No emojis in your answers", "global"),
+        ("The endpoint answers in JSON", "project"),
+        ("Write commit messages in German", "project"),
+        ("Commit messages start with SHOP-123", "project"),
+        ("I always prefix commits with ABC-42", "project"),
     ],
 )
 def test_a_learning_is_the_projects_unless_the_words_say_otherwise(text: str, scope: str) -> None:
@@ -102,6 +115,11 @@ def test_globs_make_a_rule_for_files() -> None:
     found = place("Handlers in `src/api/**/*.ts` return plain objects", "convention", "convention")
     assert (found.target, found.paths) == ("rules", ("src/api/**/*.ts",))
     assert paths_in("2 * 3 is **bold** and *so* on") == ()
+
+
+def test_a_glob_that_names_no_file_of_the_project_makes_no_rule_for_files() -> None:
+    found = place("Never push to release/*", "convention", "convention", is_path=lambda path: path != "release/*")
+    assert (found.target, found.paths) == ("project", ())
 
 
 def test_a_title_fits_into_the_subject_of_a_commit() -> None:

@@ -149,3 +149,11 @@ def test_length_and_crowds_are_notes() -> None:
     long = "Keep it short. " * 40
     assert _codes(_found(long), "note") == ["sentences", "long", "tokens"]
     assert _codes(_found("Use bun", entries=50, lines=200), "note") == ["entries", "lines", "tokens"]
+
+
+def test_a_rule_in_another_language_that_says_the_opposite_refuses_an_approval() -> None:
+    rule = Statement("CLAUDE.md", 4, "Nunca hagas push a main", "LRN-20260301-abcdefgh")
+    found = _found("Push to main directly", [rule])
+    assert _codes(found, "refused") == ["contradiction"] and "conflict" not in _codes(found, "note")
+    assert "--supersedes LRN-20260301-abcdefgh" in found[0].way_out
+    assert not is_refused(_found("Push tags to the mirror", [rule]))

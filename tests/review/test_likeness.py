@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.review.likeness import contradicts, relation, similarity
-from reflect_git.review.orders import ordered
+from reflect_git.review.likeness import contradicts, is_opposed, relation, similarity
+from reflect_git.review.ruleform import tidy
 
 OPPOSED = [
     ("Use bun, not deno", "Use deno, not bun"),
@@ -94,11 +94,32 @@ def test_what_shares_words_is_near() -> None:
     assert similarity("", "x") == 0.0
 
 
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ("Never commit large images", "Never commit local settings"),
+        ("Do not lint the snapshots", "Do not rename the snapshots"),
+        ("Invoices are in euros", "Salaries are in euros"),
+        ("Tag after each stable release", "Announce after each stable release"),
+        ("Restart the queue with `kt roll -n queue`", "Restart the cache with `kt roll -n cache`"),
+        ("Use sinon for spies", "Use nock for network spies"),
+        ("Nie Bilder löschen", "Nie Rechnungen löschen"),
+    ],
+)
+def test_rules_of_one_form_about_two_things_are_not_similar(a: str, b: str) -> None:
+    assert relation(a, b) == relation(b, a) == "different"
+
+
+def test_another_ending_is_no_other_thing() -> None:
+    assert relation("Never commit generated images here, it breaks", "Never commit generated image here") != "different"
+
+
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_likeness_has_no_direction(a: str, b: str) -> None:
     assert similarity(a, b) == similarity(b, a)
     assert 0.0 <= similarity(a, b) <= 1.0
     assert contradicts(a, b) == contradicts(b, a)
+    assert relation(a, b) == relation(b, a)
     assert not contradicts(a, a)
 
 
@@ -114,4 +135,38 @@ def test_small_words_in_any_order_are_compared(one: list[str], other: list[str])
     a, b = " ".join(one), " ".join(other)
     assert contradicts(a, b) in (True, False)
     assert 0 <= similarity(a, b) <= 1
-    assert isinstance(ordered(a), str)
+    assert isinstance(tidy(a), str)
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ("Ask me before you add a dependency", "No new packages without my approval"),
+        ("Keep replies brief", "I want short answers"),
+        ("Never edit migrations", "Ändere die Migrationen nie"),
+        ("Commit messages are in English", "Escribe los mensajes de commit en inglés"),
+        ("Remove dead code", "Delete code that is unused"),
+    ],
+)
+def test_a_paraphrase_is_merged_or_shown_as_similar(a: str, b: str) -> None:
+    assert relation(a, b) in ("same", "similar")
+    assert relation(b, a) in ("same", "similar")
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ("Push to main directly", "Nunca hagas push a main"),
+        ("Use npm instead of pnpm", "Benutze pnpm statt npm"),
+        ("Answer in English", "Antworte auf Deutsch"),
+        ("Use pnpm", "不要使用 pnpm"),
+    ],
+)
+def test_a_contradiction_in_another_language_is_one(a: str, b: str) -> None:
+    assert is_opposed(a, b) and is_opposed(b, a)
+    assert relation(a, b) == "contradicts"
+
+
+def test_what_says_the_same_in_another_language_is_no_contradiction() -> None:
+    assert not is_opposed("Never push to main", "Pushe niemals auf main")
+    assert not is_opposed("Use tabs", "Benutze pnpm")

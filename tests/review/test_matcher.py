@@ -8,6 +8,7 @@ import pytest
 
 from reflect_git.model.frames import frame_of
 from reflect_git.review.matcher import Call, Matcher, backtest, matcher_of
+from tests.conftest import SetZone
 
 
 def _matcher(text: str) -> Matcher | None:
@@ -81,3 +82,21 @@ def test_a_backtest_counts_and_names_the_last() -> None:
         "applied": 2, "days": 10, "last": {"timestamp": "2026-03-05T10:00:00Z", "value": "cd a && npm test"},
     }  # fmt: skip
     assert backtest(_npm(), []) == {"applied": 0, "days": 0, "last": None}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Etc/GMT+12"])
+@pytest.mark.parametrize(
+    ("first", "last", "days"),
+    [
+        ("2026-11-18T23:53:00Z", "2026-11-19T00:03:00Z", 1),  # ten minutes around midnight
+        ("2028-02-29T23:58:00Z", "2028-03-01T00:02:00Z", 1),
+        ("2026-11-18T23:53:00Z", "2026-11-19T23:52:00Z", 1),
+        ("2026-11-18T23:53:00Z", "2026-11-19T23:54:00Z", 2),
+    ],
+)
+def test_days_are_counted_by_the_time_that_passed(
+    set_zone: SetZone, zone: str, first: str, last: str, days: int
+) -> None:
+    set_zone(zone)
+    calls: list[Call] = [(moment, "Bash", {"command": "npm test"}) for moment in (first, last)]
+    assert backtest(_npm(), calls)["days"] == days

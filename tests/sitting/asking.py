@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,22 @@ class Sitting:
 
     def answer(
         self, question: dict[str, Any], label: str, call: str = "toolu_1", *, when: str = "", hooked: bool = True,
-        recorded: bool = True,
+        recorded: bool = True, beside: Sequence[dict[str, Any]] = (), notes: dict[str, Any] | None = None,
+        **more: Any,
     ) -> None:  # fmt: skip
-        """The person answers; the client writes it down and calls the hook."""
-        answers = {"questions": [question], "answers": {question["question"]: label}, "annotations": {}}
+        """The person answers; the client writes it down and calls the hook. `more` is what else the call was given."""
+        asked = [question, *beside]
+        labels = {one["question"]: label for one in asked}
+        answers = {"questions": asked, "answers": labels, "annotations": notes or {}}
         moment = when or utc_precise()
         if recorded:
-            block = {"type": "tool_use", "id": call, "name": "AskUserQuestion", "input": {"questions": [question]}}
+            block = {"type": "tool_use", "id": call, "name": "AskUserQuestion", "input": {"questions": asked, **more}}
             content = {"role": "assistant", "model": "claude-x", "content": [block]}
-            self.session.write("assistant", message=content, timestamp=moment)
+            call_entry = self.session.write("assistant", message=content, timestamp=moment)
             result = {"type": "tool_result", "tool_use_id": call, "content": "answered"}
             said = {"role": "user", "content": [result]}
-            self.session.write("user", message=said, toolUseResult=answers, timestamp=moment)
+            links = {"sourceToolAssistantUUID": call_entry, "toolUseResult": answers}
+            self.session.write("user", message=said, timestamp=moment, **links)
         if hooked:
             self.session.hook("PostToolUse", tool_name="AskUserQuestion", tool_use_id=call, tool_response=answers)
 

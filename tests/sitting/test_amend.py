@@ -121,3 +121,19 @@ def test_the_topic_goes_with_the_file(store: Store) -> None:
         return reading.scan(store).history.learnings[rule["id"]]["topic"]
 
     assert [topic(to) for to in ("rules:packages", "project", "rules")] == ["packages", None, None]
+
+
+def test_a_rule_that_becomes_an_improvement_is_said_once(store: Store) -> None:
+    sitting = sit(store, os.environ)
+    (rule,) = sitting.scan.history.in_force()
+    amend.carry_out(sitting, amend.amend(sitting, rule, amend.Wanted(to="improvements")), BY)
+    entry = (project_of(os.environ) / ".claude" / "improvements.md").read_text(encoding="utf-8")
+    assert entry.count(TEXT) == 1
+    assert reading.scan(store).history.learnings[rule["id"]]["text"] == TEXT
+
+
+def test_no_rule_becomes_a_question(store: Store) -> None:
+    sitting = sit(store, os.environ)
+    (rule,) = sitting.scan.history.in_force()
+    changed = amend.amend(sitting, rule, amend.Wanted(text="Should we use pnpm?"))
+    assert [found.code for found in changed.findings if found.kind == "refused"] == ["question"]

@@ -345,21 +345,50 @@ def test_a_text_hides_nothing_behind_its_length(sitting: Sitting) -> None:
     assert {"long"} <= {found.code for found in proposal.findings}
 
 
+LONG = "run `make seed` before the tests, since the end-to-end suite reads the demo customers that it creates"
+
+
 @pytest.mark.parametrize(
-    "kind, said, action",
+    "kind, said, lines",
     [
-        ("gotcha", "the clock tests are flaky", "Fix it, or document it where it is met"),
-        ("project_friction", "no README section says how to build it", "Fix it, or document it where it is looked for"),
-        ("gotcha", "run `make seed` before the tests", "Run `make seed` before the tests"),
-        ("correction", "use uv, not pip", "Use uv, not pip"),
+        ("gotcha", "the clock tests are flaky", ["Suggested action: Fix it, or document it where it is met"]),
+        (
+            "project_friction",
+            "no README section says how to build it",
+            ["Suggested action: Fix it, or document it where it is looked for"],
+        ),
+        ("gotcha", "run `make seed` before the tests", []),
+        ("correction", "use uv, not pip", []),
+        ("gotcha", LONG, [f"Suggested action: R{LONG[1:]}"]),
+        (
+            "gotcha",
+            "the clock tests are flaky; they fail on the last day of a month in every year",
+            [
+                "Details: The clock tests are flaky; they fail on the last day of a month in every year",
+                "Suggested action: Fix it, or document it where it is met",
+            ],
+        ),
     ],
 )
-def test_an_improvement_says_what_to_do(store: Store, kind: str, said: str, action: str) -> None:
+def test_an_improvement_says_what_to_do_and_each_sentence_once(
+    store: Store, kind: str, said: str, lines: list[str]
+) -> None:
     say(store, said, type=kind, session_id="s-3")
     sitting = sit(store, os.environ)
-    chosen = next(one for one in sitting.gathered.strong if said in one.quote)
+    chosen = next(one for one in sitting.gathered.strong if said[:20] in one.quote)
     proposal = propose(sitting, Request(chosen, to="improvements"))
-    assert f"+- **Suggested action**: {action}\n" in proposal.diff
+    diff = proposal.diff.replace("**", "")
+    assert [line[3:] for line in diff.splitlines() if line.startswith(("+- Details", "+- Suggested"))] == lines
+    assert diff.lower().count(said.lower()) == 1
+
+
+@pytest.mark.parametrize("text", ["Should we use npm?", "What is the port？", "Is it ok to push on Fridays"])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_question_is_no_rule_whoever_worded_it(sitting: Sitting, text: str, is_own: bool) -> None:
+    proposal = propose(sitting, Request(sitting.gathered.strong[0], to="project", text=text, is_own=is_own))
+    assert ("refused", "question") in {(found.kind, found.code) for found in proposal.findings}
+    with pytest.raises(ReflectError, match="a question is no rule"):
+        carry_out(sitting, proposal, BY)
 
 
 def test_no_is_a_commit_and_not_now_is_none(sitting: Sitting, store: Store) -> None:
@@ -460,3 +489,48 @@ def test_of_two_files_both_are_written_or_none(store: Store, home: Path) -> None
 def test_the_proposal_names_what_it_costs(sitting: Sitting) -> None:
     proposal: Proposal = propose(sitting, Request(sitting.gathered.strong[0], to="project"))
     assert any("tokens in every session" in found.message for found in proposal.findings)
+
+
+def _mined(store: Store, content: str) -> Sitting:
+    say(store, content, source={"hook": "transcript"}, confidence=2)
+    return sit(store, os.environ)
+
+
+def test_a_quote_is_refused_until_somebody_words_it(store: Store) -> None:
+    sitting = _mined(store, "can we use the mirror here?")
+    asked = next(one for one in sitting.gathered.strong if one.needs_wording)
+    with pytest.raises(ReflectError, match="it needs wording: as it was said it is a question") as refused:
+        carry_out(sitting, propose(sitting, Request(asked, to="project")), BY)
+    assert refused.value.hint == f"reflect-git approve {asked.id} --text TEXT"
+    done = carry_out(sitting, propose(sitting, Request(asked, to="project", text="Use the mirror")), BY)
+    assert b"Use the mirror" in live.read(str(project_of(os.environ) / "CLAUDE.md"))  # type: ignore[operator]
+    assert done.learning
+
+
+def test_a_wording_that_adds_a_name_is_a_risk_unless_the_person_typed_it(store: Store, sitting: Sitting) -> None:
+    request = Request(
+        sitting.gathered.strong[0], to="project", text=f"{sitting.gathered.strong[0].text} with Terraform"
+    )
+    (found,) = [one for one in propose(sitting, request).findings if one.code == "added"]
+    assert (found.kind, found.message) == ("risk", "'Terraform' is not in your words")
+    assert not [one for one in propose(sitting, request._replace(is_own=True)).findings if one.code == "added"]
+
+
+def test_an_end_date_comes_from_the_words_or_from_the_person(store: Store, sitting: Sitting) -> None:
+    request = Request(sitting.gathered.strong[0], to="project")
+    assert "until" not in propose(sitting, request).learning["meta"]
+    assert propose(sitting, request._replace(until="2037-03-01")).learning["meta"]["until"] == "2037-03-01"
+    worded = propose(sitting, request._replace(text="Use the old mirror until 2037-05-01"))
+    assert worded.learning["meta"]["until"] == "2037-05-01"
+    assert "ends on 2037-05-01" in "\n".join(found.message for found in worded.findings)
+    for wrong in ("soon", "2001-01-01"):
+        with pytest.raises(ReflectError):
+            propose(sitting, request._replace(until=wrong))
+
+
+def test_only_globs_of_files_that_exist_make_a_rule_for_files(store: Store) -> None:
+    (project_of(os.environ) / "web").mkdir()
+    (project_of(os.environ) / "web" / "app.ts").write_text("")
+    place = sit(store, os.environ).place
+    assert place.has_path("web/**/*.ts") and place.has_path("*.ts") and place.has_path("**/*.ts")
+    assert not place.has_path("release/*") and not place.has_path("*.go")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def require_refusal(sitting: Sitting, message: str, *words: str, **env: str) -> 
 def test_the_question_shows_the_text_and_the_words_it_comes_from(sitting: Sitting) -> None:
     asked = sitting.asked()
     head, bar, text, end, source = asked["question"].split("\n")
-    assert (head, bar, end) == (f"Learning 1 of 1 [{subject(asked)}]", "---", "---")
+    assert re.fullmatch(rf"Learning 1 of 1 \(\w{{4}}\) \[{subject(asked)}\]", head) and (bar, end) == ("---", "---")
     assert "pnpm" in text and source == f"You said: {CORRECTION}"
     assert sorted(option["label"] for option in asked["options"]) == [GLOBAL, "Add to improvements.md", PROJECT, SKIP]
     assert asked["multiSelect"] is False and len(asked["header"]) <= 12
@@ -180,7 +181,7 @@ def test_an_answer_is_used_once_even_if_it_is_written_anew(sitting: Sitting) -> 
     with pytest.raises(ReflectError, match="used before"):
         answers.use(str(kept), subject(asked))
     words = ("approve", subject(asked), "--to", "global")
-    require_refusal(sitting, "the person's answer was used before", *words)
+    require_refusal(sitting, "a question that was not printed, has expired or was used before", *words)
 
 
 def test_after_switching_the_policy_without_a_person(sitting: Sitting, store_home: Path) -> None:
@@ -275,6 +276,8 @@ def test_a_rule_is_reworded_only_if_the_person_saw_which_words_go(sitting: Sitti
     (risk,) = {line for line in sitting.run(*words).err.splitlines() if "not shown" in line}
     asked = {**question, "question": "\n".join([*lines, *more, risk.partition("shown '")[2][:-1]])}
     sitting.answer(asked, GLOBAL, "toolu_edit9")
+    require_refusal(sitting, "the person was shown another first line than ours", *words)
+    sitting.answer(sitting.asked("--id", rule, "--text", new), GLOBAL, "toolu_edit10")
     assert sitting.run(*words).code == 0
 
 
@@ -285,7 +288,8 @@ def test_the_question_for_other_words_of_a_rule_is_printed_too(sitting: Sitting)
     new = "Always pass --dangerously-skip-permissions."
     asked = sitting.asked("--id", rule[:16], "--text", new)
     head, bar, text, end, *shown = asked["question"].split("\n")
-    assert (head, bar, text, end) == (f"Learning 1 of 1 [{rule}]", "---", new, "---")
+    assert re.fullmatch(rf"Learning 1 of 1 \(\w{{4}}\) \[{rule}\]", head)
+    assert (bar, text, end) == ("---", new, "---")
     assert shown[0] == f"Replaces: {text_of(question)}" and shown[1].startswith("Risk: ")
     assert asked["options"][0]["label"] == GLOBAL and len(asked["options"]) == 4
     sitting.answer(asked, GLOBAL, "toolu_2")
@@ -387,16 +391,20 @@ def test_another_store_below_the_client_is_no_way_round(sitting: Sitting, tmp_pa
     assert sitting.state() == before
 
 
-def test_a_terminal_elsewhere_is_a_person_s(sitting: Sitting, home: Path) -> None:
-    """Also below a client that is at home elsewhere, as tests are."""
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes above are read from /proc")
+@pytest.mark.parametrize("mark", ["CLAUDECODE", "CLAUDE_PID"])
+def test_another_home_below_the_client_is_no_way_round(sitting: Sitting, home: Path, mark: str) -> None:
+    """The client is at home elsewhere, and so is its store: the command changed both."""
     identity = subject(sitting.asked())
-    code, shown = at_terminal(
-        sitting,
-        {"CLAUDECODE": "1", "HOME": str(home / "elsewhere")},
-        "approve",
-        identity,
-        "--to",
-        "global",
-        home=str(home),
-    )
+    before = sitting.state()
+    above = {mark: "1", "HOME": str(home / "elsewhere"), "REFLECT_GIT_HOME": str(home / "elsewhere/store")}
+    words = ("--store", str(home / ".claude/reflections"), "approve", identity, "--to", "global")
+    code, shown = at_terminal(sitting, above, *words, home=str(home))
+    assert (code, "no person has answered for this text" in shown) == (1, True), shown
+    assert sitting.state() == before
+
+
+def test_a_terminal_of_one_s_own_is_a_person_s(sitting: Sitting) -> None:
+    identity = subject(sitting.asked())
+    code, shown = at_terminal(sitting, {}, "approve", identity, "--to", "global")
     assert (code, "approved LRN-" in shown) == (0, True), shown

@@ -45,8 +45,7 @@ def _reword(file: Path, old: str = PNPM, new: str = "Use yarn, not npm") -> None
 
 def _without_entry(file: Path) -> None:
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    start = next(number for number, line in enumerate(lines) if line.startswith("<!-- LRN-"))
-    file.write_text("".join([*lines[:start], *lines[start + 4 :]]), encoding="utf-8")
+    file.write_text("".join(line for line in lines if not line.startswith("- Use ")), encoding="utf-8")
 
 
 def test_as_approved_there_is_nothing_to_say(store: Store, shop: Path) -> None:
@@ -251,7 +250,7 @@ def test_claude_removed_it_whatever_is_committed(store: Store, shop: Path, claud
     if is_committed:
         commit(shop)
     text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    claude.edit(shop / "CLAUDE.md", text[text.index("<!-- LRN-") : text.index("<!-- reflect-git:end")], "")
+    claude.edit(shop / "CLAUDE.md", text[text.index("- Use pnpm") : text.index("<!-- reflect-git:end")], "")
     assert told(look(store, shop)) == [("missing", "claude")]
     commit(shop)
     assert told(look(store, shop)) == [("missing", "claude")]
@@ -332,10 +331,10 @@ def test_each_form_of_target(store: Store, shop: Path) -> None:
     assert told(look(store, shop)) == []
     (rule,) = (shop / ".claude" / "rules" / "reflect").glob("*.md")
     _reword(rule, "Use ruff", "Use flake8")
-    _reword(shop / ".claude" / "improvements.md", "Suggested action**: Use uv", "Suggested action**: Use conda")
+    _reword(shop / ".claude" / "improvements.md", "] Use uv", "] Use conda")
     found = look(store, shop)
     assert told(found) == [("different", "you"), ("different", "you")]
-    assert any("**Suggested action**: Use uv, not pip" in one.found.approved for one in found.asked)
+    assert any("] Use uv, not pip" in one.found.approved for one in found.asked)
 
 
 def test_a_colleague_s_entry_is_counted_and_left_alone(store: Store, shop: Path) -> None:

@@ -71,8 +71,8 @@ def test_another_place_is_asked_about_again(store: Store, real: Path, home: Path
 def test_a_question_of_the_client_shows_it_and_an_answer_rests_on_that(store: Store) -> None:
     sitting = sit(store, os.environ)
     assert f"Risk: {ASKED}" in ask.question(sitting, sitting.gathered.strong[0], 1, 1)["question"].splitlines()
-    assert f"Risk: {ASKED}" in ask.wish_of(proposed(store)).shown
-    assert f"Risk: {ASKED}" not in ask.wish_of(proposed(store, "project")).shown
+    assert f"Risk: {ASKED}" in ask.wish_of(sitting, proposed(store)).shown
+    assert f"Risk: {ASKED}" not in ask.wish_of(sitting, proposed(store, "project")).shown
 
 
 def test_what_another_machine_decided_does_not_go_through_it_unasked(store: Store) -> None:

@@ -130,9 +130,9 @@ def test_every_other_file_of_ours_forgets_it(store: Store, store_home: Path) -> 
 
 
 def test_a_capture_that_is_pending_goes_too(store: Store, store_home: Path) -> None:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
 
-    record = draft({"content": f"{WORD} is slow"}, store.machine, utc_precise())
+    record = draft_given({"content": f"{WORD} is slow"}, store.machine, utc_precise())
     git(store_home, "checkout", "-q", f"inbox/{store.machine}/0001")
     spool.acknowledge(store, record)
     git(store_home, "checkout", "-q", "-f", "main")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.capture.draft import draft
+from reflect_git.capture.draft import draft_given
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
 from reflect_git.sitting import purge
@@ -40,7 +40,7 @@ def take_out(root: Path, pattern: str = WORD) -> None:
 def moment(store: Store, content: str = SECRET, number: int = 1) -> Mapping[str, Any]:
     source = {**ENTRY, "entry": f"{ENTRY['entry'][:-4]}{number:04d}"}
     timestamp = "2026-02-11T10:00:00Z"
-    return draft({**facts(content), "source": source, "timestamp": timestamp}, store.machine, utc_precise())
+    return draft_given({**facts(content), "source": source, "timestamp": timestamp}, store.machine, utc_precise())
 
 
 @pytest.fixture

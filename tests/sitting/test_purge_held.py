@@ -122,7 +122,7 @@ def test_a_message_is_searched_as_it_is_cleaned(store: Store, store_home: Path, 
 
 @pytest.mark.parametrize("by", ["pattern", "id"])
 def test_a_branch_of_the_users_loses_the_titles_too(store: Store, store_home: Path, by: str) -> None:
-    long = f"always deploy to {WORD} at dusk, and never to the old host in the cellar, since nobody looks after that"
+    long = f"always deploy to {WORD} at dusk, never to the old host in the cellar that still runs the night jobs"
     done = approve(store, long)
     git(store_home, "branch", "keep")
     wish = purge.by_pattern(WORD) if by == "pattern" else purge.by_id(reading.read(store), done.learning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,8 +99,8 @@ def test_put_back_where_the_whole_file_is_gone(store: Store, shop: Path) -> None
 def test_put_back_what_stands_there_twice(store: Store, shop: Path) -> None:
     file = shop / "CLAUDE.md"
     text = file.read_text(encoding="utf-8")
-    entry = text[text.index("<!-- LRN-") : text.index("\n<!-- reflect-git:end")]
-    _reword(file, entry, f"{entry}\n{entry.replace(PNPM, YARN)}")
+    (identity,) = re.findall(r"LRN-[0-9]+-[0-9a-z]+", text)
+    _reword(file, "<!-- reflect-git:end", f"<!-- {identity} -->\n\n- {YARN}\n\n<!-- reflect-git:end")
     _put_back(store, shop)
     assert file.read_text(encoding="utf-8") == text
 
@@ -185,7 +186,7 @@ def test_for_good_of_a_rules_file_takes_its_paths_along(store: Store, shop: Path
 def test_for_good_of_an_improvement(store: Store, shop: Path) -> None:
     approve(store, shop, "use uv, not pip", "improvements")
     file = shop / ".claude" / "improvements.md"
-    _reword(file, "**Suggested action**: Use uv, not pip", "**Suggested action**: Ask Ada first")
+    _reword(file, "- **Confidence**", "- **Suggested action**: Ask Ada first\n- **Confidence**")
     sitting, one = sit(store, shop), _one(store, shop)
     settle.carry_on(sitting, one, settle.for_good(sitting, one), BY)
     assert told(look(store, shop)) == []

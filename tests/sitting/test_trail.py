@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters.git import GitError, GitMissing
+from reflect_git.adapters.child import GitMissing
+from reflect_git.adapters.git import GitError
 from reflect_git.history.trail import Wanted
 from reflect_git.sitting import asking, trail
 from reflect_git.sitting.asking import Asked
@@ -16,6 +17,7 @@ from reflect_git.store import inbox
 from reflect_git.store.repository import Store
 from tests.cli.past import approve, say_no
 from tests.sitting.shopkeeper import make_project
+from tests.store.patient import loose
 from tests.store.probe import opened
 
 
@@ -89,6 +91,6 @@ def test_a_log_that_nobody_reads_is_ended(store: Store, monkeypatch: pytest.Monk
 def test_a_history_that_cannot_be_read_is_said_to_be_so(store: Store) -> None:
     newest = store.git.resolve("refs/heads/main~1")
     assert newest is not None
-    Path(store.git_dir, "objects", newest[:2], newest[2:]).unlink()
+    loose(Path(store.git_dir), newest).unlink()
     with pytest.raises(GitError, match="git log failed"):
         told(store, Wanted())

@@ -105,7 +105,7 @@ def test_a_revert_of_another_machine_waits_for_a_person(shelf: Store) -> None:
     assert in_force(shelf) == [] and waiting.settle_own(sit(shelf)) is None
     (one,) = waiting.waiting(sit(shelf))
     assert (one.kind, one.own, one.decision["id"]) == (waiting.REMOVE, False, made["id"])
-    assert f"-<!-- {rule} -->" in one.diff
+    assert "-- Use pnpm, not npm" in one.diff and rule in one.diff
     waiting.take(sit(shelf), [one], OWN)  # type: ignore[arg-type]
     assert claude_md() == BASE and waiting.waiting(sit(shelf)) == []
     said = git(Path(shelf.root), "log", "-1", "--format=%B", "main")

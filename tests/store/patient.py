@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from reflect_git import workflow
-from reflect_git.capture.draft import draft
+from reflect_git.capture.draft import draft_given
 from reflect_git.store import inbox, reading, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import OK, Case, Finding
@@ -51,7 +51,7 @@ def in_tip(store: Store) -> list[str]:
 
 
 def leave_a_capture(store: Store) -> None:
-    record = draft({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z")
+    record = draft_given({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z")
     spool.acknowledge(store, record)
     os.utime(store.private_path("pending", f"{record['id']}.yaml"), (time.time() - 600, time.time() - 600))
 

@@ -84,11 +84,16 @@ def copies(root: Path) -> set[str]:
     return found - {""}
 
 
+# git waits 0.1 s for a lock on a ref; on a busy machine its holder can sleep longer than that.
+PATIENT = ["-c", "core.filesRefLockTimeout=10000"]
+
+
 def user_commit(root: Path, name: str, text: str) -> subprocess.CompletedProcess[str]:
     """What a person does in their own repository: write, add, commit."""
     (root / name).write_text(text, encoding="utf-8")
     git(root, "add", name)
-    command = ["git", "-C", str(root), "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", name]
+    user = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    command = ["git", "-C", str(root), *PATIENT, *user, "commit", "-qm", name]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

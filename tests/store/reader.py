@@ -25,8 +25,7 @@ class Reader:
         for branch in self._git("for-each-ref", "--format=%(refname)", "refs/heads/inbox", "refs/heads/main").split():
             for name in self._git("ls-tree", "-r", "-z", "--name-only", branch).strip("\0").split("\0"):
                 self._take(Path(name).name, self._git("cat-file", "blob", f"{branch}:{name}").encode())
-        own = self._git("config", "--local", "--default", "", "reflect.own").split()
-        own += [self._git("config", "--local", "reflect.machine").strip()] if own else []
+        own = self._own()
         said = [one for one in self._of("DEC-") if not own or one["machine"] in own]
         self.decisions = sorted(said, key=lambda one: (one["timestamp"], one["reopens"] is not None, one["id"]))
         names = {one["id"] for one in said}
@@ -36,6 +35,26 @@ class Reader:
 
     def _git(self, *words: str) -> str:
         return subprocess.run(["git", "-C", self.root, *words], capture_output=True, text=True, check=True).stdout
+
+    def _own(self) -> set[str]:
+        """Whose word counts; empty: everybody's."""
+        machine = self._git("config", "--local", "reflect.machine").strip()
+        config = [line.partition("=") for line in self._git("config", "--local", "--list").splitlines()]
+        listed = {name for key, _, value in config if key == "reflect.own" for name in value.split()}
+        names = self.root / ".git/reflect/names"
+        if not names.exists() and not listed:
+            return set()
+        receipts = self.root / ".git/reflect/receipts"
+        came = receipts.read_text().split() if receipts.exists() else []
+        here = {one["machine"] for one in self._of("DEC-") if f"came-{one['id']}" not in came}
+        here |= {path.stem for path in self.root.glob("machines/*.yaml")} & set(listed)  # by an older program
+        ours = {machine, *(name for name in (names.read_text().split() if names.exists() else ()) if name in here)}
+        said = [
+            one["meta"]["to"]["reflect.own"].split() for one in self._of("DEC-")
+            if (one["kind"], one["subject"], one["by"]["road"]) == ("policy", "reflect.own", "terminal")
+            and one["machine"] in ours
+        ]  # fmt: skip
+        return ours | {name for names in said for name in names if name in listed}
 
     def _take(self, name: str, data: bytes) -> None:
         if name.endswith(".yaml"):

@@ -5,16 +5,31 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reflect_git.adapters import files
-from reflect_git.adapters.git import Child
+from reflect_git.adapters.child import Child
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
-from reflect_git.store import corpses, journal, mainline, memory, reading, upkeep
+from reflect_git.model.marks import id_mark
+from reflect_git.store import (
+    backups,
+    corpses,
+    forgetting,
+    journal,
+    keeping,
+    mainline,
+    memory,
+    moves,
+    purging,
+    reading,
+    remotes,
+    upkeep,
+)
 from reflect_git.store.repository import Store
 from tests.faults import git, run
 from tests.store import operations
@@ -67,11 +82,13 @@ def test_a_dead_lock_on_our_inbox_is_moved_and_the_capture_committed(
 
 
 def test_a_young_lock_on_our_inbox_keeps_the_capture_pending(store: Store, store_home: Path) -> None:
-    lock = plant_lock(store, f"refs/heads/inbox/{store.machine}/0001.lock", 0)
+    # A little in the future: on a busy machine it takes seconds until the capture looks at it.
+    lock = plant_lock(store, f"refs/heads/inbox/{store.machine}/0001.lock", -corpses.AGE + 0.1)
     done = run(operations.capture, store_home)
     assert done.returncode in (0, 3), done.stderr
     (identity,) = done.stdout.split()
     assert lock.exists() and os.listdir(store.private_path("pending")) == [f"{identity}.yaml"]
+    os.utime(lock)
     require_promises(store_home, [identity])
 
 
@@ -175,6 +192,160 @@ def test_locks_of_a_killed_update_ref_with_a_standing_journal_are_buried(store: 
     plant_lock(store, "refs/heads/main.lock", 3).write_text("1" * 40 + "\n")
     require_promises(store_home)
     assert "machines/m.yaml" in main_paths(store_home)
+
+
+@pytest.mark.parametrize("kind", ["main", "move"])
+@pytest.mark.parametrize("names", [("refs/heads/main.lock", "HEAD.lock"), ("refs/heads/main.lock",), ("HEAD.lock",)])
+def test_empty_locks_of_a_killed_update_ref_are_buried(
+    store: Store, store_home: Path, names: tuple[str, ...], kind: str
+) -> None:
+    """Killed between making a lock and writing into it; later attempts fail and forget what was about to be written."""
+    tip = git(store_home, "rev-parse", "main").strip()
+    made: dict[str, object] = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
+    moved: dict[str, object] = {"old": tip, "new": tip, "subject": "sync: nothing"}
+    journal.begin(store, kind, (), made if kind == "main" else moved)
+    for name in names:
+        plant_lock(store, name, 0)
+    require_promises(store_home)
+    assert kind == "move" or "machines/m.yaml" in main_paths(store_home)
+    assert {path.rpartition("-")[0] for path in os.listdir(store.private_path("corpses"))} == {
+        name.replace("/", "_") for name in names
+    }
+
+
+@pytest.mark.parametrize("kind", ["main", "move"])
+def test_locks_of_a_killed_update_of_the_ref_that_keeps_a_commit_are_buried(
+    store: Store, store_home: Path, kind: str
+) -> None:
+    """Deleting a ref locks packed-refs, too."""
+    git(store_home, "update-ref", keeping.NEXT, "main")
+    if kind == "main":
+        facts: dict[str, object] = {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}}
+        journal.begin(store, kind, keeping.LOCKS, facts)
+    else:
+        tip = git(store_home, "rev-parse", "main").strip()
+        journal.begin(store, kind, keeping.LOCKS, {"old": tip, "new": tip, "subject": "sync: nothing"})
+    for name in keeping.LOCKS:
+        plant_lock(store, name, 0)
+    require_promises(store_home)
+    assert kind != "main" or "machines/m.yaml" in main_paths(store_home)
+    record(store)
+    assert keeping.NEXT not in git(store_home, "for-each-ref")
+
+
+class Killed(BaseException):
+    """Ends a step as SIGKILL does: nothing of ours runs after it."""
+
+
+NOW = 1_790_000_000.0
+BACKUP_REF = "refs/heads/backup/20260921T141320Z-LRN-20260921-aaaaaaaa"
+TIP = "refs/reflect/next"
+
+
+def back_up(store: Store) -> None:
+    backups.make(store, "LRN-20260921-aaaaaaaa", [("/nowhere/CLAUDE.md", b"mine")], NOW)
+
+
+def drop_old_backups(store: Store) -> None:
+    backups.prune(store, NOW + 1e9)
+
+
+def hold_main(store: Store) -> None:
+    keeping.hold(store, str(store.git.resolve("main")))
+
+
+def track_main(store: Store) -> None:
+    remotes.track(store, str(store.git.resolve("main")), lambda: None)
+
+
+def restart_inbox(store: Store) -> None:
+    forgetting.forget(store, [id_mark(one) for one in inbox_ids(Path(store.root))])
+
+
+STEPS: dict[str, tuple[Callable[[Store], None], tuple[str, ...], str]] = {
+    "a backup": (back_up, (f"{BACKUP_REF}.lock",), "fast-import"),
+    "an old backup that goes": (drop_old_backups, (f"{BACKUP_REF}.lock", "packed-refs.lock"), "update-ref"),
+    "a commit that is kept": (hold_main, (f"{TIP}.lock",), "update-ref"),
+    "a commit that is not kept any more": (keeping.release, (f"{TIP}.lock", "packed-refs.lock"), "update-ref"),
+    "what the remote has": (track_main, (f"{remotes.TRACKED}.lock",), "update-ref"),
+    "what the remote had": (remotes.forget, (f"{remotes.TRACKED}.lock",), "update-ref"),
+    "reflogs": (forgetting._expire_reflogs, ("HEAD.lock", "logs/refs/heads/main.lock"), "reflog"),
+    "an inbox without what was purged": (restart_inbox, ("refs/heads/inbox/{machine}/0002.lock",), "fast-import"),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_locks_of_a_git_that_was_killed_while_it_wrote_any_ref_are_moved_away(
+    store: Store, store_home: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole group of processes is killed: git with its locks made, and the program with it."""
+    step, locks, command = STEPS[name]
+    locks = tuple(lock.format(machine=store.machine) for lock in locks)
+    if step is drop_old_backups:
+        back_up(store)
+        monkeypatch.setattr(backups, "KEPT_ALWAYS", 0)
+    if step not in (back_up, restart_inbox):
+        track_main(store)
+    for method in (store.git.run, store.git.start):
+
+        def kill(*words: str, method: Callable[..., Any] = method, **more: Any) -> Any:
+            if words[0] == command:
+                for lock in locks:
+                    plant_lock(store, lock, 0)
+                raise Killed
+            return method(*words, **more)
+
+        monkeypatch.setattr(store.git, method.__name__, kill)
+    with pytest.raises(Killed), store.locked(5):
+        step(store)
+    require_promises(store_home)
+    with opened(store_home).locked(5):
+        step(opened(store_home))
+    require_promises(store_home)
+
+
+@pytest.mark.parametrize("step", [back_up, hold_main, keeping.release, restart_inbox])
+def test_a_dead_lock_of_ours_that_no_journal_names_stops_no_step(
+    store: Store, store_home: Path, step: Callable[[Store], None]
+) -> None:
+    """A power cut took the journal, which is not synced, and left the lock."""
+    if step is keeping.release:
+        hold_main(store)
+    (first, *_), *_ = (locks for one, locks, _ in STEPS.values() if one is step)
+    lock = plant_lock(store, first.format(machine=store.machine), 60)
+    with store.locked(5):
+        step(store)
+    assert not lock.exists()
+    require_promises(store_home)
+
+
+def test_every_step_that_moves_main_names_the_locks_of_the_ref_that_keeps_its_commit(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named: list[tuple[str, ...]] = []
+    begin = journal.begin
+
+    def noted(store: Store, kind: str, locks: Sequence[str], facts: Mapping[str, Any], sync: bool = True) -> str:
+        if kind == "main":
+            named.append(tuple(locks))
+        return begin(store, kind, locks, facts, sync)
+
+    monkeypatch.setattr(journal, "begin", noted)
+    record(store)
+    assert named and all(set(keeping.LOCKS) <= set(locks) for locks in named)
+    assert set(keeping.LOCKS) <= set(moves._LOCKS) & set(purging._LOCKS)
+
+
+def test_a_lock_on_head_of_a_living_transaction_stays(store: Store, store_home: Path) -> None:
+    """That of HEAD is empty as long as the transaction is prepared; main's says what will be written."""
+    journal.begin(store, "main", (), {"message": "sync: a machine\n", "files": {"machines/m.yaml": 'name: "m"\n'}})
+    head, main = plant_lock(store, "HEAD.lock", 60), plant_lock(store, "refs/heads/main.lock", 60)
+    main.write_text("2" * 40 + "\n")
+    swept(store_home)
+    assert head.exists() and main.exists()
+    head.unlink()
+    main.unlink()
+    require_promises(store_home)
 
 
 def test_a_foreign_lock_on_main_is_not_broken_by_a_standing_journal(store: Store, store_home: Path) -> None:

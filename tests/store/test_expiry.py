@@ -67,10 +67,10 @@ def test_who_looked_before_an_expiry_reads_what_is_left(store: Store, store_home
 
 
 def _signal(store: Store) -> dict[str, Any]:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
 
     facts = {"type": "failure", "trust": "tool_output", "content": SECRET}
-    return dict(draft(facts, store.machine, utc()))
+    return dict(draft_given(facts, store.machine, utc()))
 
 
 def test_a_pack_that_a_killed_writer_kept_does_not_keep_the_text(store: Store, store_home: Path) -> None:

@@ -168,11 +168,11 @@ def test_archive_takes_the_old_ones_in_one_commit(store: Store, store_home: Path
 
 
 def test_archive_of_very_many_fits_into_records(store: Store) -> None:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
     from reflect_git.store import spool, sweep
 
     for number in range(450):
-        signal = draft({"content": "x", "timestamp": "2025-01-01T00:00:00Z"}, store.machine, utc())
+        signal = draft_given({"content": "x", "timestamp": "2025-01-01T00:00:00Z"}, store.machine, utc())
         spool.acknowledge(store, {**signal, "id": f"SIG-20250101-00000{number:03d}"})
     sweep.sweep(store)
     made = memory.archive(store, reading.read(store), "2026-01-01T00:00:00Z", "captured", BY, utc())

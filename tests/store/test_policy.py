@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from reflect_git import workflow
 from reflect_git.adapters import faults, files, records
 from reflect_git.errors import ReflectError
-from reflect_git.store import journal, policy, reading, sweep
+from reflect_git.store import inforce, journal, policy, reading, sweep
 from reflect_git.store.repository import Store
 
 ME: Any = {"road": "terminal", "name": "Ada", "email": "ada@localhost"}
@@ -151,3 +152,86 @@ def test_an_interrupted_switch_can_be_finished(store: Store) -> None:
     with store.locked(1.0):
         policy.finish(store, standing, facts)
     assert (Store(store.root).setting("reflect.capture"), journal.is_standing(store)) == ("false", False)
+
+
+LOOSER = [
+    ("reflect.approval", "unattended", None), ("reflect.capture.unattended", "all", None),
+    ("reflect.sync.apply", "auto", None), ("reflect.sync.auto", "yes", None), ("reflect.sync.signals", "true", None),
+    ("reflect.sync.requireSigned", "false", "true"), ("reflect.sync.requireSigned", None, "true"),
+    ("reflect.capture", "true", "false"), ("reflect.capture", None, "false"),
+]  # fmt: skip
+STRICTER = [
+    ("reflect.approval", "ask", "unattended"), ("reflect.capture", "off", None), ("reflect.sign", "ssh", None),
+    ("reflect.capture.unattended", None, "all"), ("reflect.sync.apply", None, "auto"),
+    ("reflect.sync.auto", "false", "true"), ("reflect.sync.requireSigned", "true", None),
+]  # fmt: skip
+
+
+def _by_hand(store: Store, key: str, value: str | None) -> Store:
+    """As a person's own git leaves the config, and as the next hook opens it."""
+    words = ("config", key, value) if value is not None else ("config", "--unset-all", key)
+    store.git.run(*words)
+    return Store(store.root)
+
+
+@pytest.mark.parametrize(("key", "value", "before"), LOOSER)
+def test_a_config_by_hand_makes_no_policy_looser(store: Store, key: str, value: str | None, before: Any) -> None:
+    if before is not None:
+        policy.switch(store, {key: before}, ME, NOW)
+    opened = _by_hand(store, key, value)
+    assert (policy.configured(opened, key), policy.in_force(opened, key)) == (value, before)
+    assert opened.setting(key) == (before or "")
+    assert policy.undecided(opened, decisions(opened)) == [key]
+    said, hint = policy.describe_undecided(opened, key)
+    counts = before or inforce.POLICIES[key][0]
+    assert said == f"{key} is {value or 'unset'}, and no decision of this machine says so: {counts} counts"
+    assert f"reflect-git config {f'{key} {value}' if value else f'--unset {key}'}" in hint
+
+
+@pytest.mark.parametrize(("key", "value", "before"), STRICTER)
+def test_a_config_by_hand_makes_a_policy_stricter(store: Store, key: str, value: str | None, before: Any) -> None:
+    if before is not None:
+        policy.switch(store, {key: before}, ME, NOW)
+    opened = _by_hand(store, key, value)
+    assert policy.in_force(opened, key) == value
+    assert "stricter" in policy.describe_undecided(opened, key)[0]
+
+
+def test_an_ignored_folder_that_is_taken_out_by_hand_stays_ignored(store: Store) -> None:
+    policy.switch(store, {"reflect.ignore": ["/a", "/b"]}, ME, NOW)
+    opened = _by_hand(store, "reflect.ignore", None)
+    assert opened.values("reflect.ignore") == ["/a", "/b"] and workflow.is_ignored(opened, "/a")
+    opened = _by_hand(store, "reflect.ignore", "/c")
+    assert opened.values("reflect.ignore") == ["/c", "/a", "/b"]
+
+
+@pytest.mark.parametrize("key", ["reflect.approval", "reflect.sync.signals", "reflect.sync.apply"])
+def test_a_decision_that_was_not_made_at_a_terminal_loosens_nothing(store: Store, key: str) -> None:
+    alone: Any = {**ME, "road": "unattended"}
+    value = {"reflect.approval": "unattended", "reflect.sync.signals": "true", "reflect.sync.apply": "auto"}[key]
+    policy.switch(store, {key: value}, alone, NOW)
+    assert store.setting(key) == "" and policy.undecided(store, decisions(store)) == [key]
+    policy.switch(store, {key: value}, ME, "2026-02-11T09:00:01Z")
+    assert store.setting(key) == value and policy.undecided(store, decisions(store)) == []
+
+
+def test_what_was_decided_is_found_on_main_where_the_private_folder_is_gone(store: Store) -> None:
+    changes: Any = {
+        "reflect.sync.signals": "true",
+        "reflect.ignore": ["/a", "/b"],
+        "reflect.sync.requireSigned": "true",
+    }
+    policy.switch(store, changes, ME, NOW)
+    shutil.rmtree(store.private)
+    for key in ("reflect.sync.requireSigned", "reflect.approval"):
+        store.git.run("config", key, {"reflect.approval": "unattended"}.get(key, "false"))
+    opened = workflow.open_swept(os.environ)
+    assert [opened.setting(key) for key in changes] == ["true", "/b", "true"]
+    assert opened.setting("reflect.approval") == ""
+
+
+def test_a_hook_captures_by_what_was_decided(store: Store, home: Path) -> None:
+    policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
+    opened = _by_hand(store, "reflect.capture", "true")
+    assert not workflow.is_capturing(opened, os.environ, str(home), 0.0)
+    assert not workflow.is_capturing(Store(store.root), os.environ, str(home), 0.0), "from the cache, too"

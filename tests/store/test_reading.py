@@ -211,10 +211,10 @@ def test_what_a_person_edited_is_read_where_the_front_can(store: Store, store_ho
 
 
 def fill(store: Store, count: int, start: int = 0) -> None:
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
 
     for number in range(start, start + count):
-        signal = dict(draft({"content": f"signal {number}"}, store.machine, utc()))
+        signal = dict(draft_given({"content": f"signal {number}"}, store.machine, utc()))
         spool.acknowledge(store, {**signal, "id": f"SIG-20260211-00000{number:03d}"})
     sweep.sweep(store)
 

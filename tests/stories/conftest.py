@@ -58,10 +58,13 @@ def claude_says(run_cli: RunCli, shop: Path) -> Says:
 
 @pytest.fixture
 def reviews(shop: Path, store_home: Path) -> Iterator[Reviews]:
-    """The person runs `reflect-git review`."""
+    """The person runs `reflect-git review`, and has seen before that its keys changed."""
     open_terminals: list[Terminal] = []
 
     def review(*options: str, cwd: Path = shop, before: tuple[str, ...] = (), **env: str) -> Terminal:
+        private = store_home / ".git" / "reflect"
+        if private.is_dir():
+            (private / "keys").write_text("2\n", encoding="ascii")
         terminal = Terminal(*before, "review", *options, cwd=cwd, env=env)
         open_terminals.append(terminal)
         return terminal

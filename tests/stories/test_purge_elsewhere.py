@@ -132,6 +132,45 @@ def test_a_remote_that_goes_away_meanwhile_is_told_of_with_what_was_done(
     assert scan.places_of(desk.store, TEXT) == []
 
 
+def test_a_new_machine_is_not_asked_about_what_it_never_had(
+    tmp_path: Path, types: Types, pair: tuple[Machine, Machine, Path], run_cli: RunCli
+) -> None:
+    laptop, _, remote = pair
+    purge(types, laptop)
+    types(laptop, "sync").ends()
+    new = Machine(tmp_path, "new")
+    learn(types, new, "Always write tests in French.")
+    before = git(new.store, "rev-parse", "main").strip()
+    joining = types(new, "--yes", "remote", "set", str(remote))
+    told = joining.passes("yours? [y/N]:")
+    assert "take them out" not in told
+    joining.types("y")
+    ended = " ".join((told + joining.ends()).split())
+    assert ended.count("purged records that this store never had: nothing to take out here") == 1
+    assert git(new.store, "merge-base", before, "main").strip() == before, "its own history stays"
+    assert types(new, "sync").ends().startswith("nothing new")
+    assert "Indent with tabs" in run_cli("rules", "--json", "--all", env=new.env).out
+    assert scan.places_of(new.store, TEXT) == []
+    named = "".join(file.read_text() for file in (new.store / "purges").iterdir())
+    kept = (new.store / ".git" / "reflect" / "purged").read_text().split()
+    assert kept and all(mark in named for mark in kept), "a copied transcript does not bring it back"
+
+
+def test_a_machine_without_anybody_there_follows_a_purge_of_what_it_never_had(
+    tmp_path: Path, types: Types, pair: tuple[Machine, Machine, Path], run_cli: RunCli
+) -> None:
+    laptop, _, remote = pair
+    new = Machine(tmp_path, "new")
+    types(new, "init").ends()
+    git(new.store, "remote", "add", "origin", str(remote))
+    purge(types, laptop)
+    types(laptop, "sync").ends()
+    synced = run_cli("sync", env=new.env)
+    assert (synced.code, "took records out" in synced.err) == (0, False)
+    assert "purged records that this store never had" in synced.err
+    assert not run_cli("sync", "--json", env=new.env).json()["data"]["pulled"]
+
+
 def test_it_stays_until_the_person_agrees(pair: tuple[Machine, Machine, Path], types: Types) -> None:
     laptop, desk, _ = pair
     purge(types, laptop)

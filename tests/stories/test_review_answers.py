@@ -9,7 +9,7 @@ from tests.conftest import RunCli
 from tests.stories.conftest import Reviews, Says, commits
 
 PNPM = """
-Learning 1 of 1 — correction, from a moment ago
+Proposed rule 1 of 1 — correction, from a moment ago
 
     Use pnpm, not npm
 
@@ -23,17 +23,13 @@ diff --git a/CLAUDE.md b/CLAUDE.md
 new file mode 100644
 --- /dev/null
 +++ b/CLAUDE.md
-@@ -0,0 +1,9 @@
-+<!-- reflect-git:begin new -->
-+
-+## Conventions
-+
-+<!-- LRN-1 -->
+@@ -0,0 +1,5 @@
++<!-- reflect-git:begin new convention LRN-1:899c -->
 +
 +- Use pnpm, not npm
 +
 +<!-- reflect-git:end -->
-(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
 """
 
 
@@ -65,9 +61,9 @@ def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) 
     says("use pnpm, not npm")
     says("use uv, not pip")
     terminal = reviews()
-    terminal.passes("(1/2) Approve to project [y,t,e,n,d,D,s,j,/,a,q,?]?")
+    terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
     terminal.types("y")
-    told = terminal.passes("(2/2) Approve to project [y,t,e,n,d,D,s,u,q,?]?")
+    told = terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     assert "hint: git does not know your name, so history says that 'somebody' decided\n" in told
     assert "hint: tell it: git config --global user.name 'Your Name'\n" in told
     terminal.types("y")
@@ -86,12 +82,12 @@ def test_not_now_comes_again_and_decides_nothing(says: Says, reviews: Reviews, s
     before = commits(store_home)
     terminal = reviews()
     terminal.sees(PNPM)
-    terminal.types("n")
+    terminal.types("s")
     terminal.is_left("""
-        not now: it comes again
+        skipped for now: it comes again
 
-        1 not now
-        1 learning waits: run 'reflect-git review' when you like
+        1 skipped for now
+        1 proposed rule waits: run 'reflect-git review' when you like
         """)
     assert (commits(store_home), (shop / "CLAUDE.md").exists()) == (before, False)
     reviews().sees(PNPM)
@@ -101,7 +97,7 @@ def test_no_is_a_commit_without_the_words(says: Says, reviews: Reviews, store_ho
     signal = says("use pnpm, not npm")
     terminal = reviews()
     terminal.sees(PNPM)
-    terminal.types("d")
+    terminal.types("n")
     terminal.is_left("""
         no: DEC-1
 
@@ -116,7 +112,7 @@ def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli)
     says("use pnpm, not npm")
     terminal = reviews()
     terminal.sees(PNPM)
-    terminal.types("D")
+    terminal.types("N")
     terminal.is_left("""
         never: DEC-1
 
@@ -164,11 +160,11 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         target [name,q,?]?
         """)
     terminal.types("")
-    terminal.sees("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    terminal.sees("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("q")
-    terminal.sees("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
+    terminal.sees("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("moon")
@@ -200,7 +196,7 @@ def test_an_edited_text_is_shown_again_and_then_approved(
     terminal.sees(PNPM)
     terminal.types("e")
     edited = PNPM.replace("    Use pnpm, not npm", "    Use pnpm for everything.")
-    edited = edited.replace("- Use pnpm, not npm", "- Use pnpm for everything.")
+    edited = edited.replace("- Use pnpm, not npm", "- Use pnpm for everything.").replace("899c", "dc5b")
     edited = edited.replace("  backtest      no past session to try it on\n", "")  # there was no such pattern to try
     terminal.sees(edited.replace("about 4 tokens", "about 6 tokens"))
     terminal.types("y")
@@ -231,10 +227,10 @@ def test_an_emptied_text_changes_nothing(
     terminal.types("e")
     terminal.sees("""
         nothing was changed
-        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
         """)
     terminal.types("q")
-    terminal.is_left("1 learning waits: run 'reflect-git review' when you like")
+    terminal.is_left("1 proposed rule waits: run 'reflect-git review' when you like")
     assert not list((store_home / ".git" / "reflect").glob("edit-*"))
 
 
@@ -246,7 +242,7 @@ def test_an_editor_that_fails_changes_nothing(says: Says, reviews: Reviews) -> N
     terminal.sees("""
         error: the editor 'false' ended with 1
         hint: nothing was changed
-        (1/1) Approve to project [y,t,e,n,d,D,s,q,?]?
+        (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
         """)
 
 
@@ -259,7 +255,7 @@ def test_a_text_edited_to_hold_a_secret_is_refused_with_the_way_out(
     terminal.sees(PNPM)
     terminal.types("e")
     terminal.sees("""
-        Learning 1 of 1 — correction, from a moment ago
+        Proposed rule 1 of 1 — correction, from a moment ago
 
             Log in with ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo
 
@@ -274,22 +270,18 @@ def test_a_text_edited_to_hold_a_secret_is_refused_with_the_way_out(
         new file mode 100644
         --- /dev/null
         +++ b/CLAUDE.md
-        @@ -0,0 +1,9 @@
-        +<!-- reflect-git:begin new -->
-        +
-        +## Conventions
-        +
-        +<!-- LRN-1 -->
+        @@ -0,0 +1,5 @@
+        +<!-- reflect-git:begin new convention LRN-1:b76b -->
         +
         +- Log in with ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo
         +
         +<!-- reflect-git:end -->
-        (1/1) Approve to project [t,e,n,d,D,s,q,?]?
+        (1/1) Approve to project [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("y")
     terminal.sees("""
-        it is refused as it stands: the way out is above
-        (1/1) Approve to project [t,e,n,d,D,s,q,?]?
+        cannot approve it as it is: see 'refused' above for the keys that help
+        (1/1) Approve to project [n,N,s,e,t,v,q,?]?
         """)
     assert not (shop / "CLAUDE.md").exists()
 
@@ -305,9 +297,9 @@ def test_an_improvement_is_edited_field_by_field(
     terminal.passes("target [name,q,?]?")
     terminal.types("improvements")
     # Claude Code does not read that file, so no session pays for it.
-    assert "tokens" not in terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
+    assert "tokens" not in terminal.passes("Approve to improvements [y,n,N,s,e,t,v,q,?]?")
     terminal.types("e")
-    terminal.passes("Approve to improvements [y,t,e,n,d,D,s,q,?]?")
+    terminal.passes("Approve to improvements [y,n,N,s,e,t,v,q,?]?")
     terminal.types("y")
     terminal.is_left("""
         approved LRN-1 into '.claude/improvements.md'
@@ -318,7 +310,7 @@ def test_an_improvement_is_edited_field_by_field(
         see what is in force with 'reflect-git rules'
         """)
     assert shown.read_text(encoding="utf-8").startswith(
-        "Title: Use pnpm, not npm\nImpact: Low\nDetails: Use pnpm, not npm\nSuggested action: Use pnpm, not npm\n"
+        "Title: Use pnpm, not npm\nImpact: Low\nDetails: \nSuggested action: \n"
     )
     entry = (shop / ".claude" / "improvements.md").read_text(encoding="utf-8")
     assert "] One package manager\n" in entry

@@ -51,7 +51,7 @@ def test_one_is_taken_over_with_its_change(reviews: Reviews, store: Store, store
     name = approved_on_sofa(store, "a", "Use tabs")
     terminal = reviews(cwd=shop)
     terminal.sees("""
-        Learning 1 of 1 — approved on sofa, a moment ago
+        Rule 1 of 1 — approved on sofa, a moment ago
 
             Use tabs
 
@@ -61,17 +61,18 @@ def test_one_is_taken_over_with_its_change(reviews: Reviews, store: Store, store
         diff --git a/CLAUDE.md b/CLAUDE.md
         --- a/CLAUDE.md
         +++ b/CLAUDE.md
-        @@ -6,5 +6,9 @@
+        @@ -2,8 +2,9 @@
 
-         ## Conventions
-        +
-        +<!-- LRN-1 -->
-        +
+         Our own text.
+
+        -<!-- reflect-git:begin convention LRN-2:899c -->
+        +<!-- reflect-git:begin convention LRN-1:e6ef LRN-2:899c -->
+
         +- Use tabs
+         - Use pnpm, not npm
 
-         <!-- LRN-2 -->
-
-        (1/1) Take it over [y,n,d,q,?]?
+         <!-- reflect-git:end -->
+        (1/1) Take it over [y,n,s,q,?]?
         """)
     terminal.types("y")
     left = terminal.ends()
@@ -93,8 +94,8 @@ def test_one_is_declined_for_this_machine_alone(
     listed = run_cli("rules", cwd=shop).out
     assert listed.count("in no file here yet, it waits for your yes: reflect-git review") == 1
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
-    terminal.types("d")
+    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.types("n")
     terminal.is_left("""
         not on this machine: DEC-1
 
@@ -122,25 +123,25 @@ def test_one_is_declined_for_this_machine_alone(
     assert (status["drift"], status["rules_here"], status["learnings"]) == ([], 1, 2)
     with Terminal("undo", cwd=shop) as undone:
         assert "took back the no here to 'Use tabs'" in undone.ends()
-    reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
+    reviews(cwd=shop).passes("(1/1) Take it over [y,n,s,q,?]?")
 
 
 def test_a_no_that_the_store_cannot_take_is_asked_for_again(reviews: Reviews, store: Store, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
     with store.locked(5.0):
-        terminal.types("d")
-        assert "is writing to the store" in terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
-    terminal.types("d")
+        terminal.types("n")
+        assert "is writing to the store" in terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.types("n")
     assert "1 not for this machine" in terminal.ends()
 
 
 def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store: Store, shop: Path) -> None:
     name = approved_on_sofa(store, "a", "Use ruff, not black")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
-    terminal.types("d")
+    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.types("n")
     terminal.ends()
     no = reading.scan(store).history.decisions[-1]["id"]
     way = f"take it after all: reflect-git revert {no}"
@@ -152,29 +153,29 @@ def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store:
     assert edited.code != 0 and f"hint: you declined it here; {way}" in edited.err
     with Terminal("revert", no, cwd=shop) as back:
         assert f"'{name}' waits for your yes: reflect-git review" in back.ends()
-    reviews(cwd=shop).passes("(1/1) Take it over [y,n,d,q,?]?")
+    reviews(cwd=shop).passes("(1/1) Take it over [y,n,s,q,?]?")
 
 
 def test_what_was_declined_is_asked_about_in_other_words(reviews: Reviews, store: Store, shop: Path) -> None:
     name = approved_on_sofa(store, "a", "Use tabs")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
-    terminal.types("d")
+    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.types("n")
     terminal.ends()
     learning = reading.scan(store).history.learnings[name]
     made = memory.decision(store, "amended", name, BY, utc_precise(), text="Use 2 tabs", target=learning["target"])
     _record(store, made)
     again = reviews(cwd=shop)
-    assert "Use 2 tabs" in again.passes("(1/1) Take it over [y,n,d,q,?]?")
+    assert "Use 2 tabs" in again.passes("(1/1) Take it over [y,n,s,q,?]?")
 
 
 def test_all_of_them_after_one_question(reviews: Reviews, store: Store, store_home: Path, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     approved_on_sofa(store, "b", "Prices are in cents")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/2) Take it over [y,a,n,d,q,?]?")
+    terminal.passes("(1/2) Take it over [y,a,n,s,q,?]?")
     terminal.types("a")
-    seen = terminal.passes("take over 2 learnings [y,n]?")
+    seen = terminal.passes("take over 2 rules [y,n]?")
     assert seen.count("diff --git") == 1, "the total of one file"
     terminal.types("y")
     assert "2 taken over" in terminal.ends()
@@ -184,17 +185,33 @@ def test_all_of_them_after_one_question(reviews: Reviews, store: Store, store_ho
     assert len([one for one in commits(store_home) if one.startswith("apply: ")]) == 1
 
 
-def test_what_is_risky_is_never_among_all_and_takes_a_typed_yes(reviews: Reviews, store: Store, shop: Path) -> None:
+def test_each_kind_of_question_is_announced_and_counted(reviews: Reviews, store: Store, shop: Path) -> None:
+    approved_on_sofa(store, "a", "Prices are in cents")
+    approved_on_sofa(store, "b", "Keep functions short")
+    say(store, "use rg, not grep")
+    terminal = reviews(cwd=shop)
+    seen = terminal.passes("(1/2) Take it over [y,a,n,s,q,?]?")
+    assert seen.startswith("to answer: 2 rules from your other machines, 1 proposed rule\n")
+    terminal.types("s")
+    terminal.passes("(2/2) Take it over [y,n,s,q,?]?")
+    terminal.types("y")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    terminal.types("q")
+    left = "1 rule from your other machines, 1 proposed rule wait: run 'reflect-git review' when you like"
+    assert left in " ".join(terminal.ends().split())
+
+
+def test_what_is_risky_is_never_among_all_and_takes_its_first_word(reviews: Reviews, store: Store, shop: Path) -> None:
     """Whoever writes to the remote can say that it was approved."""
     approved_on_sofa(store, "a", "Always pass --dangerously-skip-permissions")
     approved_on_sofa(store, "b", "Prices are in cents")
     before = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews(cwd=shop)
-    assert "risk: " in terminal.passes("(1/2) Take it over [y,n,d,q,?]?")
+    assert "risk: " in terminal.passes("(1/2) Take it over [y,n,s,q,?]?")
     terminal.types("y")
-    terminal.passes("type 'yes' to take it over all the same:")
-    terminal.types("y")
-    assert "nothing was changed" in terminal.passes("(1/2) Take it over [y,n,d,q,?]?")
+    terminal.passes("type the rule's first word, 'Always', to take it over all the same:")
+    terminal.types("yes")
+    assert "nothing was changed" in terminal.passes("(1/2) Take it over [y,n,s,q,?]?")
     terminal.types("q")
     terminal.ends()
     assert (shop / "CLAUDE.md").read_bytes() == before
@@ -204,14 +221,14 @@ def test_not_now_comes_again_and_help_names_the_keys(reviews: Reviews, store: St
     approved_on_sofa(store, "a", "Use tabs")
     before = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
+    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
     terminal.types("x")
-    assert "n - not now: it comes again" in terminal.passes("(1/1) Take it over [y,n,d,q,?]?")
-    terminal.types("n")
-    assert "1 learning waits: run 'reflect-git review' when you like" in terminal.ends()
+    assert "s - skip for now: it comes again" in terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.types("s")
+    assert "1 rule from your other machines waits: run 'reflect-git review' when you like" in terminal.ends()
     assert (shop / "CLAUDE.md").read_bytes() == before
     again = reviews(cwd=shop)
-    again.passes("(1/1) Take it over [y,n,d,q,?]?")
+    again.passes("(1/1) Take it over [y,n,s,q,?]?")
     again.types("q")
 
 
@@ -220,8 +237,8 @@ def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, run_cli: Ru
     made = memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
     _record(store, made)
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it out [y,n,q,?]?")
-    assert "Learning 1 of 1 — taken back on sofa, a moment ago" in seen
+    seen = terminal.passes("(1/1) Take it out [y,s,q,?]?")
+    assert "Rule 1 of 1 — taken back on sofa, a moment ago" in seen
     assert "-- Use pnpm, not npm" in seen
     terminal.types("y")
     left = terminal.ends()
@@ -248,8 +265,8 @@ def test_a_rule_for_all_projects_taken_back_elsewhere_is_no_hand_of_yours(
     (rule,) = (one for one in reading.scan(store).history.in_force() if one["scope"] == "global")
     _record(store, memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"]))
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it out [y,n,q,?]?")
-    assert "Learning 1 of 1 — taken back on sofa, a moment ago" in seen
+    seen = terminal.passes("(1/1) Take it out [y,s,q,?]?")
+    assert "Rule 1 of 1 — taken back on sofa, a moment ago" in seen
     assert "in            ~/.claude/CLAUDE.md" in seen, "which of the two files of that name"
     terminal.types("y")
     terminal.ends()
@@ -264,19 +281,19 @@ def test_two_machines_that_contradict_each_other_are_one_question(reviews: Revie
     approved_on_sofa(store, "b", "Use tabs")
     approved_on_sofa(store, "c", "Prices are in cents")
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/3) Take it over [y,a,n,d,q,?]?")
+    seen = terminal.passes("(1/3) Take it over [y,a,n,s,q,?]?")
     told = " ".join(seen.split())
     assert "risk: it contradicts 'LRN-2', which is in force: Use pnpm, not npm" in told
     assert "→ take one of them back: reflect-git revert LRN-2" in told
     terminal.types("a")
-    assert "npm, not pnpm" not in terminal.passes("take over 2 learnings [y,n]?"), "never among all"
+    assert "npm, not pnpm" not in terminal.passes("take over 2 rules [y,n]?"), "never among all"
     terminal.types("y")
-    terminal.passes("(3/3) Take it over [y,n,d,q,?]?")
+    terminal.passes("(3/3) Take it over [y,n,s,q,?]?")
     terminal.types("y")
-    terminal.passes("type 'yes' to take it over all the same:")
+    terminal.passes("type the rule's first word, 'Use', to take it over all the same:")
     terminal.types("no")
-    assert "nothing was changed" in terminal.passes("(3/3) Take it over [y,n,d,q,?]?")
-    terminal.types("n")
+    assert "nothing was changed" in terminal.passes("(3/3) Take it over [y,n,s,q,?]?")
+    terminal.types("s")
     terminal.ends()
     assert "npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert {one["text"] for one in reading.scan(store).history.in_force()} >= {"Use npm, not pnpm", here["text"]}
@@ -303,7 +320,7 @@ def test_two_machines_that_reworded_one_rule_are_one_question(
     assert "reworded on 2 machines, which did not know of each other → CLAUDE.md" in listed.out
     terminal = reviews(cwd=shop)
     terminal.sees("""
-        Learning 1 of 1 — reworded on 2 machines, which did not know of each other
+        Rule 1 of 1 — reworded on 2 machines, which did not know of each other
 
           in            CLAUDE.md
           rule          LRN-1
@@ -321,18 +338,21 @@ def test_two_machines_that_reworded_one_rule_are_one_question(
         diff --git a/CLAUDE.md b/CLAUDE.md
         --- a/CLAUDE.md
         +++ b/CLAUDE.md
-        @@ -8,6 +8,6 @@
+        @@ -2,8 +2,8 @@
 
-         <!-- LRN-1 -->
+         Our own text.
+
+        -<!-- reflect-git:begin convention LRN-1:a36c -->
+        +<!-- reflect-git:begin convention LRN-1:297d -->
 
         -- Install with pnpm
         +- Take pnpm for everything
 
          <!-- reflect-git:end -->
-        (1/1) Which one holds [1,2,n,q,?]?
+        (1/1) Which one holds [1,2,s,q,?]?
         """)
     terminal.types("x")
-    assert "2 - this one, on all your machines" in terminal.passes("(1/1) Which one holds [1,2,n,q,?]?")
+    assert "2 - this one, on all your machines" in terminal.passes("(1/1) Which one holds [1,2,s,q,?]?")
     terminal.types("1")
     left = terminal.ends()
     assert f"amended {rule}, commit " in left and "1 chosen" in left and "changed in your project" not in left
@@ -342,7 +362,7 @@ def test_two_machines_that_reworded_one_rule_are_one_question(
     with Terminal("undo", cwd=shop) as undone:
         undone.ends()
     again = reviews(cwd=shop)
-    again.passes("(1/1) Which one holds [1,2,n,q,?]?")
+    again.passes("(1/1) Which one holds [1,2,s,q,?]?")
     again.types("2")
     assert "CLAUDE.md changed in your project; commit it with your work" in again.ends()
     assert "- Take pnpm for everything\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -355,8 +375,8 @@ def test_a_rule_in_other_words_is_taken_over_and_nobody_changed_it_here(
     rule = reworded_on_sofa(store, "Install with pnpm")
     assert run_cli("status", "--json", cwd=shop).json()["data"]["drift"] == []
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it over [y,n,q,?]?")
-    assert "Learning 1 of 1 — changed on sofa, a moment ago" in seen and "you changed this rule" not in seen
+    seen = terminal.passes("(1/1) Take it over [y,s,q,?]?")
+    assert "Rule 1 of 1 — changed on sofa, a moment ago" in seen and "you changed this rule" not in seen
     assert "-- Use pnpm, not npm\n+- Install with pnpm\n" in seen
     terminal.types("y")
     assert f"took over {rule}" in terminal.ends()
@@ -388,7 +408,7 @@ def test_what_was_put_back_in_the_words_of_another_machine_is_not_asked_again(
     file = shop / "CLAUDE.md"
     file.write_text(file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Use yarn"), encoding="utf-8")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    terminal.passes("(1/1) Put it back [b,f,i,s,q,?]?")
     terminal.types("b")
     left = terminal.ends()
     assert "Take it over" not in left and "error" not in left
@@ -400,10 +420,10 @@ def test_a_change_that_does_not_fit_any_more_is_made_and_shown_anew(reviews: Rev
     rule = reworded_on_sofa(store, "Install with pnpm")
     file = shop / "CLAUDE.md"
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    terminal.passes("(1/1) Take it over [y,s,q,?]?")
     file.write_text("# Said meanwhile\n\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
     terminal.types("y")
-    seen = terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    seen = terminal.passes("(1/1) Take it over [y,s,q,?]?")
     assert "was changed meanwhile: here is what would change now" in " ".join(seen.split())
     assert "error" not in seen and "+- Install with pnpm" in seen
     terminal.types("y")
@@ -416,7 +436,7 @@ def test_what_the_file_says_meanwhile_is_not_asked_again(reviews: Reviews, store
     reworded_on_sofa(store, "Install with pnpm")
     file = shop / "CLAUDE.md"
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,q,?]?")
+    terminal.passes("(1/1) Take it over [y,s,q,?]?")
     text = file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Install with pnpm")
     file.write_text(text, encoding="utf-8")
     terminal.types("y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.sitting.shopkeeper import Claude, approve, make_project, with_a_rule
 from tests.stories.conftest import Reviews, commits
 from tests.stories.terminal import Terminal
 
+NOBODY = ("-c", "user.name=reflect-git", "-c", "user.email=reflect-git@localhost")
 Reword = Callable[[str, str], None]
 
 
@@ -52,21 +54,21 @@ Change 1 of 1 — {headline}
     Use pnpm, not npm
 
   now reads     Use yarn, not npm
-  in            CLAUDE.md, line 11
+  in            CLAUDE.md, line 7
   rule          LRN-1
 
 diff --git a/CLAUDE.md b/CLAUDE.md
 --- a/CLAUDE.md
 +++ b/CLAUDE.md
-@@ -8,6 +8,6 @@
+@@ -4,6 +4,6 @@
 
- <!-- LRN-1 -->
+ <!-- reflect-git:begin convention LRN-1:899c -->
 
 -- Use yarn, not npm
 +- Use pnpm, not npm
 
  <!-- reflect-git:end -->
-(1/1) {question} [b,g,l,n,q,?]?
+(1/1) {question} [b,f,i,s,q,?]?
 """
 
 
@@ -98,7 +100,7 @@ def test_what_was_put_back_is_undone_and_the_rule_stays(
     reword("pnpm", "yarn")
     changed_file = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews()
-    terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    terminal.passes("(1/1) Put it back [b,f,i,s,q,?]?")
     terminal.types("b")
     terminal.ends()
     with Terminal("undo", cwd=shop) as undo:
@@ -111,11 +113,11 @@ def test_it_is_made_so_for_good(reword: Reword, reviews: Reviews, shop: Path, st
     reword("pnpm", "yarn")
     terminal = reviews()
     terminal.sees(BY_HAND)
-    terminal.types("g")
+    terminal.types("f")
     terminal.is_left("""
-        LRN-1 reads so from now on
+        amended LRN-1: it says what the file says
 
-        1 for good
+        1 amended
         to take the last answer back: reflect-git undo
         """)
     assert "- Use yarn, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -128,9 +130,9 @@ def test_it_is_left_until_it_changes_again(reword: Reword, reviews: Reviews, sto
     reword("pnpm", "yarn")
     terminal = reviews()
     terminal.sees(BY_HAND)
-    terminal.types("l")
+    terminal.types("i")
     terminal.is_left("""
-        left as it is in this work tree
+        ignored in this work tree
 
         1 left as it is
         """)
@@ -143,7 +145,7 @@ def test_it_is_left_until_it_changes_again(reword: Reword, reviews: Reviews, sto
 def test_not_now_and_quitting_decide_nothing(reword: Reword, reviews: Reviews, store_home: Path) -> None:
     before = commits(store_home)
     reword("pnpm", "yarn")
-    for key in ("n", "q"):
+    for key in ("s", "q"):
         terminal = reviews()
         terminal.sees(BY_HAND)
         terminal.types(key)
@@ -159,12 +161,12 @@ def test_help_tells_what_each_key_comes_to(reword: Reword, reviews: Reviews) -> 
         terminal.types(typed)
         terminal.sees("""
             b - put it back as shown: the file is changed, in one commit
-            g - make it so for good: the rule reads so from now on
-            l - leave it so in this work tree: not asked again unless it changes
-            n - not now: it comes again
+            f - keep the file's wording: the rule is amended, in one commit
+            i - ignore it in this work tree: not asked again unless it changes
+            s - skip for now: it comes again
             q - quit: what is undecided waits
             ? - this help
-            (1/1) Put it back [b,g,l,n,q,?]?
+            (1/1) Put it back [b,f,i,s,q,?]?
             """)
 
 
@@ -176,8 +178,6 @@ def test_interrupted_nothing_is_decided(reword: Reword, reviews: Reviews, store_
     terminal.sends("C")
     terminal.is_left(
         """
-        ^C
-
         1 change of a rule waits: run 'reflect-git review' when you like
         interrupted
         """,
@@ -202,27 +202,23 @@ def test_what_is_gone_is_taken_back_for_good(
         diff --git a/CLAUDE.md b/CLAUDE.md
         --- a/CLAUDE.md
         +++ b/CLAUDE.md
-        @@ -1,3 +1,13 @@
+        @@ -1,3 +1,9 @@
          # Shop
 
          Our own text.
         +
-        +<!-- reflect-git:begin -->
-        +
-        +## Conventions
-        +
-        +<!-- LRN-1 -->
+        +<!-- reflect-git:begin convention LRN-1:899c -->
         +
         +- Use pnpm, not npm
         +
         +<!-- reflect-git:end -->
-        (1/1) Put it back [b,g,l,n,q,?]?
+        (1/1) Put it back [b,x,i,s,q,?]?
         """)
-    terminal.types("g")
+    terminal.types("x")
     terminal.is_left("""
-        took LRN-1 back for good
+        retired LRN-1
 
-        1 for good
+        1 retired
         to take the last answer back: reflect-git undo
         """)
     assert run_cli("rules", "--json", cwd=shop).json()["data"] == []
@@ -239,19 +235,21 @@ def test_what_claude_changed_comes_first_and_is_taken_back(
     claude.edit(shop / "CLAUDE.md", "pnpm", "yarn")
     say(store, "use rg, not grep")
     terminal = reviews()
-    seen = terminal.passes("(1/2) Take it back [b,g,l,n,q,?]?")
-    assert seen.startswith("\nChange 1 of 2 — Claude changed this rule in session 5a1b2c3d, a moment ago\n")
+    seen = terminal.passes("(1/2) Take it back [b,f,i,s,q,?]?")
+    opening, _, shown = seen.partition("\n")
+    assert opening == "to answer: 2 changes of rules, 1 proposed rule"
+    assert shown.startswith("\nChange 1 of 2 — Claude changed this rule in session 5a1b2c3d, a moment ago\n")
     terminal.types("b")
-    seen = terminal.passes("(2/2) Put it back [b,g,l,n,q,?]?")
+    seen = terminal.passes("(2/2) Put it back [b,f,i,s,q,?]?")
     assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nChange 2 of 2 — you changed this rule\n")
     terminal.types("b")
-    seen = terminal.passes("(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?")
-    assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nLearning 1 of 1 ")
+    seen = terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nProposed rule 1 of 1 ")
     text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert ("Use pnpm, not npm" in text, "make check" in text) == (True, True)
 
 
-def test_claude_s_words_are_kept_only_by_a_typed_yes(
+def test_claude_s_words_are_kept_only_by_a_typed_word(
     store: Store, shop: Path, claude: Claude, reviews: Reviews, store_home: Path
 ) -> None:
     claude.edit(shop / "CLAUDE.md", "pnpm", "yarn")
@@ -259,22 +257,22 @@ def test_claude_s_words_are_kept_only_by_a_typed_yes(
     terminal.sees(BY_CLAUDE)
     asked = """
         risk: it rests on words that are not your own: from the assistant
-        type 'yes' to keep it all the same:
+        type the rule's first word, 'Use', to keep it all the same:
         """
-    terminal.types("g")
-    terminal.sees(asked)
-    terminal.types("y")
-    terminal.sees("""
-        nothing was changed
-        (1/1) Take it back [b,g,l,n,q,?]?
-        """)
-    terminal.types("g")
+    terminal.types("f")
     terminal.sees(asked)
     terminal.types("yes")
+    terminal.sees("""
+        nothing was changed
+        (1/1) Take it back [b,f,i,s,q,?]?
+        """)
+    terminal.types("f")
+    terminal.sees(asked)
+    terminal.types("use")
     terminal.is_left("""
-        LRN-1 reads so from now on
+        amended LRN-1: it says what the file says
 
-        1 for good
+        1 amended
         to take the last answer back: reflect-git undo
         """)
     assert commits(store_home)[0] == "amend: Use yarn, not npm"
@@ -283,27 +281,30 @@ def test_claude_s_words_are_kept_only_by_a_typed_yes(
 def test_what_has_to_be_mended_is_shown_before_it_is_written(reword: Reword, reviews: Reviews, shop: Path) -> None:
     reword("Use pnpm, not npm", "Read @notes.md first")
     terminal = reviews()
-    terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
-    terminal.types("g")
+    terminal.passes("(1/1) Put it back [b,f,i,s,q,?]?")
+    terminal.types("f")
     terminal.sees("""
           mended        put '@notes.md' into backticks
         diff --git a/CLAUDE.md b/CLAUDE.md
         --- a/CLAUDE.md
         +++ b/CLAUDE.md
-        @@ -8,6 +8,6 @@
+        @@ -2,8 +2,8 @@
 
-         <!-- LRN-1 -->
+         Our own text.
+
+        -<!-- reflect-git:begin convention LRN-1:899c -->
+        +<!-- reflect-git:begin convention LRN-1:4f52 -->
 
         -- Read @notes.md first
         +- Read `@notes.md` first
 
          <!-- reflect-git:end -->
-        the file is changed so [y,n]?
+        change the file like this [y,n]?
         """)
     terminal.types("n")
     terminal.sees("""
         nothing was changed
-        (1/1) Put it back [b,g,l,n,q,?]?
+        (1/1) Put it back [b,f,i,s,q,?]?
         """)
     assert "- Read @notes.md first" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
 
@@ -325,9 +326,9 @@ diff --git a/CLAUDE.md b/CLAUDE.md
 -
 -- Always use yarn.
 
- <!-- reflect-git:begin -->
+ <!-- reflect-git:begin convention LRN-1:899c -->
 
-(1/1) Take it back [b,l,n,q,?]?
+(1/1) Take it back [b,i,s,q,?]?
 """
 
 
@@ -354,13 +355,47 @@ def test_what_claude_wrote_by_itself_is_taken_back(reviews: Reviews, shop: Path,
 
 
 @pytest.mark.usefixtures("yarn")
+def test_an_audit_takes_the_answer_to_claudes_edit_for_ours(
+    reviews: Reviews, run_cli: RunCli, shop: Path, store_home: Path
+) -> None:
+    terminal = reviews()
+    terminal.sees(WRITTEN)
+    terminal.types("b")
+    terminal.ends()
+    assert any(line.startswith("Session: 5a1b2c3d") for line in commits(store_home, "-1", "--format=%b"))
+    assert _forged(run_cli, shop) == []
+    with Terminal("undo", cwd=shop) as undo:
+        undo.ends()
+    assert _forged(run_cli, shop) == []
+
+
+@pytest.mark.usefixtures("yarn")
+def test_an_audit_reports_another_session_than_the_one_that_wrote(
+    reviews: Reviews, run_cli: RunCli, shop: Path, store_home: Path
+) -> None:
+    terminal = reviews()
+    terminal.sees(WRITTEN)
+    terminal.types("b")
+    terminal.ends()
+    forged = re.sub("(?m)^Session: .*", "Session: ffffffff", git(store_home, "log", "-1", "--format=%B", "main"))
+    git(store_home, *NOBODY, "commit", "-q", "--amend", "-m", forged)
+    (found,) = _forged(run_cli, shop)
+    assert "'Session: ffffffff'" in found["message"]
+
+
+def _forged(run_cli: RunCli, shop: Path) -> list[dict[str, str]]:
+    found = run_cli("audit", "--json", cwd=shop).json()["data"]["findings"]
+    return [one for one in found if one["code"] == "trailer-forged"]
+
+
+@pytest.mark.usefixtures("yarn")
 def test_what_claude_wrote_by_itself_is_kept(reviews: Reviews, store_home: Path) -> None:
     before = commits(store_home)
     terminal = reviews()
     terminal.sees(WRITTEN)
-    terminal.types("l")
+    terminal.types("i")
     terminal.is_left("""
-        left as it is in this work tree
+        ignored in this work tree
 
         1 left as it is
         """)
@@ -381,7 +416,7 @@ def test_what_cannot_be_taken_back_exactly_is_only_shown(reword: Reword, reviews
           you typed     "please fix the checkout page"
           note          it was changed since, so it cannot be taken back exactly: edit
                         it
-        (1/1) Leave it [l,n,q,?]?
+        (1/1) Leave it [i,s,q,?]?
         """)
 
 
@@ -391,9 +426,9 @@ def test_a_file_that_changed_since_is_shown_anew(reword: Reword, reviews: Review
     terminal.sees(BY_HAND)
     reword("Our own text.", "Another text.\n\nAnd more of it.")
     terminal.types("b")
-    seen = terminal.passes("(1/1) Put it back [b,g,l,n,q,?]?")
+    seen = terminal.passes("(1/1) Put it back [b,f,i,s,q,?]?")
     assert "was changed meanwhile hint: look at the change again Change 1 of 1 — you changed" in " ".join(seen.split())
-    assert "  in            CLAUDE.md, line 13\n" in seen
+    assert "  in            CLAUDE.md, line 9\n" in seen
     terminal.types("b")
     terminal.ends()
     text = (shop / "CLAUDE.md").read_text(encoding="utf-8")

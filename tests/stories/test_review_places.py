@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.conftest import REAL_GIT, RunCli
 from tests.stories.conftest import Reviews, Says, commits, make_project
 from tests.stories.terminal import Terminal
 
-ASKED = "(1/1) Approve to project [y,t,e,n,d,D,s,q,?]?"
+ASKED = "(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?"
 
 
 def _configure(home: Path, key: str, value: str) -> None:
@@ -49,14 +50,14 @@ def test_what_waits_in_other_projects_is_told_where_nothing_waits(
     says("use pnpm, not npm")
     said = "Nothing to reflect on.\n1 waits in other projects: reflect-git review --all\n"
     assert run_cli("review", cwd=tmp_path).out == said
-    status = "1 strong signal, in other projects: reflect-git review --all\n"
+    status = "no proposed rules, 1 in other projects: reflect-git review --all\n"
     assert status in run_cli("status", cwd=tmp_path).out
-    assert "1 strong signal: reflect-git review\n" in run_cli("status", cwd=shop).out
+    assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=shop).out
     reviews(cwd=tmp_path).is_left(said)
     says("run `make check` before a commit")
     assert "2 wait in other projects" in run_cli("review", cwd=tmp_path).out
     says("prices are in cents", cwd=tmp_path)
-    told = "3 strong signals, 2 in other projects: reflect-git review\n"
+    told = "1 proposed rule, 2 in other projects: reflect-git review\n"
     assert told in run_cli("status", cwd=tmp_path).out
     assert run_cli("status", "--json", cwd=tmp_path).json()["data"]["waiting_here"] == 1
     assert "other projects" not in run_cli("review", cwd=shop).out
@@ -81,35 +82,33 @@ def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: R
 
 
 def test_one_key_without_enter(says: Says, reviews: Reviews, home: Path, store_home: Path) -> None:
-    _configure(home, "interactive.singleKey", "true")
     says("use pnpm, not npm")
     terminal = reviews()
     terminal.passes(ASKED)
-    terminal.presses("s")
+    terminal.presses("v")
     terminal.sees(f"""
           SIG-1  correction, a moment ago, shop
             use pnpm, not npm
           trust         your own words
         {ASKED}
         """)
-    terminal.presses("n")
+    terminal.presses("s")
     terminal.is_left("""
-        not now: it comes again
+        skipped for now: it comes again
 
-        1 not now
-        1 learning waits: run 'reflect-git review' when you like
+        1 skipped for now
+        1 proposed rule waits: run 'reflect-git review' when you like
         """)
 
 
 def test_one_key_of_several_bytes_and_the_end(says: Says, reviews: Reviews, home: Path) -> None:
-    _configure(home, "interactive.singleKey", "true")
     says("use pnpm, not npm")
     terminal = reviews()
     terminal.passes(ASKED)
     terminal.writes("\x1b[A")
-    assert "y - approve it as shown" in terminal.passes(ASKED)
+    assert "y - yes: approve it as shown" in terminal.passes(ASKED)
     terminal.sends("D")
-    terminal.is_left("1 learning waits: run 'reflect-git review' when you like")
+    terminal.is_left("1 proposed rule waits: run 'reflect-git review' when you like")
 
 
 def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Reviews, shop: Path) -> None:
@@ -121,8 +120,8 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
     seen = terminal.passes(ASKED)
     told = " ".join(seen.split())
     assert told.startswith("error: '")
-    assert "CLAUDE.md' was changed meanwhile hint: look at the change again Learning 1 of 1 " in told
-    assert " # Shop\n+\n+<!-- reflect-git:begin -->\n" in seen
+    assert "CLAUDE.md' was changed meanwhile hint: look at the change again Proposed rule 1 of 1 " in told
+    assert " # Shop\n+\n+<!-- reflect-git:begin convention LRN-" in seen
     terminal.types("y")
     terminal.is_left("""
         approved LRN-1 into 'CLAUDE.md'
@@ -132,7 +131,9 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
         to take the last answer back: reflect-git undo
         see what is in force with 'reflect-git rules'
         """)
-    assert (shop / "CLAUDE.md").read_text(encoding="utf-8").startswith("# Shop\n\n<!-- reflect-git:begin -->\n")
+    assert (
+        (shop / "CLAUDE.md").read_text(encoding="utf-8").startswith("# Shop\n\n<!-- reflect-git:begin convention LRN-")
+    )
 
 
 def test_an_answer_given_elsewhere_stands(
@@ -155,7 +156,7 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
     reviews("--project", str(garden)).passes(ASKED)
     terminal = reviews("--all")
     terminal.sees("""
-        Learning 1 of 1 — correction, from a moment ago, in garden
+        Proposed rule 1 of 1 — correction, from a moment ago, in garden
 
             Use pnpm, not npm
 
@@ -164,12 +165,12 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
           backtest      no past session to try it on
           refused       it was said in 'garden', and this is another project
                         → t and 'global'; or quit, and run review in that project
-        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("y")
     terminal.sees("""
-        it is refused as it stands: the way out is above
-        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        cannot approve it as it is: see 'refused' above for the keys that help
+        (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
@@ -177,12 +178,12 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
     terminal.sees("""
         error: it was said in 'garden', and this is another project
         hint: t and 'global'; or quit, and run review in that project
-        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("global")
-    terminal.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?")
+    terminal.passes("(1/1) Approve to global [y,n,N,s,e,t,v,q,?]?")
     assert not (shop / "CLAUDE.md").exists()
 
 
@@ -190,7 +191,7 @@ def test_outside_any_project_the_way_on_is_named(says: Says, reviews: Reviews, h
     says("use pnpm, not npm", cwd=home)
     terminal = reviews(cwd=home)
     terminal.sees("""
-        Learning 1 of 1 — correction, from a moment ago
+        Proposed rule 1 of 1 — correction, from a moment ago
 
             Use pnpm, not npm
 
@@ -199,11 +200,11 @@ def test_outside_any_project_the_way_on_is_named(says: Says, reviews: Reviews, h
           backtest      no past session to try it on
           refused       'project' needs a project, and this folder is in none
                         → t and 'global'
-        (1/1) Approve to another target [t,e,n,d,D,s,q,?]?
+        (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
 
 
-def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, shop: Path) -> None:
+def _past_calls(home: Path, shop: Path) -> None:
     folder = home / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(shop))
     folder.mkdir(parents=True)
     lines = []
@@ -217,6 +218,10 @@ def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, 
                 "message": {"role": role, "content": [block]},
             })  # fmt: skip
     (folder / "s1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, shop: Path) -> None:
+    _past_calls(home, shop)
     says("use pnpm, not npm")
     seen = reviews().passes(ASKED)
     assert (
@@ -228,10 +233,32 @@ def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, 
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "is_tested"),
+    [
+        ("Always use pnpm, never npm. It is faster.", True),
+        ("Use yarn instead of npm", True),
+        ("Use pnpm, not yarn", False),
+        ("Use pnpm, not npm. Use ruff, not black.", False),
+        ("Keep functions short", False),
+    ],
+)
+def test_an_edited_text_keeps_the_backtest_where_it_means_the_same_calls(
+    says: Says, reviews: Reviews, home: Path, shop: Path, editor: Callable[[str], Path], text: str, is_tested: bool
+) -> None:
+    _past_calls(home, shop)
+    says("use pnpm, not npm")
+    editor(f"{text}\n")
+    terminal = reviews()
+    terminal.passes(ASKED)
+    terminal.types("e")
+    assert ("would have applied 2 times in 4 days" in terminal.passes(ASKED)) == is_tested
+
+
 def test_in_colour(says: Says, reviews: Reviews) -> None:
     says("use pnpm, not npm")
-    seen = reviews(before=("--color", "always")).passes("[y,t,e,n,d,D,s,q,?]? \x1b[0m")
-    assert "\x1b[1mLearning 1 of 1 — correction, " in seen
+    seen = reviews(before=("--color", "always")).passes("[y,n,N,s,e,t,v,q,?]? \x1b[0m")
+    assert "\x1b[1mProposed rule 1 of 1 — correction, " in seen
     assert "\x1b[32m+- Use pnpm, not npm\x1b[0m" in seen
     assert "\x1b[34m\x1b[1m(1/1) Approve to project [" in seen
 
@@ -239,13 +266,13 @@ def test_in_colour(says: Says, reviews: Reviews) -> None:
 def test_the_filter_of_git_add_p_shows_the_change(says: Says, reviews: Reviews, home: Path) -> None:
     _configure(home, "interactive.diffFilter", "sed s/^/\\|/")
     says("use pnpm, not npm")
-    seen = reviews(before=("--color", "always")).passes("[y,t,e,n,d,D,s,q,?]? \x1b[0m")
+    seen = reviews(before=("--color", "always")).passes("[y,n,N,s,e,t,v,q,?]? \x1b[0m")
     assert "\n|+- Use pnpm, not npm\n" in seen
 
 
 def test_a_long_text_is_shown_whole_within_the_terminal(says: Says, reviews: Reviews) -> None:
     says("always explain what you did in words that a person who never saw the code understands, " + "瞭解" * 60)
-    seen = reviews().passes("[y,t,e,n,d,D,s,q,?]?")
+    seen = reviews().passes("[y,n,N,s,e,t,v,q,?]?")
     head, _, _ = seen.partition("diff --git")
     wide = [line for line in head.split("\n") if sum(2 if ord(c) > 0x2E80 else 1 for c in line) > 80]
     assert (wide, head.count("瞭"), head.count("解")) == ([], 120, 120)
@@ -273,7 +300,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
             terminal.types("t")
             terminal.passes("target [name,q,?]?")
             terminal.types("global")
-            seen = " ".join(terminal.passes("(1/1) Approve to global [y,t,e,n,d,D,s,q,?]?").split())
+            seen = " ".join(terminal.passes("(1/1) Approve to global [y,n,N,s,e,t,v,q,?]?").split())
             assert "in 'garden' since " in seen and "'shop' since " in seen and "→ t" not in seen
         terminal.types("y")
         terminal.ends()
@@ -284,7 +311,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
     reviews(cwd=attic).is_left("All learnings already captured.")
 
 
-@pytest.mark.parametrize("answer", ["d", "D", "revert"])
+@pytest.mark.parametrize("answer", ["n", "N", "revert"])
 def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_review_asks(
     says: Says, reviews: Reviews, run_cli: RunCli, tmp_path: Path, shop: Path, answer: str
 ) -> None:
@@ -299,13 +326,13 @@ def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_revi
     says("no, use pnpm, not npm")
     garden = make_project(tmp_path / "garden")
     told = run_cli("status", cwd=shop).out
-    assert "waiting       0 signals\n" in told and "Nothing to reflect on." in run_cli("review", cwd=shop).out
+    assert "waiting       no proposed rules\n" in told and "Nothing to reflect on." in run_cli("review", cwd=shop).out
     says("use pnpm, not npm", cwd=garden)
     seen = reviews(cwd=garden).passes(ASKED)
     assert "you said no" not in seen
-    assert "1 strong signal: reflect-git review\n" in run_cli("status", cwd=garden).out
+    assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=garden).out
     assert run_cli("status", "--format", "statusline", cwd=garden).out == "✎ 1\n"
-    assert "1 strong signal, in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
+    assert "no proposed rules, 1 in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
     assert "1 waits in other projects" in run_cli("review", cwd=shop).out
     rule = run_cli("log", "--json", cwd=shop).json()["data"][-1]["learning"]
     assert not rule or "said again    1 time" in run_cli("show", rule, cwd=shop).out

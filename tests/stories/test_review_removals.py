@@ -24,21 +24,17 @@ Change 1 of 1 — commit 0123456789 of yours took this out of the store
 diff --git a/CLAUDE.md b/CLAUDE.md
 --- a/CLAUDE.md
 +++ b/CLAUDE.md
-@@ -1,13 +1,3 @@
+@@ -1,9 +1,3 @@
  # Shop
 
  Our own text.
 -
--<!-- reflect-git:begin -->
--
--## Conventions
--
--<!-- LRN-1 -->
+-<!-- reflect-git:begin convention LRN-1:899c -->
 -
 -- Use pnpm, not npm
 -
 -<!-- reflect-git:end -->
-(1/1) Revert it for good [g,l,n,q,?]?
+(1/1) Retire it [x,i,s,q,?]?
 """
 
 
@@ -66,9 +62,9 @@ def test_it_was_meant_for_good(reverted: Store, reviews: Reviews, shop: Path, ru
     assert "removed       records, by a commit of yours, and put back: reflect-git review" in run_cli("status").out
     terminal = reviews()
     terminal.sees(SCREEN)
-    terminal.types("g")
+    terminal.types("x")
     said = terminal.ends()
-    assert "took it back for good, commit " in said and "CLAUDE.md changed in your project" in said
+    assert "retired it, commit " in said and "CLAUDE.md changed in your project" in said
     assert _in_force(reverted) == 0 and (shop / "CLAUDE.md").read_text() == "# Shop\n\nOur own text.\n"
     assert commits(Path(reverted.root))[0] == "revert: Use pnpm, not npm"
     assert run_cli("audit", cwd=shop).code == 0 and "removed" not in run_cli("status").out
@@ -80,8 +76,8 @@ def test_it_was_not(reverted: Store, reviews: Reviews, shop: Path, run_cli: RunC
     terminal = reviews()
     terminal.sees(SCREEN)
     terminal.types("?")
-    assert "l - leave it in force: not asked again" in terminal.passes("(1/1) Revert it for good [g,l,n,q,?]?")
-    terminal.types("l")
+    assert "i - leave it in force: not asked again" in terminal.passes("(1/1) Retire it [x,i,s,q,?]?")
+    terminal.types("i")
     assert "left in force" in terminal.ends()
     assert _in_force(reverted) == 1 and (shop / "CLAUDE.md").read_bytes() == before
     assert run_cli("audit", cwd=shop).code == 0 and "removed" not in run_cli("status").out
@@ -91,7 +87,7 @@ def test_it_was_not(reverted: Store, reviews: Reviews, shop: Path, run_cli: RunC
 def test_not_now_and_nobody_to_ask(reverted: Store, reviews: Reviews, shop: Path, run_cli: RunCli) -> None:
     terminal = reviews()
     terminal.sees(SCREEN)
-    terminal.types("n")
+    terminal.types("s")
     assert "1 change of a rule waits" in terminal.ends()
     told = run_cli("review", cwd=shop)
     assert "took this out of the store" in told.out and "only a person can answer" in told.err
@@ -101,7 +97,7 @@ def test_not_now_and_nobody_to_ask(reverted: Store, reviews: Reviews, shop: Path
 def test_from_another_folder_the_project_is_found(reverted: Store, reviews: Reviews, shop: Path, home: Path) -> None:
     terminal = reviews(cwd=home)
     terminal.sees(SCREEN)
-    terminal.types("g")
+    terminal.types("x")
     assert "changed in your project" not in terminal.ends()
     assert (shop / "CLAUDE.md").read_text() == "# Shop\n\nOur own text.\n"
 
@@ -117,7 +113,7 @@ def test_a_dismissal_that_git_reverted(store_home: Path, shop: Path, reviews: Re
     swept(store_home)
     git(store_home, *ADA, "revert", "--no-edit", "main")
     terminal = reviews()
-    assert "dismissed" in terminal.passes("(1/1) Revert it for good [g,l,n,q,?]?")
-    terminal.types("g")
-    assert "took it back for good" in terminal.ends()
+    assert "dismissed" in terminal.passes("(1/1) Retire it [x,i,s,q,?]?")
+    terminal.types("x")
+    assert "retired it, commit" in terminal.ends()
     assert reading.scan(store).history.status(signal) == "captured", "the question is open again"

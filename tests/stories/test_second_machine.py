@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import machines
+from reflect_git.store import machines, reading
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.store.probe import swept
@@ -53,7 +53,11 @@ def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Type
     second.passes(f"new machine '{name}', first seen 2026-02-11: yours? [y/N]:")
     second.types("y")
     assert "2 files came" in second.ends()
-    assert set(machines.own(swept(desk.root)) or ()) == {name, desk.store.machine}
+    store = swept(desk.root)
+    decisions = machines.decisions_in(reading.scan(store).decided)
+    assert set(machines.own(store, decisions) or ()) == {name, desk.store.machine}
+    (made,) = [made for made in decisions if made["machine"] == store.machine]
+    assert (made["kind"], made["subject"], made["by"]["road"]) == ("policy", "reflect.own", "terminal")
     assert f"machines/{name}.yaml" in desk.paths()
     assert "accept: machine" in git(desk.root, "log", "--format=%s", "main")
     assert "new machine" not in types(desk, "sync").ends(), "asked once"

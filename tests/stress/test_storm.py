@@ -9,11 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
 from reflect_git.adapters.files import Lock
+from tests.conftest import wait_for_background
 from tests.faults import REPO, git
 from tests.store.probe import inbox_ids, opened, require_promises
 from tests.stress.storm import MODES, Storm, children_of
@@ -48,10 +51,10 @@ def event(number: int) -> bytes:
     }).encode()  # fmt: skip
 
 
-def start_hook(number: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-S", str(REPO / "hooks/hook.py")]
+def start_hook(number: int, *before: str, env: Optional[Mapping[str, str]] = None) -> subprocess.Popen[bytes]:
+    command = [*before, sys.executable, "-I", "-S", str(REPO / "hooks/hook.py")]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
     assert process.stdin is not None
     with process.stdin:  # at once, and not when its turn comes to be waited for
         process.stdin.write(event(number))
@@ -93,6 +96,75 @@ def test_one_holder_of_the_lock_at_a_time(tmp_path: Path) -> None:
     for process in [subprocess.Popen(command) for _ in range(4)]:
         assert process.wait(60) == 0
     assert counter.read_text() == "100"
+
+
+def test_sixty_four_hooks_at_once_take_little_more_than_their_interpreters(home: Path, store_home: Path) -> None:
+    """A second at most on two idle cores, which `make bench ARGS='--only concurrency'` measures; here others may be at
+    work, too, so it is the ratio that counts."""
+    start_hook(0).communicate(timeout=60)  # byte code and store are there
+    bare = burst(lambda number: subprocess.Popen([sys.executable, "-I", "-S", "-c", "import json, re"]))
+    hooks = burst(start_hook)
+    assert hooks < 3 * bare, f"{hooks:.2f} s, the interpreters alone {bare:.2f} s"
+    require_promises(store_home)
+    assert len(inbox_ids(store_home)) == 65
+
+
+def test_the_first_sixty_four_hooks_wait_for_one_store(home: Path, store_home: Path, tmp_path: Path) -> None:
+    """Each making a store of its own, they took twice as long."""
+    made = tmp_path / "made"
+    git_program = tmp_path / "bin" / "git"
+    git_program.parent.mkdir()
+    git_program.write_text(
+        f'#!/bin/sh\ncase " $* " in *" init "*) echo init >>"{made}" ;; esac\nexec "{shutil.which("git")}" "$@"\n'
+    )
+    git_program.chmod(0o755)
+    env = {**os.environ, "PATH": f"{git_program.parent}:{os.environ['PATH']}"}
+    running = [start_hook(number, env=env) for number in range(64)]
+    for process in running:
+        assert process.communicate(timeout=60) == (b"", b"")
+    assert made.read_text().count("init") <= 8, "one makes the store, and at most a few that waited too long for it"
+    require_promises(store_home)
+    assert len(inbox_ids(store_home)) == 64
+
+
+def burst(begin: Callable[[int], subprocess.Popen[bytes]]) -> float:
+    """Seconds until 64 processes that were started together have ended."""
+    started = time.monotonic()
+    for process in [begin(number) for number in range(1, 65)]:
+        process.communicate(timeout=120)
+    return time.monotonic() - started
+
+
+def test_a_hook_under_nice_acknowledges_and_commits_when_its_caller_has_gone(home: Path, store_home: Path) -> None:
+    store = opened(store_home)
+    process = start_hook(1, "nice", "-n", "19")
+    lock = Lock(store.lock.path)
+    assert lock.acquire(10)
+    second = start_hook(2, "nice", "-n", "19")
+    for one in (process, second):
+        assert one.communicate(timeout=60) == (b"", b"")
+    wait_for_background(home)
+    assert len(os.listdir(store.private_path("pending"))) >= 1, "acknowledged, and nobody could commit it"
+    lock.release()
+    third = start_hook(3, "nice", "-n", "19")
+    assert third.communicate(timeout=60) == (b"", b"")
+    wait_for_background(home)
+    assert len(inbox_ids(store_home)) == 3, "what is committed later has what waited with it"
+
+
+def test_a_hook_under_nice_does_not_wait_for_git(home: Path, store_home: Path) -> None:
+    store = opened(store_home)
+    slow = home / "slow"
+    slow.write_text(f'#!/bin/sh\nsleep 3\nexec "{shutil.which("git")}" "$@"\n')
+    slow.chmod(0o755)
+    settings = Path(store.private_path("cache", "settings.json"))
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "git": str(slow)}))
+    started = time.monotonic()
+    assert start_hook(1, "nice", "-n", "19").communicate(timeout=60) == (b"", b"")
+    taken, is_waiting = time.monotonic() - started, os.listdir(store.private_path("pending"))
+    assert is_waiting, f"committed before its caller went on, after {taken:.1f} s"
+    wait_for_background(home)
+    assert len(inbox_ids(store_home)) == 1
 
 
 SLOW = """

@@ -25,7 +25,7 @@ def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
     pair = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
     names = [clone.store.machine for clone in pair]
     for clone in pair:
-        policy.set_keys(clone.store, {machines.OWN: " ".join(names)})
+        machines.accept(clone.store, names, BY, utc_precise())
         policy.switch(clone.store, {"reflect.sync.signals": "true"}, BY, utc_precise())
     return pair
 
@@ -47,8 +47,8 @@ def test_what_another_machine_heard_counts_as_a_session_without_its_words(
 ) -> None:
     """A tally tells of it once it is gone there; that of a machine that nobody accepted tells nothing."""
     laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
-    names = f"{desk.store.machine} {laptop.store.machine if is_own else ''}"
-    policy.set_keys(desk.store, {machines.OWN: names})
+    if is_own:
+        machines.accept(desk.store, [laptop.store.machine], BY, utc_precise())
     capture(laptop.store, "use pnpm and not npm", session_id="s-1", trust="tool_output", type="failure")
     days_later(laptop.store, 20)
     assert inbox_ids(laptop.root) == set()

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from reflect_git.adapters import transport
-from reflect_git.adapters.git import Git, GitError, Result
+from reflect_git.adapters.child import Result
+from reflect_git.adapters.git import Git, GitError
 from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
 from reflect_git.store.incoming import Incoming

@@ -487,7 +487,7 @@ def test_what_was_sent_while_main_could_not_move_comes_with_the_next_sync(
     def refused(*_: object, **__: object) -> None:
         while is_sent and git(remote, "rev-parse", "main").strip() == laptop.tip:
             time.sleep(0.01)
-        raise mainline.IndexLocked()
+        raise mainline.IndexLocked(desk.store, 1.0)
 
     monkeypatch.setattr(moves, "move", refused)
     with pytest.raises(mainline.IndexLocked):

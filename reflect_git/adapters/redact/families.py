@@ -7,6 +7,12 @@ INVISIBLE = dict.fromkeys(
     [0xAD, 0x34F, 0x61C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]
 )
 
+# What a text is read as: without these, and with full-width letters and digits as plain ones, one for one.
+READABLE = {
+    **INVISIBLE,
+    **{wide: wide - 0xFEE0 for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A)) for wide in range(first, last + 1)},
+}  # fmt: skip
+
 _ALNUM = "[A-Za-z0-9]"
 _WORD = "[A-Za-z0-9_-]"
 _DOTTED = "[A-Za-z0-9_.~-]"
@@ -17,7 +23,7 @@ _CRYPT = r"[A-Za-z0-9./$,=+-]"
 # (kind, characters after the prefix, how many at least, prefixes). These prefixes say enough by themselves: they are found
 # in the middle of a word too (a branch name, a file name, `%3Dghp_…`, `\nghp_…` in JSON).
 PREFIXES = (
-    ("github", _WORD, 20, ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
+    ("github", _WORD, 16, ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
     ("gitlab", _DOTTED, 16, ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-")),
     ("gitlab", _DOTTED, 16, ("glsoat-", "glffct-", "GR1348941")),
     ("atlassian", _BASE64, 20, ("ATATT3x", "ATCTT3x", "ATBB")),
@@ -112,12 +118,21 @@ _SIGNING_IN = (
     "stripe", "netlify", "vercel", "argocd", "infracost", "ngrok", "snyk", "codecov",
 )  # fmt: skip
 
+_SIGNING = (
+    "log in", "login", "log on", "sign in", "signin", "logging in", "einlogg", "anmeld", "logge dich", "melde dich", "connecte", "connexion",
+    "identifi", "accedi", "entra con", "entra como", "inicia sesi", "iniciar sesi", "acced", "entre com", "logar", "credential", "creds",
+    "zugang", "user:", "benutzer", "войти", "войди", "вход", "логин", "зайти", "зайди", "登录", "登入", "登陆", "ログイン", "サインイン", "로그인",
+)  # fmt: skip
+
+# Settings that are followed by a password, with nothing but a space between them.
+_DIRECTIVES = ("requirepass", "masterauth", "storepass", "keypass", "bindpw", "rootpw", "sasl_passwd", "wpa-psk")
+
 # (kind, evidence, markers, pattern). A marker is looked for in the lower-cased text; of the inner tuples each needs one hit.
 # Group 1 is the secret, else the whole match. Evidence names the check in looks.py that has to hold for it.
 # No pattern has something to find behind an unbounded run: that is what makes time quadratic.
 WORD_SHAPES = (
     ("aws", "real", (("akia", "asia", "abia", "acca"),), r"(?<![A-Z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16,}"),
-    ("jwt", "real", (("eyj",), (".",)), _JWT_EDGE + r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),
+    ("jwt", "real", (("eyj",), (".",)), _JWT_EDGE + r"eyJ[\w-]{8,}\.[\w-]{0,}(?:\.[\w-]*){0,3}"),
     ("jwt", "real", (("eyj",),), r"sk\.eyJ[\w-]{8,}(?:\.[\w-]+)?"),
     ("openai", "digits", (("sk-",),), _EDGE + r"sk-[A-Za-z0-9]{20,}"),
     ("openai", "real", (("t3blbkfj",),), r"[\w-]{0,200}T3BlbkFJ[\w-]{8,}"),
@@ -137,6 +152,9 @@ WORD_SHAPES = (
     ("terraform", "real", ((".atlasv1.",),), r"[A-Za-z0-9]{8,20}\.atlasv1\.[\w-]{20,}"),
     ("nuget", "real", (("oy2",),), _EDGE + r"oy2[a-z0-9]{43}\b"),
     ("newrelic", "real", (("nral",),), r"\b[0-9a-f]{30,40}NRAL\b"),
+    ("cloudflare", "real", (("v1.0-",),), r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
+    ("square", "digits", (("eaaa",),), r"(?<![\w/+=-])EAAA[\w-]{56,62}(?![\w/+=-])"),
+    ("basic", "basic", (("auth=", "auth\"", "auth'", "auth:", "auth\\"),), r"(?<![a-z])auth[\\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\\"']{0,4}([A-Za-z0-9+/]{8,512}={0,2})"),
     ("azure", "real", (("azdo",),), r"[A-Za-z0-9]{60,80}AZDO[A-Za-z0-9]{4}"),
 )  # fmt: skip
 # The same, but these need more of the text than one word.
@@ -155,11 +173,16 @@ SHAPES = (
     ("basic", "strict", (("basic ", "basic\",", "basic',"),), r"(?i)\bbasic(?:[\"'],\s{0,4}[\"']| +)([A-Za-z0-9+/]{12,}={0,2})"),
     ("cookie", "cookie", (("cookie",),), r"(?i)cookies?[\\\"'\]]{0,4}\s{0,4}[:=,]\s{0,4}[\\\"']{0,4}([^\s\"'\\][^\n\"'\\]{8,4096})"),
     ("cookie", "strong", (("sess", "connect.sid="), ("sessid=", "sessionid=", "connect.sid=", "laravel_session=", "auth_session=")), r"(?i)(?:sessi(?:on)?d|sessid|connect\.sid|sessionid|_session)=([\w%.:+/-]{16,})"),
-    ("signature", "strict", (("sig=", "signature=", "code="),), r"(?i)[?&;](?:sig|code|x-amz-signature|x-goog-signature|signature)=([\w%+/=~-]{24,})"),
+    ("signature", "strict", (("sig=", "signature=", "code=", "?key=", "&key="),), r"(?i)(?:[?&;]|^|(?<=[\s\"']))(?:sig|code|key|x-amz-signature|x-goog-signature|signature)=([\w%+/=~-]{24,})"),
+    ("otp-seed", "any", (("otpauth",),), r"(?i)otpauth(?::|%3a)[^\s\"']{1,200}?secret(?:=|%3d)([A-Z2-7]{8,128})"),
     ("signature", "real", (("x-amz-", "x-goog-"),), r"(?i)x-(?:amz|goog)-(?:signature|security-token|credential)=([\w%+/=~-]{16,})"),
     ("password", "argument", (("-u", " -a ", "--auth"), (" -u", "--user", "--proxy-user", " -a ", "--auth", "\n-u")), r"(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?[\\\"']{0,2}[^\s:\"'/\\]{1,80}:([^\s\"'\\]+)"),
     ("password", "argument", (("curl ",), ("fu ", "gu ", "iu ", "ku ", "lu ", "su ", "vu ")), r"curl" + _COMMAND + r"-[a-zA-Z]{1,8}u\s{0,4}[\\\"']{0,2}[^\s:\"'/\\]{1,80}:([^\s\"'\\]+)"),
     ("password", "shell", (("sshpass",),), r"sshpass" + _COMMAND + r"?-p\s{0,4}" + _SHELL),
+    ("password", "shell", (("ssh-keygen",), (" -n ", " -p ")), r"ssh-keygen" + _COMMAND + r"-[NP]\s{1,4}" + _SHELL),
+    ("password", "shell", (("encrypt_string",),), r"encrypt_string\s{1,4}(?:--?\S{1,40}\s{1,4}){0,2}(?!-)" + _SHELL),
+    ("password", "argument", ((" -p ",), (" -u ", " --user ", "--username ")), r"\s(?:-u|--user|--username)\s{1,4}[\w.@-]{1,60}\s(?:[^\n|;&]{0,60}?\s)?-p\s{1,4}" + _SHELL),
+    ("password", "pair", (("log in", "login", "sign in", "einlogg", "anmeld"), ("/",)), r"(?i)(?<![\w/.:-])[\w.@-]{2,40} ?/ ?([^\s\"'`,;/)]{6,80})\s[^\n]{0,20}?(?:log ?in|sign in|einlogg|anmeld)"),
     ("password", "shell", (("mysql", "mariadb", "7z"),), r"(?:mysql|mariadb|7z)\w{0,24}" + _COMMAND + r"[\"']?-p(?=[^\s])" + _SHELL),
     ("password", "shell", ((" -p",), (" login ", "mongo", "twine ", "rdesktop", "psexec", "ncftp", "useradd", "usermod", "winrm")), r"(?:login|mongo\w{0,24}|twine|rdesktop|psexec\w{0,24}|ncftp\w{0,24}|useradd|usermod|winrm)" + _COMMAND + r"-p[ =:]{1,4}" + _SHELL),
     ("password", "shell", ((" -p",), ("zip ", "sqlcmd", "bcp ", "mosquitto")), r"(?:zip|sqlcmd|bcp|mosquitto_\w{1,24})" + _COMMAND + r"-P\s{0,4}" + _SHELL),
@@ -175,29 +198,62 @@ SHAPES = (
     ("password", "shell", (("add_user", "change_password", "net user", "wpa_passphrase", "authenticate_user"),), r"(?:add_user|change_password|net user|wpa_passphrase|authenticate_user)\s{1,4}[\"']?[\w.@-]{1,60}[\"']?\s{1,4}(?!/)" + _SHELL),
     ("password", "shell", (("net use",), ("/user:",)), r"(?i)/user:\S{1,80}\s{1,4}" + _SHELL),
     ("password", "shell", (("/p:",), ("freerdp", "mstsc", "msbuild", "/u:")), r"(?i)/p:" + _SHELL),
-    ("password", "shell", (("echo", "printf", "<<<"), ("chpasswd", "sudo -s", "password-stdin", "with-token", "su -c")), r"(?:echo|printf|<<<)\s{0,4}(?:-\w{1,3}\s{1,4})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,4})?" + _SHELL),
+    ("password", "shell", (("echo", "printf", "<<<", "yes "), ("chpasswd", "sudo -s", "cryptsetup", "-stdin", "with-token", "su -c", "| su", "| passwd", "-fd 0", "-fd=0", "| kinit", "passwd ")), r"(?:echo|printf|yes|<<<)\s{0,4}(?:-\w{1,3}\s{1,4})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,4})?" + _SHELL),
     ("password", "shell", (("login ",), ("password ",)), r"(?i)\blogin\s{1,8}\S{1,120}\s{1,8}password\s{1,8}(\S+)"),
     ("password", "shell", (("identified",),), r"(?i)identified\s{1,4}(?:with\s{1,4}\S{1,60}\s{1,4})?by\s{1,4}(?:password\s{1,4})?\\?[\"']([^\"'\\\n]{1,200})"),
     ("password", "strong", (("identified",),), r"(?i)identified\s{1,4}by\s{1,4}([^\s\"'\\;]+)"),
-    ("password", "shell", (("pass", "masterauth"), ("requirepass", "masterauth", "storepass", "keypass")), r"(?i)(?:requirepass|masterauth|storepass|keypass)[\s=:]{1,4}[\\\"']{0,2}([^\s\"'\\;]+)"),
-    ("password", "shell", ((":5432:", ":5433:", ":*:", ":6432:"),), r":(?:543\d|6432|\*):[^:\s]{1,64}:[^:\s]{1,64}:([^\s]+)"),
-    ("password", "shell", (("auth=", "auth("), (",",)), r"(?i)auth(?:=\s{0,4}|=?\s{0,4}\()\(?\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
-    ("password", "strong", (("(",), ("login(", "credential(", "credentials(", "authenticate(", "connect(", "client(")), r"(?i)(?:login|credentials?|authenticate|connect|client)\((?:\s{0,8}[\"'][^\"'\n]{0,80}[\"']\s{0,4},){1,2}\s{0,8}[\"']([^\"'\n]{1,200})[\"']"),
+    ("password", "argument", (_DIRECTIVES,), r"(?i)(?:" + "|".join(_DIRECTIVES) + r")(?:[\s=:]{1,8}|[\"'],\s{0,4}(?=[\"']))(?:--plaintext\s{1,4})?[\\\"']{0,2}([^\s\"'\\;]+)"),
+    ("password", "shell", (_DIRECTIVES,), r"(?i)(?:" + "|".join(_DIRECTIVES) + r")[\s=:]{1,8}[\\\"']{0,2}([^\s\"'\\;]+)(?=[\"'\\;]|[ \t]{0,8}(?:$|[\n#|&-]))"),
+    ("password", "argument", (("--from-literal",), ("create secret", "secret generic")), r"--from-literal[ =][\\\"']{0,2}[\w.-]{1,80}=" + _SHELL),
+    ("password", "shell", ((":5432:", ":5433:", ":*:", ":6432:"),), r"(?<![\w:*.-])[\w.*-]{1,120}:(?:543\d|6432|\*):[^:\s]{1,64}:[^:\s]{1,64}:([^\s]+)"),
+    ("password", "shell", (("auth=", "auth(", "auth = ("), (",",)), r"(?i)auth(?:\s?=\s{0,4}|=?\s{0,4}\()\(?\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{1,200})[\"']"),
+    ("password", "argument", (("(",), ("login(", "log_in(", "signin(", "sign_in(", "credential(", "credentials(", "authenticate(", "authentication(", "connect(", "connection(", "client(", "pdo(")), r"(?i)(?:log_?in|sign_?in|credentials?|authenticat(?:e|ion)|connect(?:ion)?|client|pdo)\((?:\s{0,8}(?:[\"'][^\"'\n]{0,80}[\"']|[\w.$]{1,40})\s{0,4},){1,2}\s{0,8}[\"']([^\"'\n]{1,200})[\"']"),
+    ("password", "argument", ((".auth(", "password(", "passwd(", "passphrase("),), r"(?i)(?:\.auth|(?:set|with|from|_|\.)_?(?:password|passwd|passphrase))\(\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]\s{0,4}[,)]"),
     ("password", "shell", (("bw unlock", "rclone obscure"),), r"(?:bw unlock|rclone obscure)\s{1,4}(?:--?\w{1,12}\s{1,4})?" + _SHELL),
     ("password", "shell", (("alias set ", "host add "),), r"(?:alias set|host add)\s{1,4}\S{1,80}\s{1,4}\S{1,200}\s{1,4}\S{1,80}\s{1,4}" + _SHELL),
-    ("password", "strong", (("<(echo", "<(printf"),), r"<\((?:echo|printf)\s{1,4}(?:-\w{1,3}\s{1,4}|[\"']?%s\S{0,4}\s{1,4})?[\"']?([^\s\"')]+)"),
+    ("password", "argument", (("<(echo", "<(printf"),), r"<\((?:echo|printf)\s{1,4}(?:-\w{1,3}\s{1,4}|[\"']?%s\S{0,4}\s{1,4})?[\"']?([^\s\"')]+)"),
     ("password", "strong", (("_pass ", "_pw ", "_key "), ("env ", "arg ", "setx ", "set -")), r"(?:ENV|ARG|setx|set -\w{1,4})\s{1,4}\w{0,60}(?:PASS|PW|_KEY)\s{1,4}" + _SHELL),
     ("password", "spoken", (("pass",), ("pass is ", "pass was ", "pass: ")), r"(?i)\bpass(?: is| was|:)\s{1,4}[\"'`]?([^\s\"'`]+)"),
+    ("password", "pair", ((" pass ",), ("user", "login", "benutzer")), r"(?i)\b(?:user(?:name)?|login|benutzer)[ :=]{1,3}[\w.@-]{1,60}(?:[,;] {1,2}| (?:and|with|und|mit) )pass {1,2}[\"'`]?([^\s\"'`?]+)"),
+    ("password", "marked", ((" pass ",), ("user", "login", "benutzer")), r"(?i)\b(?:user(?:name)?|login|benutzer)[ :=]{1,3}[\w.@-]{1,60} pass {1,2}[\"'`]?([^\s\"'`]+)"),
+    ("password", "marked", (("pass ",), ("pass de", "pass di", "pass do", "pass da", "pass du", "pass fo", "pass of", "pass vo", "pass fü", "pass es", "pass è", "pass é", "pass ist")), r"(?i)\bpass(?: (?:de|del|della|di|do|da|du|for|of|vom|von|für)(?: [^\s.:;,!?]{1,30}){1,3}?)? (?:is|was|es|est|è|é|ist|lautet):? [\"'`]?([^\s\"'`]+?)(?=[.,;]?(?:[\s\"'`]|$))"),
+    ("password", "marked", (("パス",),), r"パス(?:は|が|を|：|:) ?[「『\"'`]?([!-~]{6,80})"),
+    ("password", "shell", (("keychain", "security import"), (" -p ",)), r"(?:(?:unlock|create|set)-keychain\w{0,12}|security import)" + _COMMAND + r"-[pP]\s{1,4}" + _SHELL),
     ("password", "lone", ((" pass ",), ("user", "root", "admin", "login", "ssh")), r"(?i)\bpass\s{1,4}[\"'`]?([^\s\"'`?]+)"),
-    ("password", "shell", (("--value", "--secret-string"), ("secret",)), r"secret[^\n]{0,200}?\s--(?:value|secret-string)[ =]" + _SHELL),
-    ("token", "lone", (("key",), ("a key", "e key", "s key", "my key", "r key", "w key", "d key", "t key")), r"(?i)\b(?:a|the|this|my|our|your|new|old|live|prod\w{0,6}|staging|test|root)\s{1,4}key\b[^\n:=?!;,\"]{0,40}?(?:[:=]| is)\s{1,4}[\"'`]{0,3}([\w-]{20,256})"),
-    ("token", "strict", ((" login ", " auth "), _SIGNING_IN), r"\b(?:" + "|".join(_SIGNING_IN) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
+    ("password", "shell", (("--value", "--secret-string"), ("secret", "put-parameter")), r"(?:secret|put-parameter)[^\n]{0,200}?\s--(?:value|secret-string)[ =]" + _SHELL),
+    ("password", "pair", ((" / ",), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,60}?(?<![\w/.-])[\"'`]?[\w.@-]{2,60}[\"'`]? {0,2}/ {0,2}[\"'`]?([^\s\"'`,;/。、）)]{6,80}?)(?=[.,;)]?[\s\"'`。、)）]|[.]?$|[^\x00-\x7f])"),
+    ("password", "pair", ((" and ", " und ", " et ", " y ", " e ", " и "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,20}?\s(?:using|with|as|mit|als|avec|con|com|как)\s[\w.@-]{2,60} (?:and|und|et|y|e|и) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "pair", (("log in", "login ", "sign in", "credential", "creds"), ("/",)), r"(?i)(?:log in|login|sign in|credentials?|creds)\b[^\n/]{0,40}?[\s:\"'`][\"'`]?[\w.@-]{2,60}/([^\s\"'`,;/。、）)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "pair", ((" as ", " als ", "@", " como ", " en tant que ", " come ", " под "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,40}?(?:\s(?:as|als|como|come|en tant que|под) [\w.@-]{2,60}|\s[\w.-]{1,40}@[\w.-]{1,60})(?: user)?(?:,)? (?:with|using|mit|avec|con|com|с) (?:the |dem )?[\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "marked", ((" with ", " using ", " mit ", " avec ", " con ", " com ", " с "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,60}?\s(?:with|using|mit|avec|con|com|с) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "marked", ((", ",), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/,]{0,60}?[\s(:][\"'`]?[\w.@-]{2,60}[\"'`]?, [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "shell", (("@tcp(", "@unix("),), r"(?<![\w/])[\w.-]{1,60}:([^\s\"'/]{1,200})@(?:tcp|unix)\("),
+    ("password", "owned", (("@",), (":",)), r"(?<![\w/.@:-])[\w.-]{2,40}:([^\s/\"'@:<>(){}]{6,80})@(?=[A-Za-z][\w-]{0,60}(?:\.[A-Za-z]|:\d{2,5}(?!\d)))"),
+    ("password", "argument", (("snmp",), (" -a ", " -x ", " -c ", "community ")), r"snmp[\w-]{0,24}" + _COMMAND + r"?(?:-[AXc]|community)\s{1,4}" + _SHELL),
+    ("password", "argument", (("snmp",), (" -x ",)), r"snmp[\w-]{0,24}" + _COMMAND + r"-X\s{1,4}" + _SHELL),
+    ("password", "argument", (("http-basic", "bundle config"),), r"(?:http-basic\.\S{1,100}\s{1,4}\S{1,80}\s{1,4}|bundle config(?: set)?(?: --\w{1,10})? \S{1,100} [\w.@-]{1,60}:)" + _SHELL),
+    ("password", "argument", (("pass",), (".fill(", ".type(", "keys(", "text(", "value(", ".set(", "sequentially(", "input(")), r"(?i)pass[^\n;]{0,48}?[\"'\])]{1,6}\s?\.(?:clear\(\)\.)?(?:fill|type|send_?keys|(?:set|update)_?value|set|(?:enter|type|replace|input)_?text|press_?sequentially|input)\(\s{0,4}(?:[\w.]{1,40},\s{0,4})?[\"'`]([^\"'`\n]{1,200})"),
+    ("basic", "basic", (("b64decode", "atob", "frombase64", "decode64", "base64 -d", "base64 --d"),), r"(?i)(?:b64decode|atob|frombase64string|decode64|base64[_.]?decode|decodestring|echo)[\s(]{1,4}b?[\"']?([A-Za-z0-9+/]{12,512}={0,2})"),
+    ("vendor-key", "keyed", (("invalid key", "expired key", "revoked key", "wrong key", "key is invalid", "key expired", "key revoked"),), r"(?i)(?:invalid|expired|revoked|wrong) key[^\n\w]{1,4}([\w-]{20,256})"),
+    ("password", "owned", (("admin / ", "admin:", "administrator:", "root:", "root / ", "deploy:", "deploy / ", "postgres:", "demo:", "demo / "),), r"(?i)(?<![\w/.@:-])(?:admin|administrator|root|deploy|postgres|demo)(?: / |:)(?![0-9a-f]{40}(?:[0-9a-f]{24})?\b)([^\s\"'`,;/:]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("vendor-key", "mixed", (("key",), ("key\"", "key'", "key =", "key=", "key:")), r"(?i)(?<![\w-])[\"']?key[\"']?\s{0,4}(?::|=|:=|=>)\s{0,4}[\"']([A-Za-z0-9_+/=-]{24,256})[\"']"),
+    ("vendor-key", "mixed", (("key=",),), r"(?<![\w.-])key=([A-Za-z0-9_-]{24,256})(?![\w.(\[])"),
+    ("vendor-key", "real", (("key",), ("key = \"", "key = '", "key=\"", "key='", "key := \"")), r"(?<![\w.-])(?:key|KEY) ?:?= ?[\"']((?:[0-9a-fA-F]{32}){1,4})[\"']"),
+    ("vendor-key", "keyed", (("key\"", "key:", "key'"), ("jwt", "auth", "crypt", "hmac", "sign")), r"(?i)(?:jwt|auth|crypt|hmac|sign)\w{0,12}[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,40}[^{}\n]{0,80}?(?<![\w-])[\"']?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"',}]{16,256})"),
+    ("token", "keyed", (("key ",), ("with the key", "use the key", "using the key", "with this key", "use this key", "with key", "mit dem key", "mit dem schlüssel")), r"(?i)(?:with|use|using|mit) (?:the |this |my |dem )?(?:key|schlüssel) [\"'`]?([A-Za-z0-9_-]{32,256})"),
+    ("cookie", "cookie", ((" -b ", "--cookie"),), r"(?:\s-b|--cookie)[ =][\"']?([^\n\"']{8,4096})"),
+    ("cookie", "keyed", (("session=", "sid=", "sess=", "session_id=", "auth="),), r"(?i)(?<![\w-])(?:\w{1,20}[._-])?(?:session(?:_?id)?|sid|sess|auth)=(?![0-9a-fA-F]{8}-[0-9a-fA-F]{4}-)([\w%.:+/-]{20,1024})"),
+    ("cookie", "mixed", (("session", "sid\"", "sid'"), ("\":", "':")), r"(?i)(?:session(?:_?id)?|sess_?id|\bsid)[\"']\s{0,4}:\s{0,4}[\"']([\w%.+/-]{16,1024})[\"']"),
+    ("password", "argument", (("op read", "pass show", "bw get", "kubectl get secret", "secrets versions access", "get-secret-value", "find-generic-password", "secret-tool lookup", "vault read", "kv get", "vault get", "config:get", "get-parameter"),), r"(?:op read|pass show|bw get|kubectl get secret|secrets versions access|get-secret-value|find-generic-password|secret-tool lookup|vault read|kv get|vault get|config:get|get-parameter)\b[^\n]{0,200}\n[\"']?([^\s\"'{}]{6,512})[\"']?[ \t]{0,8}(?:\n|$)"),
+    ("token", "mixed", (("bearer", "cookie"), (" is ", ": ", " ist ", " est ")), r"(?:[Bb]earer|[Cc]ookie)\b[^\n:=?!;,\"]{0,40}?(?::| is| ist| est)\s{1,4}[\"'`]{0,3}([\w-]{20,256})"),
+    ("token", "mixed", (("key",), ("a key", "e key", "s key", "my key", "r key", "w key", "d key", "t key")), r"(?i)\b(?:a|the|this|my|our|your|new|old|live|prod\w{0,6}|staging|test|root)\s{1,4}key\b[^\n:=?!;,\"]{0,40}?(?:[:=]| is)\s{1,4}[\"'`]{0,3}([\w-]{14,256})"),
+    ("token", "keyed", ((" login ", " auth "), _SIGNING_IN), r"\b(?:" + "|".join(_SIGNING_IN) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
     ("token", "strong", (("hmac", "jwt."), ("hmac(", "hmac.new(", "jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode")), r"(?i)(?:hmac(?:\.new)?|jwt\.(?:sign|verify|encode|decode))\((?:[^\n'\"()]{0,80}(?:[\"'][\w-]{2,12}[\"'],\s{0,4})?)b?[\"']([^\"'\n]{1,200})[\"']"),
     ("azure", "lone", (("pat", "devops"), ("pat ", "pat=", "pat:", "devops")), r"(?<![A-Za-z0-9])[a-z2-7]{52}(?![A-Za-z0-9])"),
     ("vendor-key", "real", (("snyk", "postmark"), ("api", "auth", "key", "token")), r"(?i)(?:snyk|postmark)[^\n]{0,40}?(?:api|auth|key|token)[^\n]{0,16}?\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
     ("basic", "strict", (("auth ",),), r"auth[ \t]{1,4}([A-Za-z0-9+/]{16,}={0,2})"),
-    ("password", "strong", (("securestring",),), r"(?i)securestring\s{1,4}(?:-string\s{1,4})?[\"']?([^\s\"']+)"),
-    ("password", "strong", (("send ", "send_keys", "sendline"), ("expect", "spawn", "password")), r"(?:send|sendline|send_keys|send_user)[\s(]{1,4}(?:-- )?[\\]?[\"']([^\"'\\\n]{1,200})"),
+    ("password", "argument", (("securestring",),), r"(?i)securestring\s{1,4}(?:-string\s{1,4})?[\"']?([^\s\"']+)"),
+    ("password", "argument", (("send ", "send_keys", "sendline"), ("expect", "spawn", "password")), r"(?:send|sendline|send_keys|send_user)[\s(]{1,4}(?:-- )?[\\]?[\"']([^\"'\\\n]{1,200})"),
     ("password", "shell", (("secret set", "secrets set"),), r"secrets? set \S{1,80} (?:-b|--body)[ =]" + _SHELL),
     ("twilio", "real", (("twilio", "auth_token"),), r"(?i)twilio[^\n]{0,48}?\b((?:AC|SK)?[0-9a-f]{32})\b"),
     ("heroku", "real", (("heroku",), ("key", "token", "auth")), r"(?i)heroku[^\n]{0,40}?(?:key|token|auth)[^\n]{0,16}?\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
@@ -207,11 +263,51 @@ SHAPES = (
     ("private-key", "any", (("private-lines",),), r"Private-Lines: \d+(?:(?:\\n|\s){1,4}[A-Za-z0-9+/=]{8,})+"),
 )  # fmt: skip
 
+# Base64 of PASS, pass, Pass, SECRET, TOKEN, _KEY, KEY= and :// at each of the three offsets, as far as it is the same anywhere.
+ENCODED = (
+    "UEFTU", "QQVNT", "BBU1", "cGFzc", "wYXNz", "Bhc3", "UGFzc", "QYXNz", "U0VDUkVU", "TRUNSRV", "NFQ1JFV", "c2VjcmV0",
+    "zZWNyZX", "NlY3Jld", "U2VjcmV0", "TZWNyZX", "VE9LRU", "UT0tFT", "RPS0VO", "dG9rZW", "0b2tlb", "Rva2Vu", "VG9rZW",
+    "Ub2tlb", "X0tFW", "fS0VZ", "9LRV", "X2tle", "fa2V5", "9rZX", "S0VZP", "LRVk9", "tFWT", "S2V5P", "Oi8v", "6Ly", "ovL",
+)  # fmt: skip
+# Members of a JSON Web Key that only its owner may know.
+KEY_MEMBERS = ("d", "p", "q", "dp", "dq", "qi", "k", "r", "t")
+# What the names of codes have in common.
+CODES = (
+    "pin",
+    "otp",
+    "code",
+    "kode",
+    "tan",
+    "пин",
+    "код",
+    "código",
+    "codice",
+    "验证码",
+    "驗證碼",
+    "动态码",
+    "校验码",
+    "コード",
+    "ワンタイム",
+    "暗証番号",
+    "인증",
+    "핀번호",
+)
+# What opens a map of secrets.
+OBJECTS = {
+    name: tuple([name + end for end in (":\n", '": {', '":{', ":\\n", " = {", "={")])
+    for name in ("data", "keys", "secrets", "tokens", "credentials", "passwords")
+}
+# What may put two strings together.
+_JOINED = ("+", " +", "\n", "\\n", ".", " .", " ||", " &", "&", "\\\n", " \\\n")
+JOINTS = {quote: tuple([quote + joint for joint in _JOINED]) for quote in "\"'`"}
+JOINTS["\\"] = ("\\\n",)
+JOINTS["("] = ("join(", "concat(", ").append(")
+
 # Names under which secrets are kept, lower-cased, space, dash and dot written as underscore.
 PASSWORDS = (
     "password", "passwd", "passwort", "passphrase", "passcode", "kennwort", "pwd", "mot_de_passe", "contraseña", "contrasena",
     "senha", "wachtwoord", "hasło", "lösenord", "adgangskode", "parola", "şifre", "salasana", "jelszó", "heslo", "пароль",
-    "пароля", "паролем", "비번", "palavra_passe", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
+    "пароля", "паролем", "パスフレーズ", "parole", "密码短语", "парольная_фраза", "кодовая_фраза", "phrase_de_passe", "frase_de_contraseña", "frase_segreta", "frase_secreta", "seed_phrase", "losungswort", "wifi_key", "wi_fi_key", "wlan_key", "wlan_schlüssel", "network_key", "codeword", "contrasenya", "пассворд", "пасс", "비번", "palavra_passe", "clave_de_acceso", "chave_de_acesso", "clé_d'accès", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
 )  # fmt: skip
 TOKENS = (
     "secret", "token", "api_key", "apikey", "access_key", "accesskey", "private_key", "privatekey", "auth_key", "authkey",
@@ -221,7 +317,10 @@ TOKENS = (
     "client_key", "consumer_key", "hmac_key", "jwt_key", "aes_key", "cipher_key", "role_key", "security_key",
     "subscription_key", "function_key", "host_key_base", "webhook_key", "key_data", "seed_hex", "api_schlüssel",
     "api_密钥", "密钥", "令牌", "clé_api", "clé_d'api", "clave_api", "clave_de_api", "chiave_api", "chave_api", "токен", "ключ",
-    "トークン", "apiキー", "토큰", "geheimnis", "jeton", "anon_key", "ingest_key", "write_key", "otp_seed",
+    "トークン", "apiキー", "토큰", "geheimnis", "jeton", "anon_key", "ingest_key", "write_key", "otp_seed", "tls_key",
+    "schlüssel", "chave_da_api", "clave_de_la_api", "clave_del_api", "clé_de_l'api", "clé_privée",
+    "chiave_di_accesso", "chiave_dell'api", "chiave_privata", "シークレット", "アクセスキー", "秘密鍵", "私钥", "mfa_seed", "totp_seed", "2fa_seed", "recovery_key",
+    "clé_secrète", "chiave_segreta", "chave_secreta", "chave_de_api", "clave_secreta", "segreto", "segredo", "секрет", "api_키",
 )  # fmt: skip
 # Too common to be read in prose: `pass` needs a sign after it, `login` a value that is beyond doubt.
 SHORT_PASSWORDS = ("pass", "pw", "pin", "psk", "mdp", "clave")
@@ -237,6 +336,10 @@ SPOKEN = (
     "identifiants",
     "credenciales",
     "anmeldung",
+    "логин",
+    "登录",
+    "ログイン",
+    "로그인",
 )
 
 ASCII_NOUNS = tuple([noun for noun in (*PASSWORDS, *TOKENS, *ASSIGNED, *SPOKEN) if noun.isascii()])

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact.words import DUMMY_PARTS, DUMMY_STARTS, STOP_WORDS, TRADE_STARTS
+from reflect_git.adapters.redact.words import (
+    COMMON_WORDS,
+    DUMMY_PARTS,
+    DUMMY_STARTS,
+    NUMBERED,
+    STOP_WORDS,
+    TRADE_STARTS,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Callable
+
+    Finding = tuple[int, int, str]
 
 _SPECIAL = frozenset("!#$%^&*+?~|@")
 _HEX = frozenset("0123456789abcdef-")
 _MOMENT = frozenset("0123456789.:-/+TZ%_, ")
+_TYPED = frozenset("!#$%^&*+?~|@-_.,:")
+_GLOB = frozenset("*?/._-{},[]!")
 _LONGEST = 512
+_MANY = 5000
 
 
 def _variable(value: str) -> bool:
     name = value[1:].rstrip("%")
     if value[0] == "%":
         return not name or name.isalpha() or (name.isidentifier() and value[-1] == "%")
+    if value[0] == "@" and strict(name):
+        return False
     return value[0] in "$@" and (not name or name.isidentifier())
 
 
@@ -62,13 +77,30 @@ def _lookalike(word: str) -> bool:
     """Paths, addresses, dates, options and e-mail addresses are as mixed as secrets are."""
     if word[0] == "-" and word[1:].isalpha() and 3 * sum(map(str.isupper, word)) < len(word):
         return True  # -AsPlainText: few capitals, unlike what was drawn by chance
-    if "://" in word or _MOMENT.issuperset(word) or word.startswith(("/", "./", "~", "../", "@", "--")):
+    if "://" in word or _MOMENT.issuperset(word) or word.startswith(("/", "./", "~", "../", "--")):
+        return True
+    if word[0] == "@" and not strict(word[1:]):
         return True
     if "|" in word and all(_rule(part) for part in word.split("|")):
         return True
-    local, at, host = word.partition("@")
+    if _is_glob(word) or _is_colour(word):
+        return True
+    local, at, host = word.rstrip(".").partition("@")
     named = host.replace(".", "").replace("-", "").isalnum() and local.replace(".", "").isalnum()
     return bool(at and "." in host and named)
+
+
+def _is_glob(word: str) -> bool:
+    """Tell whether `word` is a file pattern: `**/session*`, `*.token`, `src/**/key?.ts`."""
+    if "*" not in word or not all(character.isalnum() or character in _GLOB for character in word):
+        return False
+    if "**" in word or "*/" in word or "/*" in word or word.startswith("*."):
+        return True
+    return "*" in (word[0], word[-1]) and word.islower() and not any(map(str.isdigit, word))
+
+
+def _is_colour(word: str) -> bool:
+    return word[0] == "#" and len(word) in (4, 5, 7, 9) and _HEX.issuperset(word[1:].lower())
 
 
 def _rule(part: str) -> bool:
@@ -83,6 +115,8 @@ def strict(word: str) -> bool:
     if len(word) < 10 or dummy(word) or ("://" in word) or _MOMENT.issuperset(word):
         return False
     if _lookalike(word) and not (len(word) >= 32 and (word.count("/") < 4 or word[-1] == "=")):
+        return False
+    if "(" in word and word.partition("(")[0].isidentifier():  # Number(f64)
         return False
     digits, capitals, small, changes = _counts(word)
     if digits and capitals + small > 2 and _special(word) and "(" not in word:
@@ -118,7 +152,7 @@ def strong(word: str) -> bool:
     digits, capitals, small, _ = _counts(word)
     letters = capitals + small
     if not digits:
-        return letters > 0 and len(word) >= 8 and _special(word)
+        return letters > 0 and len(word) >= 8 and (_special(word) or _erratic(word.strip("!#$%^&*+?~|@")))
     return letters > 0 and (digits > 1 or capitals > 0 or _special(word)) and not _unit(word, digits, capitals)
 
 
@@ -134,11 +168,63 @@ def spoken(word: str) -> bool:
     return strong(word) and (strict(word) or not _named(word))
 
 
-def chosen(word: str) -> bool:
-    """A password as people choose them: hunter2."""
-    if len(word) < 6 or not (word.isascii() and word.isalnum()) or word.lower().startswith(TRADE_STARTS):
+def typed(word: str) -> bool:
+    """Tell whether `word` looks like a password that a person made up: hunter2, hunter2horse!, maple-otter-42.
+
+    Only for places where nothing but a password is expected: many names of things look the same.
+    """
+    word = word[:_LONGEST]
+    if len(word) < 6 or not word.isascii() or word.lower().startswith(TRADE_STARTS) or word[0] in "-.,:":
         return False
-    return word[0].isalpha() and word[-1].isdigit() and not dummy(word)
+    digits, capitals, small, _ = _counts(word)
+    if not digits or not capitals + small or digits + capitals + small + sum(c in _TYPED for c in word) < len(word):
+        return False
+    if dummy(word) or _lookalike(word) or _named(word) or word.lower().rstrip("0123456789") in NUMBERED:
+        return False
+    if word[0].isdigit() and word.lstrip("0123456789").isalpha():  # 15minutes, 2048bit
+        return len(word) >= 8 and digits + capitals + small > digits + 6
+    if "-" in word and not _special(word):
+        return len(word) >= 10 and word[-1].isdigit() and not word.startswith(("us-", "eu-", "ap-", "sa-", "ca-"))
+    return True
+
+
+def marked(word: str) -> bool:
+    """Tell whether `word` is a made-up password even where only the same sentence speaks of one: Walnut_482!"""
+    return len(word) >= 8 and not set("!#$%^&*?").isdisjoint(word) and typed(word)
+
+
+def marked_or_typed(value: str) -> bool:
+    """Tell whether `value` is a secret where a name announced one, and no path or name of a thing."""
+    return value[:1] not in ("/", ".", "-", ":") and (typed(value) or lone(value))
+
+
+def _is_marked(value: str) -> bool:
+    return marked(value) or (strict(value) and "/" not in value)
+
+
+def slug(word: str) -> bool:
+    """Tell whether `word` is the name of a thing: tls-2024, app-db-1."""
+    parts = word.split("-")
+    return len(parts) > 1 and word == word.lower() and all(part.isalpha() or part.isdigit() for part in parts)
+
+
+def phrase(words: list[str], least: int = 4) -> bool:
+    """Tell whether these are the words of a passphrase: no sentence does without articles and prepositions."""
+    if not least <= len(words) <= 16:
+        return False
+    return all(len(w) >= 3 and w.isalpha() and w.islower() and w not in COMMON_WORDS for w in words)
+
+
+def noisy(word: str) -> bool:
+    """Tell whether a quoted value was drawn from letters, digits and punctuation, brackets included."""
+    word = word[:_LONGEST]
+    if len(word) < 24 or word.startswith(("<", "{", "${", "$(", "%(")) or _hollow(word.lower()):
+        return False
+    if "/" in word or word.split(":", 1)[0].isalpha():  # an address of any kind
+        return False
+    digits, capitals, small, changes = _counts(word)
+    others = len(word) - digits - capitals - small
+    return digits >= 2 and others >= 3 and changes >= 0.35 * len(word) and " " not in word
 
 
 def digest_like(word: str) -> bool:
@@ -156,7 +242,7 @@ def _userinfo(value: str) -> bool:
 
 
 def _header(value: str) -> bool:
-    return strict(value) or (len(value) >= 12 and strong(value))
+    return strict(value) or (len(value) >= 12 and (strong(value) or (value.isdigit() and len(value) >= 16)))
 
 
 def _cookie(value: str) -> bool:
@@ -177,7 +263,44 @@ def _digits(value: str) -> bool:
 def _real(value: str) -> bool:
     """What has the shape of a token, unless somebody made it up for a manual."""
     lower = value[:_LONGEST].lower()
-    return not _hollow(lower) and "1234567890" not in lower and "abcdefgh" not in lower
+    return not _hollow(lower)
+
+
+def _argument(value: str) -> bool:
+    return strong(value) or typed(value)
+
+
+def _pair(value: str) -> bool:
+    """`admin / hunter2`: a password, not the second of two ways to sign in."""
+    return typed(value) or (strong(value) and not _named(value))
+
+
+def _owned(value: str) -> bool:
+    """`admin:…` and `admin / …` without a word about signing in: not the group of a file, nor another role."""
+    return len(value) >= 8 and _pair(value) and (not value.isalnum() or sum(map(str.isdigit, value)) > 1)
+
+
+def keyed(value: str) -> bool:
+    """A long word in the place of a key; checksums count too, because the caller's name says what it is."""
+    return strict(value) or (len(value) >= 20 and value.isalnum() and strong(value))
+
+
+def _is_basic(value: str) -> bool:
+    """Tell whether this is base64 of a name, a colon and a password."""
+    import binascii
+
+    try:
+        said = binascii.a2b_base64(value + "=" * (-len(value) % 4)).decode()
+    except ValueError:
+        return False
+    name, _, rest = said.partition(":")
+    return said.isprintable() and bool(name) and len(rest) > 2
+
+
+def _mixed_key(value: str) -> bool:
+    """A key of letters of both cases and digits, and nothing that names a commit."""
+    digits, capitals, small, changes = _counts(value[:_LONGEST])
+    return lone(value) or (min(digits, capitals, small) > 0 and changes >= 0.3 * len(value) and keyed(value))
 
 
 def _card(value: str) -> bool:
@@ -189,12 +312,18 @@ def _card(value: str) -> bool:
 
 EVIDENCE: dict[str, Callable[[str], bool]] = {
     "any": lambda value: "[redacted" not in value.lower(),
-    "argument": strong,
+    "argument": _argument,
+    "basic": _is_basic,
     "card": _card,
     "cookie": _cookie,
     "digits": _digits,
     "header": _header,
+    "keyed": keyed,
     "lone": lone,
+    "marked": _is_marked,
+    "mixed": _mixed_key,
+    "owned": _owned,
+    "pair": _pair,
     "real": _real,
     "shell": _shell,
     "spoken": spoken,
@@ -202,3 +331,15 @@ EVIDENCE: dict[str, Callable[[str], bool]] = {
     "strong": strong,
     "userinfo": _userinfo,
 }
+
+
+def matches(plain: str, kind: str, evidence: str, pattern: str) -> Iterator[Finding]:
+    """Find what fits the pattern, if the evidence holds for it."""
+    import re
+
+    holds = EVIDENCE[evidence]
+    for count, match in enumerate(re.compile(pattern).finditer(plain)):
+        start, end = match.span(match.re.groups)
+        # Thousands of candidates come from an attacker: no time to look at each, so each is taken for real.
+        if count > _MANY or holds(plain[start:end]):
+            yield start, end, kind

@@ -8,6 +8,7 @@ queue     words typed while the model worked, each once
 turn      what detectors see
 reader    from lines to turns, and where to go on next time
 calls     the calls of tools alone, in a fifth of the time
+dialogs   answered questions, and whether the client wrote them
 """
 
 from reflect_git.adapters.transcript.opening import check_path, open_transcript

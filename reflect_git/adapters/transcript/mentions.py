@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from typing import Optional
 
 _BLOCK = 1 << 20
-_CALL = re.compile(rb'"name": ?"(?:Edit|Write|MultiEdit)"')
+_CALL = re.compile(rb'"name": ?"(?:Edit|Write|MultiEdit|Bash)"')
 _FILE = re.compile(rb'"file_path": ?"(?:[^"\\]|\\.)*?([^"\\/]+\.md)"')
+_NAMED = re.compile(rb"[\w.-]{1,60}\.md\b")
+# Before the name of a file that a command, or a text that is no Markdown file, only names.
+IN_TEXT = "$"
 
 
 def edits_in(
     path: str, start: int = 0, projects: str = "", deadline: Optional[float] = None
 ) -> tuple[list[tuple[int, str]], int]:
     """(offset of its line, name of the file) of each call from an offset on, and up to where whole lines were read.
+
+    A file that a Bash command or a script names has IN_TEXT before its name.
 
     The deadline (by time.monotonic) is looked at between blocks.
     """
@@ -51,6 +56,11 @@ def _edits(data: bytes, end: int) -> Iterator[tuple[int, str]]:
     for call in _CALL.finditer(data, 0, end):
         line = data.rfind(b"\n", 0, call.start()) + 1
         file = _FILE.search(data, call.end(), data.find(b"\n", call.end()))
-        if file and line > last:
-            last = line
+        if line <= last:
+            continue
+        last = line
+        if file and b"Bash" not in call[0]:
             yield line, file[1].decode("utf-8", "replace")
+        else:
+            named = _NAMED.findall(data, call.end(), data.find(b"\n", call.end()))
+            yield from ((line, IN_TEXT + name.decode("utf-8", "replace")) for name in dict.fromkeys(named))

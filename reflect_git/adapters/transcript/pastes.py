@@ -17,15 +17,17 @@ class Pastes:
 
     def __init__(self, transcript: str) -> None:
         self._transcript = transcript
-        self._texts: list[str] | None = None
+        self.texts: list[str] = []
+        self._is_read = False
 
     def out_of(self, text: str, session: str) -> str:
         """The text without what was pasted into it."""
         if len(text) < _SHORTEST or not session:
             return text
-        if self._texts is None:
-            self._texts = sorted(_pasted(history_of(self._transcript), session), key=len, reverse=True)
-        for pasted in self._texts:
+        if not self._is_read:
+            self._is_read = True
+            self.texts = sorted(_pasted(history_of(self._transcript), session), key=len, reverse=True)
+        for pasted in self.texts:
             text = text.replace(pasted, "\n")
         return text.strip()
 

@@ -184,9 +184,17 @@ class Reader:
             return
         # A text that begins with a wrapper is one with all its blocks; interruptions stand alone.
         words = "" if is_wrapped(whole.lstrip()) and INTERRUPTION not in whole else _joined(texts)
-        words = self._pastes.out_of(words, self._origin.session)
-        if words and is_new:
-            yield Turn("user", words, self._origin, "prompt")
+        if is_new:
+            yield from self._typed(words, "prompt")
+
+    def _typed(self, words: str, via: str) -> Iterator[Turn]:
+        """Give the turn of what a person typed, if anything is left of it without what was pasted."""
+        own = self._pastes.out_of(words, self._origin.session)
+        if own:
+            turn = Turn("user", own, self._origin, via)
+            if own != words:
+                turn.paste(words, self._pastes.texts)
+            yield turn
 
     def _summary(self) -> Iterator[Turn]:
         """Old clients wrote a summary without the boundary before it."""
@@ -217,7 +225,7 @@ class Reader:
     def _stop(self, via: str, reason: str, output: str = "") -> Turn:
         """Named by the prompt that was given up, as the StopFailure hook names it."""
         turn = Turn("stop", reason, self._origin, via)
-        turn.tool_use_id, turn.output = self._prompt_id, output
+        turn.tool_use_id, turn.raw_output = self._prompt_id, output
         return turn
 
     def _remember(self, block: Fields, size: int) -> None:
@@ -269,10 +277,8 @@ class Reader:
         is_new = self._queue.deliver("\n".join(texts))
         if attached.get("commandMode", "prompt") != "prompt" or attached.get("humanTurn") is False:
             return
-        words = self._pastes.out_of(_joined(texts), self._origin.session)
-        is_typed = not self._origin.sidechain and is_from_a_person(entry) and is_from_a_person(attached)
-        if words and is_new and is_typed:
-            yield Turn("user", words, self._origin, "queued")
+        if is_new and not self._origin.sidechain and is_from_a_person(entry) and is_from_a_person(attached):
+            yield from self._typed(_joined(texts), "queued")
 
 
 def _blocks(content: Any, kind: str) -> list[Fields]:

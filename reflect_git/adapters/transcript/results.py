@@ -31,11 +31,11 @@ def output_of(block: Fields) -> str:
 
 
 def fill(turn: Turn, entry: Fields, block: Fields) -> None:
-    turn.output = output_of(block)
+    turn.raw_output = output_of(block)
     turn.details = fields_of(entry.get("toolUseResult"))
     turn.is_error = block.get("is_error") is True
-    turn.interrupted = turn.details.get("interrupted") is True or turn.output.startswith(_ABORTED)
-    turn.invalid = turn.is_error and turn.output.startswith(_INVALID)
+    turn.interrupted = turn.details.get("interrupted") is True or turn.raw_output.startswith(_ABORTED)
+    turn.invalid = turn.is_error and turn.raw_output.startswith(_INVALID)
     turn.refused = _refused(turn, entry)
 
 
@@ -54,9 +54,9 @@ def _refused_by_text(turn: Turn, entry: Fields) -> str:
     """For clients without the fields. The errors of MCP tools are free texts and may say anything."""
     if not turn.tool or turn.tool.startswith("mcp__"):
         return ""
-    if turn.output.startswith(_REFUSED) or entry.get("toolUseResult") == _REFUSED_BARE:
+    if turn.raw_output.startswith(_REFUSED) or entry.get("toolUseResult") == _REFUSED_BARE:
         return "user"
-    if turn.output.startswith(_NOT_GRANTED) and ("granted" in turn.output or "denied" in turn.output):
+    if turn.raw_output.startswith(_NOT_GRANTED) and ("granted" in turn.raw_output or "denied" in turn.raw_output):
         return "config"
     return ""
 
@@ -66,6 +66,6 @@ def feedback(turn: Turn, entry: Fields) -> str:
     if turn.refused == "config":
         return ""
     said = text_of(entry.get("userFeedback")).strip()
-    if said or turn.refused != "user" or not turn.output.startswith(_REFUSED):
+    if said or turn.refused != "user" or not turn.raw_output.startswith(_REFUSED):
         return said
-    return turn.output.partition(_SAID)[2].partition(_NOTE)[0].strip()
+    return turn.raw_output.partition(_SAID)[2].partition(_NOTE)[0].strip()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from reflect_git.adapters.redact import redact, redact_ends
 from reflect_git.model import ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Any, Optional
+
+    from reflect_git.adapters.redact import Redacted
 
     Fields = dict[str, Any]
 
 _INSTRUCTION_FILES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md")
 _EDITORS = ("Edit", "Write", "MultiEdit")
+_OUTPUT_END = 128 << 10  # the client itself cuts an output at 150,000 characters at the latest
 
 
 def is_instruction_file(path: str) -> bool:
@@ -46,18 +51,24 @@ class Turn:
     `refused` is `user`, `config` (no person was asked) or nothing; `invalid` is a call the client did not run;
     `details` is what the client keeps of a result, such as the `answers` of AskUserQuestion. `entry` is the uuid of the
     line, `offset` the byte where the line begins, `index` the number of the turn.
+
+    `text` and `output` are redacted as a whole, when first asked for: most turns are only looked at. `raw` and
+    `raw_output` are what the transcript has. Recognise with these; take words for a signal from the redacted ones.
     """
 
     __slots__ = (
-        "agent", "cwd", "details", "entry", "entrypoint", "files", "index", "input", "interrupted", "invalid",
-        "is_error", "kind", "model", "offset", "output", "refused", "session", "sidechain", "text", "timestamp",
-        "tool", "tool_use_id", "version", "via",
+        "_output", "_pasted", "_text", "_whole", "agent", "cwd", "details", "entry", "entrypoint", "files", "index",
+        "input", "interrupted", "invalid", "is_error", "kind", "model", "offset", "raw", "raw_output", "refused",
+        "session", "sidechain", "timestamp", "tool", "tool_use_id", "version", "via",
     )  # fmt: skip
 
     def __init__(self, kind: str, text: str, origin: Origin, via: str = "") -> None:
         self.kind = kind
         self.via = via
-        self.text = text
+        self.raw = self._whole = text
+        self._pasted: Sequence[str] = ()
+        self._text: Optional[Redacted] = None
+        self._output: Optional[Redacted] = None
         self.index = 0
         self.entry: str = origin.entry
         self.timestamp: str = origin.timestamp
@@ -72,11 +83,29 @@ class Turn:
         self.tool = ""
         self.tool_use_id = ""
         self.input: Fields = {}
-        self.output = ""
+        self.raw_output = ""
         self.details: Fields = {}
         self.is_error = self.interrupted = self.invalid = False
         self.refused = ""
         self.files: list[InstructionFile] = []
+
+    @property
+    def text(self) -> Redacted:
+        """The words without secrets, and without what was pasted."""
+        if self._text is None:
+            self._text = redact(self._whole, left_out=self._pasted)
+        return self._text
+
+    @property
+    def output(self) -> Redacted:
+        """What a call gave, without secrets; of a very long one, both ends."""
+        if self._output is None:
+            self._output = redact_ends(self.raw_output, _OUTPUT_END)
+        return self._output
+
+    def paste(self, whole: str, pasted: Sequence[str]) -> None:
+        """Note the prompt as it was sent: a secret may begin in what was pasted and end in what was typed."""
+        self._whole, self._pasted = whole, pasted
 
     @property
     def attended(self) -> bool:
@@ -91,7 +120,7 @@ class Turn:
         return path if done and is_instruction_file(path) else ""
 
     def __repr__(self) -> str:
-        return f"<Turn {self.index} {self.kind} {self.via or self.tool} at {self.offset}: {self.text[:60]!r}>"
+        return f"<Turn {self.index} {self.kind} {self.via or self.tool} at {self.offset}: {self.raw[:60]!r}>"
 
 
 class Origin:

@@ -5,15 +5,16 @@ Prompts of some length only: `yes`, `go on` and `commit` are said everywhere and
 
 from __future__ import annotations
 
+from reflect_git.adapters.redact import redact
 from reflect_git.capture.detectors.moment import facts_of
 from reflect_git.model.ids import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
     from reflect_git.capture.mining import Past
 
 FAMILY = "again"
@@ -38,10 +39,10 @@ class Again:
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind == "user"
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind != "user" or turn.via == "feedback" or not turn.session:
             return ()
-        said = normal(turn.text)
+        said = normal(turn.raw) and normal(turn.text)
         if not said:
             return ()
         key = digest("request", said)[:16]
@@ -53,8 +54,8 @@ class Again:
             del self._given[next(iter(self._given))]
         return (
             facts_of(
-                turn, FAMILY, "convention", 1, turn.text.strip(), category="preference", trust="user_typed",
-                context=f"asked for in {sessions} sessions", score=0.4, sessions=sessions,
+                turn, FAMILY, "convention", 1, turn.text, category="preference", trust="user_typed",
+                context=redact(f"asked for in {sessions} sessions"), meta={"score": 0.4, "sessions": sessions},
             ),
         )  # fmt: skip
 

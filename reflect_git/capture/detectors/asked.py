@@ -7,14 +7,16 @@ that a loaded instruction file names was not missing.
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import clip, facts_of
+from reflect_git.adapters.redact import fill, flatten, redact
+from reflect_git.capture.detectors.moment import facts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Optional
 
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
 
 FAMILY = "asked"
 _WORDS = 30
@@ -38,18 +40,18 @@ _TASKS = frozenset(
 
 class Asked:
     def __init__(self) -> None:
-        self._question = ""
+        self._asking: Optional[Turn] = None
         self._loaded: dict[str, str] = {}
 
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind in ("assistant", "user", "instructions") or tool == "AskUserQuestion"
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind == "assistant":
-            self._question = _question(turn.text)
+            self._asking = turn if _question(turn.raw) else None
         elif turn.kind == "user":
-            question, self._question = self._question, ""
-            return self._answer(turn, question) if question and turn.via == "prompt" else ()
+            asking, self._asking = self._asking, None
+            return self._answer(turn, asking) if asking and turn.via == "prompt" else ()
         elif turn.kind == "instructions":
             self._load(turn)
         elif turn.tool == "AskUserQuestion" and not turn.is_error:
@@ -64,19 +66,21 @@ class Asked:
     def _is_known(self, things: list[str]) -> bool:
         return any(all(thing in text for thing in things) for text in self._loaded.values())
 
-    def _answer(self, turn: Turn, question: str) -> Sequence[dict[str, Any]]:
-        things = things_in(turn.text)
-        if not things or not _is_statement(turn.text) or not _is_standing(question) or self._is_known(things):
+    def _answer(self, turn: Turn, asking: Turn) -> Sequence[Facts]:
+        if not _is_statement(turn.raw) or not _is_standing(_question(asking.raw)):
             return ()
-        context = f"asked: {question}\nanswered: {turn.text}"
+        things = things_in(turn.text)
+        if not things or not _is_statement(turn.text) or self._is_known(things):
+            return ()
+        context = fill("asked: {}\nanswered: {}", redact(_question(asking.text)), turn.text)
         return (
             facts_of(
                 turn, FAMILY, "discovery", 2, turn.text, context=context, category="project-structure",
-                trust="user_typed", score=0.55,
+                trust="user_typed", meta={"score": 0.55},
             ),
         )  # fmt: skip
 
-    def _choose(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _choose(self, turn: Turn) -> Sequence[Facts]:
         answers = turn.details.get("answers")
         found = []
         for ordinal, (question, answer) in enumerate(answers.items() if type(answers) is dict else ()):
@@ -90,14 +94,16 @@ class Asked:
                 found.append(self._chosen(turn, question, said, own, ordinal))
         return found
 
-    def _chosen(self, turn: Turn, question: str, said: str, own: bool, ordinal: int) -> dict[str, Any]:
+    def _chosen(self, turn: Turn, question: str, said: str, own: bool, ordinal: int) -> Facts:
         """The label of an option was written by the assistant, whoever chose it."""
+        asked, answer = redact(question), redact(said)
         facts = facts_of(
-            turn, FAMILY, "discovery", 2, said if own else f"{clip(question, 300)} {said}",
-            category="project-structure", context=f"asked: {question}\nanswered: {said}",
-            trust="user_typed" if own else "assistant", score=0.6 if own else 0.5,
+            turn, FAMILY, "discovery", 2, answer if own else fill("{} {}", flatten(asked, 300), answer),
+            category="project-structure", context=fill("asked: {}\nanswered: {}", asked, answer),
+            trust="user_typed" if own else "assistant", meta={"score": 0.6 if own else 0.5},
         )  # fmt: skip
-        return {**facts, "ordinal": ordinal}
+        facts["ordinal"] = ordinal
+        return facts
 
 
 def _question(text: str) -> str:

@@ -6,15 +6,17 @@ failing. Many edits of one file by themselves are a plan being carried out.
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import Clock, clip, completes, facts_of, text_in
+from reflect_git.adapters.redact import clip, fill
+from reflect_git.capture.detectors.moment import Clock, completes, facts_of, shorten, text_in
 from reflect_git.capture.detectors.outcome import is_failure, is_lost_edit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts, Meta
 
 FAMILY = "edits"
 _MOST = 8
@@ -22,6 +24,7 @@ _LONGEST = 4000
 _MISSES = 2
 _REWRITES = 3
 _ROW = 16
+_OUTPUT_LIMIT = 1024
 
 
 class _File:
@@ -44,7 +47,7 @@ class Edits:
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind == "user" or tool in ("Edit", "MultiEdit", "NotebookEdit") or (tool == "Bash" and is_error)
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind == "tool" and turn.tool != "Bash":
             return self._edit(turn)
         if self._files and (turn.kind == "user" or is_failure(turn)):
@@ -52,18 +55,19 @@ class Edits:
                 file.red += 1
         return ()
 
-    def _edit(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _edit(self, turn: Turn) -> Sequence[Facts]:
         path = text_in(turn, "file_path")
         file = self._file(path)
         if is_lost_edit(turn):
             file.misses = [*file.misses[-_ROW:], self._clock.texts]
             if completes(file.misses, _MISSES):
-                return _facts(turn, path, "edits of {} miss their text: read the lines again before editing")
+                told = fill("edits of `{}` miss their text: read the lines again before editing", shorten(path))
+                return _facts(turn, path, told)
         elif not turn.is_error:
             file.misses = []
             self._follow(turn, file)
             if completes(file.rewrites, _REWRITES):
-                return _facts(turn, path, "the same lines of {} were rewritten again and again")
+                return _facts(turn, path, fill("the same lines of `{}` were rewritten again and again", shorten(path)))
         return ()
 
     def _file(self, path: str) -> _File:
@@ -84,10 +88,10 @@ class Edits:
         file.last, file.red = new, 0
 
 
-def _facts(turn: Turn, path: str, sentence: str) -> Sequence[dict[str, Any]]:
-    content = sentence.format(f"`{clip(path)}`")
-    facts = facts_of(turn, FAMILY, "pattern", 1, content, file=path, score=0.4, durable=False)
-    return ({**facts, "context": turn.output[:1024]},)
+def _facts(turn: Turn, path: str, content: Redacted) -> Sequence[Facts]:
+    context = clip(turn.output, _OUTPUT_LIMIT)
+    meta: Meta = {"score": 0.4, "durable": False}
+    return (facts_of(turn, FAMILY, "pattern", 1, content, context=context, file=path, meta=meta),)
 
 
 def _share_lines(old: str, new: str) -> bool:

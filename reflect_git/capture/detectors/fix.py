@@ -8,16 +8,19 @@ green because a file was edited, a check that was made narrower, a failure that 
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import Clock, facts_of, quote
+from reflect_git.adapters.redact import fill, redact
+from reflect_git.capture.detectors.moment import Clock, facts_of, name_of, quote
 from reflect_git.capture.detectors.outcome import NOT_FOUND, REAL, WRITERS, Judge, Outcome, is_meant
 from reflect_git.capture.detectors.shell import SMALL, Command, command_of, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Optional
+    from typing import Optional
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
 
 FAMILY = "fix"
 _MOST = 4
@@ -65,9 +68,9 @@ class Fix:
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return tool == "Bash" or (tool in WRITERS and not is_error) or kind == "assistant"
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind == "assistant":
-            if self._open and is_meant(turn.text):
+            if self._open and is_meant(turn.raw):
                 self._open.pop()
         elif turn.tool != "Bash":
             self._edits += 1
@@ -84,14 +87,14 @@ class Fix:
             self._open.append(_Failure(turn, outcome, command, self._clock.texts, self._edits))
             del self._open[:-_MOST]
 
-    def _succeed(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _succeed(self, turn: Turn) -> Sequence[Facts]:
         self._age()
         if not self._open:
             return ()
         command = command_of(turn.input.get("command"))
         found = None
         for failure in reversed(self._open):
-            how = self._relate(failure, command, turn.output)
+            how = self._relate(failure, command, turn.raw_output)
             if how:
                 found = _facts(turn, failure, command, how)
                 self._open = [one for one in self._open if one.outcome.cause != failure.outcome.cause]
@@ -302,22 +305,23 @@ def _whole_lines(output: str) -> set[str]:
     return {" ".join(line.split()) for line in output[:8000].splitlines()}
 
 
-def _facts(turn: Turn, failure: _Failure, command: Command, how: str) -> dict[str, Any]:
-    cause = failure.outcome.cause
+def _facts(turn: Turn, failure: _Failure, command: Command, how: str) -> Facts:
+    found = failure.outcome.redacted()
     tried, works = _shown(failure.command, failure.cwd), _shown(command, turn.cwd)
     if how == "quoted":
-        tried, works = failure.command.text, command.text
+        tried, works = redact(failure.command.redacted().text), redact(command.redacted().text)
     if how == "after":
-        content = f"{quote(tried)} fails here ({cause}) until {quote(_shown(failure.steps[-1], turn.cwd))} was run"
+        step = _shown(failure.steps[-1], turn.cwd)
+        content = fill("{} fails here ({}) until {} was run", quote(tried), found.cause, quote(step))
     else:
-        content = f"{quote(tried)} fails here ({cause}); {quote(works)} works"
+        content = fill("{} fails here ({}); {} works", quote(tried), found.cause, quote(works))
     return facts_of(
-        turn, FAMILY, "gotcha", 2, content, context=failure.outcome.text[:2048], category="command", score=0.75,
-        tool=command.tool[:64], streak=failure.tool_use_id,
+        turn, FAMILY, "gotcha", 2, content, context=failure.outcome.excerpt(), category="command",
+        meta={"score": 0.75, "tool": name_of(command.redacted().tool), "streak": name_of(failure.tool_use_id)},
     )  # fmt: skip
 
 
-def _shown(command: Command, cwd: Optional[str]) -> str:
-    """Without the way to where the session is anyway."""
-    prefix = f"cd {cwd} && "
-    return command.essence[len(prefix) :] if cwd and command.essence.startswith(prefix) else command.essence
+def _shown(command: Command, cwd: Optional[str]) -> Redacted:
+    """Return the redacted command, without the way to where the session is anyway."""
+    prefix, essence = f"cd {cwd} && ", command.redacted().essence
+    return redact(essence[len(prefix) :] if cwd and essence.startswith(prefix) else essence)

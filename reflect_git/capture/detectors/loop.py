@@ -5,15 +5,17 @@ What counts is what counts for a repeated failure, and edits of a text that is n
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import Clock, clip, completes, facts_of
+from reflect_git.adapters.redact import fill, redact
+from reflect_git.capture.detectors.moment import Clock, completes, facts_of, name_of
 from reflect_git.capture.detectors.outcome import Judge, clean, is_lost_edit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts, Meta
 
 FAMILY = "loop"
 LENGTH = 5
@@ -30,7 +32,7 @@ class Loop:
     def wants(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind == "user" or (kind == "tool" and bool(tool))
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.is_error:
             return self._fail(turn)
         if self._rows:
@@ -40,9 +42,8 @@ class Loop:
                 self._rows.pop(turn.tool, None)
         return ()
 
-    def _fail(self, turn: Turn) -> Sequence[dict[str, Any]]:
-        cause = self._cause(turn)
-        if not cause:
+    def _fail(self, turn: Turn) -> Sequence[Facts]:
+        if not self._is_counted(turn):
             return ()
         if len(self._rows) > _MOST:
             self._rows.clear()
@@ -50,11 +51,19 @@ class Loop:
         self._rows[turn.tool] = row = [*row, self._clock.texts]
         if not completes(row, LENGTH):
             return ()
-        content = f"loop stopped: {clip(turn.tool, 64)} failed {LENGTH} times in a row, last with: {cause}"
-        return (facts_of(turn, FAMILY, "failure", 2, content, context=turn.output, score=0.6, durable=False),)
+        content = fill(
+            "loop stopped: {} failed {} times in a row, last with: {}",
+            name_of(turn.tool), redact(str(LENGTH)), self._cause(turn),
+        )  # fmt: skip
+        meta: Meta = {"score": 0.6, "durable": False}
+        return (facts_of(turn, FAMILY, "failure", 2, content, context=turn.output, meta=meta),)
 
-    def _cause(self, turn: Turn) -> str:
-        if is_lost_edit(turn):
-            return clean(turn.output.replace("<tool_use_error>", "").partition("\n")[0])
-        outcome = self._judge.of(turn)
-        return outcome.cause if outcome and outcome.is_counted else ""
+    def _is_counted(self, turn: Turn) -> bool:
+        outcome = None if is_lost_edit(turn) else self._judge.of(turn)
+        return is_lost_edit(turn) or (outcome is not None and outcome.is_counted)
+
+    def _cause(self, turn: Turn) -> Redacted:
+        outcome = None if is_lost_edit(turn) else self._judge.of(turn)
+        if outcome:
+            return outcome.redacted().cause
+        return redact(clean(turn.output.replace("<tool_use_error>", "").partition("\n")[0]))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import redact
-from reflect_git.capture.failure import excerpt
+from reflect_git.adapters.redact import clip, clip_middle, fill, flatten, redact, redact_ends
+from reflect_git.capture.failure import EXCERPT_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Optional
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts, Meta
 
 # In texts of the user and the assistant. The next reading begins 20 of them back: of what stands further apart than
 # SPAN a reading from the beginning would see more than one that goes on.
 HORIZON = 9
 SPAN = 2 * HORIZON
 _CLIP = 160
-_AGENT_LIMIT = 64
+_NAME_LIMIT = 64
+_READ_LIMIT = 32 << 10
 
 
 class Clock:
@@ -44,14 +47,15 @@ def _is_row(times: list[int], length: int) -> bool:
 
 
 def facts_of(
-    turn: Turn, family: str, kind: str, confidence: int, content: str, *,
-    context: str = "", category: str = "gotcha", trust: str = "tool_output", file: str = "", score: float = 0.5,
-    durable: bool = True, **meta: Any,
-) -> dict[str, Any]:  # fmt: skip
+    turn: Turn, family: str, kind: str, confidence: int, content: Redacted, *,
+    context: Optional[Redacted] = None, category: str = "gotcha", trust: str = "tool_output", file: str = "",
+    meta: Optional[Meta] = None,
+) -> Facts:  # fmt: skip
     """As messages give them; named by the call, or by the entry where there is none."""
+    told: Meta = {"score": 0.5, "durable": True, **(meta or {})}
     if turn.sidechain:
-        meta["agent"] = turn.agent[:_AGENT_LIMIT]
-    return {
+        told["agent"] = name_of(turn.agent)
+    facts: Facts = {
         "type": kind,
         "family": family,
         "confidence": confidence,
@@ -62,20 +66,25 @@ def facts_of(
             "hook": "transcript",
             "turn": turn.index,
             "entry": turn.tool_use_id or turn.entry,
-            "file": file,
+            "file": redact(file),
         },
         "content": content,
-        "context": excerpt(context),
+        "context": clip_middle(context, EXCERPT_LIMIT) if context else redact(""),
         "trust": trust,
-        "tags": [turn.tool] if turn.tool else [],
-        "meta": {"score": score, "durable": durable, **meta},
+        "tags": [redact(turn.tool)] if turn.tool else [],
+        "meta": told,
     }
+    return facts
 
 
-def clip(text: str, limit: int = _CLIP) -> str:
-    """On one line, cut where it is too long for a sentence."""
-    line = " ".join(text[: limit * 8].split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+def name_of(text: str) -> Redacted:
+    """Return a name from a transcript, without secrets and not too long."""
+    return clip(redact(text), _NAME_LIMIT)
+
+
+def shorten(text: str, limit: int = _CLIP) -> Redacted:
+    """Redact a whole text, then put it on one line and cut it to what fits into a sentence."""
+    return flatten(redact_ends(text, _READ_LIMIT), limit)
 
 
 def text_in(turn: Turn, field: str) -> str:
@@ -83,6 +92,6 @@ def text_in(turn: Turn, field: str) -> str:
     return value if type(value) is str else ""
 
 
-def quote(text: str, limit: int = 120) -> str:
+def quote(text: Redacted, limit: int = 120) -> Redacted:
     """As code; a backtick within would end it."""
-    return f"`{clip(redact(text), limit).replace('`', chr(39))}`"
+    return fill("`{}`", redact(flatten(text, limit).replace("`", "'")))

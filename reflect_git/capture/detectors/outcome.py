@@ -5,20 +5,23 @@ Programs say it in words, so words decide; nothing is compiled, since most readi
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import redact
+from reflect_git.adapters.redact import flatten, redact
 from reflect_git.capture.detectors import shell
-from reflect_git.capture.detectors.moment import clip, text_in
+from reflect_git.capture.detectors.moment import text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
 
 _READ = 1500  # at either end: errors say what they are where they begin or where they end
 _LINES = 60
 _LONG = 120
 _SENTENCE = 3  # words
+_LINE = 160
+_KEPT = 2048
 
 # What stands in the way whatever else the output says: tests that cannot reach their database fail as tests, too.
 _SURE = {
@@ -139,14 +142,25 @@ REAL = frozenset(("calling", "place", "surroundings"))
 COUNTED = REAL | {"astray", "server", "unknown"}
 
 
+class Findings:
+    """What may be kept of a failure: its cause and what was tried."""
+
+    __slots__ = ("cause", "tried")
+
+    def __init__(self, cause: Redacted, tried: Redacted) -> None:
+        self.cause = cause
+        self.tried = tried
+
+
 class Outcome:
     """`kind` is one of calling, place, surroundings (a real obstacle), unknown, astray (in the wrong folder), server
     (may still be starting), passing, red, or nothing; `family` is what the call is about, `cause` what went wrong."""
 
-    __slots__ = ("cause", "code", "command", "family", "kind", "text")
+    __slots__ = ("_turn", "cause", "code", "command", "family", "kind", "text")
 
-    def __init__(self, turn: Turn) -> None:
-        self.code, self.text = _strip(turn.output)
+    def __init__(self, turn: Turn, output: Optional[Redacted] = None) -> None:
+        self._turn = turn
+        self.code, self.text = _strip(turn.raw_output if output is None else output)
         self.command: Optional[shell.Command] = None
         self.cause = ""
         if turn.tool == "Bash":
@@ -155,6 +169,15 @@ class Outcome:
         else:
             self.kind = self._judge_other(turn)
         self.family = self.command.family if self.command else family_of(turn)
+
+    def redacted(self) -> Findings:
+        """Look again at the whole redacted output, for words that may be kept."""
+        same = Outcome(self._turn, self._turn.output)
+        return Findings(flatten(redact(same.cause or same.text[: _LINE * 2]), _LINE), _tried(self._turn))
+
+    def excerpt(self) -> Redacted:
+        """Return the beginning of the redacted output, without the exit code and warnings."""
+        return redact(_strip(self._turn.output)[1][:_KEPT])
 
     @property
     def is_counted(self) -> bool:
@@ -170,7 +193,7 @@ class Outcome:
             self.cause = self._error_line()
             return "red"
         if self.code == NOT_FOUND:  # whatever language the shell speaks
-            self.cause = self._error_line() or clean(redact(next(iter(_lines(self.text)), "")))
+            self.cause = self._error_line() or clean(next(iter(_lines(self.text)), ""))
             return "calling"
         found = self._find_kind(_LIKELY, low)
         if not found:
@@ -231,19 +254,19 @@ class Outcome:
         found = next((line for line in _lines(self.text) if mark in line.lower()), "")
         if found.rstrip().endswith(":"):  # the head of a list of what is possible
             return self._error_line()
-        return clean(_clause(redact(found), mark)) or self._error_line()
+        return clean(_clause(found, mark)) or self._error_line()
 
     def _only_line(self) -> str:
         """All that a program has to say when it fails is why, if it is a sentence."""
         lines = _lines(self.text)
-        return clean(redact(lines[0])) if len(lines) == 1 and len(lines[0].split()) >= _SENTENCE else ""
+        return clean(lines[0]) if len(lines) == 1 and len(lines[0].split()) >= _SENTENCE else ""
 
     def _error_line(self) -> str:
         for line in _lines(self.text):
             low = line.lower()
             for word in _ERROR_WORDS:
                 if word in low:
-                    return clean(redact(line))
+                    return clean(line)
         return ""
 
 
@@ -251,7 +274,19 @@ def family_of(turn: Turn) -> str:
     """What a call is about: the program and its action, the host, the file; nothing for the tools of servers."""
     if turn.tool == "Bash":
         return shell.command_of(turn.input.get("command")).family
-    return text_in(turn, "file_path") or text_in(turn, "url").partition("://")[2].partition("/")[0]
+    return text_in(turn, "file_path") or _host(text_in(turn, "url"))
+
+
+def _tried(turn: Turn) -> Redacted:
+    """Return the command, the host or the file, from the redacted call."""
+    if turn.tool == "Bash":
+        return redact(shell.command_of(turn.input.get("command")).redacted().essence)
+    path = redact(text_in(turn, "file_path"))
+    return path or redact(_host(redact(text_in(turn, "url"))))
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0]
 
 
 def _is_about_data(cause: str) -> bool:
@@ -312,12 +347,12 @@ def is_failure(turn: Turn) -> bool:
     """A call that was run and failed; not one that was refused, cancelled, interrupted or never run."""
     if not turn.is_error or turn.kind != "tool" or not turn.tool or turn.refused or turn.interrupted:
         return False
-    return not turn.invalid and not any(mark in turn.output[:200] for mark in _CANCELLED)
+    return not turn.invalid and not any(mark in turn.raw_output[:200] for mark in _CANCELLED)
 
 
 def is_lost_edit(turn: Turn) -> bool:
     """The file does not say what the assistant thought it says."""
-    return turn.is_error and any(mark in turn.output[:400] for mark in _NO_SUCH_TEXT)
+    return turn.is_error and any(mark in turn.raw_output[:400] for mark in _NO_SUCH_TEXT)
 
 
 def _strip(output: str) -> tuple[int, str]:
@@ -357,4 +392,5 @@ def clean(line: str) -> str:
     line = "".join(char for char in line if char.isprintable()).strip()
     for prefix in ("npm ERR! ", "npm error ", "error: ", "Error: ", "fatal: ", "ERROR: "):
         line = line[len(prefix) :] if line.startswith(prefix) else line
-    return clip(line)
+    line = " ".join(line[: _LINE * 8].split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"

@@ -8,15 +8,16 @@ work going on.
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import Clock, clip, completes, facts_of, quote
+from reflect_git.adapters.redact import fill
+from reflect_git.capture.detectors.moment import Clock, completes, facts_of, name_of, quote
 from reflect_git.capture.detectors.outcome import REAL, WRITERS, Judge, Outcome, family_of, gist, is_meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
 
 FAMILY = "repeated-failure"
 _MOST = 64
@@ -53,9 +54,9 @@ class Repeated:
         watched = is_error or tool in ("Bash", "WebFetch") or tool in WRITERS or tool[:5] == "mcp__"
         return kind == "assistant" or (kind == "tool" and watched)
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind == "assistant":
-            if self._failures and is_meant(turn.text):
+            if self._failures and is_meant(turn.raw):
                 self._failures.pop()
         elif turn.is_error:
             return self._fail(turn)
@@ -70,7 +71,7 @@ class Repeated:
             family = family_of(turn)
             self._failures = [one for one in self._failures if one.tool != turn.tool or one.family != family]
 
-    def _fail(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _fail(self, turn: Turn) -> Sequence[Facts]:
         outcome = self._judge.of(turn)
         if outcome is None or not outcome.is_counted or outcome.kind == "server":
             return ()
@@ -84,10 +85,10 @@ class Repeated:
         return (_facts(turn, outcome, row[-1].call),)
 
 
-def _facts(turn: Turn, outcome: Outcome, streak: str) -> dict[str, Any]:
-    tried = outcome.command.essence if outcome.command else outcome.family or clip(turn.tool)
+def _facts(turn: Turn, outcome: Outcome, streak: str) -> Facts:
+    found = outcome.redacted()
     return facts_of(
-        turn, FAMILY, "failure", 2, f"{quote(tried)} failed twice: {outcome.cause}",
-        context=turn.output, category="command" if outcome.command else "gotcha", score=0.6,
-        durable=outcome.kind in REAL, streak=streak,
+        turn, FAMILY, "failure", 2, fill("{} failed twice: {}", quote(found.tried or name_of(turn.tool)), found.cause),
+        context=turn.output, category="command" if outcome.command else "gotcha",
+        meta={"score": 0.6, "durable": outcome.kind in REAL, "streak": name_of(streak)},
     )  # fmt: skip

@@ -6,12 +6,15 @@ could be seen. Environment, wrappers such as `sudo` or `timeout 60`, runners suc
 
 from __future__ import annotations
 
+from reflect_git.adapters.redact import redact_ends
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import Pattern
     from typing import Any, Optional
 
 _LONGEST = 2000
+_REDACTED = 32 << 10
 _KEPT = 64
 _AROUND_MARKER = "-'\"\\ "
 _OPERATORS = frozenset(("&&", "||", "|", ";", "\n", "&"))
@@ -93,9 +96,12 @@ class Part:
 class Command:
     """`tool` and `action` say what was wanted; the rest is found out when it is asked for."""
 
-    __slots__ = ("_essence", "_main", "_parts", "action", "inline", "purpose", "script", "text", "tool", "words")
+    __slots__ = (
+        "_essence", "_main", "_parts", "action", "inline", "purpose", "script", "text", "tool", "whole", "words",
+    )  # fmt: skip
 
     def __init__(self, text: str) -> None:
+        self.whole = text
         self.text = text[:_LONGEST]
         line = _titled(self.text)
         self._parts = parse(line)
@@ -105,6 +111,10 @@ class Command:
         self.script, self.inline = "", "<<" in line
         self.tool, self.action = self._resolve()
         self.purpose = _purpose(self.words)
+
+    def redacted(self) -> Command:
+        """Return the same command without secrets, for showing: redacted as a whole, then parsed."""
+        return command_of(redact_ends(self.whole, _REDACTED))
 
     @property
     def main(self) -> str:
@@ -343,9 +353,9 @@ _parsed: dict[str, Command] = {}
 def command_of(given: Any) -> Command:
     """Several detectors look at one call, and agents repeat themselves."""
     text = given if type(given) is str else ""
-    found = _parsed.get(text[:_LONGEST])
+    found = _parsed.get(text)
     if found is None:
         if len(_parsed) >= _KEPT:
             _parsed.clear()
-        found = _parsed[text[:_LONGEST]] = Command(text)
+        found = _parsed[text] = Command(text)
     return found

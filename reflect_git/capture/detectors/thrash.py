@@ -7,16 +7,18 @@ ended by the assistant's word that nothing is there.
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import Clock, facts_of, quote, text_in
+from reflect_git.adapters.redact import fill, join, redact
+from reflect_git.capture.detectors.moment import Clock, facts_of, quote, shorten, text_in
 from reflect_git.capture.detectors.outcome import WRITERS
 from reflect_git.capture.detectors.shell import command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from reflect_git.adapters.redact import Redacted
     from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.facts import Facts
 
 FAMILY = "thrash"
 _ENOUGH = 3
@@ -50,7 +52,7 @@ _GOES_ON = ("search", "try ", "look for", "look in", "look at", "elsewhere", "fi
 class Thrash:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._empty: dict[str, int] = {}
+        self._empty: dict[str, tuple[int, Turn]] = {}
         self._listed = False
         self._removed: list[str] = []
 
@@ -58,20 +60,20 @@ class Thrash:
         watched = tool in _SEARCHES or tool in _AGENTS or tool in WRITERS or tool in ("Bash", "Read")
         return watched or kind in ("assistant", "user", "interrupt")
 
-    def see(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def see(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind == "tool":
             return self._call(turn)
         if turn.kind == "assistant":
-            if self._empty and _says_absent(turn.text):
+            if self._empty and _says_absent(turn.raw):
                 self._empty = {}
         elif turn.kind in ("user", "interrupt"):
             return self._step_in(turn)
         return ()
 
-    def _call(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _call(self, turn: Turn) -> Sequence[Facts]:
         if turn.tool == "Read":
             return self._read(turn) if self._listed else ()
-        is_asked = self._empty or (len(turn.output) <= _SHORT and _is_empty(turn.output))
+        is_asked = self._empty or _is_empty(turn.raw_output)
         pattern = _pattern(turn) if is_asked else ""
         if pattern:
             return self._search(turn, pattern)
@@ -82,9 +84,9 @@ class Thrash:
             self._listed = bool(self._empty) and turn.tool == "Bash" and text_in(turn, "command").startswith(_LISTS)
         return ()
 
-    def _read(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _read(self, turn: Turn) -> Sequence[Facts]:
         """What a list of a folder showed is read at once: found."""
-        found = self._fire(turn, text_in(turn, "file_path")) if not turn.is_error else ()
+        found = self._fire(turn, "file") if not turn.is_error else ()
         self._listed = False
         return found
 
@@ -102,25 +104,25 @@ class Thrash:
             self._removed.append(removed[:_LONGEST])
             del self._removed[:-_REMOVED]
 
-    def _search(self, turn: Turn, pattern: str) -> Sequence[dict[str, Any]]:
-        if _is_empty(turn.output):
+    def _search(self, turn: Turn, pattern: str) -> Sequence[Facts]:
+        if _is_empty(turn.raw_output):
             if len(self._empty) < _MOST:
-                self._empty.setdefault(pattern, self._clock.texts)
+                self._empty.setdefault(pattern, (self._clock.texts, turn))
             return ()
-        return () if turn.is_error else self._fire(turn, turn.output)
+        return () if turn.is_error else self._fire(turn, "output")
 
-    def _step_in(self, turn: Turn) -> Sequence[dict[str, Any]]:
+    def _step_in(self, turn: Turn) -> Sequence[Facts]:
         found = self._fire(turn, "") if turn.kind == "interrupt" else ()
         self._empty = {}
         return found
 
-    def _fire(self, turn: Turn, output: str) -> Sequence[dict[str, Any]]:
+    def _fire(self, turn: Turn, found_in: str) -> Sequence[Facts]:
         empty, self._empty = self._empty, {}
         if len(empty) < _ENOUGH:
             return ()
-        near = [pattern for pattern, texts in empty.items() if self._clock.is_near(texts)]
-        tried = [pattern for pattern in near if not self._is_unwanted(pattern)]
-        return (_facts(turn, tried, _first_line(output) if output else ""),) if len(tried) >= _ENOUGH else ()
+        near = [(pattern, search) for pattern, (texts, search) in empty.items() if self._clock.is_near(texts)]
+        tried = [search for pattern, search in near if not self._is_unwanted(pattern)]
+        return (_facts(turn, tried, found_in),) if len(tried) >= _ENOUGH else ()
 
     def _is_unwanted(self, pattern: str) -> bool:
         """Looked for in order not to be found: what was just taken away, what should not be there at all."""
@@ -130,14 +132,24 @@ class Thrash:
         return len(name) > 3 and any(name in removed for removed in self._removed)
 
 
-def _facts(turn: Turn, empty: list[str], found: str) -> dict[str, Any]:
-    tried = ", ".join(quote(pattern.replace(_AND, " "), 60) for pattern in empty[:4])
-    content = f"{len(empty)} searches in vain ({tried})" + (f" before {quote(found)} was found" if found else "")
-    return facts_of(turn, FAMILY, "project_friction", 1, content, category="project-structure", score=0.5)
+def _facts(turn: Turn, empty: list[Turn], found_in: str) -> Facts:
+    tried = join(", ", (quote(_searched(search), 60) for search in empty[:4]))
+    content = fill("{} searches in vain ({})", redact(str(len(empty))), tried)
+    if found_in:
+        found = shorten(text_in(turn, "file_path")) if found_in == "file" else redact(_first_line(turn.output))
+        content = fill("{} before {} was found", content, quote(found))
+    return facts_of(turn, FAMILY, "project_friction", 1, content, category="project-structure")
+
+
+def _searched(turn: Turn) -> Redacted:
+    """Return what a search was for, from the redacted call."""
+    if turn.tool in _SEARCHES:
+        return join(" ", [redact(text_in(turn, "pattern")), redact(text_in(turn, "glob"))])
+    return redact(command_of(text_in(turn, "command")).redacted().main)
 
 
 def _pattern(turn: Turn) -> str:
-    """What a search was for; empty if the call is no search."""
+    """What a search was for, to tell searches apart; empty if the call is no search."""
     if turn.tool in _SEARCHES:
         return f"{text_in(turn, 'pattern')[:_SHORT]}{_AND}{text_in(turn, 'glob')[:_SHORT]}"
     if turn.tool != "Bash":

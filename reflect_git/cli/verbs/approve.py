@@ -23,6 +23,7 @@ from reflect_git.cli.sittings import (
 from reflect_git.sitting import learnings_index
 from reflect_git.sitting.approve import Request, carry_out, propose
 from reflect_git.sitting.ask import wish_of
+from reflect_git.sitting.authority import is_inside_client
 from reflect_git.sitting.writing import require_unrefused
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--details", metavar="TEXT", default="", help="For improvements: what is wrong.")
 @click.option("--action", metavar="TEXT", default="", help="For improvements: what to do.")
 @click.option("--paths", metavar="GLOB", multiple=True, help="For rules: only when such files are read.")
+@click.option("--until", metavar="DATE", default="", help="The day on which it ends, for example 2027-03-01.")
 @reason_option
 @project_option
 @dry_run_option
@@ -57,13 +59,16 @@ def command(
     """Write a learning into an instruction file, in one commit that says who approved it."""
     sat = sitting_with(front, project, identity, writes=not dry_run)
     others = tuple(sat.find(one.strip()) for one in joined.split(",") if one.strip())
-    request = Request(sat.find(identity), joined=others, supersedes=supersedes, paths=paths, **given)
+    is_own = front.at_terminal and not front.no_input and not is_inside_client(front.env)
+    request = Request(
+        sat.find(identity), joined=others, supersedes=supersedes, paths=paths, is_own=is_own, wording=None, **given
+    )
     proposal = propose(sat, request)
     if dry_run:
         preview(front, sat, None, proposal)
         return
     require_unrefused(proposal.findings)
-    by, answer = approver(front, sat, wish_of(proposal))
+    by, answer = approver(front, sat, wish_of(sat, proposal))
     is_shown = require_typed_yes(front, proposal.findings, proposal.diff)
     done = carry_out(sat, proposal, by, used(answer, request.candidate.id))
     learnings_index.write(sat.store, front.scan(sat.store))

@@ -11,7 +11,7 @@ from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.sittings import here, way_back
-from reflect_git.cli.telling import who
+from reflect_git.cli.telling import day, who
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import audit, places
@@ -97,10 +97,13 @@ def _show(front: Front, report: Report, store: Store) -> None:
 
 
 def _closing(report: Report) -> str:
-    """No more than is true: what was found and needs no decision, and what a policy let in, is not a person's word."""
-    needing, told = report.counts["needing_decision"], len(report.findings)
+    """Claim no more than was checked: what a policy let in, or could not be looked at, is not a person's word."""
+    needing, told, unchecked = report.counts["needing_decision"], len(report.findings), report.counts["unchecked"]
+    rest = f"; {plural(unchecked, 'decision')} could not be checked" if unchecked else ""
     if needing:
-        return f"{plural(needing, 'finding')} {'needs' if needing == 1 else 'need'} a decision"
+        return f"{plural(needing, 'finding')} {'needs' if needing == 1 else 'need'} a decision{rest}"
+    if unchecked:
+        return f"nothing needs a decision{rest}"
     roads = {rule["approved"]["by"]["road"] for rule in report.rules if rule["approved"]}
     policies = " or to a policy that one switched on" if "unattended" in roads else ""
     if not told:
@@ -119,7 +122,7 @@ def _print(front: Front, one: Finding, file: str) -> None:
         front.tell(f"{margin}accepted by {one.accepted}")
     elif one.hint:
         front.tell(click.style(f"{margin}hint: {printable(one.hint)}", fg="yellow"))
-    if one.needs_decision:
+    if one.needs_decision and "--accept" not in one.hint:
         front.tell(click.style(f"{margin}or take it as it is: reflect-git audit --accept {one.key}", dim=True))
 
 
@@ -135,5 +138,5 @@ def _policy(policy: dict[str, Any], switched: Sequence[dict[str, Any]]) -> str:
     value = policy["value"]
     word = "default" if value is None else value if isinstance(value, str) else plural(len(value), "value")
     last = switched[-1] if switched else None
-    since = f", since {last['time'][:10]}, {who(last['by'])} ({last['decision']})" if last else ""
+    since = f", since {day(last['time'])}, {who(last['by'])} ({last['decision']})" if last else ""
     return f"policy    {policy['key']} is {word}{since}"

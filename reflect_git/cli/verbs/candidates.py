@@ -15,12 +15,14 @@ from reflect_git.cli.sittings import say_nothing, say_nothing_yet, sitting, sitt
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.review.candidate import NOTHING
+from reflect_git.sitting.recurring import find_broken
 from reflect_git.sitting.review import all_tried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reflect_git.review.candidates import Candidate, Gathered
+    from reflect_git.sitting.recurring import Broken
     from reflect_git.sitting.review import Sitting
 
 _RULE = "LRN"
@@ -40,6 +42,7 @@ _RULE = "LRN"
 @click.option("--impact", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
 @click.option("--details", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
 @click.option("--action", metavar="TEXT", default="", help="With --ask --id: as 'approve' takes it.")
+@click.option("--until", metavar="DATE", default="", help="With --ask --id: as 'approve' takes it.")
 @click.option("--for-skill", is_flag=True, help="Plain text for /reflect; always exit 0.")
 @json_option
 @click.pass_obj
@@ -64,36 +67,46 @@ def command(
     sat = sitting_with(front, project, identity) if identity else sitting_if_any(front, project, everything)
     if sat is None:
         if ask:
-            front.data({"questions": []})
+            front.data({"questions": [], "needs_wording": [], "broken": []})
         else:
             say_nothing_yet(front)
         return
     gathered = sat.gathered
     if ask:
-        from reflect_git.sitting.ask import questions  # a list does without what questions need, which takes 30 ms
+        from reflect_git.sitting.ask import questions, unworded  # 30 ms that a list does without
 
-        alone = [_question(sat, identity, text, joined, supersedes, fields)] if identity else []
-        front.data({"questions": alone or questions(sat, gathered.strong)})
+        if identity and (text or not sat.find(identity).needs_wording):
+            front.data({"questions": [_question(sat, identity, text, joined, supersedes, fields)], "needs_wording": []})
+        else:
+            shown = [sat.find(identity)] if identity else gathered.strong
+            asked: dict[str, Any] = {"questions": questions(sat, shown), "needs_wording": unworded(shown)}
+            front.data(asked if identity else {**asked, "broken": [one.as_json() for one in find_broken(sat)]})
     elif front.json:
-        shown = all_tried(sat, gathered.strong)
-        front.data([each.as_json() for each in chain(shown, gathered.more, gathered.weak)])
+        tried = all_tried(sat, gathered.strong)
+        listed = [each.as_json() for each in chain(tried, gathered.more, gathered.weak)]
+        front.data(listed, broken=[one.as_json() for one in find_broken(sat)])
     else:
-        _print(front, gathered, all_tried(sat, gathered.strong))
+        _print(front, gathered, all_tried(sat, gathered.strong), find_broken(sat))
     sat.keep()
 
 
 def _ask_of_rule(front: Front, project: str | None, identity: str, text: str, is_alone: bool) -> None:
-    """What 'edit' wants answered inside Claude Code."""
+    """What 'edit' wants answered inside Claude Code; of a rule that was broken again, also 'revert' and 'dismiss'."""
     from reflect_git.sitting import amend
-    from reflect_git.sitting.ask import question_to_amend
+    from reflect_git.sitting.ask import question_about_broken, question_to_amend
     from reflect_git.sitting.writing import require_unrefused
 
+    sat = sitting(front, project, everything=True)
+    rule = amend.find(sat, identity)["id"]
+    broken = next((one for one in find_broken(sat) if one.rule["id"] == rule), None)
+    if broken and not text and is_alone:
+        front.data({"questions": [question_about_broken(sat, broken)]})
+        return
     if not text or not is_alone:
         raise ReflectError("a rule in force is asked about in other words", "give --text alone", "usage", EXIT_USAGE)
-    sat = sitting(front, project, everything=True)
     wanted = amend.amend(sat, amend.find(sat, identity), amend.Wanted(text))
     require_unrefused(wanted.findings)
-    front.data({"questions": [question_to_amend(wanted)]})
+    front.data({"questions": [question_to_amend(sat, wanted)]})
 
 
 def _question(
@@ -110,7 +123,12 @@ def _question(
     return question(sat, candidate, *place, text, others, [in_force_here(sat, old) for old in supersedes], fields)
 
 
-def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> None:
+def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate], broken: Sequence[Broken]) -> None:
+    for one in broken:
+        front.tell(printable(f"{one.rule['id']}  {one.headline}"))
+        front.tell(printable(f"    {one.rule['text']}"))
+    if gathered.message and broken:
+        return
     if gathered.message:
         say_nothing(front, gathered.message)
         return
@@ -122,7 +140,9 @@ def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate]) -> Non
 
 def _show(front: Front, candidate: Candidate) -> None:
     front.out(f"{candidate.id}  {candidate.type}, {_times(candidate)} → {candidate.target}")
-    for line in printable(candidate.text).splitlines():
+    if candidate.needs_wording:
+        front.tell(click.style(f"    needs wording: it {candidate.why_no_rule}", fg="yellow"))
+    for line in printable(f'"{candidate.text}"' if candidate.needs_wording else candidate.text).splitlines():
         front.tell(f"    {line}")
     if candidate.backtest:
         front.tell(click.style(f"    {printable(tested(candidate.backtest))}", dim=True))
@@ -142,8 +162,6 @@ def _rest(gathered: Gathered) -> list[str]:
         count = len(gathered.weak)
         them = "it" if count == 1 else "them"
         found.append(f"{plural(count, 'weak one')}; {by_itself(count)}; 'w' in 'reflect-git review' shows {them}")
-    if gathered.recurrences:
-        found.append(f"{len(gathered.recurrences)} that a rule in force already says")
     return found
 
 
@@ -154,12 +172,27 @@ def _for_skill(front: Front, project: str | None) -> None:
         if sat is None:
             sys.stdout.write(f"{NOTHING}\n")
             return
+        broken = _told_broken(find_broken(sat))
         text = sat.gathered.message or _told(sat.gathered.strong, sat.gathered)
         text += f" ({front.unread})" if sat.gathered.message and front.unread else ""
+        text = broken if broken and sat.gathered.message else f"{broken}\n{text}".strip()
         sat.keep()
     except Exception as error:
         text = f"reflect-git could not look: {error}. Tell the user, and to run 'reflect-git doctor'."
     sys.stdout.write(f"{text}\n")
+
+
+def _told_broken(found: Sequence[Broken]) -> str:
+    """The rules that were broken again, for `_for_skill`."""
+    lines = []
+    for one in found:
+        lines += [f"Broken rule [{one.rule['id']}] {one.headline}", f"   Rule in force: {one.rule['text']}"]
+        lines += [f"   You said: {quote}" for quote in one.quotes]
+    return _as_data(lines)
+
+
+def _as_data(lines: Sequence[str]) -> str:
+    return "\n".join(" ".join(line.replace("<", "\\u003c").splitlines()) for line in lines)
 
 
 def _told(shown: Sequence[Candidate], gathered: Gathered) -> str:
@@ -170,7 +203,9 @@ def _told(shown: Sequence[Candidate], gathered: Gathered) -> str:
     lines = []
     for number, each in enumerate(shown, 1):
         text, _ = inert(each.text)
-        lines += [f"{number}. [{each.id}] {each.type}, {_times(each)}, proposed for: {each.target}", f"   Text: {text}"]
+        lines.append(f"{number}. [{each.id}] {each.type}, {_times(each)}, proposed for: {each.target}")
+        lines.append(f"   Needs wording: it {each.why_no_rule}" if each.needs_wording else f"   Text: {text}")
+        lines += [f"   Until: {each.until}"] if each.until else []
         lines += [f"   {line}" for line in (source_of(each), *warnings_of(text, [each]))]
         lines += [f"   Similar: [{other['id']}] {other['text']}" for other in each.similar if other.get("id")]
-    return "\n".join(" ".join(line.replace("<", "\\u003c").splitlines()) for line in [*lines, *_rest(gathered)])
+    return _as_data([*lines, *_rest(gathered)])

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _WAIT = 5.0
 _STDIN_LIMIT = 1 << 20
-_SHORTEST_QUOTE = 8
 
 
 @click.command()
@@ -42,7 +41,7 @@ _SHORTEST_QUOTE = 8
 )
 @click.option("--tag", "tags", metavar="WORD", multiple=True, help="A word to find it by; may be repeated.")
 @click.option("--context", metavar="TEXT", default="", help="What was done and said around it.")
-@click.option("--quote", metavar="TEXT", default="", help="The user's own words, kept with the context.")
+@click.option("--quote", metavar="TEXT", default="", help="What the user said, word for word: a sentence or clause.")
 @click.option(
     "--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="The project; default: here."
 )
@@ -54,12 +53,12 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
     """Store one signal by hand.
 
     Typed at a terminal it counts as the user's own words; from a script or from inside Claude Code it counts as the
-    assistant's, unless --quote is what the user said in this session, word for word and at least 8 characters long.
+    assistant's, unless --quote is a sentence or clause that the user typed in this session, word for word, and the
+    content says nothing that the quote does not say.
     """
-    facts = _facts(front, **given)
-    if facts["trust"] == "assistant" and 0 < len(_on_one_line(given["quote"])) < _SHORTEST_QUOTE:
-        least = f"give at least {_SHORTEST_QUOTE} characters"
-        front.talk(f"the quote is too short to count as the user's own words: {least}")
+    facts, doubt = _facts(front, **given)
+    if doubt:
+        front.talk(printable(f"the quote does not count as the user's own words: {doubt}"))
     folder = project or _project_here()
     if dry_run:
         _preview(front, facts, folder)
@@ -73,17 +72,19 @@ def command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -
 def _facts(
     front: Front, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
     session: str | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Return what is to be stored, and why the quote does not count if it does not."""
     typed = front.at_terminal
-    trust = "user_typed" if typed else _trust_of(front, quote)
+    text = _readable(_stdin() if content == "-" else os.fsencode(content))
+    trust, doubt = ("user_typed", "") if typed else _trust_of(front, quote, text)
     is_own = trust != "assistant"
     # Words that the user is known to have said stand alone: what Claude says about them is kept apart.
     is_quoted = is_own and not typed
     said = f'the user said: "{quote}"' if quote else ""
     told = [quote] if is_quoted else [part for part in (context, said) if part]
-    return {
+    facts = {
         "type": kind,
-        "content": _readable(_stdin() if content == "-" else os.fsencode(content)),
+        "content": text,
         "category": category,
         "tags": [_readable(os.fsencode(tag)) for tag in tags],
         "context": _readable(os.fsencode("\n".join(told))),
@@ -93,28 +94,38 @@ def _facts(
         # Who sits down to type a rule means it; what a script reports has to be seen again to count as much.
         "confidence": 2 if is_own else 1,
     }
+    return facts, doubt
 
 
-def _trust_of(front: Front, quote: str) -> str:
-    """How the user said this in the running session; `assistant` if they did not."""
-    wanted = _on_one_line(quote)
-    if len(wanted) < _SHORTEST_QUOTE:
-        return "assistant"
+def _trust_of(front: Front, quote: str, content: str) -> tuple[str, str]:
+    """Return how the user said this in the running session, or `assistant` and why the quote does not count."""
+    if not quote.strip():
+        return "assistant", ""
+    from reflect_git.review import quotes
+
+    place, message, via = _best_place(front, quote)
+    doubt = quotes.find_doubt(quote, place, message) or quotes.find_difference(quote, content)
+    return ("assistant", doubt) if doubt else ("user_feedback" if via == "feedback" else "user_typed", "")
+
+
+def _best_place(front: Front, quote: str) -> tuple[str, str, str]:
+    """Return what the quote is in the message where it fits best, that message, and how the user sent it."""
     from reflect_git.adapters.transcript import Reader
+    from reflect_git.review import quotes
+    from reflect_git.sitting.authority import find_session
 
-    projects = paths.projects_dir(front.env)
-    path = _transcript(projects, front.env.get("CLAUDE_CODE_SESSION_ID", ""))
+    session, projects = find_session(front.env)
+    path = _transcript(projects, session)
+    best, message, via = "", "", ""
     try:
         for turn in Reader(path, projects=projects) if path else ():
-            if turn.kind == "user" and turn.attended and wanted in _on_one_line(turn.text):
-                return "user_feedback" if turn.via == "feedback" else "user_typed"
+            if turn.kind == "user" and turn.attended:
+                place = quotes.find_place(quote, turn.raw)
+                if quotes.PLACES.index(place) > quotes.PLACES.index(best):
+                    best, message, via = place, turn.raw, turn.via
     except ReflectError:  # not a file of the client's
         pass
-    return "assistant"
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
+    return best, message, via
 
 
 def _transcript(projects: str, session: str) -> str:
@@ -163,7 +174,7 @@ def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
 def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
     """The record as it would be stored."""
     from reflect_git.adapters import records
-    from reflect_git.capture.draft import draft
+    from reflect_git.capture.draft import draft_given
     from reflect_git.model.ids import utc_precise
 
     store = front.store_if_any()
@@ -171,7 +182,7 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
         _place(store, facts, folder)
     else:
         front.talk("there is no store yet: it would be made first, and name this machine")
-    signal = draft(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
+    signal = draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
     records.check(signal)
     if front.json:
         front.data(signal)

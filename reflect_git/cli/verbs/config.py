@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from reflect_git import workflow
 from reflect_git.cli import completing, settings
-from reflect_git.cli.front import Front, one_line, printable
+from reflect_git.cli.front import Front, one_line, printable, terminal_width
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.switching import CAPTURE, PAUSED
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _VALUE_WIDTH = 24
+_HANG = 4
 
 
 @click.command()
@@ -60,9 +62,15 @@ def _list(front: Front) -> None:
     ]
     shown = [tuple(one_line(cell, _VALUE_WIDTH if at == 1 else 80) for at, cell in enumerate(row)) for row in rows]
     widths = [max(len(row[at]) for row in shown) for at in range(4)]
-    for number, row in enumerate(shown):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
-        front.out(click.style(line.rstrip(), bold=True) if number == 0 else f"{line}  {row[4]}")
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)) for row in shown]
+    is_wide = not sys.stdout.isatty() or max(len(f"{lines[0]}  {row[4]}") for row in shown) <= terminal_width()
+    front.tell(click.style(lines[0].rstrip(), bold=True), hang=_HANG)
+    for line, row in zip(lines[1:], shown[1:], strict=True):
+        if is_wide:
+            front.out(f"{line}  {row[4]}")
+        else:  # a terminal would break the line in the middle of a word
+            front.tell(line.rstrip(), hang=_HANG)
+            front.tell(f"{' ' * _HANG}{row[4]}")
 
 
 def _as_data(current: Current) -> dict[str, object]:
@@ -94,10 +102,11 @@ def _change(front: Front, setting: Setting, values: tuple[str, ...], unset: bool
     told = _is_told(front, store, setting, new)
     for value in _effective(setting, new) - (_effective(setting, old) if told or new is None else set()):
         _require_person(front, setting, value, dry_run)
-    commit = None
-    if (new != old or not told) and not dry_run and store:
+    is_written = store is None or (store.config.get(setting.name.lower()) or None) == new
+    commit, changed = None, new != old or not told or not is_written
+    if changed and not dry_run and store:
         commit = _write(front, store, setting, new)
-    _say(front, setting, old, new, commit, dry_run, changed=new != old or not told)
+    _say(front, setting, old, new, commit, dry_run, changed)
 
 
 def _effective(setting: Setting, values: list[str] | None) -> set[str]:
@@ -110,7 +119,7 @@ def _require_writable(setting: Setting) -> None:
 
 
 def _stored(store: Store | None, setting: Setting) -> list[str] | None:
-    return (store.config.get(setting.name.lower()) if store else None) or None
+    return (store.values(setting.name) if store else None) or None
 
 
 def _wanted(setting: Setting, old: list[str] | None, given: list[str], unset: bool, add: bool) -> list[str] | None:
@@ -153,6 +162,10 @@ def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -
             f"'{setting.name}={value}' needs a person's yes", "run it in a terminal; --yes does not count here",
             code="approval",
         )  # fmt: skip
+    if setting.warning:
+        from reflect_git.cli.wordings import price_of_one  # hardly ever
+
+        front.talk(f"{setting.warning}: {price_of_one(front.store())}")
     if not front.is_yes(f"set {setting.name} to {value}?"):
         raise ReflectError("nothing was changed", code="declined")
 

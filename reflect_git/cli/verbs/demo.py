@@ -114,7 +114,7 @@ class _Tour:
         self._home = self._desktop
         self._begin()
         self._run("--yes", "remote", "set", str(self._remote))
-        machines.accept(workflow.open_store(self._env()), [other])
+        machines.accept(workflow.open_store(self._env()), [other], _PERSON, utc_precise())
         self._run("sync")
         self._run("rules")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tuple[str, str]:
     """Inside Claude Code a no, too, is a person's to say: typed as the answer to a question that showed their words."""
-    if not authority.is_inside_client(sat.store.root, front.env):
+    if not authority.is_inside_client(front.env):
         return workflow.road_of(front.env, front.at_terminal), ""
     wish = Wish(candidate.id, "", "never" if never else "no", (source_of(candidate),))
     try:
@@ -44,11 +44,18 @@ def _road(front: Front, sat: Sitting, candidate: Candidate, never: bool) -> tupl
 def command(front: Front, identity: str, later: bool, never: bool, reason: str, dry_run: bool) -> None:
     """Say no to what waits. It is asked once more after three further sessions, unless with --never.
 
+    Of a rule that was broken again: leave it as it is. It is asked once more when three further sessions broke it.
+
     A no counts in the project where it was said; to a learning for all projects it counts everywhere, and so does one
     to what was also said outside of any project.
     """
     if later and never:
         raise ReflectError("--later and --never do not go together", "give one of them", "usage", EXIT_USAGE)
+    if identity.upper().startswith("LRN"):
+        from reflect_git.cli.broken import leave  # few dismissals are about a rule
+
+        leave(front, identity, later, never, dry_run)
+        return
     sat = sitting_with(front, None, identity)
     candidate = sat.find(identity)
     decision = commit = None

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from reflect_git import paths, workflow
-from reflect_git.cli.front import Front, one_line, terminal_width
+from reflect_git.cli.front import Front, one_line, printable, terminal_width
 from reflect_git.cli.options import json_option
+from reflect_git.cli.telling import day
 from reflect_git.errors import ReflectError
 
 
@@ -24,6 +25,7 @@ def command(front: Front, transcripts: tuple[str, ...], everything: bool) -> Non
     """Show what one or more transcripts would give; nothing is written."""
     for path in transcripts:
         _require(path)
+    _load_phrases(front)
     mined = workflow.mine(transcripts, paths.home_dir(front.env), everything)
     found: list[dict[str, Any]] = [{**signal, "transcript": path} for path, signal in mined]
     if front.json:
@@ -34,9 +36,9 @@ def command(front: Front, transcripts: tuple[str, ...], everything: bool) -> Non
     for signal in found:
         lasts = "lasting" if signal["meta"].get("durable") else "for now"
         if signal["meta"].get("captured") is False:
-            head = f"{signal['timestamp'][:10]}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
+            head = f"{day(signal['timestamp'])}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
         else:
-            head = f"{signal['timestamp'][:10]}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
+            head = f"{day(signal['timestamp'])}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
         front.out(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
     if not everything:
         front.talk("'--all' also lists the messages that would not be captured, each with its score")
@@ -46,3 +48,13 @@ def _require(path: str) -> None:
     if not os.path.exists(path):
         hint = "they are below ~/.claude/projects"
         raise ReflectError(f"there is no transcript '{path}'", hint, code="no-transcript")
+
+
+def _load_phrases(front: Front) -> None:
+    """Score with the user's own phrases, as hooks do; name a file that cannot be read, and go on without it."""
+    store = front.store_if_any()
+    try:
+        if store is not None:
+            workflow.load_phrases(store)
+    except (ReflectError, OSError) as error:
+        front.talk(printable(f"warning: reflect.phrases is not used: {error}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from reflect_git.sitting.proposing import Proposal
 
 _HASH = 10
+_NEXT = {"look": "look at it    ", "merge": "merge it here ", "send": "ask for review"}
 
 
 @click.command()
@@ -35,27 +37,28 @@ def command(
 ) -> None:  # fmt: skip
     """Make a branch in the project's own repository: one commit per learning, with its reason. Nothing is pushed.
 
-    Without an id all rules of this project. Your work tree, your index and the branch you are on stay as they are; the
-    commits are yours, and signed if you sign. No hook of the repository runs.
+    Without an id all rules of this project. Your work tree and the branch you are on stay as they are, and so does what
+    you staged. A new file that the branch has with the same bytes is added to the index if nothing else is staged: git
+    merges nothing over an untracked file. The commits are yours, and signed if you sign. No hook runs.
     """
     sat = sitting(front, project, everything=True)
     done = proposing.propose(sat, proposing.chosen(sat, names), branch, quotes, dry_run)
     if front.json:
-        front.data(_document(done))
+        front.data(_document(done, {} if dry_run else done.commands()))
         return
     for one in done.made if dry_run else ():
         show_diff(front, one.diff)
     _tell(front, done, dry_run)
 
 
-def _document(done: Proposal) -> dict[str, Any]:
+def _document(done: Proposal, commands: dict[str, list[str]]) -> dict[str, Any]:
     return {
         "branch": done.branch.name,
         "commits": [
             {"learning": one.learning["id"], "commit": one.commit or None, "path": one.plan.path, "diff": one.diff}
             for one in done.made
         ],
-        "already": [one["id"] for one in done.there],
+        "already": [one["id"] for one in done.there], "staged": done.staged, "next": commands,
     }  # fmt: skip
 
 
@@ -63,6 +66,8 @@ def _tell(front: Front, done: Proposal, dry_run: bool) -> None:
     name, count = done.branch.name, len(done.made)
     if not count:
         front.tell(printable(_nothing(done)))
+        if not dry_run:
+            _tell_next(front, done)
         return
     learned = plural(count, "learning")
     front.tell(printable(f"{'would propose' if dry_run else 'proposed'} {learned} on '{name}'"))
@@ -82,7 +87,14 @@ def _nothing(done: Proposal) -> str:
 
 
 def _tell_next(front: Front, done: Proposal) -> None:
-    remote = done.branch.remote()
-    front.talk(f"nothing was pushed; look at it with: git log -p HEAD..{done.branch.name}")
-    if remote:
-        front.talk(printable(f"and send it with: git push -u {remote} {done.branch.name}"))
+    commands = done.commands()
+    if not commands:
+        return
+    if done.staged:
+        names = " ".join(map(shlex.quote, done.staged))
+        front.talk(printable(f"added {names} to the index, so that 'git merge' works"))
+        front.talk(printable(f"undo with: git rm --cached {names}"))
+    front.talk("nothing was pushed; next:")
+    for what, label in _NEXT.items():
+        if what in commands:
+            front.talk(printable(f"  {label}  {' && '.join(commands[what])}"), as_is=True)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git.adapters.transport import OutOfTime
 from reflect_git.cli import exchange, portrait
 from reflect_git.cli.exchange import Progress
 from reflect_git.cli.front import Front, ago, one_line, printable
-from reflect_git.cli.options import Subverbs, dry_run_option, json_option
+from reflect_git.cli.options import Subverbs, dry_run_option, json_option, timeout_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.store import machines, policy, remotes
 from reflect_git.sync import urls
-from reflect_git.workflow import contact
+from reflect_git.workflow import contact, syncing
 from reflect_git.workflow.syncing import Wishes
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _show(front: Front) -> None:
     if front.json:
         front.data({
             "url": urls.shown(url) if url else None, "last_sync": state.get("time"), "error": state.get("error"),
-            "machines": sorted(machines.own(store) or ()), "refused": state.get("refused", []),
+            "machines": _own(front, store), "refused": state.get("refused", []),
         })  # fmt: skip
         return
     if not url:
@@ -60,17 +61,22 @@ def _show(front: Front) -> None:
         return
     front.out(printable(urls.shown(url)))
     front.tell(f"last sync: {ago(state['time'])} ago" if state.get("time") else "never synced")
-    front.tell(f"machines: {', '.join(sorted(machines.own(store) or ()))}")
+    front.tell(f"machines: {', '.join(_own(front, store))}")
     if state.get("error"):
         front.talk(printable(f"the last sync failed: {state['error']}"))
+
+
+def _own(front: Front, store: Store) -> list[str]:
+    return sorted(machines.own(store, machines.decisions_in(front.scan(store).decided)) or ())
 
 
 @command.command("set")
 @click.argument("url", metavar="URL")
 @dry_run_option
+@timeout_option
 @json_option
 @click.pass_obj
-def set_(front: Front, url: str, dry_run: bool) -> None:
+def set_(front: Front, url: str, dry_run: bool, timeout: float | None) -> None:
     """Share through this repository: shows what would be sent, asks, and syncs.
 
     URL is https://, ssh://, user@host:path, file:// or an absolute path.
@@ -80,8 +86,7 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     why = "a remote cannot be set from inside Claude Code: what you approved would leave the machine"
     front.require_outside(why, ["remote", "set", url])
     store = front.store()
-    with Progress(front) as progress:
-        met = contact.look(store, front.env, url, Wishes(say=progress))
+    met = _first_contact(front, store, url, timeout or 0.0)
     if not front.json:
         _foretell(front, url, met, remotes.shares_signals(store))
     if dry_run:
@@ -95,7 +100,17 @@ def set_(front: Front, url: str, dry_run: bool) -> None:
     )
     if not front.confirm(asked):
         raise ReflectError("nothing was sent", code="declined")
-    _connect(front, store, url)
+    _connect(front, store, url, timeout or 0.0)
+
+
+def _first_contact(front: Front, store: Store, url: str, timeout: float) -> Contact:
+    limits = syncing.limits_of(store, timeout)
+    try:
+        with Progress(front, syncing.remote_of(store, url).name) as progress:
+            return contact.look(store, front.env, url, Wishes(say=progress, limits=limits))
+    except OutOfTime as error:
+        hint = f"give it more time: reflect-git remote set {shlex.quote(url)} --timeout {error.more}"
+        raise ReflectError(error.message, hint, error.code) from None
 
 
 def _require_absolute(url: str) -> None:
@@ -109,12 +124,12 @@ def _require_absolute(url: str) -> None:
     )  # fmt: skip
 
 
-def _connect(front: Front, store: Store, url: str) -> None:
-    machines.begin(store, front.scan(store).decided)
+def _connect(front: Front, store: Store, url: str, timeout: float) -> None:
+    machines.begin(store)
     with store.locked(10.0):
         remotes.forget(store)
     policy.set_keys(store, remotes.changes(url))
-    report = exchange.exchange(front, store)
+    report = exchange.exchange(front, store, timeout=timeout)
     waits = exchange.waiting(front, store)
     if front.json:
         front.data({"url": url, **exchange.as_data(report, waits)})

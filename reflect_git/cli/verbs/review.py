@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.adapters import files
 from reflect_git.cli import differences, portrait
 from reflect_git.cli.console import Console, Ended
-from reflect_git.cli.deck import APPROVED, NEVER, NO, NOT_NOW, Deck
+from reflect_git.cli.deck import APPROVED, NEVER, NO, SKIPPED, Deck
 from reflect_git.cli.desk import Desk
 from reflect_git.cli.dialogue import Dialogue
 from reflect_git.cli.differences import Differences
@@ -19,19 +21,31 @@ from reflect_git.cli.sittings import here, say_nothing, say_nothing_yet, sitting
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.sitting import authority, committing, dismiss
+from reflect_git.sitting.recurring import find_broken
 from reflect_git.sitting.review import all_tried, sit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reflect_git.cli.arrivals import Arrivals
+    from reflect_git.cli.broken import BrokenRules
     from reflect_git.cli.differences import Asked
     from reflect_git.review.candidates import Candidate, Gathered
+    from reflect_git.sitting.recurring import Broken
     from reflect_git.sitting.review import Sitting
     from reflect_git.sitting.waiting import Waiting
 
 MANY = 10
-_ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all of them", "q": "quit"}
+_FIRST_KEYS = {
+    "y": "yes: go through them one by one",
+    "l": "list them first",
+    "s": "skip all of them for now: they come again",
+    "n": "no to all of them, in one commit: each is asked once more after three further sessions",
+    "q": "quit: all of them wait",
+    "?": "this help",
+}
+_NEW_KEYS = "keys changed: n is no, s skips for now, v shows the signals; ? lists all"
+_ANSWERS = ("approved", "dismissed", "never", "amended", "applied", "reverted")
 
 
 @click.command()
@@ -40,11 +54,12 @@ _ASKED_FIRST = {"g": "go through them", "s": "a summary first", "a": "skip all o
 @json_option
 @click.pass_obj
 def command(front: Front, project: str | None, everything: bool) -> None:
-    """Answer what waits, one learning after the other, as with 'git add -p'.
+    """Answer what waits, one proposed rule after the other, as with 'git add -p'.
 
     First come rules that differ from their files, what Claude wrote into such a file by itself and what your own git
     took out of the store, then what was decided on your other machines. Each is shown with the very change it would
-    make. Every answer is stored at once; type ? for the keys.
+    make. Every answer is a key, and is stored at once; press ? for the keys. With 'interactive.singleKey' set to false
+    in git, each key is followed by Enter.
     """
     if not front.json and front.at_terminal:
         _freshen(front)
@@ -52,32 +67,35 @@ def command(front: Front, project: str | None, everything: bool) -> None:
     if sat is None:
         say_nothing_yet(front)
         return
-    if authority.is_inside_client(sat.store.root, front.env):
+    if authority.is_inside_client(front.env):
         raise ReflectError(
             "review is a dialogue with a person at a terminal",
             "let the person run 'reflect-git review' in a terminal; with the plugin, /reflect asks them here",
             code="approval",
         )  # fmt: skip
+    broken = find_broken(sat)
     if front.json:
         gathered = sat.gathered
         shown = all_tried(sat, gathered.strong)
-        front.data([each.as_json() for each in chain(shown, gathered.more, gathered.weak)])
+        listed = [each.as_json() for each in chain(shown, gathered.more, gathered.weak)]
+        front.data(listed, broken=[one.as_json() for one in broken])
         return
     found, asked = differences.look(sat)
     arrived = _arrived(sat)
     for line in differences.notes(sat.place, found):
         front.tell(line)
     if front.no_input or not front.at_terminal:
-        _list_first(front, sat, asked, arrived)
-        _list(front, sat.gathered)
+        _list_first(front, sat, asked, arrived, broken)
+        if not (broken and sat.gathered.message):
+            _list(front, sat.gathered)
         _say_elsewhere(front, sat)
-    elif sat.gathered.message and not asked and not arrived:
+    elif sat.gathered.message and not (asked or arrived or broken):
         say_nothing(front, sat.gathered.message)
         _say_elsewhere(front, sat)
     else:
         console = Console(front, sat.store.git.user_settings())
         desk = Desk(front, sat, console.setting("interactive.difffilter"))
-        _talk(front, desk, console, Differences(desk, console, asked), arrived)
+        _talk(front, desk, console, Differences(desk, console, asked), arrived, broken)
 
 
 def _freshen(front: Front) -> None:
@@ -107,7 +125,17 @@ def _arrivals(desk: Desk, console: Console, arrived: Sequence[Waiting]) -> Arriv
     return Arrivals(desk, console, arrived)
 
 
-def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Sequence[Waiting]) -> None:
+def _broken_rules(desk: Desk, console: Console, broken: Sequence[Broken]) -> BrokenRules | None:
+    if not broken:
+        return None
+    from reflect_git.cli.broken import BrokenRules
+
+    return BrokenRules(desk, console, broken)
+
+
+def _list_first(
+    front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Sequence[Waiting], broken: Sequence[Broken]
+) -> None:  # fmt: skip
     for line in differences.listed(sat.place, asked):
         front.tell(line)
     if arrived:
@@ -115,7 +143,12 @@ def _list_first(front: Front, sat: Sitting, asked: Sequence[Asked], arrived: Seq
 
         for line in arrivals.listed(sat.place, arrived):
             front.tell(line)
-    if asked or arrived:
+    if broken:
+        from reflect_git.cli.broken import listed
+
+        for line in listed(broken):
+            front.tell(printable(line))
+    if asked or arrived or broken:
         front.talk("only a person can answer these: run 'reflect-git review' in a terminal")
 
 
@@ -157,68 +190,103 @@ def _waiting(gathered: Gathered) -> list[str]:
     return found
 
 
-def _talk(front: Front, desk: Desk, console: Console, first: Differences, arrived: Sequence[Waiting]) -> None:
-    """^C and ^D end it; what was answered is stored, and told."""
+def _talk(
+    front: Front, desk: Desk, console: Console, first: Differences, arrived: Sequence[Waiting], broken: Sequence[Broken]
+) -> None:  # fmt: skip
+    """Ask everything. ^C and ^D end it; what was answered is stored, and counted at the end."""
     dialogue, then = Dialogue(desk, console), _arrivals(desk, console, arrived)
+    again = _broken_rules(desk, console, broken)
+    _note_new_keys(front, desk.sitting)
+    _announce(front, first.open, len(arrived), len(dialogue.deck.cards), len(broken))
     try:
         if first.run():  # a file may have become by it what was decided elsewhere
             then = _arrivals(desk, console, _arrived(desk.sitting))
         if then:
             then.run()
+        if again:
+            again.run()
+        dialogue.wordings.begin(dialogue.deck)
         typed = _opening(front, desk, console)
-        if typed == "a":
+        if typed in ("s", "n"):
             return
-        if typed == "g":
+        if typed == "y":
             dialogue.run()
     except Ended:
         pass
     except KeyboardInterrupt:
         front.out()
-        _farewell(front, desk, dialogue.deck, first, then)
+        _farewell(front, desk, dialogue.deck, first, then, again)
         raise click.Abort from None
-    _farewell(front, desk, dialogue.deck, first, then)
+    _farewell(front, desk, dialogue.deck, first, then, again)
+
+
+def _note_new_keys(front: Front, sat: Sitting) -> None:
+    """Say once that the keys changed, where a person of this machine knows the old ones."""
+    path, machine = sat.store.private_path("keys"), sat.store.machine
+    if os.path.exists(path):
+        return
+    if any(
+        made["machine"] == machine and made["by"]["road"] == "terminal" and made["kind"] in _ANSWERS
+        for made in sat.scan.history.decisions
+    ):
+        front.tell(_NEW_KEYS)
+    files.write_whole(path, b"2\n")
+
+
+def _announce(front: Front, changes: int, arrived: int, proposed: int, broken: int) -> None:
+    """Say how many questions come where there are several kinds: each kind is counted by itself."""
+    kinds = _kinds(changes, arrived, proposed, broken)
+    if len(kinds) > 1:
+        front.tell(f"to answer: {', '.join(kinds)}")
+
+
+def _kinds(changes: int, arrived: int, proposed: int, broken: int) -> list[str]:
+    found = [f"{plural(changes, 'change')} of {'a rule' if changes == 1 else 'rules'}"] if changes else []
+    found += [f"{plural(arrived, 'rule')} from your other machines"] if arrived else []
+    found += [plural(broken, "broken rule")] if broken else []
+    return found + ([plural(proposed, "proposed rule")] if proposed else [])
 
 
 def _opening(front: Front, desk: Desk, console: Console) -> str:
-    """Ten or more are not sprung on anybody."""
+    """Offer a list, and one answer to all, before ten or more. Returns the key."""
     gathered = desk.sitting.gathered
-    count = len(gathered.strong) + len(gathered.more)
-    while count >= MANY:
-        typed = console.key(f"{count} learnings wait: go, summary first, skip all, quit [g,s,a,q,?]? ")
-        if typed in ("g", "q"):
+    everyone = [*gathered.strong, *gathered.more] if len(gathered.strong) + len(gathered.more) >= MANY else []
+    question = f"{len(everyone)} proposed rules wait: go through them [{','.join(_FIRST_KEYS)}]? "
+    while everyone:
+        typed = console.key(question)
+        if typed in ("y", "q") or (typed in ("s", "n") and _answer_all(front, desk, console, everyone, typed)):
             return typed
-        if typed == "s":
-            _summary(front, [*gathered.strong, *gathered.more])
-        elif typed == "a":
-            if _skip_all(front, desk, console):
-                return "a"
-        else:
-            desk.explain(_ASKED_FIRST)
-    return "g"
+        if typed == "l":
+            _summary(front, everyone)
+        elif typed not in ("s", "n"):
+            desk.explain(_FIRST_KEYS)
+    return "y"
 
 
-def _skip_all(front: Front, desk: Desk, console: Console) -> bool:
-    """Not now or no to everything that waits; False if the person thought better of it."""
-    gathered, store = desk.sitting.gathered, desk.sitting.store
-    everyone = [*gathered.strong, *gathered.more]
-    typed = console.line(f"skip all {len(everyone)}: not now, no, or back [n,d,b] (n)? ") or "n"
-    if typed == "n":
+def _answer_all(front: Front, desk: Desk, console: Console, everyone: Sequence[Candidate], key: str) -> bool:
+    """Skip everything that waits, or say no to it; False if the person thought better of it."""
+    store = desk.sitting.store
+    if key == "s":
         dismiss.not_now(store, everyone)
-        front.tell(f"not now to {len(everyone)}: they come again")
-    elif typed == "d":
-        for each in everyone:
-            dismiss.dismiss(store, each, desk.person(each))
-        front.tell(f"no to {len(everyone)}: each is asked once more after three further sessions")
-    return typed in ("n", "d")
+        front.tell(f"skipped {len(everyone)} for now: they come again")
+        return True
+    if not console.confirms(f"say no to all {len(everyone)}"):
+        return False
+    dismiss.dismiss_all(store, everyone, desk.person(everyone[0]))
+    front.tell(f"no to {len(everyone)}: each is asked once more after three further sessions")
+    front.tell("to take it back: reflect-git undo")
+    return True
 
 
-def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Arrivals | None) -> None:
+def _farewell(
+    front: Front, desk: Desk, deck: Deck, first: Differences, then: Arrivals | None, again: BrokenRules | None
+) -> None:  # fmt: skip
     """What was done, and what comes next."""
     front.out()
-    answers = [*first.answers, *(then.answers if then else ())]
+    answers = [*first.answers, *(then.answers if then else ()), *(again.answers if again else ())]
     if answers:
         front.tell(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
-    counts = [(deck.count(said), said) for said in (APPROVED, NOT_NOW, NO, NEVER)]
+    counts = [(deck.count(said), said) for said in (APPROVED, SKIPPED, NO, NEVER)]
     counts.append((len(deck.open()), "undecided"))
     if deck.answers:
         front.tell(", ".join(f"{count} {said}" for count, said in counts if count))
@@ -230,15 +298,11 @@ def _farewell(front: Front, desk: Desk, deck: Deck, first: Differences, then: Ar
     if any(not said.startswith("left") for said in answers) or any(map(deck.count, (APPROVED, NO, NEVER))):
         front.tell("to take the last answer back: reflect-git undo")
     weak = {each.id for each in desk.sitting.gathered.weak}  # they go by themselves, seen or not
-    postponed = [answer.at for answer in deck.answers if answer.said == NOT_NOW]
+    postponed = [answer.at for answer in deck.answers if answer.said == SKIPPED]
     left = len([at for at in (*deck.open(), *postponed) if deck.cards[at].id not in weak])
-    left += len(desk.sitting.gathered.more)
-    left += then.open if then else 0
-    if left:
-        verb = "waits" if left == 1 else "wait"
-        front.tell(f"{plural(left, 'learning')} {verb}: run 'reflect-git review' when you like")
-    if first.open:
-        verb = "waits" if first.open == 1 else "wait"
-        front.tell(f"{plural(first.open, 'change')} of a rule {verb}: run 'reflect-git review' when you like")
-    elif not left and deck.count(APPROVED):
+    arrived, broken = then.open if then else 0, again.open if again else 0
+    if kinds := _kinds(first.open, arrived, left, broken):
+        verb = "waits" if first.open + arrived + left + broken == 1 else "wait"
+        front.tell(f"{', '.join(kinds)} {verb}: run 'reflect-git review' when you like")
+    elif deck.count(APPROVED):
         front.tell("see what is in force with 'reflect-git rules'")

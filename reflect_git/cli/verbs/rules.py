@@ -14,7 +14,7 @@ from reflect_git.cli import portrait
 from reflect_git.cli.front import Front, one_line, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.sittings import here
-from reflect_git.cli.telling import when
+from reflect_git.cli.telling import day, when
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history.moments import ALSO, to_its_end
 from reflect_git.model.counts import plural
@@ -86,7 +86,7 @@ def _past(
     if not _VERSION.fullmatch(at):
         moment = parse_since(to_its_end(at), more=f"{ALSO}, or v7 for a version of the file")
         then = in_force(scan, choice, rules.history_at(scan, moment))
-        return moment[:10], then, in_force(scan, choice)
+        return day(moment), then, in_force(scan, choice)
     target, version = rules.version_at(store, scan, place, choice, at)
     where = Choice(place.keys, GLOBAL if target.is_global else PROJECT, choice.words, target.path)
     said = f"v{version.number} of {target.path}, {when(version.time)}"
@@ -146,8 +146,9 @@ def _headline(rule: InForce) -> str:
 def _show(front: Front, rule: InForce, absent: list[str]) -> None:
     room = portrait.width()
     seen = f", {plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
-    facts = f"since {rule.since[:10]}{seen}"
-    facts += f", amended {rule.amended[:10]}" if rule.amended else ""
+    facts = f"since {day(rule.since)}{seen}"
+    facts += f", amended {day(rule.amended)}" if rule.amended else ""
+    facts += f", until {rule.until}" if rule.until else ""
     front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
     front.out(click.style(f"    → {one_line(_file(front, rule), room - 6)}", dim=True))
     for line in absent:

@@ -179,6 +179,7 @@ def _learning_lines(learning: Mapping[str, Any]) -> Iterator[Line]:
     yield "category", learning["category"]
     yield "topic", learning["topic"] or ""
     yield "paths", ", ".join(learning["paths"])
+    yield "until", str(learning["meta"].get("until") or "")
     yield "words of", TRUST[learning["trust"]]
     yield "reason", learning["reason"]
     yield "learned from", ", ".join(learning["signals"])

@@ -19,8 +19,8 @@ from reflect_git.cli.options import json_option
 from reflect_git.cli.switching import Capture, capture_here
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.sitting import review
-from reflect_git.store import glance, remotes, spool
+from reflect_git.sitting import counting
+from reflect_git.store import glance, machines, policy, remotes, spool
 from reflect_git.store.care import health
 from reflect_git.store.care.case import some
 from reflect_git.sync import urls
@@ -28,6 +28,7 @@ from reflect_git.sync import urls
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reflect_git.store.glance import Glance
     from reflect_git.store.reading import Scan
     from reflect_git.store.repository import Store
 
@@ -53,6 +54,9 @@ class Report:
     waiting: int = 0
     waiting_here: int = 0
     strong: int = 0
+    questions: int = 0
+    questions_elsewhere: int = 0
+    weak_here: int = 0
     going: list[dict[str, int]] = field(default_factory=list)
     last_capture: str | None = None
     learnings: int = 0
@@ -72,10 +76,17 @@ class Report:
     behind: int | None = None
     sync_error: str | None = None
     removed: int = 0
+    undecided: list[str] = field(default_factory=list)
 
 
 @click.command()
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", help="'statusline': one short line.")
+@click.option(
+    "--for-skill",
+    is_flag=True,
+    expose_value=False,
+    help="For /reflect-toggle: where packages have to be fetched, say so.",
+)
 @json_option
 @click.pass_obj
 def command(front: Front, form: str) -> None:
@@ -91,22 +102,21 @@ def command(front: Front, form: str) -> None:
             raise
         _say_none(front, root, form)
         return
-    now = time.time()
     if form == "statusline":
         before, scan = glance.seen(store), front.scan(store)
-        judged = review.judged(store, front.env, scan, _here())
-        _statusline(front, _count(Report(root, True), store, scan, judged, before, now))
+        _statusline(front, counting.count(store, front.env, scan, _here(), before))
         return
-    capture = capture_here(store, front.env, _here(), now)
+    capture = capture_here(store, front.env, _here(), time.time())
     report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
     state = wiring.look(front.env).state
     report.hooks = None if state == wiring.NONE else state
     before = glance.seen(front.caught_up(store))
     scan = front.scan(store)
-    judged = review.judged(store, front.env, scan, _here())
-    _count(report, store, scan, judged, before, now)
-    _look_at_files(report, store, front.env, scan, judged)
+    _look_at_records(report, store, scan, counting.count(store, front.env, scan, _here(), before))
+    _look_at_files(report, store, front.env, scan)
     _look_at_git(report, store)
+    decisions = machines.decisions_in(scan.decided)
+    report.undecided = policy.undecided(store, decisions) + [machines.OWN] * bool(machines.unaccepted(store, decisions))
     _look_at_arrivals(report, store, front.env, scan)
     if front.json:
         front.data(asdict(report))
@@ -141,29 +151,22 @@ def _say_none(front: Front, root: str, form: str) -> None:
         front.talk(click.style(f"hint: {begin}", fg="yellow"))
 
 
-def _count(
-    report: Report, store: Store, scan: Scan, judged: Mapping[str, str], inbox_seen: str, now: float
-) -> Report:  # fmt: skip
-    counted = glance.count(store, scan, now, judged)
-    glance.keep(store, counted, inbox_seen, now)
-    glance.keep_judged(store, judged)
-    report.waiting, report.strong, report.going = counted.waiting, counted.strong, counted.going
+def _look_at_records(report: Report, store: Store, scan: Scan, counted: Glance) -> None:
+    report.questions, report.questions_elsewhere = counted.questions, counted.elsewhere
+    report.waiting, report.strong, report.weak_here = counted.waiting, counted.strong, counted.weak
+    report.waiting_here, report.going = counted.waiting_here, counted.going
     report.last_capture = counted.last_capture
     report.learnings = len(scan.history.in_force())
     report.pending = len(spool.pending(store))
     report.quarantined = len(health.quarantined(store))
     report.unreadable, report.newer = len(scan.unreadable), len(scan.newer)
-    return report
 
 
-def _look_at_files(
-    report: Report, store: Store, env: Mapping[str, str], scan: Scan, judged: Mapping[str, str]
-) -> None:  # fmt: skip
+def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
     """Which rules are not in their files here as they were approved."""
     from reflect_git.sitting import declining, drift, places, removals
 
     here = places.place(store, env, _here())
-    report.waiting_here = _waiting_here(scan, here.keys, judged)
     noes = declining.declined(scan.history, store.machine)
     report.rules_here = sum(here.reaches(one) and one["id"] not in noes for one in scan.history.in_force())
     found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
@@ -174,17 +177,6 @@ def _look_at_files(
          "target": here.label(one.page.path), "line": one.found.line}
         for one in (*found.asked, *found.elsewhere)
     ]  # fmt: skip
-
-
-def _waiting_here(scan: Scan, keys: list[str], judged: Mapping[str, str]) -> int:
-    """Those that a review here asks about: of this project, of none, and outside of projects all."""
-    told = zip(*(scan.columns[name] for name in ("id", "status", "type", "project")), strict=True)
-    waits = [
-        project
-        for identity, status, kind, project in told
-        if status == "captured" and kind != "summary" and judged.get(identity) != glance.SETTLED
-    ]
-    return sum(not keys or project is None or project["key"] in keys for project in waits)
 
 
 def _look_at_arrivals(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
@@ -244,15 +236,12 @@ def _capture(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 
 def _waiting(report: Report) -> str:
-    """Moments: several of them may say one thing, which is asked once."""
-    all_strong = report.strong == report.waiting > 0
-    counted = plural(report.waiting, "strong signal" if all_strong else "signal")
-    strong = f", {report.strong} of them strong" if report.strong and not all_strong else ""
-    if not report.waiting or report.waiting_here == report.waiting:
-        return f"{counted}{strong}: reflect-git review" if report.waiting else counted
-    if not report.waiting_here:
-        return f"{counted}{strong}, in other projects: reflect-git review --all"
-    return f"{counted}{strong}, {report.waiting - report.waiting_here} in other projects: reflect-git review"
+    """Name the questions that a review asks here, then those of other projects, then what no review asks by itself."""
+    found = [plural(report.questions, "proposed rule") if report.questions else "no proposed rules"]
+    found += [f"{report.questions_elsewhere} in other projects"] if report.questions_elsewhere else []
+    found += [plural(report.weak_here, "weak signal")] if report.weak_here else []
+    command = "reflect-git review" if report.questions else "reflect-git review --all"
+    return ", ".join(found) + (f": {command}" if report.questions or report.questions_elsewhere else "")
 
 
 def _rules(report: Report) -> str:
@@ -292,6 +281,9 @@ def _troubles(report: Report) -> list[tuple[str, str, bool]]:
     if any(number for number, _ in broken):
         said = ", ".join(f"{number} {word}" for number, word in broken if number)
         found.append(("files", f"{said}; see 'reflect-git doctor'", True))
+    if report.undecided:
+        said = f"set by hand, not decided: {', '.join(report.undecided)}; see 'reflect-git doctor'"
+        found.append(("settings", said, True))
     if report.newer:
         found.append(("newer", f"{report.newer} written by a newer reflect-git; upgrade to read them", True))
     return found
@@ -320,8 +312,8 @@ def _print(front: Front, listed: list[tuple[str, str, bool]]) -> None:
             front.tell(line, width + 2)
 
 
-def _statusline(front: Front, report: Report) -> None:
+def _statusline(front: Front, counted: Glance) -> None:
     if front.json:
-        front.data({"waiting": report.waiting, "going": report.going})
-    elif report.waiting:
-        front.out(glance.line(glance.Glance(report.waiting, report.strong, report.going, None)))
+        front.data({"waiting": counted.waiting, "questions": counted.questions, "going": counted.going})
+    elif counted.questions:
+        front.out(glance.line(counted))

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from reflect_git.store.excerpt import Excerpt
     from reflect_git.store.repository import Store
 
+# Entries that this store does not know, by whose they are.
+_NOT_OURS = {
+    "colleague": "a colleague's, not in this store",
+    spots.CLAUDE: "written by Claude; nobody approved it",
+    "unapproved": "nobody approved it: no commit of the project has it",
+}
+
 
 @click.command()
 @click.argument("name", metavar="FILE[:LINE]")
@@ -79,11 +86,10 @@ def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number
 
 
 def _author(front: Front, store: Store, page: Sheet, spot: Spot | None, number: int) -> Author | None:
-    """Of a line that is none of our learnings; None for a blank one."""
+    """Return who wrote a line that is none of our rules; None for a blank one, or if nobody is known."""
     if spot is None:
         return spots.authors_of(store, front.env, page).get(number)
-    blamed = spots.blamed_lines(store, page).get(spot.start)
-    return spots.of_commit(blamed) if blamed else None
+    return spots.entry_author(store, front.env, page, spot)
 
 
 def _tell_story(front: Front, page: Sheet, spot: Spot, story: Story, number: int) -> None:
@@ -119,15 +125,16 @@ def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> Non
     told = {spot: known[spot.id] for spot in page.spots if spot.id in known}
     strange = [spot for spot in page.spots if spot.id not in known]
     rest, gone = spots.authors_of(store, front.env, page), Gone(store)
+    brought = {spot: spots.entry_author(store, front.env, page, spot) for spot in strange}
     if front.json:
-        front.data(_file_json(page, told, strange, rest, gone))
+        front.data(_file_json(page, told, brought, rest, gone))
         return
     for spot, story in told.items():
         for line in _paragraph(spot, story):
             front.out(line)
         front.out()
     for spot in strange:
-        whose = "purged, and here still" if gone.has(spot.id) else "a colleague's, not in this store"
+        whose = "purged, and here still" if gone.has(spot.id) else _NOT_OURS[_kind(brought[spot])]
         front.out(f"{_lines(spot)}  {click.style(spot.id, fg='yellow')}  {whose}")
         for line in portrait.text_lines(spot.text):
             front.out(line)
@@ -165,7 +172,8 @@ def _name(author: Author) -> str:
     if author.kind == spots.COMMIT:
         return f"committed by {author.name}"
     if author.kind == spots.CLAUDE:
-        return f"written by Claude in session {author.session[:8]}"
+        written = "perhaps written" if author.is_probable else "written"
+        return f"{written} by Claude in session {author.session[:8]}"
     return {spots.MARK: "of marks by reflect-git", spots.YOU: "yours, not committed"}[author.kind]
 
 
@@ -173,20 +181,31 @@ def _author_lines(author: Author | None, spot: Spot | None, gone: Gone) -> Itera
     if spot is not None and gone.has(spot.id):
         yield "purged", f"'{spot.id}' is taken out of all history, and stands here still"
         yield "to do", "delete the entry: its line with the id, and the text below"
-    elif spot is not None:
+    elif spot is not None and author is not None and author.kind == spots.COMMIT:
         yield "written by", f"a colleague's reflect-git: '{spot.id}' is not in this store"
+    elif spot is not None:
+        yield "approved by", f"nobody: '{spot.id}' is not in this store, and no commit of the project has it"
     if author is None:
         yield "", "" if spot else "a blank line"
     elif author.kind == spots.COMMIT:
         yield "committed by", f"{author.name}, {when(author.time)}"
         yield "commit", f"{author.commit[:10]} {author.subject}"
     elif author.kind == spots.CLAUDE:
-        yield "written by", f"Claude in session {author.session[:8]}, {when(author.time)}; nobody approved it here"
+        where = f"in session {author.session[:8]}, {when(author.time)}; nobody approved it here"
+        who = "perhaps a Bash call of Claude's" if author.is_probable else "Claude"
+        yield "written by", f"{who} {where}"
         yield "you had said", f'"{author.subject}"' if author.subject else ""
     elif author.kind == spots.MARK:
         yield "written by", "reflect-git, around its learnings; it goes with the last of them"
     else:
         yield "written by", "you: it is not committed, and no session of Claude's wrote it"
+
+
+def _kind(author: Author | None) -> str:
+    """Name whose an entry is that this store does not know."""
+    if author is None:
+        return "unapproved"
+    return "colleague" if author.kind == spots.COMMIT else author.kind
 
 
 def _entry_json(page: Sheet, spot: Spot, story: Story) -> dict[str, Any]:
@@ -201,17 +220,18 @@ def _rest_json(
 ) -> dict[str, Any]:  # fmt: skip
     told = author.as_json() if author else {"kind": "nobody"}
     if spot:
-        told = {**told, "kind": "purged" if gone.has(spot.id) else "colleague", "id": spot.id}
+        told = {**told, "kind": "purged" if gone.has(spot.id) else _kind(author), "id": spot.id}
     text = spot.text if spot else "\n".join(page.lines[number - 1].rstrip("\r\n") for number in numbers)
     return {"file": page.path, "lines": numbers, "text": text, "author": told, "story": None}
 
 
 def _file_json(
-    page: Sheet, told: dict[Spot, Story], strange: list[Spot], rest: dict[int, Author], gone: Gone
+    page: Sheet, told: dict[Spot, Story], strange: dict[Spot, Author | None], rest: dict[int, Author], gone: Gone
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Learnings, then others' entries, then the rest by author."""
     found = [_entry_json(page, spot, story) for spot, story in told.items()]
-    found += [_rest_json(page, None, [*range(spot.start + 1, spot.end + 1)], spot, gone) for spot in strange]
+    for spot, author in strange.items():
+        found.append(_rest_json(page, author, [*range(spot.start + 1, spot.end + 1)], spot, gone))
     by_author = sorted(rest.items(), key=lambda item: str(item[1]))
     for author, group in groupby(by_author, key=lambda item: item[1]):
         found.append(_rest_json(page, author, [number for number, _ in group], None, gone))

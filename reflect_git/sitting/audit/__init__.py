@@ -6,6 +6,9 @@ approvals    rule → decision → answer → the client's transcript
 lines        the live files, line by line, and the mirrors on main
 evidence     what stands behind each rule in force
 authors      who wrote what no approval stands behind
+proofs       decisions near which a session of Claude's ran something that could have made them
+sessions     what those sessions ran
+commands     whether the text of a call could have decided something; `invocations` and `programs` are its tables
 condition    objects, refs, clock, policies, signatures
 """
 
@@ -16,10 +19,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reflect_git import __version__
+from reflect_git.adapters import ancestry
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import utc, utc_precise
-from reflect_git.sitting.audit import approvals, authors, commits, condition, evidence, lines
+from reflect_git.sitting.audit import approvals, authors, commits, condition, evidence, lines, proofs
 from reflect_git.sitting.audit.matter import ERROR, Finding, Matter
 from reflect_git.store import memory
 from reflect_git.store.care import guard
@@ -36,11 +40,13 @@ Look = Callable[[Matter], Iterator[Finding]]
 # What costs little, and what asks more of git, of the disk or of the client's transcripts.
 QUICK: tuple[Look, ...] = (
     commits.look_at_records, commits.look_at_commits, approvals.look_at_learnings, approvals.look_at_roads,
+    commits.look_at_receipts, commits.look_at_backups,
     lines.look_at_lines, condition.look_at_refs, condition.look_at_files, condition.look_at_clock,
-    condition.look_at_policies,
+    condition.look_at_policies, condition.look_at_missing,
 )  # fmt: skip
 THOROUGH: tuple[Look, ...] = (
     condition.look_at_objects, approvals.look_at_answers, approvals.look_at_names, condition.look_at_signatures,
+    proofs.look_at_proofs, proofs.look_at_unchecked,
 )  # fmt: skip
 SUBJECT = "audit"
 
@@ -82,7 +88,10 @@ def audit(
     found = dict.fromkeys([*looked, *authors.by_claude(whose)])
     accepted = _unless_broken(lambda: _accepted(matter)) or {}
     judged = tuple(replace(one, accepted=accepted.get(one.key, "")) for one in found)
-    needing = {"needing_decision": sum(one.needs_decision for one in judged)}
+    needing = {
+        "needing_decision": sum(one.needs_decision for one in judged),
+        "unchecked": _unless_broken(lambda: _unchecked(matter)) or 0,
+    }
     return Report(
         utc(now), store.root, store.machine, store.git.resolve(MAIN) or "", judged,
         (_unless_broken(lambda: evidence.of_rules(matter, sheets)) or []), authors.counted(whose),
@@ -157,6 +166,12 @@ def _counts(matter: Matter) -> dict[str, int]:
         "learnings": len(scan.history.learnings), "in_force": len(matter.in_force), "decisions": len(roads),
         **{road: roads.count(road) for road in sorted(set(roads))},
     }  # fmt: skip
+
+
+def _unchecked(matter: Matter) -> int:
+    """Count the decisions whose proof cannot be looked at."""
+    gone = {made["id"] for made in [*proofs.unchecked(matter), *approvals.without_transcript(matter)]}
+    return len(gone) if ancestry.is_readable() else len(gone | {made["id"] for made in proofs.claims(matter)})
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

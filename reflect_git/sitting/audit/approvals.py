@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.adapters.transcript import Reader
+from reflect_git.adapters.transcript.dialogs import find_dialogs
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest
@@ -69,6 +69,15 @@ def look_at_names(matter: Matter) -> Iterator[Finding]:
         yield Finding("nameless", NOTE, nameless[-1], message, GIVE_A_NAME)
 
 
+def _retired(matter: Matter) -> list[Decision]:
+    """The rules that were taken back inside Claude Code, where that takes an answer about a broken rule."""
+    return [
+        one
+        for one in matter.scan.history.decisions
+        if one["kind"] == "reverted" and one["by"]["road"] == "ask-user-question"
+    ]  # fmt: skip
+
+
 def _approving(matter: Matter, road: str) -> list[Decision]:
     return [one for one in matter.scan.history.decisions if one["kind"] in APPROVING and one["by"]["road"] == road]
 
@@ -89,7 +98,7 @@ def _take_back(made: Decision) -> str:
 
 def look_at_answers(matter: Matter) -> Iterator[Finding]:
     """An answer counts once, and the client's own record of the session has it."""
-    rested = _approving(matter, "ask-user-question")
+    rested = [*_approving(matter, "ask-user-question"), *_retired(matter)]
     used: dict[tuple[str, str], list[Decision]] = {}
     for made in rested:
         answer = answer_of(made)
@@ -143,18 +152,23 @@ def _untold(matter: Matter, session: str, used: Mapping[str, list[Decision]]) ->
                 yield Finding("answer-unfounded", DECIDE, made["id"], message, _take_back(made), transcript)
 
 
+def without_transcript(matter: Matter) -> list[Decision]:
+    """Return the approvals inside Claude Code whose session has no transcript any more."""
+    rested = [(made, answer_of(made)) for made in _approving(matter, "ask-user-question")]
+    return [made for made, answer in rested if answer and not transcript_of(matter, answer[0])]
+
+
 def transcript_of(matter: Matter, session: str) -> str:
     """The client keeps it below a folder of the project it began in."""
     name = os.path.join(glob.escape(paths.projects_dir(matter.env)), "*", f"{glob.escape(session)}.jsonl")
     return next(iter(sorted(glob.glob(name))), "")
 
 
-def _told(matter: Matter, transcript: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """(call, hash of a text → label) of each dialogue in which one of our questions was answered."""
+def _told(matter: Matter, transcript: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
+    """(call, (why the client did not write it, hash of a text, or subject → label)) of each dialogue with an answer."""
     try:
-        for turn in Reader(transcript, projects=paths.projects_dir(matter.env)):
-            if turn.kind == "tool" and turn.tool == "AskUserQuestion" and not turn.is_error:
-                yield turn.tool_use_id, dict(_answers(turn.details.get("answers")))
+        for dialog in find_dialogs(transcript, paths.projects_dir(matter.env)):
+            yield dialog.call, (dialog.trouble, dict(_answers(dialog.result.get("answers"))))
     except ReflectError:
         return
 
@@ -164,15 +178,21 @@ def _answers(given: Any) -> Iterator[tuple[str, str]]:
         answer = answers.answer_to(str(question), label)
         if answer:
             yield answer["sha256"], answer["label"]
+            yield answer["subject"], answer["label"]
 
 
-def _contradiction(made: Decision, told: dict[str, str] | None) -> str:
+def _contradiction(made: Decision, told: tuple[str, dict[str, str]] | None) -> str:
     if told is None:
         return "the transcript of that session has no such call"
-    label = told.get(str(made["text_sha256"]))
+    trouble, labels = told
+    if trouble:
+        return f"the client did not write that answer: it {trouble}"
+    is_retired = made["kind"] == "reverted"
+    label = labels.get(made["subject"] if is_retired else str(made["text_sha256"]))
     if label is None:
         return "the person was asked for another text there"
     meant, kind = meaning_of(label), made["target"]["kind"] if made["target"] else ""
-    if meant != kind:
+    allowed = ("retire",) if is_retired else (kind, "sharpen") if made["kind"] == "amended" else (kind,)
+    if meant not in allowed:
         return f"the person answered '{label[:60]}' there"
     return ""

@@ -47,8 +47,23 @@ def _judged(found: Finding, made: Difference | None) -> Finding:
             return replace(found, severity=NOTE, message=message, hint=hint)
         return replace(found, message=message)
     if made.author == CLAUDE and made.call is not None:
-        return replace(found, message=f"{found.message}; Claude did it in session {made.call.session}")
+        did = "a Bash call of Claude's may have done it" if made.call.texts else "Claude did it"
+        return replace(found, message=f"{found.message}; {did} in session {made.call.session}")
     return found
+
+
+def entry_author(matter: Matter, sheet: Sheet, number: int) -> Author | None:
+    """Return who brought the entry at a line that this store does not know, as far as it can be told."""
+    try:
+        page = _page(matter, sheet)
+        spot = page.spot_at(number)
+        return lines.entry_author(matter.store, matter.env, page, spot) if spot else None
+    except (ReflectError, OSError):
+        return None
+
+
+def _page(matter: Matter, sheet: Sheet) -> lines.Sheet:
+    return lines.sheet(matter.store, matter.env, sheet.path, sheet.place.root or os.path.dirname(sheet.path))
 
 
 def whose(matter: Matter, sheets: Iterable[Sheet]) -> list[Authored]:
@@ -58,8 +73,7 @@ def whose(matter: Matter, sheets: Iterable[Sheet]) -> list[Authored]:
 
 def _authors(matter: Matter, sheet: Sheet) -> dict[int, Author]:
     try:
-        page = lines.sheet(matter.store, matter.env, sheet.path, sheet.place.root or os.path.dirname(sheet.path))
-        return lines.authors_of(matter.store, matter.env, page)
+        return lines.authors_of(matter.store, matter.env, _page(matter, sheet))
     except (ReflectError, OSError):
         return {}
 
@@ -69,8 +83,10 @@ def by_claude(found: Iterable[Authored]) -> Iterator[Finding]:
     for sheet, authors in found:
         claimed = {number: author for number, author in authors.items() if author.kind == lines.CLAUDE}
         for number in list(claimed)[:1]:
-            wrote = f"Claude wrote {plural(len(claimed), 'line')} here by itself"
-            message = f"{wrote}, in session {claimed[number].session}"
+            count, session = plural(len(claimed), "line"), claimed[number].session
+            message = f"Claude wrote {count} here by itself, in session {session}"
+            if all(author.is_probable for author in claimed.values()):
+                message = f"a Bash call of Claude's in session {session} may have written {count} here"
             hint = f"see 'reflect-git why {sheet.label}:{number}'"
             yield Finding(
                 "claude-wrote", WARNING, sheet.target.path, message, hint, sheet.label, number, path=sheet.path

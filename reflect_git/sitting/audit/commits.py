@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from reflect_git.model.counts import plural
 from reflect_git.sitting import mirror, removals
 from reflect_git.sitting.audit.matter import DECIDE, NOTE, WARNING, Finding, Matter, said
+from reflect_git.store import backups, receipts
 from reflect_git.store.chronicle import ADDED, CHANGED, DELETED
-from reflect_git.store.layout import id_in, path_of
+from reflect_git.store.expiry import DAY
+from reflect_git.store.layout import PURGES, id_in, path_of
 
 if TYPE_CHECKING:
     from reflect_git.model.schema import Decision
@@ -86,6 +88,61 @@ def _look_at(matter: Matter, commit: Commit, replaced: set[tuple[str, str]]) -> 
         yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
 
 
+def look_at_receipts(matter: Matter) -> Iterator[Finding]:
+    """Report commits that look like ours and bring decisions which no command wrote here, nor a sync brought."""
+    known = receipts.read(matter.store)
+    if known is None:
+        return
+    lost = receipts.lost_at(matter.store)
+    if lost:
+        message = f"receipts of decisions were deleted before {lost}: older commits made by hand cannot be found"
+        hint = "look through 'reflect-git log' and take back what is not yours; then accept this finding"
+        yield Finding("receipts-lost", DECIDE, "receipts", message, hint)
+    known_ids = set(known)
+    by_hand: dict[str, list[str]] = {}
+    for identity in matter.decisions:
+        commit = matter.brought.get(path_of(identity))
+        if identity not in known_ids and commit is not None and commit.is_ours:
+            by_hand.setdefault(commit.id, []).append(identity)
+    for commit in matter.commits:
+        if commit.id in by_hand:
+            listed = ", ".join(by_hand[commit.id][:3])
+            message = f"{said(commit)} adds {listed}, but no reflect-git command on this machine wrote it"
+            hint = f"if it is not yours, take it back: {matter.git('revert', commit.id[:10])}"
+            yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
+
+
+def look_at_backups(matter: Matter) -> Iterator[Finding]:
+    """Report backups of the last 90 days that were made here and are gone, though neither upkeep nor a purge took them.
+
+    The store lists its backups. A list that was deleted, or is younger than a backup, lacks some; so backups that a
+    commit of this machine names count, too. A purge removes some of those, hence only commits after the last purge.
+    """
+    commits = {name: commit for commit in matter.commits for name in commit.trailers.get("Backup", ())}
+    lost = {ref.removeprefix("refs/heads/") for ref in backups.missing(matter.store, matter.now)}
+    for name in sorted(lost | _named_backups(matter)):
+        commit = commits.get(name)
+        if commit is None:
+            message = f"the backup '{name}' was made here, but that branch does not exist"
+            yield Finding("backup-missing", DECIDE, name, message, "if you deleted it yourself, accept this finding")
+        else:
+            message = f"{said(commit)} names the backup '{name}', but that branch does not exist"
+            hint = f"what it changed: {matter.git('show', commit.id[:10])}"
+            yield Finding("backup-missing", DECIDE, commit.id, message, hint)
+
+
+def _named_backups(matter: Matter) -> set[str]:
+    """Return the backups that commits of this machine since the last purge name and that do not exist."""
+    oldest = matter.now - backups.KEPT_DAYS * DAY
+    there = {ref.removeprefix("refs/heads/") for ref in backups.listing(matter.store)}
+    purges = [at for at, one in enumerate(matter.commits) if any(c.path.startswith(f"{PURGES}/") for c in one.changes)]
+    named: set[str] = set()
+    for commit in matter.commits[purges[-1] + 1 if purges else 0 :]:
+        if matter.store.machine in commit.trailers.get("Machine", ()) and commit.time > oldest:
+            named.update(commit.trailers.get("Backup", ()))
+    return named - there - {""}
+
+
 def _is_restored(commit: Commit, replaced: set[tuple[str, str]]) -> bool:
     """Whether it brings nothing but what was there before."""
     return commit.is_ours and all((change.path, change.new) in replaced for change in commit.changes)
@@ -131,13 +188,16 @@ def _disagreements(
     learned = {one["subject"] for one in made} | {one for one in brought if one.startswith("LRN-")}
     signals = {one for each in made for one in matter.scan.history.signals_of(each)} | {one["subject"] for one in made}
     targets = {one["target"]["path"] for one in approving if one["target"]}
-    sessions = {str(one["meta"]["answer"].get("session", "")) for one in approving if _has_answer(one)}
+    resting = [one for one in made if one["kind"] in (*_APPROVING, "reverted") and _has_answer(one)]
+    answered = {str(one["meta"]["answer"].get("session", "")) for one in resting}
+    # A decision about what Claude wrote names the session that wrote it.
+    edited = {str(one["meta"]["session"]) for one in made if one["meta"].get("session")}
     checks: list[tuple[str, set[str], bool]] = [
         ("Decision", {one["id"] for one in made}, True),
         ("Machine", {one["machine"] for one in made}, bool(made)),
         ("Approved-By", {one["by"]["road"] for one in made}, bool(approving)),
         ("Learning-Id", learned, bool(approving)),
-        ("Session", sessions, bool(sessions)),
+        ("Session", answered or edited, bool(answered)),
         ("Target", targets, bool(targets)),
         ("Signal-Id", signals, False),
     ]

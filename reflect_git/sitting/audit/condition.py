@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.adapters import files
+from reflect_git.model.counts import plural
 from reflect_git.model.ids import day_of, seconds_of, utc
 from reflect_git.sitting.audit.matter import DECIDE, ERROR, WARNING, Finding, Matter, said
-from reflect_git.store import policy, signing
+from reflect_git.store import inforce, machines, policy, signing, stored
 from reflect_git.store.care import guard
 from reflect_git.store.care.case import Case
 from reflect_git.store.care.health import uncommitted
@@ -75,6 +76,13 @@ def look_at_files(matter: Matter) -> Iterator[Finding]:
             yield Finding("record-edited", DECIDE, path, message, hint, path)
 
 
+def look_at_missing(matter: Matter) -> Iterator[Finding]:
+    lost = stored.missing(matter.store, matter.now)
+    if lost:
+        message = f"{plural(len(lost), 'signal')} missing: stored, not expired, not purged, and in no inbox"
+        yield Finding("signals-missing", DECIDE, "signals", message, "see what can be recovered: reflect-git doctor")
+
+
 def look_at_clock(matter: Matter) -> Iterator[Finding]:
     """The day in an id is that of its record, or up to two before: where it was shown first and answered later. A
     decision is as old as its commit, and nothing is of tomorrow."""
@@ -98,12 +106,16 @@ def look_at_clock(matter: Matter) -> Iterator[Finding]:
 
 def look_at_policies(matter: Matter) -> Iterator[Finding]:
     for key in policy.undecided(matter.store, matter.scan.history.decisions):
-        value = policy.in_force(matter.store, key)
-        word = "unset" if value is None else value if isinstance(value, str) else " ".join(value)
-        keep = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
-        severity = DECIDE if key == "reflect.approval" and value is not None else WARNING
-        message = f"{key} is {word}, and no decision of this machine says so"
-        yield Finding("policy-undecided", severity, key, message, f"keep it: {keep}")
+        is_approval = key == "reflect.approval" and policy.configured(matter.store, key) is not None
+        severity = DECIDE if is_approval else WARNING
+        yield Finding("policy-undecided", severity, key, *policy.describe_undecided(matter.store, key))
+    named = matter.store.config.get(inforce.MACHINE, [""])[-1]
+    if named != matter.store.machine:
+        message = f"{inforce.MACHINE} is '{named}', and this store writes as '{matter.store.machine}': it has no effect"
+        hint = f"put it back: {matter.git('config', inforce.MACHINE, matter.store.machine)}"
+        yield Finding("machine-undecided", DECIDE, named, message, hint)
+    for name in machines.unaccepted(matter.store, machines.decisions_in(matter.scan.decided)):
+        yield Finding("machine-undecided", DECIDE, name, *machines.describe_unaccepted(matter.store, name))
 
 
 def policies(matter: Matter) -> list[dict[str, Any]]:

@@ -18,8 +18,9 @@ from reflect_git.errors import ReflectError
 from reflect_git.model.ids import digest
 from reflect_git.sitting import mirror, places
 from reflect_git.sitting.approve import item_of
-from reflect_git.sitting.audit.authors import with_authors
+from reflect_git.sitting.audit.authors import entry_author, with_authors
 from reflect_git.sitting.audit.matter import DECIDE, NOTE, WARNING, Finding, Line, Matter, Sheet
+from reflect_git.sitting.lines import COMMIT
 from reflect_git.store import projects
 from reflect_git.store.repository import MAIN
 
@@ -89,8 +90,7 @@ def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
         yield Finding("entry-purged", DECIDE, line.id, message, hint, sheet.label, line.number)
         return
     if known is None:
-        message = f"'{line.id}' is not of this store: a colleague's, or nobody's"
-        yield Finding("foreign", NOTE, line.id, message, "", sheet.label, line.number)
+        yield _unknown(matter, sheet, line)
         return
     rule = matter.in_force.get(line.id)
     if rule is None:
@@ -108,6 +108,20 @@ def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
         yield Finding("entry-elsewhere", WARNING, line.id, message, hint, sheet.label, line.number)
 
 
+def _unknown(matter: Matter, sheet: Sheet, line: Line) -> Finding:
+    """Judge an entry whose id this store does not know: a colleague's if the project's git has it as it stands here."""
+    author = entry_author(matter, sheet, line.number)
+    if author is not None and author.kind == COMMIT:
+        message = f"'{line.id}' is not of this store: commit {author.commit[:10]} by {author.name} brought it"
+        return Finding("foreign", NOTE, line.id, message, "", sheet.label, line.number)
+    message = f"nobody approved '{line.id}': it is not in this store or in any commit of the project"
+    if author is not None:
+        did = "a Bash call of Claude's may have written it" if author.is_probable else "Claude wrote it"
+        message += f"; {did} in session {author.session}"
+    hint = "delete the entry; if it is a colleague's, commit the file as they sent it"
+    return Finding("entry-unapproved", DECIDE, line.id, message, hint, sheet.label, line.number)
+
+
 def _words(matter: Matter, identity: str) -> str:
     """What was approved, in the form in which such a file has it."""
     item = item_of(matter.in_force[identity])
@@ -122,7 +136,7 @@ def _difference(matter: Matter, line: Line, approved: str) -> tuple[str, str]:
         return "", ""
     others = [one for one in matter.in_force if one != line.id and same(line.text, _words(matter, one))]
     if others:
-        return "id-moved", f"the comment of '{line.id}' stands above the text of '{others[0]}'"
+        return "id-moved", f"the id '{line.id}' is on the text of '{others[0]}'"
     return "entry-changed", f"'{line.id}' reads '{line.text}', and '{approved}' was approved"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NamedTuple, Optional
 
-    from reflect_git.adapters.git import Result
+    from reflect_git.adapters.child import Result
     from reflect_git.store.reading import Snapshot
     from reflect_git.store.repository import Store
 

@@ -13,7 +13,7 @@ import time
 from reflect_git.adapters import files
 from reflect_git.model.counts import plural, signals_said
 from reflect_git.model.ids import seconds_of
-from reflect_git.store import copies, identity, inbox, memory, policy, remotes, spool, upkeep
+from reflect_git.store import backups, copies, identity, inbox, machines, memory, policy, remotes, spool, stored, upkeep
 from reflect_git.store.care import lockfiles, mending
 from reflect_git.store.care.case import (
     DAY,
@@ -93,16 +93,22 @@ def look_at_config(case: Case) -> list[Finding]:
 
 
 def look_at_policies(case: Case) -> list[Finding]:
-    keys = policy.undecided(case.store, case.snapshot().history.decisions)
     findings = []
-    for key in keys:
-        value = policy.in_force(case.store, key)
-        word = "unset" if value is None else value if isinstance(value, str) else " ".join(value)
-        level = DECIDE if key == "reflect.approval" and value is not None else WARNING
-        keep = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
-        hint = f"keep it: {keep}" + (f", or end it: reflect-git config --unset {key}" if value is not None else "")
-        findings.append(Finding(level, f"{key} is {word}, and no decision of this machine says so", hint))
+    for key in policy.undecided(case.store, case.snapshot().history.decisions):
+        is_approval = key == "reflect.approval" and policy.configured(case.store, key) is not None
+        findings.append(Finding(DECIDE if is_approval else WARNING, *policy.describe_undecided(case.store, key)))
     return findings or [Finding(OK, "each is as decided")]
+
+
+def look_at_machines(case: Case) -> list[Finding]:
+    decisions = machines.decisions_in(case.snapshot().decided)
+    findings = [
+        Finding(DECIDE, *machines.describe_unaccepted(case.store, name))
+        for name in machines.unaccepted(case.store, decisions)
+    ]
+    known = machines.own(case.store, decisions)
+    said = "no remote yet" if known is None else plural(len(known), "machine") + " of yours"
+    return findings or [Finding(OK, said)]
 
 
 def look_at_sync(case: Case) -> list[Finding]:
@@ -282,6 +288,26 @@ def look_at_records(case: Case) -> list[Finding]:
     return findings or [Finding(OK, f"{total}, {plural(counts['learnings'], 'learning')}")]
 
 
+def look_at_missing(case: Case) -> list[Finding]:
+    """Signals that were stored and are nowhere: somebody deleted a branch, and the copies."""
+    lost = stored.missing(case.store, case.now)
+    if not lost:
+        return [Finding(OK, "every signal that was stored is there, has expired or was purged")]
+    found = stored.recoverable(case.store, lost)
+    said = f"{plural(len(lost), 'signal')} missing, {len(found)} can be recovered"
+    hint = "" if found else "restore the folder from a backup, if you have one; this warning ends when they expire"
+    return [Finding(DECIDE, said, hint, bool(found), lost)]
+
+
+def look_at_backups(case: Case) -> list[Finding]:
+    """Report backups that were made here and that somebody deleted."""
+    lost = [ref.removeprefix("refs/heads/") for ref in backups.missing(case.store, case.now)]
+    if not lost:
+        return [Finding(OK, "every backup of the last 90 days is there, or was purged")]
+    hint = "'reflect-git audit' lists the changes they were made before; this warning ends 90 days after each backup"
+    return [Finding(DECIDE, f"{plural(len(lost), 'backup')} missing", hint, False, lost)]
+
+
 def look_at_log(case: Case) -> list[Finding]:
     """Both logs: the store's, and the one beside it from when there was no store."""
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(case.now - _RECENT))
@@ -346,11 +372,14 @@ CHECKS = (
     Check("branches", look_at_branches, mending.restore_refs),
     Check("interrupted", look_at_journals, mending.finish),
     Check("pending", look_at_pending, mending.finish),
+    Check("signals", look_at_missing, mending.recover_signals),
+    Check("backups", look_at_backups),
     Check("head", look_at_head),
     Check("work tree", look_at_work_tree),
     Check("quarantine", look_at_quarantine),
     Check("records", look_at_records),
     Check("policies", look_at_policies),
+    Check("machines", look_at_machines),
     Check("sync", look_at_sync),
     Check("clock", look_at_clock),
     Check("upkeep", look_at_upkeep, mending.run_upkeep),

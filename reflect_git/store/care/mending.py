@@ -11,7 +11,7 @@ import stat
 from reflect_git.adapters import files
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.store import copies, corpses, identity, inbox, policy, sweep, upkeep
+from reflect_git.store import copies, corpses, identity, inbox, policy, refwrites, stored, sweep, upkeep
 from reflect_git.store.care import lockfiles, salvage
 from reflect_git.store.care.case import Case
 from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
@@ -161,7 +161,8 @@ def _rescue(store: Store) -> int:
 def _restore_main(store: Store) -> str:
     for commit in last_places(store):
         if store.git.resolve(f"{commit}^{{commit}}"):
-            store.git.run("update-ref", "-m", "doctor: put back", MAIN, commit, "0" * 40)
+            locks = refwrites.locks_of([MAIN, "HEAD"])
+            refwrites.run(store, locks, "update-ref", "-m", "doctor: put back", MAIN, commit, "0" * 40)
             return commit
     raise ReflectError("the reflog knows no commit of 'main'", "put the folder back from a backup or another machine")
 
@@ -182,6 +183,17 @@ def clear_objects(case: Case) -> str:
         said = f"{salvage.rebuild(store, broken, bad)}; " if broken else ""
         upkeep.free(store)
     return f"{said}took out what no branch holds"
+
+
+def recover_signals(case: Case) -> str:
+    """Store again what somebody deleted, where git still has it."""
+    store = case.store
+    with store.locked(WAIT):
+        sweep.finish_interrupted(store)
+        sweep.mend_inbox(store)
+        found, lost = stored.recover(store, case.now)
+    rest = f"; {plural(lost - found, 'signal')} cannot be recovered" if lost > found else ""
+    return f"recovered {plural(found, 'signal')}{rest}"
 
 
 def run_upkeep(case: Case) -> str:

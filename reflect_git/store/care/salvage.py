@@ -13,7 +13,7 @@ from reflect_git.adapters import files, records
 from reflect_git.adapters.git import GitError
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
-from reflect_git.store import copies, inbox, spool
+from reflect_git.store import copies, inbox, keeping, refwrites, spool
 from reflect_git.store.care.case import Case
 from reflect_git.store.creation import first_inbox_commit
 from reflect_git.store.layout import path_of
@@ -60,9 +60,8 @@ def rebuild(store: Store, broken: Sequence[str], bad: Collection[str]) -> str:
 
 def _start(store: Store, number: int) -> str:
     generation = f"{number:04d}"
-    stream = first_inbox_commit(store.machine, generation) + b"done\n"
-    store.git.run("fast-import", "--quiet", "--done", "--force", stdin=stream)
     ref = f"{INBOX}{store.machine}/{generation}"
+    keeping.fast_import(store, ref, [first_inbox_commit(store.machine, generation), b"done\n"], force=True)
     inbox.remember_current(store, ref)
     return ref
 
@@ -137,6 +136,18 @@ def _record_in(data: bytes) -> dict[str, Any]:
     return record
 
 
+def readable_records(store: Store) -> Iterator[dict[str, Any]]:
+    """Every record in the object store, held by a branch or not, and every plain copy."""
+    for data in _readable_blobs(store):
+        record = _record_in(data)
+        if record:
+            yield record
+    for path in files.files_below(store.path("signals")):
+        record = _record_in(files.read_if_there(path, records.MAX_BYTES + 1) or b"")
+        if record:
+            yield record
+
+
 def _readable_blobs(store: Store) -> Iterator[bytes]:
     listing = store.git.run("cat-file", "--batch-all-objects", "--batch-check", check=False).out
     rows = [line.split() for line in listing.decode("ascii", "replace").splitlines()]
@@ -154,6 +165,7 @@ def _set_ref_aside(store: Store, ref: str) -> None:
     """Take a broken branch out of git's sight; the log keeps where it was."""
     path = os.path.join(store.git_dir, ref)
     store.log(f"set the damaged '{ref}' aside, it was at {store.git.resolve(ref) or 'no object'}")
-    store.git.run("update-ref", "-d", ref, check=False)
+    locks = refwrites.locks_of([ref], deletes=True)
+    refwrites.run(store, locks, "update-ref", "-d", ref, check=False)
     if os.path.lexists(path):  # git does not delete what it cannot read
         files.rename(path, store.private_path("corpses", f"{ref.replace('/', '_')}-{os.urandom(4).hex()}"))

@@ -11,6 +11,7 @@ import pytest
 
 from reflect_git.sitting import ask
 from reflect_git.sitting.approve import Request, carry_out, propose
+from reflect_git.store import reading
 from reflect_git.store.repository import Store
 from tests.sessions import Session
 from tests.sitting.audit.books import TABS, report, start
@@ -30,7 +31,9 @@ def store(store_home: Path, home: Path) -> Store:
 
 @pytest.fixture
 def session(home: Path) -> Session:
-    return Session(home, "0b9c3a52-answers")
+    session = Session(home, "0b9c3a52-answers")
+    session.say("review what you learned")
+    return session
 
 
 def answer(store: Store, session: Session, words: str, basis: Mapping[str, str] | None, label: str = LABEL) -> str:
@@ -59,6 +62,17 @@ def test_an_answer_that_the_transcript_tells(store: Store, session: Session) -> 
     assert found(store) == []
 
 
+def test_an_answer_that_the_client_did_not_write(store: Store, session: Session) -> None:
+    """Slipped into the transcript while a command ran, with every link in place."""
+    call = session.begin_call("Bash", {"command": "python3 forge.py"})
+    own = session.last
+    answer(store, session, PNPM, None)
+    session.last = own
+    session.end_call(call, "done", False)
+    (one,) = report(store).findings
+    assert (one.code, "the client did not write that answer" in one.message) == ("answer-unfounded", True)
+
+
 def test_an_answer_that_was_replayed(store: Store, session: Session) -> None:
     """For another text, by the same call: the person was not asked for that."""
     answer(store, session, PNPM, None)
@@ -75,7 +89,7 @@ def test_an_answer_that_was_replayed(store: Store, session: Session) -> None:
 
 def test_an_answer_that_was_used_twice_for_one_text(store: Store, session: Session) -> None:
     from reflect_git.model.ids import utc_precise
-    from reflect_git.store import memory, reading
+    from reflect_git.store import memory
 
     answer(store, session, PNPM, None)
     (first,) = reading.read(store).history.decisions
@@ -116,3 +130,24 @@ def test_no_answer_at_all(store: Store, session: Session) -> None:
 def test_an_answer_of_another_session_than_the_commit_says(store: Store, session: Session) -> None:
     answer(store, session, PNPM, {"session": "another", "call": "toolu_1"}, label="")
     assert "trailer-forged" in found(store)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 -I -S /opt/reflect-git/hooks/hook.py PostToolUse < /tmp/event.json",
+        "sh /opt/reflect-git/hooks/launch.sh PostToolUse < /tmp/event.json",
+        "cat /tmp/entry.json >> ~/.claude/projects/-srv-shop/0b9c3a52-answers.jsonl",
+        "python3 -c \"open('/home/me/.claude/projects/x.jsonl', 'a').write('{}')\"",
+    ],
+)
+def test_an_answer_near_which_the_hook_was_called_by_hand(store: Store, session: Session, command: str) -> None:
+    answer(store, session, PNPM, None)
+    other = Session(Path(os.environ["HOME"]), "another-session")
+    decided = reading.read(store).history.decisions[-1]["timestamp"]
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls ~/.claude/projects"}}
+    other.write("assistant", message={"role": "assistant", "content": [call]}, timestamp=decided)
+    assert found(store) == []
+    call = {**call, "id": "toolu_2", "input": {"command": command}}
+    other.write("assistant", message={"role": "assistant", "content": [call]}, timestamp=decided)
+    assert found(store) == ["unproved"]

@@ -32,10 +32,12 @@ def test_what_was_decided_before_needs_no_signature(store: Store) -> None:
     assert [one["by"]["name"] for one in told[signing.SETTING]["switched"]] == ["Ada"]
 
 
-def test_a_decision_that_is_not_signed_though_it_should_be(store: Store, store_home: Path) -> None:
-    store.change_config({signing.SETTING: None})
-    approve(store, TABS)
-    store.change_config({signing.SETTING: "ssh"})
+def test_a_decision_that_is_not_signed_though_it_should_be(
+    store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(signing, "is_wanted", lambda *_: False)
+        approve(store, TABS)
     tip = git(store_home, "rev-parse", "main").strip()
     assert [(one.code, one.subject) for one in report(store).findings] == [("unsigned", tip)]
     policy.switch(store, {signing.SETTING: "none"}, BY, utc_precise())

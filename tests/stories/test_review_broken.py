@@ -1,0 +1,208 @@
+"""`reflect-git review`: a rule in force that the person has to say again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCli
+from tests.stories.conftest import Reviews, Says, commits
+
+PNPM = "use pnpm, not npm"
+ASKED = "(1/1) Sharpen, retire or leave it [e,x,n,s,v,q,?]?"
+
+
+def card(broken: int, sessions: str) -> str:
+    return f"""
+Broken rule 1 of 1 — Claude broke this rule in {broken} of the last {sessions}
+
+    Use pnpm, not npm
+
+  you said      "use pnpm, not npm"
+  last          a moment ago
+  in            CLAUDE.md
+  rule          LRN-1
+{ASKED}
+"""
+
+
+@pytest.fixture
+def rule(says: Says, reviews: Reviews) -> str:
+    """Somebody approves a rule; its id."""
+    says(PNPM, "--session", "s-1")
+    terminal = reviews()
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    terminal.types("y")
+    terminal.ends()
+    return terminal.ids["LRN-1"]
+
+
+@pytest.fixture
+def again(rule: str, says: Says) -> str:
+    """And has to say it again in two of three later sessions, twice in one of them; the id of the rule."""
+    says(PNPM, "--session", "s-2")
+    says(PNPM, "--session", "s-2")
+    says("answer in short sentences", "--session", "s-3", kind="convention")
+    says(PNPM, "--session", "s-4")
+    return rule
+
+
+@pytest.fixture
+def broken(again: str, run_cli: RunCli, shop: Path, says: Says, reviews: Reviews) -> str:
+    """The other thing that was said is out of the way."""
+    other = next(one for one in run_cli("candidates", "--json", cwd=shop).json()["data"])
+    assert run_cli("dismiss", other["id"], "--never", cwd=shop).code == 0
+    return again
+
+
+def test_sharpen(broken: str, reviews: Reviews, editor: Callable[[str], Path], shop: Path, store_home: Path) -> None:
+    shown = editor("Run every script with pnpm. Never call npm.\n")
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("e")
+    terminal.sees("""
+        diff --git a/CLAUDE.md b/CLAUDE.md
+        --- a/CLAUDE.md
+        +++ b/CLAUDE.md
+        @@ -1,5 +1,5 @@
+        -<!-- reflect-git:begin new convention LRN-1:899c -->
+        +<!-- reflect-git:begin new convention LRN-1:b125 -->
+
+        -- Use pnpm, not npm
+        +- Run every script with pnpm. Never call npm.
+
+         <!-- reflect-git:end -->
+          note          about 11 tokens in every session
+        change the rule like this [y,n]?
+        """)
+    terminal.types("y")
+    terminal.is_left("""
+        amended LRN-1 in 'CLAUDE.md'
+
+        1 sharpened
+        CLAUDE.md changed in your project; commit it with your work
+        to take the last answer back: reflect-git undo
+        """)
+    assert "Claude broke this rule in 2 of the last 3 sessions" in shown.read_text(encoding="utf-8")
+    assert "- Run every script with pnpm. Never call npm.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert commits(store_home)[0] == "amend: Run every script with pnpm. Never call npm."
+    assert "Backup: " in "\n".join(commits(store_home, "--format=%b", "-1"))
+    reviews().is_left("All learnings already captured.")  # what was said before says nothing about the new words
+
+
+def test_what_was_sharpened_is_undone(
+    broken: str, reviews: Reviews, editor: Callable[[str], Path], shop: Path, run_cli: RunCli
+) -> None:
+    before = (shop / "CLAUDE.md").read_bytes()
+    editor("Run every script with pnpm. Never call npm.\n")
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("e")
+    terminal.passes("change the rule like this [y,n]?")
+    terminal.types("n")
+    terminal.sees(f"nothing was changed\n{ASKED}")
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    terminal.types("e")
+    terminal.passes("change the rule like this [y,n]?")
+    terminal.types("y")
+    terminal.ends()
+    undo(shop)
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    reviews().sees(card(2, "3 sessions"))
+
+
+def test_retire(broken: str, reviews: Reviews, shop: Path, store_home: Path) -> None:
+    before = (shop / "CLAUDE.md").read_bytes()
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("x")
+    assert "-- Use pnpm, not npm\n" in terminal.passes("retire the rule [y,n]?")
+    terminal.types("y")
+    terminal.is_left("""
+        retired LRN-1
+
+        1 retired
+        to take the last answer back: reflect-git undo
+        """)
+    assert not (shop / "CLAUDE.md").exists()
+    assert commits(store_home)[0] == "revert: Use pnpm, not npm"
+    assert "Backup: " in "\n".join(commits(store_home, "--format=%b", "-1"))
+    reviews().is_left("Nothing to reflect on.")  # and it is not proposed as a new rule
+    undo(shop)
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    reviews().sees(card(2, "3 sessions"))
+
+
+def test_leave_it(broken: str, reviews: Reviews, says: Says, shop: Path, store_home: Path) -> None:
+    before = (shop / "CLAUDE.md").read_bytes()
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("n")
+    terminal.is_left("""
+        LRN-1 stays as it is; asked again after three more sessions
+
+        1 kept as it is
+        to take the last answer back: reflect-git undo
+        """)
+    assert (shop / "CLAUDE.md").read_bytes() == before
+    assert commits(store_home)[0] == f"dismiss: {broken} stays as it is"
+    for session in ("s-5", "s-6", "s-6"):
+        reviews().is_left("Nothing to reflect on.")
+        says(PNPM, "--session", session)
+    says(PNPM, "--session", "s-7")
+    reviews().sees(card(3, "5 sessions"))
+
+
+def test_that_it_was_left_is_undone(broken: str, reviews: Reviews, shop: Path) -> None:
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("n")
+    terminal.ends()
+    undo(shop)
+    reviews().sees(card(2, "3 sessions"))
+
+
+def test_skipping_looking_and_quitting_decide_nothing(broken: str, reviews: Reviews, store_home: Path) -> None:
+    before = commits(store_home)
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("v")
+    assert terminal.passes(ASKED).count("your own words") == 3
+    terminal.types("?")
+    assert "e - edit: sharpen the rule in your editor" in terminal.passes(ASKED)
+    terminal.types("s")
+    terminal.is_left("1 broken rule waits: run 'reflect-git review' when you like")
+    terminal = reviews()
+    terminal.sees(card(2, "3 sessions"))
+    terminal.types("q")
+    terminal.is_left("1 broken rule waits: run 'reflect-git review' when you like")
+    assert commits(store_home) == before
+
+
+def test_it_comes_before_what_is_proposed(again: str, reviews: Reviews) -> None:
+    terminal = reviews()
+    seen = terminal.passes(ASKED)
+    assert "to answer: 1 broken rule, 1 proposed rule\n" in seen
+    terminal.types("s")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+
+
+def test_where_nobody_can_be_asked_it_is_listed(broken: str, run_cli: RunCli, shop: Path) -> None:
+    line = f"{broken}  Claude broke this rule in 2 of the last 3 sessions\n    Use pnpm, not npm\n"
+    assert line in run_cli("review", cwd=shop).out
+    assert run_cli("candidates", cwd=shop).out == line
+    document = run_cli("candidates", "--json", cwd=shop).json()
+    assert document["data"] == []
+    (found,) = document["broken"]
+    assert (found["rule"], found["broken"], found["sessions"], found["said"]) == (broken, 2, 3, [PNPM])
+    assert found["answers"]["retire"] == f"reflect-git revert {broken}"
+    assert run_cli("review", "--json", cwd=shop).json()["broken"] == document["broken"]
+
+
+def undo(shop: Path) -> None:
+    from tests.stories.terminal import Terminal
+
+    with Terminal("undo", cwd=shop) as terminal:
+        terminal.ends()

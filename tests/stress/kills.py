@@ -1,0 +1,282 @@
+"""Commands that are killed one after the other while a person works in the store: approve, revert, sync, purge.
+
+Each world is made from a seed, so that what a run did can be repeated; at which moment a kill by the clock strikes is
+the machine's to say. After each kill the next command has to recover, whatever it is.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from reflect_git.adapters import files
+from reflect_git.store import backups, journal
+from tests import forks
+from tests.faults import git
+from tests.reckoning import count
+from tests.store.probe import opened, require_promises, swept
+from tests.stress import killing
+from tests.sync.clones import Clone, bare
+
+OPERATIONS = ("capture", "capture", "approve", "approve", "revert", "sync", "purge")
+MOST_EFFECTS = {"capture": 15, "approve": 90, "revert": 90, "sync": 80, "purge": 160}
+BASE = b"# Shop\r\n\r\nOur own text, without an end"
+_ENTRY = re.compile(rb"<!-- (LRN-[0-9]{8}-[0-9a-z]{8}) -->")
+_SECONDS = 120
+_RECOVERY = 60
+
+
+class User(threading.Thread):
+    """A person who commits in the store, on main and beside it, and lets git collect its garbage."""
+
+    def __init__(self, root: Path, seed: int, pause: float) -> None:
+        super().__init__(daemon=True)
+        self._root, self._chance, self._pause = root, random.Random(seed), pause
+        self._is_over = threading.Event()
+        self.at_work = threading.Lock()
+        self.done: Counter[str] = Counter()
+        self._number = 0
+
+    def run(self) -> None:
+        while not self._is_over.wait(self._pause * self._chance.uniform(0.5, 1.5)):
+            with self.at_work:
+                self._act(self._chance.choice(("gc", "commit", "branch")))
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self.join(60)
+
+    def _act(self, what: str) -> None:
+        self._number += 1
+        if what == "gc":
+            ended = self._git("gc", "--quiet", "--prune=now")
+        elif what == "branch":
+            tree = git(self._root, "rev-parse", "main^{tree}").strip()
+            made = self._git("commit-tree", "-m", f"mine {self._number}", tree).stdout.strip()
+            ended = self._git("update-ref", "refs/heads/mine", made)
+        else:
+            ended = self.commit(f"notes-{self._number % 5}.txt")
+        self.done[what if ended.returncode == 0 else f"{what} refused"] += 1
+
+    def commit(self, name: str) -> subprocess.CompletedProcess[str]:
+        (self._root / name).write_text(f"note {self._number}\n", encoding="utf-8")
+        self._git("add", name)
+        return self._git("commit", "-qm", name)
+
+    def finish(self) -> None:
+        """Commit what is left since a commit was refused."""
+        for _ in range(20):
+            self._git("add", "--update", "notes-*.txt")
+            if self._git("commit", "-qm", "what is left", "--", "notes-*.txt").returncode in (0, 1):
+                return
+            time.sleep(0.1)
+
+    def _git(self, *words: str) -> subprocess.CompletedProcess[str]:
+        who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+        command = ["git", "-C", str(self._root), *who, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+class Kills:
+    """A store, a project with a CLAUDE.md, a remote and a second machine, until that many kills have struck."""
+
+    def __init__(self, home: Path, root: Path, folder: Path, seed: int) -> None:
+        self.root, self.seed, self.chance = root, seed, random.Random(seed)
+        self.file = home / "shop" / "CLAUDE.md"
+        self.file.parent.mkdir()
+        git(self.file.parent, "init", "-q", "-b", "main")
+        self.file.write_bytes(BASE)
+        remote = bare(folder / "remote.git")
+        self.machine = Clone(root, str(remote))
+        self.other = Clone(folder / "other", str(remote))
+        self.acknowledged: dict[str, str] = {}  # signal → the word that it says
+        self.words: list[str] = []
+        self.struck_purges: set[str] = set()  # begun and killed: done by the next command, or not at all
+        self.purged: set[str] = set()
+        self.blobs: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.backups: set[str] = set()
+        self.approved: dict[str, str] = {}  # learning → the word that it says
+        self.past: list[str] = []
+        self.kills: Counter[str] = Counter()
+
+    def run(self, kills: int, pause: float = 1.5, every: int = 15) -> None:
+        """Kill that often, check after every few kills and at the end."""
+        self.machine.sync()
+        user = User(self.root, self.seed, pause)
+        user.start()
+        checked = 0
+        try:
+            while self.kills.total() < kills:
+                self._step()
+                if self.kills.total() >= checked + every:
+                    checked = self.kills.total()
+                    with user.at_work:
+                        self.check(user)
+        finally:
+            user.stop()
+        self.check(user)
+        for name, number in (*self.kills.items(), *user.done.items()):
+            count(f"kills: {name}", number)
+
+    def _step(self) -> None:
+        operation = self.chance.choice(OPERATIONS)
+        word = f"zq{self.seed:x}x{len(self.words):04d}"
+        if operation == "capture":
+            self.words.append(word)
+        elif operation == "purge":
+            left = sorted(set(self.acknowledged.values()) - self.purged)
+            if len(left) < 4:
+                return
+            word = self.chance.choice(left)
+        elif operation == "sync" and self.chance.random() < 0.3:
+            self.other.approve(self.chance.randrange(1 << 20))
+            self.other.sync()
+        code, said = self._killed(operation, word)
+        self._note(operation, word, code, said)
+
+    def _killed(self, operation: str, word: str) -> tuple[int, list[str]]:
+        env = {
+            **os.environ, "REFLECT_GIT_HOME": str(self.root), "TMPDIR": str(self.root.parent), killing.WORD: word,
+            killing.CHOICE: str(self.chance.randrange(100)),
+        }  # fmt: skip
+        way = self.chance.choice(("effect", "effect", "moment", "group"))
+        if way == "effect":
+            env["REFLECT_GIT_FAULT"] = f"kill:{self.chance.randint(1, MOST_EFFECTS[operation])}"
+        wait = self.chance.uniform(0.0, 0.6)
+        self.past.append(f"{operation} {word} {env.get('REFLECT_GIT_FAULT') or f'{way} after {wait:.3f} s'}")
+        told, out = os.pipe()
+        with open(os.devnull, "r+b") as null, open(self.root.parent / "complaints", "ab") as complaints:
+            streams = (null.fileno(), out, complaints.fileno())
+            begun = forks.start(("operation", killing.__name__, operation), streams, env, self.file.parent)
+        os.close(out)
+        if way != "effect":
+            time.sleep(wait)
+            if begun.poll() is None:  # else its number may be another process's by now
+                _end(begun.pid, way)
+        code = begun.wait(_SECONDS)
+        with open(told, encoding="utf-8") as said:
+            return code, said.read().split()
+
+    def _note(self, operation: str, word: str, code: int, said: list[str]) -> None:
+        self.past[-1] += f" → {code} {' '.join(said)}"
+        if code == -signal.SIGKILL:
+            self.kills[operation] += 1
+        if operation == "capture":
+            self.acknowledged.update(dict.fromkeys(said, word))
+        elif operation == "approve":
+            self.approved.update((one[:21], one[22:]) for one in said)
+        elif operation == "purge":
+            (self.purged if said else self.struck_purges).add(word)
+
+    def check(self, user: User) -> None:
+        try:
+            self._check(user)
+        except AssertionError as error:
+            past = "\n".join(self.past[-25:])
+            raise AssertionError(f"seed {self.seed}, after {self.kills.total()} kills: {error}\n{past}") from error
+
+    def _check(self, user: User) -> None:
+        self._recover()  # a lock that a killed process left keeps the user's own git from its commit
+        user.finish()
+        self._recover()
+        safe = self.purged | self.struck_purges
+        store = require_promises(self.root, [one for one, word in self.acknowledged.items() if word not in safe])
+        self._end_purges()
+        rules, entries = killing.own_rules(store), _ENTRY.findall(self.file.read_bytes())
+        said = sorted(entry.decode() for entry in entries)
+        assert said == rules, f"the file has {said}, the history {rules}"
+        if not rules:
+            assert self.file.read_bytes() == BASE, "all was taken back, and the file is another one"
+        self._require_records()
+        self._require_backups()
+        for word in self.purged:
+            assert (where := self._told_of(word)) is None, f"'{word}' was purged and is in {where}"
+
+    def _recover(self) -> None:
+        """As the next commands do: one that comes while the user's git writes leaves it to another."""
+        deadline = time.monotonic() + _RECOVERY
+        while journal.is_standing(swept(self.root)) and time.monotonic() < deadline:
+            time.sleep(0.3)
+        left = files.names_in(str(self.root / ".git/reflect/journal"))
+        log = self.root / ".git/reflect/log"
+        assert not left, f"not finished: {left}; {log.read_text()[-600:] if log.exists() else ''}"
+
+    def _end_purges(self) -> None:
+        """Do again what was killed: it was done, and then there is nothing to purge, or it is done now."""
+        for word in sorted(self.struck_purges - self.purged):
+            env = {**os.environ, "REFLECT_GIT_HOME": str(self.root), killing.WORD: word}
+            done = forks.run(("operation", killing.__name__, "purge"), env, self.file.parent)
+            assert done.returncode in (0, 3), f"'{word}' cannot be purged: {done.stderr.decode()}"
+            self.past.append(f"purge {word} again → {done.returncode} {done.stderr.decode().strip()}")
+            self.purged.add(word)
+
+    def _require_records(self) -> None:
+        """Records are made and never edited; only a purge takes some away."""
+        listed = git(self.root, "ls-tree", "-r", "main", "--", "learnings", "decisions").splitlines()
+        now = {path: head.split()[2] for head, _, path in (line.partition("\t") for line in listed)}
+        edited = [path for path, blob in now.items() if self.blobs.get(path, blob) != blob]
+        assert not edited, f"records were edited: {edited}"
+        texts = self.texts
+        gone = [path for path in self.blobs if path not in now and not self._was_purged(texts.get(path, ""))]
+        assert not gone, f"records are gone: {gone}"
+        stands = {one for one, word in self.approved.items() if word not in self.purged}
+        lost = [one for one in stands if f"learnings/{one}.yaml" not in now]
+        assert not lost, f"approved and not in the history: {lost}"
+        self.blobs = {**self.blobs, **now}
+        self.texts = {**texts, **{path: (self.root / path).read_text() for path in now if path not in texts}}
+
+    def _was_purged(self, text: str) -> bool:
+        """Whether it says a purged word, or is a decision about what does: then it goes with it."""
+        about = re.findall(r"(?:LRN|SIG)-[0-9]{8}-[0-9a-z]{8}", text)
+        said = [text, *(self.texts.get(f"learnings/{one}.yaml", "") for one in about)]
+        words = [self.acknowledged.get(one, "") for one in about]
+        return any(word in words or any(word in each for each in said) for word in self.purged)
+
+    def _require_backups(self) -> None:
+        """They are there until a purge takes those that say a purged word; with it, those of the same target go."""
+        kept = set(git(self.root, "for-each-ref", "--format=%(refname)", "refs/heads/backup/").split())
+        if not self.purged:
+            assert self.backups <= kept, f"backups are gone: {sorted(self.backups - kept)}"
+        lost = backups.missing(opened(self.root), time.time())
+        assert not lost, f"backups are gone, and no purge took them: {lost}"
+        for name in sorted(kept):
+            there = git(self.root, "ls-tree", "--name-only", name, "backup/").split()
+            named = backups.targets(git(self.root, "log", "-1", "--format=%B", name))
+            lacking = [at for at, path in enumerate(named, 1) if path == str(self.file) and f"backup/{at}" not in there]
+            assert named and not lacking, f"'{name}' lacks the project's file: it has {there}"
+        self.backups = kept
+
+    def _told_of(self, word: str) -> str | None:
+        """Where the store or the project still says it: an object, a file, a name; None if nowhere."""
+        for path in (*self.root.rglob("*"), self.file):
+            if word in path.name or (path.is_file() and word.encode() in path.read_bytes()):
+                return str(path)
+        done = subprocess.run(
+            ["git", "-C", str(self.root), "cat-file", "--batch-all-objects", "--batch", "--unordered"],
+            capture_output=True, check=True,
+        )  # fmt: skip
+        return "a git object" if word.encode() in done.stdout else None
+
+
+def _end(pid: int, way: str) -> None:
+    """The process alone, whose git goes on for a while, or all of them."""
+    try:
+        if way == "group":
+            os.killpg(pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:  # it came through before
+        pass
+
+
+def world(home: Path, root: Path, folder: Path, seed: int) -> Kills:
+    opened(root)
+    return Kills(home, root, folder, seed)

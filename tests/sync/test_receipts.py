@@ -1,0 +1,53 @@
+"""Each decision that a sync or a purge leaves on main has a receipt: an audit takes none of them for hand-made."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from reflect_git.store import receipts
+from reflect_git.store.layout import id_in
+from tests.sync.clones import Clone, take_out
+
+
+def require_receipts(clone: Clone) -> None:
+    decided = {one for one in map(id_in, clone.paths()) if one.startswith("DEC-")}
+    assert decided and decided <= set(receipts.read(clone.store) or ())
+
+
+def test_what_came_from_another_machine(tmp_path: Path, remote: Path) -> None:
+    laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    for turn in range(2):
+        laptop.approve(2 * turn)
+        desk.approve(2 * turn + 1)
+        for clone in (laptop, desk, laptop):
+            clone.sync()
+    require_receipts(laptop)
+    require_receipts(desk)
+
+
+def test_what_a_copied_store_gets_from_where_it_was_copied(tmp_path: Path, remote: Path) -> None:
+    """A restored backup in another folder goes on under a name of its own."""
+    laptop = Clone(tmp_path / "laptop", str(remote))
+    laptop.approve(1)
+    laptop.sync()
+    shutil.copytree(laptop.root, tmp_path / "copy", symlinks=True)
+    laptop.approve(2)
+    laptop.sync()
+    copy = Clone(tmp_path / "copy")
+    copy.sync()
+    assert len([one for one in map(id_in, copy.paths()) if one.startswith("DEC-")]) == 2
+    require_receipts(copy)
+
+
+def test_what_a_purge_leaves(tmp_path: Path, remote: Path) -> None:
+    laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    made = laptop.approve(1)
+    laptop.approve(2)
+    laptop.sync()
+    desk.sync()
+    take_out(laptop, made)
+    laptop.sync()
+    desk.sync()
+    require_receipts(laptop)
+    require_receipts(desk)
