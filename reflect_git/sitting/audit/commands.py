@@ -62,7 +62,9 @@ _PATTERN = re.compile(rf"\.claude/?[^\s'\"/]*[*?\[{UNKNOWN}]")
 _WRITERS = frozenset((
     "tee", "mv", "ln", "touch", "patch", "rm", "truncate", "dd", "unzip", "scp", "curl", "wget", "sponge",
 ))  # fmt: skip
-_OTHERS = frozenset(("git", "eval", "source", ".", "cd", "pushd", "popd", "for", "set", "read"))
+_OTHERS = frozenset(("git", "eval", "source", ".", "cd", "pushd", "popd", "for", "set", "read", "code"))
+_READS_LINES = re.compile(r"\b(?:read|mapfile|readarray)\b")
+_TYPES_KEYS = re.compile(r"TIOCSTI|keystroke|send-keys|send-text|write-chars|xdotool|ydotool|pyautogui|pynput")
 _CRON = re.compile(r"^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})", re.MULTILINE)
 _LEAVES = frozenset(("C-c", "C-d", "C-z", "C-l"))  # keys that end or suspend a program, and answer nothing
 _YES = frozenset("yesYES \n")  # `yyyy` answers four questions
@@ -149,7 +151,7 @@ class _Judge:
         is_exported = command.name in ("export", "declare", "typeset")
         for name, value in command.variables.items():
             if is_exported or programs.RUN_VARIABLES.fullmatch(name):
-                found = list(planted(value))
+                found = [*planted(value), *planted(self.written.find(value) or "")]
                 self.written.arms_git = self.written.arms_git or bool(found)
                 yield from found
 
@@ -165,7 +167,7 @@ class _Judge:
         elif name == "eval":
             yield from self._run(" ".join(words[1:]), depth)
         elif name in ("source", "."):
-            yield from self._file(words[1] if len(words) > 1 else "", depth)
+            yield from self._script(command, words[1] if len(words) > 1 else "", depth)
         elif name in programs.SHELLS:
             yield from self._shell(command, words, depth)
         elif programs.CODE.fullmatch(name):
@@ -177,12 +179,18 @@ class _Judge:
         elif not set(name).isdisjoint(f"{UNKNOWN}*?[{{"):
             yield from self._unknown(name, words)
             yield from planted(" ".join(words))
-        elif name == "alias" or name not in programs.INERT:
+        else:
             yield from self._unlisted(command, words)
 
     def _unlisted(self, command: Command, words: Sequence[str]) -> Iterator[Suspicion]:
-        """Judge a program that no table has: it may run what its words or its input say."""
-        if words[0].rpartition("/")[2] in programs.TYPE_KEYS:
+        """Judge any other program: unless it only reads, it may run what its words or its input say."""
+        name = words[0].rpartition("/")[2]
+        if name in programs.INERT and name != "alias":
+            form = programs.RUN_WORDS.get(name)
+            for word in filter(form.search, words[1:]) if form else ():
+                yield from planted(word)
+            return
+        if name in programs.TYPE_KEYS:
             yield Suspicion(KEYS)
         found = [*self._other(words, [word for word in words if " " in word]), *verb_with_id(words)]
         yield from found or planted(" ".join(words))
@@ -227,7 +235,7 @@ class _Judge:
                 yield from invocation(words[words.index(script) + 1 :])
             yield from self._hook(*words[1:])
             yield from verb_with_id(words[1:])
-            yield from self._file(script, depth)
+            yield from self._script(command, script, depth)
         else:
             text = shell.input_of(command, self.written.files)
             if text is not None:
@@ -236,6 +244,27 @@ class _Judge:
                 )
                 self.decodes = self.decodes or bool(fed)
                 yield from self._run(text, depth)
+                yield from self._piped(command)
+
+    def _script(self, command: Command, path: str, depth: int) -> Iterator[Suspicion]:
+        """Judge a script by its path: a file, the standard input, or `<(…)`, which reads as what it prints."""
+        if path in ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"):
+            yield from self._run(shell.input_of(command, self.written.files) or "", depth)
+            yield from self._piped(command)
+        elif path == UNKNOWN and self.decodes:
+            yield Suspicion(OPAQUE)
+        elif any(character in path for character in " \n"):
+            yield from self._run(path, depth)
+        yield from self._file(path, depth)
+
+    def _piped(self, command: Command) -> Iterator[Suspicion]:
+        """Judge what a pipe feeds to a shell if its text cannot be told: by the words of the commands before."""
+        before = command.feeds
+        while before is not None:
+            if UNKNOWN in shell.output_of(before, self.written.files):
+                yield from planted(" ".join(before.words))
+                yield from planted(shell.input_of(before, self.written.files) or "")
+            before = before.feeds
 
     def _interpreter(self, command: Command, words: Sequence[str], depth: int) -> Iterator[Suspicion]:
         """Judge a program in another language: its code, its script, or our package."""
@@ -271,7 +300,7 @@ class _Judge:
         if _APPROVES.search(joined) and _SPAWNS.search(code):
             yield Suspicion(RUNS, "approve", is_planted=True)
         yield from planted(joined)
-        if "TIOCSTI" in code:
+        if _TYPES_KEYS.search(code):
             yield Suspicion(KEYS)
         if _HOOK_FILE.search(code) and _SPAWNS.search(code):
             yield Suspicion(HOOK)
@@ -290,12 +319,14 @@ class _Judge:
         name = words[0].rpartition("/")[2]
         if name == "find" and not any(word.startswith(("-exec", "-ok")) for word in words):
             return
-        if name in ("tmux", "screen") and sends_keys(words):
+        if name in programs.TERMINALS and sends_keys(words):
             yield Suspicion(KEYS)
         late, is_data, has_program = name in programs.SCHEDULERS, False, False
         for at, word in enumerate(words[1:], 1):
             if not has_program and "=" not in word and (UNKNOWN in word or word.startswith("{")):
                 yield from self._unknown(word.rpartition("/")[2], words[at:])
+                yield from planted(word)
+            if "IFS" in command.variables:  # then other characters than spaces can part the words of a variable
                 yield from planted(word)
             if any(character in word for character in " ;\n"):
                 found = [
@@ -315,6 +346,7 @@ class _Judge:
         text = shell.input_of(command, self.written.files)
         if text is not None:
             found = list(self._run(_CRON.sub("", text), depth)) or list(planted(text))
+            found += self._piped(command) if name not in ("xargs", "parallel") else ()
             yield from (one._replace(is_plain=False, is_scheduled=late) for one in found)
 
     def _arguments(self, command: Command) -> list[str]:
@@ -364,6 +396,8 @@ class _Judge:
             yield from invocation(words[1:]) if verb else (Suspicion(OPAQUE),)
         elif self.decodes and name == UNKNOWN:
             yield Suspicion(OPAQUE)
+        elif name == UNKNOWN and _READS_LINES.search(self.whole):  # `while read l; do $l; done <<< "…"`
+            yield from planted(self.whole)
 
     def _other(self, words: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Suspicion]:
         """Judge an unknown program: our name among its words counts if a deciding verb follows."""
@@ -432,8 +466,10 @@ def _names(word: str, places: Sequence[str]) -> bool:
 
 
 def sends_keys(words: Sequence[str]) -> bool:
-    """Tell whether tmux or screen types an answer into a terminal: short keys, or what cannot be read."""
-    verbs = {"send-keys", "send", "stuff", "paste-buffer", "pasteb"}
+    """Tell whether a terminal's own command types an answer into it: short keys, or what cannot be read."""
+    if "pipe-pane" in words:  # with -I, what a program prints is typed
+        return any(re.fullmatch(r"-\w*I\w*", word) for word in words)
+    verbs = {"send-keys", "send", "stuff", "paste-buffer", "pasteb", "send-text", "write-chars", "write"}
     at = next((at for at, word in enumerate(words) if word in verbs), 0)
     if not at:
         return False

@@ -15,7 +15,8 @@ ID = re.compile(r"\b(?:SIG|LRN|DEC)-\d{8}-[0-9a-z]{8}\b")
 # These two also read; in a text they decide only with what has to follow them.
 _NEEDS = {"audit": r"[^\n]*--accept", "config": r"\W+reflect\.\w+\W+\w"}
 _VERBS = programs.DECIDING - {*_NEEDS}
-_BEHIND_NAME = re.compile(rf"(?:{NAMED.pattern})[^A-Za-z\n]*({'|'.join(sorted(programs.DECIDING))})\b", NAMED.flags)
+_ANY_VERB = "|".join(sorted(programs.DECIDING))
+_BEHIND_NAME = re.compile(rf"(?:{NAMED.pattern})[^A-Za-z\n]*({_ANY_VERB})(?![A-Za-z])", NAMED.flags)
 _BEFORE_ID = re.compile(rf"(?<![\w-])({'|'.join(sorted(_VERBS))})(?![\w-])[^\n]{{0,80}}?{ID.pattern}")
 
 

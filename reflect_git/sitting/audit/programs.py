@@ -31,6 +31,7 @@ LAUNCHERS = frozenset((
     "npx", "coproc", "ltrace", "chrt", "taskset", "prlimit", "setpriv", "runcon", "dbus-run-session", "systemctl", "fg",
     "proot", "expect", "ttyd", "mosh", "rlwrap", "chpst", "su-exec", "gosu", "if", "then",
 ))  # fmt: skip
+TERMINALS = frozenset(("tmux", "screen", "byobu", "zellij", "kitty", "wezterm"))
 SCHEDULERS = frozenset(("at", "batch", "crontab", "systemd-run", "sleep"))
 DECODERS = frozenset((
     "base64", "base32", "xxd", "openssl", "rev", "tr", "gunzip", "zcat", "gzip", "bzip2", "xz", "uudecode", "od",
@@ -70,4 +71,9 @@ GIT_SENDS = frozenset(("push", "send-pack", "remote", "config"))
 RUN_VARIABLES = re.compile(
     r"\w*PAGER|\w*EDITOR|VISUAL|LESSOPEN|LESSCLOSE|BROWSER|PROMPT_COMMAND|BASH_ENV|ENV|SHELL|\w*_COMMAND|\w*ASKPASS|GIT_\w+"
 )
+# Programs of INERT that run one of their words if it has this form.
+RUN_WORDS = {
+    "sed": re.compile(r"(?:^|[\d$;{}/,])\s*e\s"), "less": re.compile(r"^\+"), "man": re.compile(""),
+    "sort": re.compile("^--compress-prog"), "zip": re.compile("^-TT|^--unzip-command"),
+}  # fmt: skip
 TYPE_KEYS = frozenset(("xdotool", "ydotool", "wtype", "dotool"))

@@ -107,6 +107,7 @@ def _suspects(store: Store, projects: str, listed: Sequence[ToolCall], moments: 
         if is_soon or (following and _LATE.search(text)):
             reasons = commands.suspicions(text, written, place)
             armed = armed or written.is_armed
+            armed = armed or any(commands.is_armed(path, written.files[path]) for path in written.take_new())
             if armed and is_soon and not reasons and commands.runs_anything(text, written.arms_git):
                 reasons = [Suspicion(RUNS)]
             if reasons:
