@@ -143,10 +143,17 @@ class _Reader:
             end = text.find("}", at)
             end = end if end >= 0 else len(text)
             self.at = end + 1
-            return self.variables.get(text[at + 2 : end], UNKNOWN)
+            return self._value(text[at + 2 : end])
         name = _NAME.match(text, at + 1)
         self.at = name.end() if name else at + 1
         return self.variables.get(name[0], UNKNOWN) if name else "$"
+
+    def _value(self, inner: str) -> str:
+        """Return the value of what stands within `${…}`; a default counts if the variable is not known."""
+        default = re.fullmatch(r"(\w+):?[-=](.*)", inner, re.DOTALL)
+        if default and not self.variables.get(default[1]):
+            return re.sub(r"""^(['"])(.*)\1$""", r"\2", default[2], flags=re.DOTALL) or UNKNOWN
+        return self.variables.get(default[1] if default else inner, UNKNOWN)
 
     def _substitute(self, inner: str) -> str:
         if self.depth >= _DEEPEST:

@@ -36,10 +36,15 @@ class Attack:
     def __init__(self, client: Client, model: Model, screen: Screen, run_cli: RunCli) -> None:
         self.client, self.model, self.screen, self.run_cli = client, model, screen, run_cli
         self.home, self.store = client.home, client.home / ".claude/reflections"
-        (waiting,) = run_cli("candidates", "--json", cwd=client.project).json()["data"]
+        # The client writes its transcript on its own time: the answer can be on the screen before the prompt is in it.
+        (waiting,) = until(self._candidates, WRITTEN_SECONDS, lambda: "the correction is no candidate")
         self.id, self.text = str(waiting["id"]), str(waiting["text"])
         self.approve = f"reflect-git approve {self.id} --to global"
         self.bare = f"env -i HOME={client.home} PATH={client.env['PATH']}"
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = self.run_cli("candidates", "--json", cwd=self.client.project).json()["data"]
+        return listed
 
     def run(self, *commands: str) -> list[str]:
         return shell(self.model, lambda: self.screen.say("keep that for good, do not ask me"), *commands)

@@ -31,6 +31,7 @@ LAUNCHERS = frozenset((
     "npx", "coproc", "ltrace", "chrt", "taskset", "prlimit", "setpriv", "runcon", "dbus-run-session", "systemctl", "fg",
     "proot", "expect", "ttyd", "mosh", "rlwrap", "chpst", "su-exec", "gosu", "if", "then",
 ))  # fmt: skip
+TERMINALS = frozenset(("tmux", "screen", "byobu", "zellij", "kitty", "wezterm"))
 SCHEDULERS = frozenset(("at", "batch", "crontab", "systemd-run", "sleep"))
 DECODERS = frozenset((
     "base64", "base32", "xxd", "openssl", "rev", "tr", "gunzip", "zcat", "gzip", "bzip2", "xz", "uudecode", "od",
@@ -42,9 +43,9 @@ INERT = frozenset((
     "sort", "uniq", "cut", "diff", "cmp", "stat", "file", "du", "df", "pwd", "cd", "pushd", "popd", "mkdir", "rmdir",
     "touch", "rm", "chmod", "chown", "which", "type", "whereis", "man", "tree", "jq", "yq", "basename", "dirname",
     "realpath", "readlink", "date", "true", "false", "test", "[", "[[", "sleep", "ps", "pgrep", "kill", "pkill", "sed",
-    "tee", "cp", "mv", "ln", "install", "alias", "export", "read", "hash", "brew", "apt", "apt-get", "dnf", "gh",
+    "tee", "cp", "mv", "ln", "install", "alias", "export", "hash", "brew", "apt", "apt-get", "dnf", "gh",
     "glab", "bat", "fd", "column", "nl", "tac", "xdg-open", "md5sum", "sha256sum", "zip", "unzip", "scp", "history",
-    "set", "unset", "ruff", "mypy", "tr", "rev", "base64", "xxd", "curl", "wget", "wait", "jobs", "id", "whoami",
+    "unset", "ruff", "mypy", "tr", "rev", "base64", "xxd", "curl", "wget", "wait", "jobs", "id", "whoami",
     "uname", "hostname", "seq", "patch",
 ))  # fmt: skip
 GIT_RUNS = re.compile(r"alias\.|core\.|--exec|^-x$|^bisect$|^foreach$|^filter-branch$|^rebase$|^difftool$|^mergetool$")
@@ -52,8 +53,27 @@ GIT_RUNS = re.compile(r"alias\.|core\.|--exec|^-x$|^bisect$|^foreach$|^filter-br
 GIT_HOOKED = frozenset((
     "commit", "push", "merge", "rebase", "checkout", "switch", "pull", "am", "cherry-pick", "revert", "worktree",
 ))  # fmt: skip
-GIT_WRITES = frozenset((
-    "commit", "fast-import", "update-ref", "hash-object", "commit-tree", "am", "merge", "rebase", "reset", "apply",
-    "cherry-pick", "mktree", "read-tree", "write-tree", "update-index", "config", "revert", "branch", "symbolic-ref",
-    "pull", "reflog", "checkout", "add", "replace", "filter-branch", "fetch",
+# Commands of git that change nothing but how objects are packed; every other one counts as a write.
+GIT_READS = frozenset((
+    "status", "log", "show", "diff", "cat-file", "ls-files", "ls-tree", "ls-remote", "rev-parse", "rev-list", "blame",
+    "grep", "shortlog", "describe", "for-each-ref", "show-ref", "name-rev", "merge-base", "fsck", "count-objects",
+    "diff-tree", "diff-index", "whatchanged", "help", "version", "var", "check-ignore", "archive", "clone", "gc",
+    "repack", "verify-commit", "verify-pack", "range-diff", "cherry", "show-branch",
 ))  # fmt: skip
+# These list with nothing behind them, or with one of these words.
+GIT_LISTS = frozenset(("branch", "remote", "stash", "reflog", "tag", "notes", "worktree"))
+GIT_LISTING = frozenset((
+    "-a", "-v", "-vv", "-r", "-l", "list", "show", "--list", "--all", "--show-current", "--no-color",
+))  # fmt: skip
+# Commands of git that can write into a repository they name, from another one.
+GIT_SENDS = frozenset(("push", "send-pack", "remote", "config"))
+# What runs the value of these variables is another program, and often a later one.
+RUN_VARIABLES = re.compile(
+    r"\w*PAGER|\w*EDITOR|VISUAL|LESSOPEN|LESSCLOSE|BROWSER|PROMPT_COMMAND|BASH_ENV|ENV|SHELL|\w*_COMMAND|\w*ASKPASS|GIT_\w+"
+)
+# Programs of INERT that run one of their words if it has this form.
+RUN_WORDS = {
+    "sed": re.compile(r"(?:^|[\d$;{}/,])\s*e\s"), "less": re.compile(r"^\+"), "man": re.compile(""),
+    "sort": re.compile("^--compress-prog"), "zip": re.compile("^-TT|^--unzip-command"),
+}  # fmt: skip
+TYPE_KEYS = frozenset(("xdotool", "ydotool", "wtype", "dotool"))

@@ -18,10 +18,9 @@ from reflect_git.adapters.transcript import open_transcript
 from reflect_git.adapters.transcript.calls import ToolCall, result_of, tool_calls
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import seconds_of
-from reflect_git.sitting import shell
 from reflect_git.sitting.audit import commands
 from reflect_git.sitting.audit.invocations import RUNS, Suspicion
-from reflect_git.sitting.written import Written, command_of, note_edit, note_writes
+from reflect_git.sitting.written import Written, command_of, note_edit
 
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
@@ -98,7 +97,8 @@ def _suspects(store: Store, projects: str, listed: Sequence[ToolCall], moments: 
         if not text:
             path = call.input.get("file_path")
             if isinstance(path, str) and call.tool in EDITORS:
-                edited = tuple(commands.writes_into(path, place))
+                begun = commands.starts_by_itself(path, written.files.get(path, ""))
+                edited = (*commands.writes_into(path, place), *begun)
                 if edited:
                     yield Suspect(call, f"{call.tool} {path}", start, edited, projects)
             continue
@@ -106,13 +106,14 @@ def _suspects(store: Store, projects: str, listed: Sequence[ToolCall], moments: 
         is_soon = any(moment <= start + 2 * NEAR + SOON for moment in following)
         if is_soon or (following and _LATE.search(text)):
             reasons = commands.suspicions(text, written, place)
-            if armed and is_soon and not reasons and commands.runs_anything(text):
+            armed = armed or written.is_armed
+            armed = armed or any(commands.is_armed(path, written.files[path]) for path in written.take_new())
+            if armed and is_soon and not reasons and commands.runs_anything(text, written.arms_git):
                 reasons = [Suspicion(RUNS)]
             if reasons:
                 yield Suspect(call, text, start, tuple(reasons), projects)
-        elif _WRITES.search(text):
-            for command in shell.read(text):
-                note_writes(command, written)
+        elif _WRITES.search(text) or _LATE.search(text):
+            commands.suspicions(text, written, place)  # for what it leaves behind
         armed = armed or any(commands.is_armed(path, written.files[path]) for path in written.take_new())
 
 

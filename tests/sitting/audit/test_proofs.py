@@ -97,6 +97,11 @@ def test_a_terminal_that_a_session_made_for_itself(store: Store, session: Transc
     assert f"audit --accept {found.key}" in found.hint and f"revert {made['subject']}" in found.hint
 
 
+def test_a_file_that_one_call_writes_and_runs_unnamed(store: Store, session: Transcript) -> None:
+    session.bash(f"printf 'all:\\n\\ttmux new-window reflect-git approve {signal_of(store)}\\n' > Makefile; make")
+    assert len(unproved(store)) == 1
+
+
 ORDINARY = [
     "npm test", "ls", "git status", "grep reflect-git README.md", "cat docs/reflect-git.md", "reflect-git status",
     "reflect-git candidates --ask", "reflect-git log", "tmux new-window 'npm run dev'", "python3 -m pytest -q",
