@@ -131,7 +131,7 @@ _OPEN_KEYS = (
     "row", "index", "lookup", "message", "event", "routing", "dedup", "deduplication", "storage", "redis", "s3", "map",
 )  # fmt: skip
 _SAID = (" is ", ": ", "= ", " ist ", " lautet ", " est ", " es ", " è ", " é ")
-_UNLOCKING = ("unlock", "entsperr", "déverrouill", "desbloque", "sblocca", "разблокир")
+_UNLOCKING = ("unlock", "can sudo", "to sudo", "entsperr", "déverrouill", "desbloque", "sblocca", "разблокир")
 _WITH = (" with ", " using ", " mit ", " avec ", " con ", " com ", " с ")
 
 # Settings that are followed by a password, with nothing but a space between them.
