@@ -269,6 +269,64 @@ def test_a_failure_hook_stores_no_part_of_a_key(session: Session, store_home: Pa
     assert places_of(store_home, *PARTS) == []
 
 
+def wrapped(size: int) -> str:
+    """Return a token that is wrapped around the `size`-th character, and a key behind it."""
+    token = "\n".join(["DEPLOY_TOKEN=" + LINES[0][:40], *(line[:40] for line in LINES[1:4])])
+    filler = "log line " * (size // 9)
+    return f"{filler[:-60]}\n{token}\n{filler[:400]}\n{KEY}\n"
+
+
+def in_an_error(session: Session, text: str) -> None:
+    for _ in range(3):
+        session.do("Bash", f"Exit code 2\n{MAKE}\n{text}", True, command="make all")
+    session.hook("PostToolUseFailure", tool_name="Bash", tool_use_id="t-1", tool_input={"command": "make"}, error=text)
+
+
+def in_a_command(session: Session, text: str) -> None:
+    given = {"command": f"make all <<EOF\n{text}\nEOF"}
+    for _ in range(3):
+        session.do("Bash", f"Exit code 2\n{MAKE}", True, **given)
+    session.hook("PostToolUseFailure", tool_name="Bash", tool_use_id="t-1", tool_input=given, error=MAKE)
+
+
+def in_a_message(session: Session, text: str) -> None:
+    session.say(f"{TASK}\n{text}\nand tell me")
+    session.do("Bash", command="ls")
+
+
+def in_a_long_correction(session: Session, text: str) -> None:
+    session.work()
+    session.say(f"no, never use npm here, always use pnpm\n{text}\nno, always sign with it")
+
+
+def in_the_last_answer(session: Session, text: str) -> None:
+    session.do("Bash", command="ls")
+    session.answer(f"The shop is deployed with\n{text}")
+
+
+@pytest.mark.parametrize("size", [300, 1000, 2000, 4096, 65536])
+@pytest.mark.parametrize("speak", [in_an_error, in_a_command, in_a_message, in_a_long_correction, in_the_last_answer])
+def test_no_part_of_a_wrapped_secret_at_a_cut_is_stored(
+    session: Session, store_home: Path, speak: Callable[[Session, str], None], size: int
+) -> None:
+    session.say(TASK)
+    speak(session, wrapped(size))
+    session.hook("PreCompact", trigger="auto")
+    end(session)
+    assert captured(store_home)
+    assert places_of(store_home, *PARTS) == []
+
+
+@pytest.mark.parametrize("size", [300, 1000, 2000, 4096, 65536])
+def test_capture_stores_no_part_of_a_wrapped_secret(store_home: Path, run_cli: RunCli, size: int) -> None:
+    opened(store_home)
+    text = f"use pnpm, not npm\n{wrapped(size)}"
+    run_cli("capture", "--type", "convention", "--content", text)
+    run_cli("capture", "--type", "convention", "--content", "use pnpm, not npm", "--context", text)
+    assert captured(store_home)
+    assert places_of(store_home, *PARTS) == []
+
+
 def test_a_folder_with_a_secret_in_its_name_is_not_remembered(home: Path, store_home: Path) -> None:
     opened(store_home)
     folder = home / f"client-{TOKEN}"

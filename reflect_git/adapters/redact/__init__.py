@@ -275,9 +275,10 @@ def _encoded(plain: str, long_words: str) -> Iterator[Finding]:
 
 
 def _passed(plain: str, long_words: str) -> Iterator[Finding]:
-    """Look for keys in calls where a quoted word is long enough for one and has a digit."""
+    """Look for keys in calls where a quoted word is long enough for one and has a digit or letters of both cases."""
     for word in long_words.split("\n"):
-        if len(word) > _LONG_KEY and ('"' in word or "'" in word or "`" in word) and any(map(str.isdigit, word)):
+        is_quoted = len(word) > _LONG_KEY and ('"' in word or "'" in word or "`" in word)
+        if is_quoted and (any(map(str.isdigit, word)) or not (word.islower() or word.isupper())):
             from reflect_git.adapters.redact.blocks import call_arguments
 
             yield from call_arguments(plain)

@@ -37,7 +37,10 @@ _ESCAPED = (
 _LONGEST_RUN = 400
 _AROUND = 400
 _KEY = 32
-_ARGUMENT = r"[\"'`]([\w+/=.~-]{20,256})[\"'`]"
+_ARGUMENT = r"[\"'`]([\w+/=.~-]{16,256})[\"'`]"
+_SHORTEST_VENDOR_KEY = 20
+_CIPHER_KEYS = (16, 24, 32)
+_CIPHERS = ("crypt", "cipher", "aes", "hmac", "fernet", "chacha")  # their keys have 16 characters and more
 _CALL = r"([A-Za-z_$][\w.$:]{0,80})\s?\((?:[^()]|\(\)){0,160}$"
 _SHORTEST_PIECE = 16
 _MOST_WORDS = 400
@@ -168,20 +171,24 @@ def _values(text: str, names: str, holds: Callable[[str], bool]) -> Iterator[Fin
 
 def call_arguments(text: str) -> Iterator[Finding]:
     """Find keys that are passed to what takes one: `Client("…")`, `mixpanel.init("…")`."""
-    from reflect_git.adapters.redact.looks import digest_like, keyed, strict
+    from reflect_git.adapters.redact.looks import digest_like, keyed, strict, strong
     from reflect_git.adapters.redact.words import CALLEES, NAMING_CALLEES
 
     call = _pattern(_CALL)
     for match in _pattern(_ARGUMENT).finditer(text):
         value = match.group(1)
-        head = call.search(text, max(0, match.start() - 240), match.start()) if keyed(value) else None
+        head = call.search(text, max(0, match.start() - 240), match.start()) if strong(value) else None
         if not head:
             continue
         name = head.group(1).replace(":", ".").rpartition(".")[2]
+        is_cipher = any(part in head.group(1).lower() for part in _CIPHERS)
+        if not is_cipher and (len(value) < _SHORTEST_VENDOR_KEY or not keyed(value)):
+            continue
         is_vendor = any(part in head.group(1).lower() for part in CALLEES)
         # Commits have 40 digits and checksums 64; keys of vendors often have 32.
         is_class = name[:1].isupper() and strict(value) and (len(value) == _KEY or not digest_like(value))
-        if (is_vendor or is_class) and not name.lower().endswith(NAMING_CALLEES) and not _reads(name.lower()):
+        is_taker = is_vendor or is_class or (is_cipher and len(value) in _CIPHER_KEYS and value.isalnum())
+        if is_taker and not name.lower().endswith(NAMING_CALLEES) and not _reads(name.lower()):
             yield match.start(1), match.end(1), "vendor-key"
 
 

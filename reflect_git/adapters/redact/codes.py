@@ -46,11 +46,15 @@ _MANY_CODES = (
     r"(?i)(?:backup|recovery|scratch|emergency|wiederherstellungs|ersatz)[- ]?codes?[^\n:=\d]{0,30}[:=\n]\s{0,8}"
     r"((?:(?=[a-z-]{0,12}\d)[0-9a-z]{4,12}(?:-[0-9a-z]{4,12}){0,3}[\s,;*•]{1,6}){1,24}(?=[a-z-]{0,12}\d)[0-9a-z]{4,12}(?:-[0-9a-z]{4,12}){0,3})"
 )
+_YOURS = (
+    r"(?i)\b(?:your|dein|ihr|votre|ton|tu|su|(?:il )?tuo|(?:o )?seu|ваш|твой) (?:code|código|codice|код)(?: is| ist| lautet| est| es| è| é|:| —)\s{1,2}"
+    r"(\d{6}|\d{3}[ -]\d{3})(?![\w-]|[.:/]\d| (?:lines|zeilen|lignes|líneas|righe|linhas|строк|bytes|char))"
+)
 _SHORT = ("pin", "otp", "tan")  # parts of many words: mapping, standard
 _STEMS = (
     "time", "verif", "2fa", "mfa", "factor", "otp", "sms", "secur", "auth", "login", "access", "unlock", "backup", "recover",
     "confirm", "entry", "door", "alarm", "voicemail", "pair", "bestät", "einmal", "sicher", "zugang", "freisch", "zahlen", "pass",
-    "pin", "vérif", "sécur", "valid", "accès", "usage", "secret", "смс", "одно", "провер", "подтв", "доступ", "безоп", "актив",
+    "pin", "your", "dein", "ihr", "votre", "ton ", "tu ", "su ", "tuo", "seu", "ваш", "твой", "vérif", "sécur", "valid", "accès", "usage", "secret", "смс", "одно", "провер", "подтв", "доступ", "безоп", "актив",
 )  # fmt: skip
 _BEFORE = 48
 _BEHIND = 96
@@ -93,6 +97,13 @@ def _has_digits(window: str) -> bool:
 def _beside(text: str, start: int, end: int) -> Iterator[Finding]:
     import re
 
-    for pattern, stop in ((_FORWARD, end), (_DIRECT, end), (_EAST, end), (_BACKWARD, end), (_MANY_CODES, end + _LIST)):
+    for pattern, stop in (
+        (_FORWARD, end),
+        (_DIRECT, end),
+        (_YOURS, end),
+        (_EAST, end),
+        (_BACKWARD, end),
+        (_MANY_CODES, end + _LIST),
+    ):
         for match in re.compile(pattern).finditer(text, start, stop):
             yield match.start(1), match.end(1), "code"

@@ -119,10 +119,20 @@ _SIGNING_IN = (
 )  # fmt: skip
 
 _SIGNING = (
-    "log in", "login", "log on", "sign in", "signin", "logging in", "einlogg", "anmeld", "logge dich", "melde dich", "connecte", "connexion",
-    "identifi", "accedi", "entra con", "entra como", "inicia sesi", "iniciar sesi", "acced", "entre com", "logar", "credential", "creds",
+    "log in", "login", "log on", "sign in", "signin", "logging in", "einlogg", "anmeld", "logge dich", "melde dich", "verbind", "connect", "connexion", "conéct", "conect", "collega", "подключ",
+    "identifi", "accedi", "entra con", "entra como", "inicia sesi", "iniciar sesi", "acced", "entre com", "logar", "credential", "credenci", "credenz", "identifiants", "creds",
     "zugang", "user:", "benutzer", "войти", "войди", "вход", "логин", "зайти", "зайди", "登录", "登入", "登陆", "ログイン", "サインイン", "로그인",
 )  # fmt: skip
+
+# Words for a key that no other kind of secret is called, and the keys that everybody may see.
+_KEYS = ("clé", "clave", "chiave", "chave")
+_OPEN_KEYS = (
+    "public", "primary", "foreign", "cache", "idempotency", "partition", "sort", "object", "host", "unique", "group", "publishable", "from", "to", "at",
+    "row", "index", "lookup", "message", "event", "routing", "dedup", "deduplication", "storage", "redis", "s3", "map",
+)  # fmt: skip
+_SAID = (" is ", ": ", "= ", " ist ", " lautet ", " est ", " es ", " è ", " é ")
+_UNLOCKING = ("unlock", "can sudo", "to sudo", "entsperr", "déverrouill", "desbloque", "sblocca", "разблокир")
+_WITH = (" with ", " using ", " mit ", " avec ", " con ", " com ", " с ")
 
 # Settings that are followed by a password, with nothing but a space between them.
 _DIRECTIVES = ("requirepass", "masterauth", "storepass", "keypass", "bindpw", "rootpw", "sasl_passwd", "wpa-psk")
@@ -141,7 +151,7 @@ WORD_SHAPES = (
     ("mailgun", "real", (("key-",),), _JWT_EDGE + r"key-[0-9a-f]{32}\b"),
     ("mailchimp", "real", (("-us",),), r"(?<![0-9a-f])[0-9a-f]{32}-us\d{1,2}\b"),
     ("resend", "real", (("re_",),), _EDGE + r"re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{16,}"),
-    ("telegram", "real", ((":aa",),), r"(?<!\d)\d{8,10}:AA[\w-]{30,}"),
+    ("telegram", "real", ((":aa",),), r"(?<!\d)\d{6,12}:AA[\w-]{30,}"),
     ("discord", "real", (("discord",), ("webhooks/",)), r"(?:https?://)?[\w.]{0,20}discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[\w-]+"),
     ("slack", "real", (("hooks.slack",),), r"(?:https?:\\?/\\?/)?hooks\.slack(?:-gov)?\.com[\\/]+(?:services|workflows|triggers)[\w/\\+-]{10,}"),
     ("webhook", "real", (("webhook.office.com", "/webhookb2/"),), r"(?:https?://)?[\w.]{0,60}webhook\.office\.com/[\w@/-]{20,}"),
@@ -222,7 +232,7 @@ SHAPES = (
     ("password", "lone", ((" pass ",), ("user", "root", "admin", "login", "ssh")), r"(?i)\bpass\s{1,4}[\"'`]?([^\s\"'`?]+)"),
     ("password", "shell", (("--value", "--secret-string"), ("secret", "put-parameter")), r"(?:secret|put-parameter)[^\n]{0,200}?\s--(?:value|secret-string)[ =]" + _SHELL),
     ("password", "pair", ((" / ",), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,60}?(?<![\w/.-])[\"'`]?[\w.@-]{2,60}[\"'`]? {0,2}/ {0,2}[\"'`]?([^\s\"'`,;/。、）)]{6,80}?)(?=[.,;)]?[\s\"'`。、)）]|[.]?$|[^\x00-\x7f])"),
-    ("password", "pair", ((" and ", " und ", " et ", " y ", " e ", " и "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,20}?\s(?:using|with|as|mit|als|avec|con|com|как)\s[\w.@-]{2,60} (?:and|und|et|y|e|и) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "pair", ((" and ", " und ", " et ", " y ", " e ", " и "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,20}?\s(?:using|with|as|are|mit|als|sind|avec|sont|con|son|sono|com|são|как)\s[\w.@-]{2,60} (?:and|und|et|y|e|и) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
     ("password", "pair", (("log in", "login ", "sign in", "credential", "creds"), ("/",)), r"(?i)(?:log in|login|sign in|credentials?|creds)\b[^\n/]{0,40}?[\s:\"'`][\"'`]?[\w.@-]{2,60}/([^\s\"'`,;/。、）)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
     ("password", "pair", ((" as ", " als ", "@", " como ", " en tant que ", " come ", " под "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,40}?(?:\s(?:as|als|como|come|en tant que|под) [\w.@-]{2,60}|\s[\w.-]{1,40}@[\w.-]{1,60})(?: user)?(?:,)? (?:with|using|mit|avec|con|com|с) (?:the |dem )?[\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
     ("password", "marked", ((" with ", " using ", " mit ", " avec ", " con ", " com ", " с "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,60}?\s(?:with|using|mit|avec|con|com|с) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
@@ -236,6 +246,7 @@ SHAPES = (
     ("basic", "basic", (("b64decode", "atob", "frombase64", "decode64", "base64 -d", "base64 --d"),), r"(?i)(?:b64decode|atob|frombase64string|decode64|base64[_.]?decode|decodestring|echo)[\s(]{1,4}b?[\"']?([A-Za-z0-9+/]{12,512}={0,2})"),
     ("vendor-key", "keyed", (("invalid key", "expired key", "revoked key", "wrong key", "key is invalid", "key expired", "key revoked"),), r"(?i)(?:invalid|expired|revoked|wrong) key[^\n\w]{1,4}([\w-]{20,256})"),
     ("password", "owned", (("admin / ", "admin:", "administrator:", "root:", "root / ", "deploy:", "deploy / ", "postgres:", "demo:", "demo / "),), r"(?i)(?<![\w/.@:-])(?:admin|administrator|root|deploy|postgres|demo)(?: / |:)(?![0-9a-f]{40}(?:[0-9a-f]{24})?\b)([^\s\"'`,;/:]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "account", ((": admin/", ": root/", "= admin/", "= root/"),), r"(?i)[:=] (?:admin|root)/([^\s\"'`,;/:]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
     ("vendor-key", "mixed", (("key",), ("key\"", "key'", "key =", "key=", "key:")), r"(?i)(?<![\w-])[\"']?key[\"']?\s{0,4}(?::|=|:=|=>)\s{0,4}[\"']([A-Za-z0-9_+/=-]{24,256})[\"']"),
     ("vendor-key", "mixed", (("key=",),), r"(?<![\w.-])key=([A-Za-z0-9_-]{24,256})(?![\w.(\[])"),
     ("vendor-key", "real", (("key",), ("key = \"", "key = '", "key=\"", "key='", "key := \"")), r"(?<![\w.-])(?:key|KEY) ?:?= ?[\"']((?:[0-9a-fA-F]{32}){1,4})[\"']"),
@@ -246,9 +257,12 @@ SHAPES = (
     ("cookie", "mixed", (("session", "sid\"", "sid'"), ("\":", "':")), r"(?i)(?:session(?:_?id)?|sess_?id|\bsid)[\"']\s{0,4}:\s{0,4}[\"']([\w%.+/-]{16,1024})[\"']"),
     ("password", "argument", (("op read", "pass show", "bw get", "kubectl get secret", "secrets versions access", "get-secret-value", "find-generic-password", "secret-tool lookup", "vault read", "kv get", "vault get", "config:get", "get-parameter"),), r"(?:op read|pass show|bw get|kubectl get secret|secrets versions access|get-secret-value|find-generic-password|secret-tool lookup|vault read|kv get|vault get|config:get|get-parameter)\b[^\n]{0,200}\n[\"']?([^\s\"'{}]{6,512})[\"']?[ \t]{0,8}(?:\n|$)"),
     ("token", "mixed", (("bearer", "cookie"), (" is ", ": ", " ist ", " est ")), r"(?:[Bb]earer|[Cc]ookie)\b[^\n:=?!;,\"]{0,40}?(?::| is| ist| est)\s{1,4}[\"'`]{0,3}([\w-]{20,256})"),
-    ("token", "mixed", (("key",), ("a key", "e key", "s key", "my key", "r key", "w key", "d key", "t key")), r"(?i)\b(?:a|the|this|my|our|your|new|old|live|prod\w{0,6}|staging|test|root)\s{1,4}key\b[^\n:=?!;,\"]{0,40}?(?:[:=]| is)\s{1,4}[\"'`]{0,3}([\w-]{14,256})"),
+    ("token", "mixed", (("key", *_KEYS), _SAID), r"(?i)(?<!" + r")(?<!".join(_OPEN_KEYS) + r")[ \t-](?:key|" + "|".join(_KEYS) + r")\b[^\n:=?!;,\"]{0,40}?(?:[:=]|\s(?:is|ist|lautet|est|es|è|é))\s{1,4}[\"'`«]{0,3}\s?([\w+/-]{14,256}={0,2})"),
+    ("password", "argument", (("wifi", "wi-fi", "wlan", "ssid"), (" key", *_KEYS)), r"(?i)(?:wi-?fi|wlan|ssid)\b[^\n]{0,80}?\b(?:key|" + "|".join(_KEYS) + r")(?: (?:is|ist|est|es|è|é))?[ :=]{1,3}[\"'`]?([^\s\"'`,;]{6,63})"),
+    ("password", "pair", (_UNLOCKING, _WITH), r"(?i)(?:" + "|".join(_UNLOCKING) + r")[^\n.;:!?]{0,60}?(?:" + "|".join(_WITH) + r")[\"'`]?([^\s\"'`,;/()]{6,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
+    ("password", "pair", (("sudo",), ("try ", "type ", "enter ", "use ", "answer ", "give ")), r"(?i)\b(?:try|type|enter|use|answer|give)(?: it)? [\"'`]?([^\s\"'`,;/()]{6,80}?)[\"'`]? (?:for|at|to|on|as|when|in)\b[^\n.;!?]{0,40}?\bsudo\b"),
     ("token", "keyed", ((" login ", " auth "), _SIGNING_IN), r"\b(?:" + "|".join(_SIGNING_IN) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
-    ("token", "strong", (("hmac", "jwt."), ("hmac(", "hmac.new(", "jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode")), r"(?i)(?:hmac(?:\.new)?|jwt\.(?:sign|verify|encode|decode))\((?:[^\n'\"()]{0,80}(?:[\"'][\w-]{2,12}[\"'],\s{0,4})?)b?[\"']([^\"'\n]{1,200})[\"']"),
+    ("token", "argument", (("hmac", "jwt."), ("hmac(", "hmac.new(", "jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode")), r"(?i)(?:hmac(?:\.new)?|jwt\.(?:sign|verify|encode|decode))\((?:[^\n'\"()]{0,80}(?:[\"'][\w-]{2,12}[\"'],\s{0,4})?)b?[\"']([^\"'\n]{1,200})[\"']"),
     ("azure", "lone", (("pat", "devops"), ("pat ", "pat=", "pat:", "devops")), r"(?<![A-Za-z0-9])[a-z2-7]{52}(?![A-Za-z0-9])"),
     ("vendor-key", "real", (("snyk", "postmark"), ("api", "auth", "key", "token")), r"(?i)(?:snyk|postmark)[^\n]{0,40}?(?:api|auth|key|token)[^\n]{0,16}?\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
     ("basic", "strict", (("auth ",),), r"auth[ \t]{1,4}([A-Za-z0-9+/]{16,}={0,2})"),
@@ -307,7 +321,7 @@ JOINTS["("] = ("join(", "concat(", ").append(")
 PASSWORDS = (
     "password", "passwd", "passwort", "passphrase", "passcode", "kennwort", "pwd", "mot_de_passe", "contraseña", "contrasena",
     "senha", "wachtwoord", "hasło", "lösenord", "adgangskode", "parola", "şifre", "salasana", "jelszó", "heslo", "пароль",
-    "пароля", "паролем", "パスフレーズ", "parole", "密码短语", "парольная_фраза", "кодовая_фраза", "phrase_de_passe", "frase_de_contraseña", "frase_segreta", "frase_secreta", "seed_phrase", "losungswort", "wifi_key", "wi_fi_key", "wlan_key", "wlan_schlüssel", "network_key", "codeword", "contrasenya", "пассворд", "пасс", "비번", "palavra_passe", "clave_de_acceso", "chave_de_acesso", "clé_d'accès", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
+    "пароля", "паролем", "パスフレーズ", "parole", "密码短语", "парольная_фраза", "кодовая_фраза", "phrase_de_passe", "frase_de_contraseña", "frase_segreta", "frase_secreta", "phrase_secrète", "geheime_phrase", "секретная_фраза", "合言葉", "seed_phrase", "losungswort", "wifi_key", "wi_fi_key", "wlan_key", "wlan_schlüssel", "network_key", "codeword", "contrasenya", "пассворд", "пасс", "비번", "palavra_passe", "clave_de_acceso", "chave_de_acesso", "clé_d'accès", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
 )  # fmt: skip
 TOKENS = (
     "secret", "token", "api_key", "apikey", "access_key", "accesskey", "private_key", "privatekey", "auth_key", "authkey",

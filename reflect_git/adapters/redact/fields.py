@@ -6,6 +6,7 @@ from reflect_git.adapters.redact.families import ASSIGNED, PASSWORDS, SHORT_PASS
 from reflect_git.adapters.redact.looks import (
     digest_like,
     dummy,
+    keyed,
     lone,
     marked,
     marked_or_typed,
@@ -321,4 +322,5 @@ def _listed(text: str, norm: str, start: int, end: int) -> Iterator[list[Span]]:
         words = [text[slice(*span)] for span in spans]
         # A password comes first in its cell; what is beyond doubt stands anywhere.
         first = bool(words) and noun not in TOKENS and told(words[0], True, True)
-        yield [span for at, span in enumerate(spans) if strict(words[at]) or (first and not at)]
+        is_drawn = keyed if noun in TOKENS else strict
+        yield [span for at, span in enumerate(spans) if is_drawn(words[at]) or (first and not at)]

@@ -280,6 +280,11 @@ def _owned(value: str) -> bool:
     return len(value) >= 8 and _pair(value) and (not value.isalnum() or sum(map(str.isdigit, value)) > 1)
 
 
+def _is_account(value: str) -> bool:
+    """`grafana: admin/…`: the password of that user, and neither a page nor a branch of an `admin/` folder."""
+    return _pair(value) and not slug(value) and not value.isalpha()
+
+
 def keyed(value: str) -> bool:
     """A long word in the place of a key; checksums count too, because the caller's name says what it is."""
     return strict(value) or (len(value) >= 20 and value.isalnum() and strong(value))
@@ -311,6 +316,7 @@ def _card(value: str) -> bool:
 
 
 EVIDENCE: dict[str, Callable[[str], bool]] = {
+    "account": _is_account,
     "any": lambda value: "[redacted" not in value.lower(),
     "argument": _argument,
     "basic": _is_basic,

@@ -14,6 +14,7 @@ from reflect_git.adapters.redact.words import (
     PRONOUNS,
     PURPOSES,
     REMARKS,
+    ROLES,
     TARGETS,
 )
 
@@ -29,6 +30,7 @@ SHORT = ("pw", "mdp", "clave")
 _WRAP = "\"'`()[]{}<>,.;:“”„«»‘’"
 _REACH = 160
 _LONGEST_WORD = 600
+_VERB_REACH = 3  # "als Passwort habe ich …", "as the password we now use …"
 _EAST = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef"  # scripts that put no space between words
 _PHRASE_ENDS = ("", *".,\n\\\"'`”»“」』)")
 
@@ -51,6 +53,8 @@ def said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
     near = near and not glued and not aside and noun not in SPOKEN
     is_password = noun in PASSWORDS or noun in SHORT
     changed = any(stem in text[max(0, end - len(noun) - 40) : end - len(noun)].lower() for stem in CHANGES)
+    before = " " + text[max(0, end - len(noun) - 20) : end - len(noun)].lower().replace("\n", " ")
+    role = noun in PASSWORDS and before.rstrip().endswith(ROLES)
     asked = ended = False
     for place, match in enumerate(_words(text, end)):
         raw = match.group()
@@ -62,8 +66,11 @@ def said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
             is_last = text[match.end() :][:1] in ("", "\n")
             is_secret = told(word, True, True) if is_last else marked(word) or told(word, False, False)
             is_answer = place == 1 or (is_last and asked)
+            if is_answer and noun in PASSWORDS and raw[0] in "`\"'“„«":
+                return find_phrase(text, begin, noun, True) or ((begin, stop) if is_secret else None)
             return (begin, stop) if is_answer and is_password and is_secret else None
         quoted = raw[0] in "`\"'“„«" or text[begin - 1 : begin] in ("「", "『", "“") or (raw[0] == "(" and is_password)
+        quoted = quoted or text[begin - 2 : begin - 1] == "«"  # French puts a space between the mark and the word
         if near and noun in PASSWORDS and (place or quoted):
             span = find_phrase(text, begin, noun, quoted)
             if span:
@@ -75,6 +82,8 @@ def said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
             return _whole_pair(text, begin, stop, noun)
         changed = changed or raw.lower().startswith(CHANGED)
         near = _leads(raw, word, noun) or (changed and is_password and raw.lower() in TARGETS)
+        role = role and raw.lower() not in PURPOSES
+        near = near or (role and place < _VERB_REACH)
         # One password, then the next: "for bob it is …; for alice it is …".
         asked, ended = raw[-1] in "?？", raw[-1] in (".?!。！？" if is_password else ".?!;。！？")
         if place > 9 or (ended and not is_password):
@@ -104,7 +113,7 @@ def find_phrase(text: str, begin: int, noun: str, quoted: bool) -> Optional[Span
     if not quoted and "phrase" not in noun and "fras" not in noun:
         return None
     match = pattern(r"[a-z]{3,20}(?:[ -][a-z]{3,20}){2,15}").match(text, begin)
-    if not match or text[match.end() : match.end() + 1] not in _PHRASE_ENDS:
+    if not match or not (text[match.end() : match.end() + 1] in _PHRASE_ENDS or text[match.end() + 1 :][:1] == "»"):
         return None
     return match.span() if phrase(match.group().replace("-", " ").split(), 3 if quoted else 4) else None
 

@@ -111,6 +111,8 @@ CHANGED = (
     "geänder",
 )  # fmt: skip
 BACKWARD = frozenset("is was as are sind ist als war est comme es como è come é jest är som это как the".split())
+# What says that a password is meant as one, whatever verb comes before it: "als Passwort nehmen wir …".
+ROLES = (" als", " as", " as the", " comme", " como", " come", " в качестве")
 EASTERN_LINKS = ("作为", "作為", "当作", "是", "を", "が", "は", "として", "로", "을", "를")
 # What begins a remark behind a value: `"…"  # the password`.
 REMARKS = frozenset("# // -- <- ← <!-- /*".split())
