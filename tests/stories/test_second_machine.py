@@ -65,8 +65,11 @@ def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Type
     assert "  accepted  machine" in run_cli("log", env=here).out
     on_laptop = run_cli("config", "reflect.ignore", "/clients", env={"REFLECT_GIT_HOME": str(laptop.root)})
     assert on_laptop.code == 0
-    for clone in (laptop, desk):
-        assert "error" not in types(clone, "sync").ends()
+    meeting = types(laptop, "sync")  # the desk decided to share, so the laptop asks whose it is
+    meeting.passes("yours? [y/N]:")
+    meeting.types("y")
+    assert "error" not in meeting.ends()
+    assert "error" not in types(desk, "sync").ends()
     assert "reflect.ignore" not in run_cli("audit", env=here).out, "a policy of the laptop is none of the desk"
     assert "reflect.ignore is 1 value" in run_cli("audit", env={"REFLECT_GIT_HOME": str(laptop.root)}).out
 
