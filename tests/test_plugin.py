@@ -93,8 +93,8 @@ def test_a_skill_has_its_bare_name_and_never_hands_arguments_to_a_shell(path: Pa
     assert not [command for command in dynamic if "$ARGUMENTS" in command or re.search(r"\$\d", command)]
 
 
-def test_the_toggle_is_the_user_s_alone_and_may_run_three_verbs() -> None:
+def test_the_toggle_is_the_user_s_alone_and_may_run_four_verbs() -> None:
     text = (REPO / "skills" / "reflect-toggle" / "SKILL.md").read_text(encoding="utf-8")
     assert "\ndisable-model-invocation: true\n" in text
     (allowed,) = re.findall(r"^allowed-tools: (.*)$", text, re.MULTILINE)
-    assert allowed.split(", ") == [f"Bash(reflect-git {verb}*)" for verb in ("enable", "disable", "status")]
+    assert allowed.split(", ") == [f"Bash(reflect-git {verb}*)" for verb in ("enable", "disable", "pause", "status")]

@@ -45,6 +45,8 @@ VERBS = {
     "init": ("Plumbing", "make the store (hooks and commands also do it when needed)"),
     "enable": ("Set-up", "switch capture on"),
     "disable": ("Set-up", "switch capture off, for a while or for a project"),
+    "pause": ("Set-up", "pause capture for a while, or until 'resume'"),
+    "resume": ("Plumbing", "resume capture"),
     "doctor": ("Set-up", "check everything, mend what is ours"),
     "config": ("Set-up", "list, read or change settings"),
     "import": ("Set-up", "bootstrap from past transcripts, or from what other tools kept"),

@@ -58,7 +58,7 @@ class Setting:
 
 TABLE = (
     Setting("reflect.capture", "boolean", "true", "hooks capture signals"),
-    Setting("reflect.pausedUntil", "time", "", "no capture before this time; 'disable --for 2h' sets it"),
+    Setting("reflect.pausedUntil", "time", "", "no capture before this time; 'pause 2h' sets it"),
     Setting(
         "reflect.capture.unattended", "word", "failures", "what sessions without a person give",
         words=("failures", "all"),
@@ -67,7 +67,7 @@ TABLE = (
     Setting("reflect.phrases", "file", "", "a JSON file of your own phrases"),
     Setting("reflect.compact.keep", "boolean", "false", "have compactions keep your corrections"),
     Setting("reflect.remind", "boolean", "true", "say once a day that something waits"),
-    Setting("reflect.quiet", "text", "", "when capture was off", read_only="'enable' and 'disable' keep it"),
+    Setting("reflect.quiet", "text", "", "when capture was off", read_only="'pause' and 'resume' keep it"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),
     Setting("reflect.upkeep", "boolean", "true", "commands start the daily upkeep in the background"),
     Setting(

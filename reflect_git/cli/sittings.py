@@ -10,6 +10,7 @@ import click
 from reflect_git import workflow
 from reflect_git.cli.front import Front, printable
 from reflect_git.errors import ReflectError
+from reflect_git.model.schema import SWITCHING_KINDS
 from reflect_git.review.candidate import NOTHING
 from reflect_git.sitting import authority, review
 from reflect_git.sitting.authority import Wish
@@ -144,7 +145,7 @@ def approver(front: Front, sat: Sitting, wish: Wish) -> tuple[By, str]:
 def _say_nameless(front: Front, sat: Sitting) -> None:
     """Once, before this machine's first decision that nobody's name stands under."""
     mine = (made for made in sat.scan.history.decisions if made["machine"] == sat.store.machine)
-    if not front.json and not any(made["kind"] != "policy" and not made["by"]["name"] for made in mine):
+    if not front.json and not any(made["kind"] not in SWITCHING_KINDS and not made["by"]["name"] for made in mine):
         for line in (authority.NAMELESS, authority.GIVE_A_NAME):
             front.talk(click.style(f"hint: {line}", fg="yellow"))
 

@@ -13,15 +13,16 @@ from reflect_git import paths, workflow
 from reflect_git.cli import wiring
 from reflect_git.cli.front import Front, age, printable
 from reflect_git.cli.wiring import Wiring
-from reflect_git.errors import ReflectError
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.ids import seconds_of, utc, utc_precise
-from reflect_git.store import policy
+from reflect_git.store import policy, quiet
 
 if TYPE_CHECKING:
     from reflect_git.store.configfile import Value
     from reflect_git.store.repository import Store
 
-CAPTURE, PAUSED, IGNORE = "reflect.capture", "reflect.pausedUntil", "reflect.ignore"
+CAPTURE, PAUSED, IGNORE = "reflect.capture", policy.PAUSED, "reflect.ignore"
+_LONGEST_PAUSE = 366 * 86400
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def project_folder(folder: str) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What a verb wants: policies become a commit, settings do not. Nothing to change: it was so before.
+    """What a verb wants: policies and a pause become a commit, other settings do not; without any, nothing changes.
 
     `hooks` says whether Claude Code's settings are to have our entries; None leaves them as they are.
     """
@@ -98,6 +99,44 @@ def project_glob(folder: str) -> str:
     return glob.escape(project_folder(os.path.realpath(folder)))
 
 
+def parse_span(span: str) -> int:
+    """Return the seconds of a span such as 2h."""
+    seconds = workflow.parse_duration(span)
+    if seconds is None or not 0 < seconds <= _LONGEST_PAUSE:
+        raise ReflectError(f"'{span}' is not a span of time", "write 30m, 2h, 3d or 1w", "usage", EXIT_USAGE)
+    return seconds
+
+
+def switch_off(store: Store | None, hooks: bool | None) -> Change:
+    """Switch capture off everywhere until it is switched on; `hooks` as in Change."""
+    off = store is not None and not store.switched(CAPTURE, True)
+    policies: dict[str, Value] = {} if off else {CAPTURE: "false"}
+    settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
+    return Change(
+        "off", f"reflect-git {'resume' if hooks is None else 'enable'}", "off", policies, settings, hooks=hooks
+    )
+
+
+def switch_on(store: Store | None, hooks: bool | None) -> Change:
+    """Switch capture on everywhere and end a pause; `hooks` as in Change."""
+    off = store is not None and not store.switched(CAPTURE, True)
+    settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
+    spans = quiet.spans_in(stored(store, quiet.QUIET))
+    if spans != quiet.ended(spans, utc()):
+        settings[quiet.QUIET] = quiet.written(quiet.ended(spans, utc()))
+    policies: dict[str, Value] = {CAPTURE: "true"} if off else {}
+    return Change("on", f"reflect-git {'pause' if hooks is None else 'disable'}", "on", policies, settings, hooks=hooks)
+
+
+def pause(store: Store | None, until: str) -> Change:
+    """Pause capture everywhere until a time."""
+    if store is not None and not store.switched(CAPTURE, True):
+        return Change("off, for good", "reflect-git enable", "off", {}, {})
+    spans = quiet.begun(quiet.ended(quiet.spans_in(stored(store, quiet.QUIET)), utc()), utc(), until)
+    settings: dict[str, Value] = {PAUSED: until, quiet.QUIET: quiet.written(spans)}
+    return Change(f"paused until {until}", "reflect-git resume", "paused", {}, settings, until)
+
+
 def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) -> None:
     """Do it, and say what was done and how to undo it."""
     if change.hooks and not dry_run:
@@ -121,13 +160,15 @@ def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) 
 
 
 def _switch(front: Front, store: Store, change: Change) -> str | None:
-    commit = None
+    """Write the change; return the commit of its decision."""
+    by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
     if change.policies:
-        by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
-        commit = policy.switch(store, change.policies, by, utc_precise())
+        return policy.switch(store, change.policies, by, utc_precise(), unrecorded=change.settings)
+    if change.until or (PAUSED in change.settings and store.setting(PAUSED) > utc()):  # one that is over needs no word
+        return policy.switch_pause(store, change.until, by, utc_precise(), change.settings)
     if change.settings:
         policy.set_keys(store, change.settings)
-    return commit
+    return None
 
 
 def _wire(front: Front, store: Store | None, change: Change, dry_run: bool) -> Wiring:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.history.words import BY_ITSELF, OTHER, TYPES
 from reflect_git.model.ids import utc
 
 if TYPE_CHECKING:
+    from re import Pattern
+
     from reflect_git.model.schema import Decision
 
 _PERSON = "reflect-git"
@@ -121,6 +123,18 @@ class Entry:
     def road(self) -> str | None:
         return next((made["by"]["road"] for made in self.made), self.named("Approved-By"))
 
+    @property
+    def texts(self) -> list[str]:
+        """Return what `log --grep` searches: the subject, the whole text of a rule or quote, and reasons."""
+        written = [text for made in self.made for text in (made["text"] or "", made["reason"])]
+        return [self.subject, self.quote, *written]
+
+    @property
+    def authors(self) -> list[str]:
+        """Return name and e-mail of whoever decided, in the form `git log --author` searches."""
+        people = [f"{made['by']['name']} <{made['by']['email']}>" for made in self.made]
+        return [*people, *([self.committer] if self.by_hand else ())]
+
     def as_json(self) -> dict[str, Any]:
         return {
             "commit": self.commit, "time": self.time, "type": self.type, "subject": self.subject,
@@ -170,11 +184,12 @@ def trailers_of(lines: Iterable[str]) -> dict[str, list[str]]:
 class Wanted:
     """Which entries; what is empty does not count. `types` are words of TYPES."""
 
-    __slots__ = ("captures", "is_global", "learning", "project", "signal", "target", "types")
+    __slots__ = ("authors", "captures", "is_global", "learning", "project", "signal", "target", "texts", "types")
 
     def __init__(
         self, types: frozenset[str] = frozenset(), target: str = "", project: str = "", learning: str = "",
-        signal: str = "", captures: bool = False, is_global: bool = False,
+        signal: str = "", captures: bool = False, is_global: bool = False, texts: Sequence[Pattern[str]] = (),
+        authors: Sequence[Pattern[str]] = (),
     ) -> None:  # fmt: skip
         self.types = types
         self.target = target
@@ -183,6 +198,8 @@ class Wanted:
         self.signal = signal
         self.captures = captures
         self.is_global = is_global
+        self.texts = texts
+        self.authors = authors
 
     def may_be(self, type: str) -> bool:
         """By its message alone."""
@@ -195,10 +212,16 @@ class Wanted:
             and (not self.project or _is_of(entry, self.project))
             and (not self.learning or any(_begins(one, self.learning) for one in entry.learnings))
             and (not self.signal or any(_begins(one, self.signal) for one in entry.signals))
+            and (not self.texts or _has(self.texts, entry.texts))
+            and (not self.authors or _has(self.authors, entry.authors))
         )
 
     def _is_of(self, is_global: bool, path: str) -> bool:
         return path == self.target and (is_global or not self.is_global)
+
+
+def _has(patterns: Sequence[Pattern[str]], texts: Sequence[str]) -> bool:
+    return any(pattern.search(text) for pattern in patterns for text in texts)
 
 
 def _is_of(entry: Entry, project: str) -> bool:

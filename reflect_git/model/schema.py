@@ -156,6 +156,8 @@ STATUSES = ("captured", "analyzed", "promoted", "dismissed", "archived")
 TRUSTS = ("user_typed", "user_feedback", "assistant", "tool_output", "remote", "imported")
 DECISION_KINDS = (
     "approved", "dismissed", "never", "reverted", "amended", "applied", "superseded", "joined", "archived", "pinned",
-    "policy",
+    "policy", "capture", "remote",
 )  # fmt: skip
+# Decisions about settings, not about rules: a command of their own switches them back.
+SWITCHING_KINDS = ("policy", "capture", "remote")
 ROADS = ("terminal", "ask-user-question", "own-machine", "unattended")

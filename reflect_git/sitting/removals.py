@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from reflect_git.model.schema import SWITCHING_KINDS
 from reflect_git.model.tuples import NamedTuple
 from reflect_git.store.care import guard
 
@@ -50,7 +51,7 @@ def standing(history: History, records: Iterable[str]) -> list[Decision]:
     return [
         made
         for made in history.decisions
-        if made["id"] in named and made["id"] not in history.void and made["kind"] != "policy"
+        if made["id"] in named and made["id"] not in history.void and made["kind"] not in SWITCHING_KINDS
         and (made["kind"] != "approved" or made["subject"] in in_force)
     ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc_precise
+from reflect_git.model.schema import SWITCHING_KINDS
 from reflect_git.sitting import bytes_before, declining, effects, links
 from reflect_git.sitting.bytes_before import is_about_file
 from reflect_git.sitting.writing import Approved, Step, message, shown, write
@@ -197,7 +198,8 @@ def _said_already(identity: str, by: Decision) -> ReflectError:
 
 def _require_revertible(history: History, made: Decision) -> None:
     if switches(made):
-        raise ReflectError(f"'{made['id']}' switched a policy, '{made['subject']}'", _switch_back(made), code="policy")
+        what = "a policy" if made["kind"] == "policy" else "a setting"
+        raise ReflectError(f"'{made['id']}' switched {what}, '{made['subject']}'", _switch_back(made), code="policy")
     against = history.against(made["subject"]) if made["kind"] == "approved" and _is_known(history, made) else []
     for one in against:
         by = one["meta"].get("by")
@@ -214,7 +216,7 @@ def accepts(made: Decision) -> bool:
 
 
 def switches(made: Decision) -> bool:
-    return made["kind"] == "policy" and not accepts(made)
+    return made["kind"] in SWITCHING_KINDS and not accepts(made)
 
 
 def _is_known(history: History, made: Decision) -> bool:
@@ -223,6 +225,8 @@ def _is_known(history: History, made: Decision) -> bool:
 
 def _switch_back(made: Decision) -> str:
     """Without the value of before: no hint tells people to switch a safety off."""
+    if made["kind"] != "policy":
+        return f"see 'reflect-git {'resume' if made['kind'] == 'capture' else 'remote'}'"
     verb = "enable' or 'reflect-git disable" if made["subject"] == "reflect.capture" else f"config {made['subject']}"
     return f"policies are switched by their own command: see 'reflect-git {verb}'"
 

@@ -13,7 +13,7 @@ from reflect_git.store.layout import path_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Optional
 
     from reflect_git.model.schema import By, Decision
     from reflect_git.store.configfile import Value
@@ -21,14 +21,22 @@ if TYPE_CHECKING:
 
 # Read from the store's own config only: a project or a shared file must not be able to weaken them.
 POLICIES = tuple(inforce.POLICIES)
+PAUSED = "reflect.pausedUntil"
+_URL = "remote.origin.url"
 
 
 def is_policy(key: str) -> bool:
     return key.lower() in {policy.lower() for policy in POLICIES}
 
 
-def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason: str = "") -> str:
-    """Set keys, and write one policy decision that says from what to what. Returns the commit.
+def switch(
+    store: Store, changes: Mapping[str, Value], by: By, now: str, reason: str = "", *, kind: str = "policy",
+    subject: str = "", unrecorded: Optional[Mapping[str, Value]] = None,
+) -> str:  # fmt: skip
+    """Set keys, and write one decision that says from what to what. Returns the commit.
+
+    `kind` is that of the decision, and `subject` that of the commit unless it is about policies; `unrecorded` are keys
+    that change with the others and that the decision does not name.
 
     One journal covers both, and the decision comes first: a kill in between leaves a decision that is not followed yet,
     which is visible, never a change that history does not know. That nothing is signed any more is decided without a
@@ -39,16 +47,16 @@ def switch(store: Store, changes: Mapping[str, Value], by: By, now: str, reason:
     before = {key: public(key, in_force(store, key)) for key in changes}
     after = {key: public(key, value) for key, value in changes.items()}
     meta = {"from": before, "to": after, "at": time.time_ns()}  # two switches of one second have an order
-    made = memory.decision(store, "policy", next(iter(changes)), by, now, reason=reason, meta=meta)
+    made = memory.decision(store, kind, next(iter(changes)), by, now, reason=reason, meta=meta)
     records.check(made)
     listed = ", ".join(
         f"{key} back to its default" if value is None else f"{key}={_said(value)}" for key, value in after.items()
     )
     trailers = f"Decision: {made['id']}\nApproved-By: {by['road']}\nMachine: {store.machine}\n"
     facts = {
-        "changes": {**changes, **_spans(store, changes)},
+        "changes": {**(unrecorded or {}), **changes, **_spans(store, changes)},
         "decided": {key: value for key, value in changes.items() if inforce.counts(key, value, by["road"])},
-        "message": f"policy: {memory.title(listed)}\n\n{trailers}",
+        "message": f"{subject or f'policy: {memory.title(listed)}'}\n\n{trailers}",
         "files": {path_of(made["id"]): records.emit(made).decode("utf-8")},
         "unsigned": signing.SETTING in changes and not signing.is_on(changes[signing.SETTING])
         and signing.is_on(in_force(store, signing.SETTING)) and not signing.is_able(store),
@@ -62,6 +70,22 @@ def _spans(store: Store, changes: Mapping[str, Value]) -> dict[str, Value]:
         return {}
     spans = quiet.ended(quiet.spans_in(store.config.get(quiet.QUIET, [])), utc())
     return {quiet.QUIET: quiet.written(quiet.begun(spans, utc()) if changes["reflect.capture"] == "false" else spans)}
+
+
+def switch_pause(
+    store: Store, until: Optional[str], by: By, now: str, unrecorded: Optional[Mapping[str, Value]] = None
+) -> str:
+    """Pause capture until a time, or end a pause, with a decision. Returns the commit."""
+    subject = f"pause: capture until {until}" if until else "resume: capture"
+    return switch(store, {PAUSED: until}, by, now, kind="capture", subject=subject, unrecorded=unrecorded)
+
+
+def switch_remote(store: Store, keys: Mapping[str, Value], host: str, by: By, now: str) -> str:
+    """Set the keys of a remote, or unset them, with a decision that names its host. Returns the commit."""
+    place = memory.title(host) or "a folder of this machine"
+    url = keys[_URL]
+    subject = f"remote: set to {place}" if url else f"remote: removed {place}"
+    return switch(store, {_URL: url}, by, now, kind="remote", subject=subject, unrecorded=keys)
 
 
 def set_keys(store: Store, changes: Mapping[str, Value]) -> None:
@@ -175,9 +199,11 @@ def describe_undecided(store: Store, key: str) -> tuple[str, str]:
 
 
 def public(key: str, value: Value) -> Value:
-    """What a decision may say of a value: a folder that the user keeps out is not named on main, only recognised."""
-    if key.lower() != "reflect.ignore" or value is None:
+    """Return what a decision may say of a value: of ignored folders and of a remote's address, only a hash."""
+    if value is None or key.lower() not in (inforce.IGNORE, _URL):
         return value
+    if key.lower() == _URL:
+        return digest("remote", str(value))[:16]
     return [_hashed(one) for one in ([value] if isinstance(value, str) else value)]
 
 

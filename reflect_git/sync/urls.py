@@ -99,6 +99,14 @@ def _require_no_password(text: str, user: str) -> None:
         raise ReflectError("the address of a remote may not hold a password or a token", HELPER, "usage", EXIT_USAGE)
 
 
+def host_of(text: str) -> str:
+    """Return the host of an address; nothing for a folder, or for an address that we would not have set."""
+    try:
+        return parse(text).host
+    except ReflectError:
+        return ""
+
+
 def shown(text: str) -> str:
     """An address as messages may have it, should one with a password be in the config already."""
     scheme, separator, rest = text.partition("://")

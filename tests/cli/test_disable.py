@@ -52,16 +52,63 @@ def test_capture_goes_off_with_one_commit_and_stays_off(run_cli: RunCli, store: 
     assert _waiting(run_cli) == 1
 
 
-def test_a_pause_is_a_setting_of_this_machine_and_ends_by_itself(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
-    data = run_cli("disable", "--for", "2h", "--json").json()["data"]
-    assert (data["capture"], data["commit"], data["changed"]) == ("paused", None, True)
+@pytest.mark.parametrize("words", [("disable", "--for", "2h"), ("pause", "2h")])
+def test_a_pause_is_a_decision_and_ends_by_itself(
+    run_cli: RunCli, store: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    data = run_cli(*words, "--json").json()["data"]
+    assert (data["capture"], data["changed"]) == ("paused", True)
     assert run_cli("config", "pausedUntil").out.strip() == data["until"]
-    assert _subjects(store) == _subjects(store)[-1:]
+    assert _subjects(store)[:-1] == [f"pause: capture until {data['until']}"]
+    made = run_cli("log", "--type", "paused", "--json").json()["data"]
+    assert [one["commit"] for one in made] == [data["commit"]]
     _fails_in(tmp_path, "toolu_1")
     assert _waiting(run_cli) == 0
     run_cli("config", "pausedUntil", "2026-01-01T00:00:00Z")
     _fails_in(tmp_path, "toolu_2")
     assert _waiting(run_cli) == 1
+
+
+def test_resume_ends_a_pause_and_says_so_in_the_log(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
+    until = run_cli("pause", "2h", "--json").json()["data"]["until"]
+    done = run_cli("resume")
+    assert (done.code, done.out) == (0, "capture is on\n")
+    assert "undo with: reflect-git pause\n" in done.err
+    assert "hint: no hooks are installed: reflect-git enable" in done.err
+    assert _subjects(store)[:-1] == ["resume: capture", f"pause: capture until {until}"]
+    assert run_cli("resume").out == "capture is already on\n"
+    _fails_in(tmp_path, "toolu_1")
+    assert _waiting(run_cli) == 1
+    told = run_cli("log", "--oneline").out.splitlines()
+    assert [line.split("  ", 1)[1] for line in told] == ["resumed  capture", f"paused  capture until {until}"]
+
+
+def test_a_pause_without_a_time_lasts_until_resume(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
+    done = run_cli("pause")
+    assert (done.code, done.out) == (0, "capture is off\n")
+    assert "undo with: reflect-git resume\n" in done.err
+    _fails_in(tmp_path, "toolu_1")
+    assert _waiting(run_cli) == 0
+    run_cli("resume")
+    _fails_in(tmp_path, "toolu_2")
+    assert _waiting(run_cli) == 1
+    assert _subjects(store)[:-1] == ["policy: reflect.capture=true", "policy: reflect.capture=false"]
+
+
+def test_a_pause_that_is_over_needs_no_decision_to_end(run_cli: RunCli, store: Path) -> None:
+    run_cli("config", "pausedUntil", "2026-01-01T00:00:00Z")
+    before = _subjects(store)
+    assert run_cli("resume").code == 0
+    assert _subjects(store) == before
+
+
+def test_undo_and_revert_leave_a_pause_to_its_own_command(run_cli: RunCli, store: Path) -> None:
+    run_cli("pause", "2h")
+    (made,) = run_cli("log", "--json").json()["data"]
+    refused = run_cli("revert", made["decisions"][0])
+    assert refused.code == 1 and "hint: see 'reflect-git resume'" in refused.err
+    assert run_cli("undo").code == 1
+    assert run_cli("status", "--json").json()["data"]["capture"] == "paused"
 
 
 def test_a_project_is_ignored_from_its_top_to_its_subfolders(run_cli: RunCli, store: Path, tmp_path: Path) -> None:
@@ -83,11 +130,14 @@ def test_a_project_is_ignored_from_its_top_to_its_subfolders(run_cli: RunCli, st
 
 @pytest.mark.parametrize(
     "args",
-    [("--for", "soon"), ("--for", "0h"), ("--for", "9999w"), ("--for", "2h", "--project"), ("--project", "/none")],
-)
+    [
+        ("disable", "--for", "soon"), ("disable", "--for", "0h"), ("disable", "--for", "9999w"), ("pause", "soon"),
+        ("disable", "--for", "2h", "--project"), ("disable", "--project", "/none"), ("pause", "0h"),
+    ],
+)  # fmt: skip
 def test_nonsense_is_refused(run_cli: RunCli, store: Path, args: tuple[str, ...]) -> None:
     before = (store / ".git" / "config").read_bytes()
-    assert run_cli("disable", *args).code == 2
+    assert run_cli(*args).code == 2
     assert (store / ".git" / "config").read_bytes() == before
 
 

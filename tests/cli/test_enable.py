@@ -62,11 +62,11 @@ def test_it_ends_a_disable_with_one_commit(run_cli: RunCli, store: Path) -> None
     assert run_cli("status", "--json").json()["data"]["capture"] == "on"
 
 
-def test_it_ends_a_pause_without_a_commit(run_cli: RunCli, store: Path) -> None:
+def test_it_ends_a_pause_with_a_commit(run_cli: RunCli, store: Path) -> None:
     run_cli("disable", "--for", "2h")
     before = _commits(store)
     assert run_cli("enable").out == f"capture is on\n{ADDED}"
-    assert _commits(store) == before
+    assert _commits(store) == before + 1
     assert run_cli("status", "--json").json()["data"]["capture"] == "on"
 
 

@@ -91,6 +91,18 @@ def test_the_trail_in_words(run_cli: RunCli, store: Store, shop: Path) -> None:
     assert plain(run_cli("log", cwd=shop).out, store) == TOLD
 
 
+def test_one_line_for_each(run_cli: RunCli, store: Store, shop: Path) -> None:
+    firsts = [line for line in TOLD.splitlines() if line.startswith("commit-")]
+    assert plain(run_cli("log", "--oneline", cwd=shop).out, store).splitlines() == firsts
+    assert plain(run_cli("log", "--oneline", "-2", cwd=shop).out, store).splitlines() == firsts[:2]
+
+
+def test_a_pattern_that_cannot_be_read_is_a_mistake_of_usage(run_cli: RunCli, store: Store) -> None:
+    done = run_cli("log", "--grep", "pnpm(")
+    assert (done.code, done.out) == (2, "")
+    assert "error: --grep is not a regular expression: missing ), unterminated subpattern" in done.err
+
+
 def test_the_trail_as_data(log: Log, store: Store) -> None:
     found = log()
     assert [one["type"] for one in found] == [
@@ -135,6 +147,15 @@ def test_filters(log: Log, store: Store, shop: Path) -> None:
         ("--project", "garden"): [],
         ("--target", "CLAUDE.md", "-n", "1", "--type", "amended"): [everything[5]],
         ("--target", "AGENTS.md"): [],
+        ("--grep", "pnpm"): everything[5:],
+        ("--grep", "USE (uv|pnpm),?"): [everything[0], *everything[5:]],
+        ("--grep", "german", "--grep", "fridays"): [never, everything[4]],
+        ("--grep", "npm is gone"): [everything[5]],
+        ("--grep", "gradle"): [],
+        ("--author", "ada"): everything,
+        ("--author", "^Ada <ada@"): everything,
+        ("--author", "Bob"): [],
+        ("--author", "Ada", "--grep", "german"): [everything[4]],
         ("--since", "1h"): everything,
         ("--until", "1 hour ago"): [],
         ("--since", "yesterday", "--until", "2999-01-01"): everything,

@@ -100,14 +100,14 @@ def test_the_first_machine_sends_and_the_second_joins(
     run_cli: RunCli, laptop: Clone, desk: tuple[Clone, Run], remote: Path
 ) -> None:
     sent = data(run_cli("--yes", "remote", "set", str(remote), "--json"))
-    assert (sent["pulled"], sent["pushed"], sent["refused"]) == (0, 3, [])
+    assert (sent["pulled"], sent["pushed"], sent["refused"]) == (0, 4, [])
     clone, on_desk = desk
     clone.approve(2)
     joined = on_desk("--yes", "remote", "set", f"file://{remote}")
-    assert joined.code == 0 and "a reflections store; 2 files would come from it" in joined.out
-    assert "2 files came, 2 went" in joined.out
+    assert joined.code == 0 and "a reflections store; 3 files would come from it" in joined.out
+    assert "3 files came, 3 went" in joined.out
     got = data(run_cli("sync", "--json"))
-    assert (got["pulled"], got["pushed"]) == (2, 0)
+    assert (got["pulled"], got["pushed"]) == (3, 0)
     assert [one["machine"] for one in got["waiting"]] == [clone.store.machine]
     assert laptop.tip == clone.tip
     shown = data(run_cli("remote", "--json"))
@@ -128,6 +128,7 @@ def test_a_new_repository_of_a_host_keeps_its_history(
     assert "LICENSE" not in git(remote, "ls-tree", "--name-only", "main").split()
     clone, on_desk = desk
     assert on_desk("--yes", "remote", "set", str(remote)).code == 0
+    assert run_cli("sync").code == 0
     assert clone.tip == laptop.tip and not store_faults(clone.root)
     assert clone.paths() == laptop.paths() and not (clone.root / ".gitignore").exists()
 
@@ -164,17 +165,36 @@ def test_a_remote_that_is_not_there_is_not_set(run_cli: RunCli, laptop: Clone, t
 
 def test_removing_it_leaves_everything_where_it_is(run_cli: RunCli, laptop: Clone, remote: Path) -> None:
     run_cli("--yes", "remote", "set", str(remote))
-    before = git(remote, "for-each-ref"), laptop.tip
+    before = git(remote, "for-each-ref"), set(laptop.paths())
     inside = run_cli("--yes", "remote", "remove", env={"CLAUDECODE": "1"})
     assert inside.code == 1 and "terminal of your own" in inside.err and run_cli("remote").out.startswith(str(remote))
     assert "would leave" in run_cli("remote", "remove", "--dry-run").out
     left = run_cli("remote", "remove")
     assert left.code == 0 and str(remote) in left.err
-    assert (git(remote, "for-each-ref"), laptop.tip) == before
+    assert git(remote, "for-each-ref") == before[0] and before[1] < set(laptop.paths())
     assert run_cli("remote").out == "there is no remote\n"
     assert (
         "origin" not in git(laptop.root, "config", "--list") and git(laptop.root, "for-each-ref", "refs/remotes") == ""
     )
+
+
+def test_setting_and_removing_are_decisions_that_name_the_host_and_no_address(
+    run_cli: RunCli, laptop: Clone, remote: Path
+) -> None:
+    commit = data(run_cli("--yes", "remote", "set", str(remote), "--json"))["commit"]
+    again = data(run_cli("--yes", "remote", "set", str(remote), "--json"))["commit"]
+    assert again is None, "the address is the same"
+    git(laptop.root, "config", "remote.origin.url", "ssh://git@git.example.com/ada/private.git")
+    removed = data(run_cli("remote", "remove", "--json"))["commit"]
+    told = data(run_cli("log", "--type", "remote", "--json"))
+    assert [(one["commit"], one["subject"]) for one in told] == [
+        (removed, "remote: removed git.example.com"),
+        (commit, "remote: set to a folder of this machine"),
+    ]
+    history = git(laptop.root, "log", "-p", "main")
+    assert str(remote) not in history and "private.git" not in history
+    refused = run_cli("revert", told[0]["decisions"][0])
+    assert refused.code == 1 and "hint: see 'reflect-git remote'" in refused.err
 
 
 def test_a_dry_run_sends_nothing(run_cli: RunCli, laptop: Clone, remote: Path) -> None:

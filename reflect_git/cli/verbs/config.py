@@ -172,10 +172,12 @@ def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -
 
 def _write(front: Front, store: Store, setting: Setting, new: list[str] | None) -> str | None:
     changes = {setting.name: _value(setting, new)}
+    by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
+    if setting.name == PAUSED:
+        return policy.switch_pause(store, new[-1] if new else None, by, utc_precise())
     if not setting.is_policy:
         policy.set_keys(store, changes)
         return None
-    by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
     return policy.switch(store, changes, by, utc_precise())
 
 

@@ -11,15 +11,14 @@ from reflect_git import workflow
 from reflect_git.cli.front import Front
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.switching import (
-    CAPTURE,
     IGNORE,
-    PAUSED,
     Change,
     carry_out,
     project_folder,
     project_glob,
     store_for,
     stored,
+    switch_on,
 )  # fmt: skip
 from reflect_git.errors import ReflectError
 from reflect_git.model.ids import utc
@@ -41,21 +40,11 @@ def command(front: Front, project: str | None, dry_run: bool) -> None:
     Everywhere also means that Claude Code calls the hooks: without the plugin they are added to its settings.json.
     """
     store = store_for(front, dry_run)
-    change = _everywhere(store) if project is None else _in_project(store, project)
+    change = switch_on(store, hooks=True) if project is None else _in_project(store, project)
     if IGNORE in change.policies:  # a person said that nothing is captured there; no model takes that back
         why = "what is ignored cannot be captured again from inside Claude Code"
         front.require_outside(why, ["enable", "--project", change.project or "."])
     carry_out(front, store, change, dry_run)
-
-
-def _everywhere(store: Store | None) -> Change:
-    off = store is not None and not store.switched(CAPTURE, True)
-    settings: dict[str, Value] = {PAUSED: None} if stored(store, PAUSED) else {}
-    spans = quiet.spans_in(stored(store, quiet.QUIET))
-    if spans != quiet.ended(spans, utc()):
-        settings[quiet.QUIET] = quiet.written(quiet.ended(spans, utc()))
-    policies: dict[str, Value] = {CAPTURE: "true"} if off else {}
-    return Change("on", "reflect-git disable", "on", policies, settings, hooks=True)
 
 
 def _in_project(store: Store | None, project: str) -> Change:

@@ -15,13 +15,15 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history.words import OTHER, TYPES
 
 if TYPE_CHECKING:
+    from re import Pattern
+
     from reflect_git.history.trail import Entry
     from reflect_git.sitting.asking import Asked
     from reflect_git.store.repository import Store
 
 _COLOURS = {
     "approved": "green", "amended": "cyan", "applied": "green", "put back": "green", "policy": "magenta",
-    "other": "red",
+    "paused": "magenta", "resumed": "magenta", "remote": "magenta", "other": "red",
 }  # fmt: skip
 _TAKEN = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
 _INDENT = 12
@@ -41,12 +43,16 @@ _PATCHES_AT_ONCE = 50
 @click.option("--signal", metavar="SIG", default="", help="About a signal.")
 @click.option("--since", metavar="TIME", default="", help="2026-02-11, 3d, or '3 days ago'.")
 @click.option("--until", metavar="TIME", default="", help="As --since.")
+@click.option("--grep", "texts", metavar="PATTERN", multiple=True, help="Whose text matches; case does not count.")
+@click.option("--author", "authors", metavar="PATTERN", multiple=True, help="Decided by a name or e-mail that matches.")
+@click.option("--oneline", is_flag=True, help="One line each.")
 @click.option("--captures", is_flag=True, help="Also what was captured, counted and expired by itself.")
 @json_option
 @click.pass_obj
 def command(
     front: Front, limit: int | None, patch: bool, types: tuple[str, ...], target: str, project: str, learning: str,
-    signal: str, since: str, until: str, captures: bool,
+    signal: str, since: str, until: str, texts: tuple[str, ...], authors: tuple[str, ...], oneline: bool,
+    captures: bool,
 ) -> None:  # fmt: skip
     """Tell what was decided, newest first.
 
@@ -65,15 +71,19 @@ def command(
     from reflect_git.sitting.trail import entries
 
     path, is_global = front.is_everywhere(target)
-    found = entries(store, asked, Wanted(chosen, path, place, learning, signal, captures, is_global), limit)
+    wanted = Wanted(
+        chosen, path, place, learning, signal, captures, is_global, _patterns("--grep", texts),
+        _patterns("--author", authors),
+    )  # fmt: skip
+    found = entries(store, asked, wanted, limit)
     if front.json:
         front.data([entry.as_json() for entry in found])
         return
     from reflect_git.cli.pager import paged
 
     with paged(front, store):
-        if not _tell(front, store, found, patch):
-            is_any = not any((*chosen, *span, target, place, learning, signal, captures))
+        if not _tell(front, store, found, patch, oneline):
+            is_any = not any((*chosen, *span, target, place, learning, signal, captures, *texts, *authors))
             front.talk("nothing was decided yet" if is_any else "nothing like that")
 
 
@@ -120,6 +130,17 @@ def _types(words: Iterable[str]) -> frozenset[str]:
     return frozenset(known[word] for word in words)
 
 
+def _patterns(option: str, given: Iterable[str]) -> list[Pattern[str]]:
+    """Compile regular expressions; several of one option are alternatives, as with git."""
+    import re
+
+    try:
+        return [re.compile(one, re.IGNORECASE) for one in given]
+    except re.error as error:
+        hint = f"put a backslash before {', '.join('.*+?()[')} to find them as they are"
+        raise ReflectError(f"{option} is not a regular expression: {error.msg}", hint, "usage", EXIT_USAGE) from None
+
+
 def _project(front: Front, store: Store, text: str) -> str:
     """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
     if os.sep not in text and text not in (".", ".."):
@@ -130,18 +151,18 @@ def _project(front: Front, store: Store, text: str) -> str:
     return found["key"] if found else text
 
 
-def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool) -> bool:
-    """Whether there was anything to tell."""
+def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool, oneline: bool) -> bool:
+    """Print the entries; return whether there were any."""
     from reflect_git.cli.portrait import width
 
     room, is_first = width(), True
     for block in iter(lambda: list(islice(found, _PATCHES_AT_ONCE if patch else 1)), []):
         patches = _patches(front, store, block) if patch else {}
         for entry in block:
-            if not is_first:
+            if not is_first and not oneline:
                 front.out()
             is_first = False
-            for line in _lines(entry, front.everywhere, room):
+            for line in islice(_lines(entry, front.everywhere, room), 1 if oneline else None):
                 front.out(line)
             if patches.get(entry.commit):
                 front.out()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git import workflow
 from reflect_git.adapters.transport import OutOfTime
 from reflect_git.cli import exchange, portrait
 from reflect_git.cli.exchange import Progress
@@ -16,6 +17,7 @@ from reflect_git.cli.front import Front, ago, one_line, printable
 from reflect_git.cli.options import Subverbs, dry_run_option, json_option, timeout_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.model.counts import plural
+from reflect_git.model.ids import utc_precise
 from reflect_git.store import machines, policy, remotes
 from reflect_git.sync import urls
 from reflect_git.workflow import contact, syncing
@@ -128,14 +130,24 @@ def _connect(front: Front, store: Store, url: str, timeout: float) -> None:
     machines.begin(store)
     with store.locked(10.0):
         remotes.forget(store)
-    policy.set_keys(store, remotes.changes(url))
+    commit = _switch(front, store, url)
     report = exchange.exchange(front, store, timeout=timeout)
     waits = exchange.waiting(front, store)
     if front.json:
-        front.data({"url": url, **exchange.as_data(report, waits)})
+        front.data({"url": url, "commit": commit, **exchange.as_data(report, waits)})
         return
     exchange.tell(front, report, waits, dry_run=False)
     front.talk("undo with: reflect-git remote remove")
+
+
+def _switch(front: Front, store: Store, url: str | None) -> str | None:
+    """Set or remove the remote; return the commit of the decision, None if the address stays the same."""
+    before = remotes.url_of(store)
+    if url == before:
+        policy.set_keys(store, remotes.changes(url))
+        return None
+    by = workflow.author(store, workflow.road_of(front.env, front.at_terminal))
+    return policy.switch_remote(store, remotes.changes(url), urls.host_of(url or before), by, utc_precise())
 
 
 def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
@@ -159,7 +171,8 @@ def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
         front.talk(printable(f"would be refused: '{one.path}': {one.reason}"))
     told = (
         "The repository must be private and yours alone: whoever reads it reads your rules, whoever writes to it can "
-        "offer you texts. " + (_TYPED_GOES if with_signals else _TYPED_STAYS)
+        "offer you texts. The decision to share through it is sent as well. "
+        + (_TYPED_GOES if with_signals else _TYPED_STAYS)
     )
     for line in portrait.wrap(told, portrait.width()):
         front.out(line)
@@ -211,15 +224,16 @@ def remove(front: Front, dry_run: bool) -> None:
         raise ReflectError("there is no remote", "set one with 'reflect-git remote set URL'", code="no-remote")
     why = "a remote cannot be removed from inside Claude Code: your machines would not hear of one another any more"
     front.require_outside(why, ["remote", "remove"])
+    commit = None
     if not dry_run:
-        policy.set_keys(store, remotes.changes(None))
+        commit = _switch(front, store, None)
         with store.locked(10.0):
             remotes.forget(store)
-    _said_removed(front, urls.shown(url), dry_run)
+    _said_removed(front, urls.shown(url), commit, dry_run)
 
 
-def _said_removed(front: Front, url: str, dry_run: bool) -> None:
-    data: dict[str, Any] = {"url": url, "removed": not dry_run}
+def _said_removed(front: Front, url: str, commit: str | None, dry_run: bool) -> None:
+    data: dict[str, Any] = {"url": url, "removed": not dry_run, "commit": commit}
     if front.json:
         front.data(data)
         return

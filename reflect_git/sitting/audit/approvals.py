@@ -12,6 +12,7 @@ from reflect_git.adapters.transcript.dialogs import find_dialogs
 from reflect_git.errors import ReflectError
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import digest
+from reflect_git.model.schema import SWITCHING_KINDS
 from reflect_git.sitting.audit.matter import DECIDE, NOTE, WARNING, Finding, Matter
 from reflect_git.sitting.authority import GIVE_A_NAME, meaning_of
 from reflect_git.store import answers
@@ -62,7 +63,7 @@ def look_at_roads(matter: Matter) -> Iterator[Finding]:
 def look_at_names(matter: Matter) -> Iterator[Finding]:
     """A decision that nobody's name stands under was made by somebody, and that is all it says."""
     history = matter.scan.history
-    decided = [one for one in history.decisions if one["kind"] != "policy" and one["id"] not in history.void]
+    decided = [one for one in history.decisions if one["kind"] not in SWITCHING_KINDS and one["id"] not in history.void]
     nameless = [one["id"] for one in decided if not one["by"]["name"]]
     if nameless:
         message = f"no name stands under {plural(len(nameless), 'decision')}; the last is '{nameless[-1]}'"

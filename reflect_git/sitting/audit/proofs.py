@@ -11,6 +11,7 @@ from reflect_git.adapters import ancestry
 from reflect_git.adapters.redact import flatten, redact
 from reflect_git.model.counts import plural
 from reflect_git.model.ids import seconds_of, utc
+from reflect_git.model.schema import SWITCHING_KINDS
 from reflect_git.sitting.audit import sessions
 from reflect_git.sitting.audit.invocations import HOOK, KEYS, OPAQUE, RUNS, STORE, TRANSCRIPT, Suspicion
 from reflect_git.sitting.audit.matter import DECIDE, NOTE, Finding, Matter
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 TERMINAL, ASKED = "terminal", "ask-user-question"
 # Kinds that change what is in force, or what the program may do without asking.
-CHANGING = frozenset(("approved", "amended", "reverted", "applied", "superseded", "policy"))
-_RULES = CHANGING - {"policy"}
+CHANGING = frozenset(("approved", "amended", "reverted", "applied", "superseded", "policy", "capture", "remote"))
+_RULES = CHANGING.difference(SWITCHING_KINDS)
 # What a verb can decide; a verb that is not listed can decide anything.
 _CAN = {
     "approve": _RULES, "edit": _RULES, "review": _RULES, "sync": _RULES, "improvements": _RULES,
-    "config": frozenset(("policy",)), "audit": frozenset(("policy",)), "remote": frozenset(("policy",)),
-    "dismiss": frozenset(), "enable": frozenset(("policy",)), "disable": frozenset(("policy",)),
+    "config": frozenset(("policy", "capture")), "audit": frozenset(("policy",)),
+    "remote": frozenset(("policy", "remote")), "dismiss": frozenset(),
+    **dict.fromkeys(("enable", "disable", "pause", "resume"), frozenset(("policy", "capture"))),
 }  # fmt: skip
 _ACCEPTED = "audit"
 _ROADS = {TERMINAL: (RUNS, OPAQUE, KEYS, STORE), ASKED: (HOOK, TRANSCRIPT, STORE)}
