@@ -79,13 +79,15 @@ def _refresh(folder: str) -> None:
 
 def main() -> None:
     from reflect_git import paths
+    from reflect_git.model.ids import folder_digest
 
     git_dir, folder = os.path.join(_home(), ".git"), _folder()
     if not os.path.isdir(git_dir):
         return
-    kept = _read(os.path.join(git_dir, "reflect", "cache", paths.count_file(folder))).split("\n")
+    digest = folder_digest(folder)
+    kept = _read(os.path.join(git_dir, "reflect", "cache", paths.count_file(digest))).split("\n")
     named, ref, tip, main_tip, day, how, _, line = kept[:8] if len(kept) > 8 else [""] * 8
-    is_known = named == folder.replace("\n", " ")
+    is_known = named == digest
     if line and is_known:
         os.write(1, (line + "\n").encode())
     seen = [_read(os.path.join(git_dir, name)).strip() for name in (ref, "refs/heads/main")]

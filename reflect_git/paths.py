@@ -78,9 +78,9 @@ def top_of(folder: str) -> Optional[str]:
         current = parent
 
 
-def count_file(folder: str) -> str:
-    """Name the file that keeps how many questions wait in a project. It is read after every turn, so no hash."""
-    return "glance-" + "".join(c if c.isascii() and c.isalnum() else "-" for c in folder)[-150:]
+def count_file(digest: str) -> str:
+    """Name the file that keeps how many questions wait in the folder with this digest."""
+    return f"glance-{digest}"
 
 
 def projects_dir(env: Mapping[str, str]) -> str:

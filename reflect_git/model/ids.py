@@ -70,6 +70,11 @@ def digest(*parts: str) -> str:
     return str(sha256(joined).hexdigest())
 
 
+def folder_digest(folder: str) -> str:
+    """Return a short hash of a folder's path: the path itself may contain a secret."""
+    return digest(folder)[:32]
+
+
 def fingerprint(data: bytes) -> str:
     """Hex sha256 of some bytes as they are."""
     return str(sha256(data).hexdigest())

@@ -6,7 +6,7 @@ import os
 
 from reflect_git import paths
 from reflect_git.adapters import files
-from reflect_git.model.ids import day_number, local_day
+from reflect_git.model.ids import day_number, folder_digest, local_day
 from reflect_git.store import expiry
 
 TYPE_CHECKING = False
@@ -125,9 +125,9 @@ def seen(store: Store) -> str:
 
 
 def keep(store: Store, folder: str, glance: Glance, seen_before: str, now: float, how: str = EXACT) -> None:
-    """Keep the count for hooks/statusline.py, eight lines: the folder, what was seen before (three), the day, how it
+    """Keep the count for hooks/statusline.py, eight lines: a hash of the folder, what was seen before (three), the day, how it
     was counted, how many the user said, and the line that is shown."""
-    text = f"{_one_line(folder)}\n{seen_before}\n{local_day(now)}\n{how}\n{glance.said}\n{line(glance)}\n"
+    text = f"{folder_digest(folder)}\n{seen_before}\n{local_day(now)}\n{how}\n{glance.said}\n{line(glance)}\n"
     try:
         files.write_whole(_path(store, folder), text.encode("utf-8", "surrogateescape"), sync=False)
     except OSError:  # read-only or full: then it is counted each time
@@ -137,7 +137,7 @@ def keep(store: Store, folder: str, glance: Glance, seen_before: str, now: float
 def kept(store: Store, folder: str) -> list[str]:
     """Return the eight lines for a folder; empty ones if nobody counted there."""
     lines = (files.read_if_there(_path(store, folder)) or b"").decode("utf-8", "surrogateescape").split("\n")
-    return lines[:8] if len(lines) > 7 and lines[0] == _one_line(folder) else [""] * 8
+    return lines[:8] if len(lines) > 7 and lines[0] == folder_digest(folder) else [""] * 8
 
 
 def is_outdated(store: Store, folder: str) -> bool:
@@ -164,11 +164,7 @@ def forget_old(store: Store, now: float) -> None:
 
 
 def _path(store: Store, folder: str) -> str:
-    return store.private_path("cache", paths.count_file(folder))
-
-
-def _one_line(folder: str) -> str:
-    return folder.replace("\n", " ")
+    return store.private_path("cache", paths.count_file(folder_digest(folder)))
 
 
 def keep_judged(store: Store, judged: Mapping[str, str]) -> None:

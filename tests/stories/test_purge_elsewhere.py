@@ -68,6 +68,10 @@ def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
     joining.passes("yours? [y/N]:")
     joining.types("y")
     joining.ends()
+    meeting = types(laptop, "sync")  # the desk decided to share, so the laptop asks whose it is
+    meeting.passes("yours? [y/N]:")
+    meeting.types("y")
+    meeting.ends()
     review = types(desk, "review")
     for _ in range(2):
         review.passes("?]?")

@@ -32,12 +32,8 @@ diff --git a/CLAUDE.md b/CLAUDE.md
 new file mode 100644
 --- /dev/null
 +++ b/CLAUDE.md
-@@ -0,0 +1,9 @@
-+<!-- reflect-git:begin new -->
-+
-+## Commands
-+
-+<!-- LRN-1 -->
+@@ -0,0 +1,5 @@
++<!-- reflect-git:begin new command LRN-1:4eff -->
 +
 +- {text}
 +
@@ -297,7 +293,7 @@ def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: Scripted
     terminal.presses("y")
     terminal.passes("(1/3) Approve to project [y,n,N,s,e,c,t,v,u,q,?]?")
     terminal.presses("u")
-    assert "took 'approved' back" in terminal.passes("(2/3) Approve to project [y,n,N,s,e,c,t,v,j,k,/,l,q,?]?")
+    assert "took the approval back" in terminal.passes("(2/3) Approve to project [y,n,N,s,e,c,t,v,j,k,/,l,q,?]?")
     terminal.presses("q")
     assert "3 proposed rules wait" in terminal.ends()
 

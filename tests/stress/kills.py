@@ -28,7 +28,8 @@ from tests.sync.clones import Clone, bare
 OPERATIONS = ("capture", "capture", "approve", "approve", "revert", "sync", "purge")
 MOST_EFFECTS = {"capture": 15, "approve": 90, "revert": 90, "sync": 80, "purge": 160}
 BASE = b"# Shop\r\n\r\nOur own text, without an end"
-_ENTRY = re.compile(rb"<!-- (LRN-[0-9]{8}-[0-9a-z]{8}) -->")
+# Rules are named in the opening mark of a plain list, and each in a line of its own under headings.
+_ENTRY = re.compile(rb"(?:<!--|(?<=\w)) (LRN-[0-9]{8}-[0-9a-z]{8})(?= -->|:)")
 _SECONDS = 120
 _RECOVERY = 60
 
