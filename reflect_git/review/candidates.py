@@ -33,6 +33,7 @@ __all__ = ["Candidate", "Gathered", "candidates", "gather"]
 LIMIT = 10
 _LISTED = 5
 _COMPARED = 2000  # texts that one candidate is held against
+_READ = 200  # weak groups, the newest, whose words are read: 5,000 would take three seconds
 _SENTENCE = 4  # words: "use bun" may be meant for one call
 _SHORT = 60  # two texts this short together may exclude each other without a word in common: "use tabs", "use spaces"
 
@@ -81,8 +82,9 @@ def gather(
             again.append(group)
         else:
             known += len(group.rows)
-    for group in fresh:
-        group.tier = _tier_by_words(group, live)
+    for at, group in enumerate(fresh, _READ - len(fresh)):
+        if group.tier == STRONG or at >= 0:
+            group.tier = _tier_by_words(group, live)
     kept, held = within_flood(fresh, live)
     ids = live.columns["id"]
     asked = {row for group in fresh for row in group.rows}

@@ -112,3 +112,8 @@ def test_every_pattern_of_the_wording_can_be_compiled_and_matches_no_empty_text(
     words = {**table("wording"), "wrapped": [form for form, _, _ in table("wording")["wrapped"]]}
     for pattern in _patterns(words):
         assert not re.compile(pattern).fullmatch(""), pattern
+
+
+def test_a_comma_behind_a_please_still_parts_two_clauses() -> None:
+    assert tidy("no globals in handlers please, pass the logger in") == "No globals in handlers, pass the logger in"
+    assert tidy("no globals, please, pass the logger in") == "No globals, pass the logger in"
