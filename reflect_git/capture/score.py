@@ -279,12 +279,7 @@ def weigh(seen: Seen, known: Knowledge) -> float:
     """The log odds of a signal."""
     taught = known.heads["signal"].weigh(seen) + known.trees.weigh(seen.facts)
     height = taught + untaught(seen.said, known.limits) + (OF_ALL if is_standing(seen) else 0.0)
-    limit = known.limits["returned"]
-    if height >= limit:
-        return height
-    # Up to the limit and no further: above it the words say nothing that the model does not know.
-    is_near = height + stated.LIFT >= limit and stated.is_standing(seen)
-    return limit if is_near or stated.is_stated(seen) else height
+    return stated.lifted(seen, height, known.limits["returned"])
 
 
 def is_standing(seen: Seen) -> bool:

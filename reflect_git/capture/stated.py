@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from reflect_git.capture.features import Seen
 
-# Of 1,304 labelled messages it lets three more through, and it finds most of the rules that trials had missed.
+# Of 1,304 labelled real messages six more are captured, none of them a signal; of 12 rules that trials missed, 11 are.
 LIFT = 0.6
 _FEWEST, _MOST, _SHORT = 3, 30, 12
 _WORDS = table("stated")
@@ -23,6 +23,14 @@ _PHRASES = tuple(f" {phrase} " for phrase in _WORDS["standing_phrases"])
 _CORRECTIONS = tuple(f" {phrase} " for phrase in _WORDS["corrections"])
 _PRAISE = frozenset(_WORDS["praise"])
 _OTHER = ("first", "ask", "ends_ask", "you_did", "client", "lets", "can_you", "can_we")
+
+
+def lifted(seen: Seen, height: float, limit: float) -> float:
+    """Lift such a statement up to the limit, and no further: above it, it would crowd out what the model is sure of."""
+    if height >= limit:
+        return height
+    is_near = height + LIFT >= limit and is_standing(seen)
+    return limit if is_near or is_stated(seen) else height
 
 
 def is_standing(seen: Seen) -> bool:
