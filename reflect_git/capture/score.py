@@ -10,7 +10,7 @@ from math import exp, sqrt
 from operator import itemgetter
 from struct import calcsize, unpack_from
 
-from reflect_git.capture import features, sentence
+from reflect_git.capture import features, sentence, stated
 from reflect_git.capture.features import BUCKETS, CORE, KINDS, NAMES, OPENINGS, Seen
 from reflect_git.model.scopes import is_at_hand, is_of_all
 
@@ -257,7 +257,7 @@ def score(text: str, via: str, context: Mapping[str, Any]) -> Verdict:
     height = max(height, limits["certain"] if framed else limits["confident"] if added else height)
     if not is_returned(height, via, limits):
         return Verdict(chance_of(height), False, "none", 1, False, "")
-    lasts = framed or is_standing(seen) or is_lasting(seen, height, known)
+    lasts = framed or is_standing(seen) or stated.is_standing(seen) or is_lasting(seen, height, known)
     kind = "correction" if framed else MEANT[added] if added else _type_of(seen, known)
     return Verdict(chance_of(height), True, kind, confidence_of(height, limits), lasts, sentence.clip(said))
 
@@ -278,7 +278,8 @@ def _type_of(seen: Seen, known: Knowledge) -> str:
 def weigh(seen: Seen, known: Knowledge) -> float:
     """The log odds of a signal."""
     taught = known.heads["signal"].weigh(seen) + known.trees.weigh(seen.facts)
-    return taught + untaught(seen.said, known.limits) + (OF_ALL if is_standing(seen) else 0.0)
+    height = taught + untaught(seen.said, known.limits) + (OF_ALL if is_standing(seen) else 0.0)
+    return stated.lifted(seen, height, known.limits["returned"])
 
 
 def is_standing(seen: Seen) -> bool:
@@ -381,6 +382,8 @@ def _pull(words: list[str], masks: list[int], known: Knowledge) -> float:
 
 def is_praise(seen: Seen) -> bool:
     """Approval and nothing else."""
+    if stated.is_plain_praise(seen):
+        return True
     praise = [mask for mask in seen.masks if mask & _PRAISE]
     if len(praise) < 2 or len(seen.wording) > _PRAISED_WORDS or "?" in seen.wording:
         return False

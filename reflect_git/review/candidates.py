@@ -16,6 +16,7 @@ from reflect_git.review.enddates import end_date
 from reflect_git.review.groups import STRONG, WEAK, Group, Signal, Signals, grouped, parts_of, undecided, within_flood
 from reflect_git.review.likeness import agree, are_similar, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
+from reflect_git.review.momentary import is_momentary
 from reflect_git.review.pointing import only_points
 from reflect_git.review.risks import lowest, risks
 from reflect_git.review.senses import Sense
@@ -32,6 +33,8 @@ __all__ = ["Candidate", "Gathered", "candidates", "gather"]
 LIMIT = 10
 _LISTED = 5
 _COMPARED = 2000  # texts that one candidate is held against
+_READ = 200  # weak groups, the newest, whose words are read: 5,000 would take three seconds
+_SENTENCE = 4  # words: "use bun" may be meant for one call
 _SHORT = 60  # two texts this short together may exclude each other without a word in common: "use tabs", "use spaces"
 
 
@@ -79,9 +82,9 @@ def gather(
             again.append(group)
         else:
             known += len(group.rows)
-    for group in fresh:
-        if group.tier == STRONG and _only_points(group, live):
-            group.tier = WEAK
+    for at, group in enumerate(fresh, _READ - len(fresh)):
+        if group.tier == STRONG or at >= 0:
+            group.tier = _tier_by_words(group, live)
     kept, held = within_flood(fresh, live)
     ids = live.columns["id"]
     asked = {row for group in fresh for row in group.rows}
@@ -94,6 +97,32 @@ def gather(
     listed = dict(zip(NAMES, (strong[:limit], strong[limit:], weak, held, again), strict=True))
     counts = len(live.rows), known
     return _gathered(listed, _Maker(kept, live, court.rules, begun, is_path).make, ids, counts, settled)
+
+
+def _tier_by_words(group: Group, signals: Signals) -> str:
+    """Return the tier of a group in the light of its words.
+
+    A remark about the work at hand is not worth a question unless it comes back in another session. A sentence that
+    works as a rule by itself is worth one although the scorer was not sure: of 4 such weak ones in labelled messages,
+    all 4 last.
+    """
+    if group.tier == STRONG:
+        return WEAK if _only_points(group, signals) or _is_momentary(group, signals) else STRONG
+    types, trusts, durable, contents = (signals.columns[name] for name in ("type", "trust", "durable", "content"))
+    is_said = any(
+        durable[row]
+        and trusts[row] == "user_typed"
+        and types[row] not in ("failure", "pattern")
+        and len(contents[row].split()) >= _SENTENCE
+        for row in group.rows
+    )
+    return STRONG if is_said and not wording.worded(signals.whole(group.rows)).why else WEAK
+
+
+def _is_momentary(group: Group, signals: Signals) -> bool:
+    if group.sessions > 1 or group.is_fixed:
+        return False
+    return all(is_momentary(signals.columns["content"][row]) for row in group.rows)
 
 
 def _only_points(group: Group, signals: Signals) -> bool:

@@ -82,10 +82,15 @@ def tidy(sentence: str) -> str:
     return capital(bare or text)
 
 
+def _comma(polite: re.Match[str]) -> str:
+    """Keep the comma behind a "please": it may part two clauses."""
+    return "," if polite.start() and polite[0].endswith(",") else ""
+
+
 def _trimmed(text: str) -> str:
     """Drop openers, politeness and tails one by one, as long as something is left."""
     for _ in range(8):
-        shorter = _ending().sub("", _politeness().sub("", _opener().sub("", text, count=1)))
+        shorter = _ending().sub("", _politeness().sub(_comma, _opener().sub("", text, count=1)))
         shorter = re.sub(r"^\((.*)\)$", r"\1", shorter).strip()
         if shorter == text or len(shorter) < 3:
             break

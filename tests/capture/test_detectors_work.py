@@ -244,6 +244,16 @@ def test_what_is_said_everywhere_is_no_way_of_working(tmp_path: Path, text: str)
     assert [facts for facts in repeat(tmp_path, text, 5) if facts["family"] == "again"] == []
 
 
+@pytest.mark.parametrize("text", ["please fix the failing login test", "write a migration for the users table"])
+def test_a_task_that_comes_up_again_is_no_way_of_working(tmp_path: Path, text: str) -> None:
+    assert [facts for facts in repeat(tmp_path, text, 5) if facts["family"] == "again"] == []
+
+
+def test_an_order_that_says_when_it_holds_is_a_way_of_working(tmp_path: Path) -> None:
+    found = repeat(tmp_path, "run the linter before you commit anything", 3)
+    assert "again" in [facts["family"] for facts in found]
+
+
 def test_one_session_that_repeats_itself_is_no_way_of_working(tmp_path: Path) -> None:
     steps = [typed("bump the version and write the changelog entry")] * 5
     assert "again" not in [facts["family"] for facts in mined(tmp_path, steps, past=Memory())]

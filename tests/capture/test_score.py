@@ -308,7 +308,17 @@ def test_each_row_of_words_gives_its_type(text: str, kind: str, confidence: int)
     assert found.confidence >= confidence
 
 
-@pytest.mark.parametrize("text", ["Perfect, exactly what I wanted!", "Brilliant, well done", "完璧です、素晴らしい"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Perfect, exactly what I wanted!",
+        "Brilliant, well done",
+        "完璧です、素晴らしい",
+        "perfect",
+        "Looks good!",
+        "genau so",
+    ],
+)
 def test_praise_counts_after_several_steps_only(text: str) -> None:
     found = verdict(text, steps=5)
     assert (found.is_signal, found.type, found.confidence) == (True, "pattern", 1)
@@ -316,7 +326,7 @@ def test_praise_counts_after_several_steps_only(text: str) -> None:
     assert not verdict(text, steps=1).is_signal
 
 
-@pytest.mark.parametrize("text", ["perfect", "great, next: the hallway", "perfect, now add a dimmer?"])
+@pytest.mark.parametrize("text", ["ok", "great, next: the hallway", "perfect, now add a dimmer?"])
 def test_a_nod_is_no_praise(text: str) -> None:
     assert not verdict(text, steps=5).is_signal
 

@@ -83,6 +83,7 @@ def test_a_sentence_is_not_cut_within_code_quotes_or_abbreviations() -> None:
         ("we stay on 3.2 until at least Q3", "2027-07-01"), ("until the end of March", "2027-03-31"),
         ("until the end of Q1", "2027-03-31"), ("until December", "2026-12-01"), ("until November", "2027-11-01"),
         ("no deploys until Friday", "2026-11-20"), ("until 3 March 2028", "2028-03-03"),
+        ("tot maart niets verwijderen", "2027-03-01"),
         ("until March 3rd", "2027-03-03"), ("until 2028", "2028-01-01"), ("bis Ende März bleibt es so", "2027-03-31"),
         ("hasta marzo", "2027-03-01"), ("jusqu'en mars", "2027-03-01"), ("до марта", "2027-03-01"),
         ("wait until the specs pass", ""), ("until you may commit", ""), ("until 2027-13-01", ""),
@@ -112,3 +113,8 @@ def test_every_pattern_of_the_wording_can_be_compiled_and_matches_no_empty_text(
     words = {**table("wording"), "wrapped": [form for form, _, _ in table("wording")["wrapped"]]}
     for pattern in _patterns(words):
         assert not re.compile(pattern).fullmatch(""), pattern
+
+
+def test_a_comma_behind_a_please_still_parts_two_clauses() -> None:
+    assert tidy("no globals in handlers please, pass the logger in") == "No globals in handlers, pass the logger in"
+    assert tidy("no globals, please, pass the logger in") == "No globals, pass the logger in"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from reflect_git.adapters.redact import redact
 from reflect_git.capture.detectors.moment import facts_of
+from reflect_git.capture.features import TASK
 from reflect_git.model.ids import digest
 
 TYPE_CHECKING = False
@@ -31,6 +32,14 @@ _FILLER = frozenset(
 )
 
 
+_POLITE = frozenset("please pls can could would you now ok okay and then".split())
+# Short forms lose their apostrophe: "don't" is "don" and "t".
+_WHEN = frozenset(
+    """before after when whenever while until unless first always never every each only without not no don instead
+    once by with""".split()
+)
+
+
 class Again:
     def __init__(self, past: Past) -> None:
         self._past = past
@@ -43,7 +52,7 @@ class Again:
         if turn.kind != "user" or turn.via == "feedback" or not turn.session:
             return ()
         said = normal(turn.raw) and normal(turn.text)
-        if not said:
+        if not said or is_task(said):
             return ()
         key = digest("request", said)[:16]
         sessions = self._past.sessions(key, turn.session)
@@ -69,6 +78,15 @@ def normal(text: str) -> str:
         return " ".join(words)
     telling = [word for word in words if word not in _FILLER and not word.isdigit()]
     return " ".join(words) if len(words) > _WORDS and len(telling) >= 2 else ""
+
+
+def is_task(said: str) -> bool:
+    """Tell work that comes up again ("fix the failing tests") from a way of working ("run the tests before a push").
+
+    A task begins with an order and says neither when it holds nor what is not wanted.
+    """
+    words = [word for word in said.split() if word not in _POLITE]
+    return bool(words) and words[0] in TASK and _WHEN.isdisjoint(words)
 
 
 def _is_spaceless(text: str) -> bool:

@@ -1,0 +1,42 @@
+"""Short statements that the trained scorer puts just below its limit are captured."""
+
+from __future__ import annotations
+
+import pytest
+
+from reflect_git.capture.score import Verdict, score
+
+
+def verdict(text: str, first: bool = False) -> Verdict:
+    before = "" if first else "Done. I changed the handler and the tests pass."
+    return score(text, "prompt", {"first": first, "steps": 0 if first else 3, "assistant": before})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "every invoice page has a print view", "fixtures bigger than a page go through the factory",
+        "all handlers are registered in routes.rb, nowhere else", "run `make seed` for the demo data",
+        "Dokumentation schreiben wir auf Englisch", "los nombres de ramas en inglés por favor",
+        "les maquettes vont dans design/", "helpers go in lib/util",
+    ],
+)  # fmt: skip
+def test_a_short_rule_is_captured_as_lasting(text: str) -> None:
+    found = verdict(text)
+    assert found.is_signal and found.durable
+
+
+@pytest.mark.parametrize(
+    "text", ["switch to ruff", "the timeout should be 30 seconds", "run `./gradlew spotlessApply`"]
+)
+def test_a_plain_correction_or_command_is_captured(text: str) -> None:
+    assert verdict(text).is_signal
+
+
+@pytest.mark.parametrize("text", ["should it be blue?", "let's switch to the other tab", "does every page have one?"])
+def test_questions_and_suggestions_are_not(text: str) -> None:
+    assert not verdict(text).is_signal
+
+
+def test_the_first_message_of_a_session_is_a_task() -> None:
+    assert not verdict("add a print view to every invoice page", first=True).is_signal
