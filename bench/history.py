@@ -19,7 +19,7 @@ from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Times, fixed, measure
 from reflect_git.adapters import files, records
 from reflect_git.adapters.git import NOBODY
-from reflect_git.apply import block
+from reflect_git.apply import block, finding
 from reflect_git.apply.plan import Plan
 from reflect_git.apply.targets import Target
 from reflect_git.history.words import BY_ITSELF, FORMAT, TYPES
@@ -215,8 +215,8 @@ def _require_answers(pairs: Mapping[str, tuple[Command, Command]], rule: str) ->
 
 
 def _line_of(file: Path, rule: str) -> int:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return next(number for number, line in enumerate(lines, 1) if rule in line)
+    block = finding.find(file.read_bytes())
+    return next(entry.start + 1 for entry in block.entries if entry.id == rule) if block else 0
 
 
 def copy_store(size: int, home: Path) -> tuple[Store, str]:

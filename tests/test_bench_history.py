@@ -37,8 +37,8 @@ def test_each_answer_is_measured_beside_its_git_command(setting: Setting, monkey
     monkeypatch.setattr(history, "CAPPED", 300)
     (table,) = history.tables(setting)
     assert [row.name for row in table.rows] == [
-        FLOOR, "git log for log -n 20 at 300", "log -n 20 at 300", "git log for why CLAUDE.md:5 at 300",
-        "why CLAUDE.md:5 at 300",
+        FLOOR, "git log for log -n 20 at 300", "log -n 20 at 300", "git log for why CLAUDE.md:3 at 300",
+        "why CLAUDE.md:3 at 300",
     ]  # fmt: skip
     assert [row.ceiling for row in table.rows] == [None, None, history.CEILING, None, history.CEILING]
 

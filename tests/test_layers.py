@@ -159,6 +159,7 @@ def test_a_sync_loads_what_it_needs(run_cli: RunCli, tmp_path: Path) -> None:
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(remote)], check=True)
     assert run_cli("--yes", "remote", "set", str(remote), cwd=tmp_path).code == 0
+    assert run_cli("sync", cwd=tmp_path).code == 0  # the first command after a decision looks at what main has
     assert _loaded_by_verb("sync", cwd=tmp_path) & NOT_FOR_A_SYNC == set()
 
 

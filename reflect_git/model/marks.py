@@ -16,6 +16,7 @@ _DIGITS, _HEX = 32, frozenset("0123456789abcdef")  # of a mark
 _ID = rb"(LRN-[0-9]{8}-[0-9a-z]+)"
 _SUBJECT = rb"(?m)^subject:[ \t]*[\"']?" + _ID + rb"[\"']?[ \t]*\r?$"
 _ENTRY = rb"(?m)^[ \t]*<!--[ \t]*" + _ID + rb"[ \t]*-->[ \t]*\r?$"
+_BEGIN = rb"<!--[ \t]*reflect-git:begin[^>\n]*-->"  # a plain list names its rules here
 _IN_FRONT = rb"(?m)^id: [\"']?" + _ID
 _LAST = rb'(?m)^learning: "' + _ID + rb'"$'
 _FRONT = (b"---", b"\xef\xbb\xbf---")
@@ -108,8 +109,11 @@ def has_entry(data: bytes, marks: Collection[str]) -> bool:
     """Whether an instruction file has an entry of a learning that is gone."""
     import re
 
-    found = [*re.finditer(_ENTRY, data), *re.finditer(_IN_FRONT, data)] if b"LRN-" in data else []
-    return any(about_mark(entry[1].decode("ascii")) in marks for entry in found)
+    if b"LRN-" not in data:
+        return False
+    listed = [identity for marker in re.findall(_BEGIN, data) for identity in re.findall(_ID, marker)]
+    found = [*re.findall(_ENTRY, data), *re.findall(_IN_FRONT, data), *listed]
+    return any(about_mark(identity.decode("ascii")) in marks for identity in found)
 
 
 def _without_entries(mirror: bytes, marks: Collection[str]) -> bytes:

@@ -17,7 +17,7 @@ from reflect_git.review.groups import STRONG, WEAK, Group, Signal, Signals, grou
 from reflect_git.review.likeness import agree, are_similar, contradicts, similarity
 from reflect_git.review.matcher import matcher_of
 from reflect_git.review.momentary import is_momentary
-from reflect_git.review.pointing import only_points
+from reflect_git.review.pointing import only_points, points
 from reflect_git.review.risks import lowest, risks
 from reflect_git.review.senses import Sense
 from reflect_git.review.spots import HERE, Spots
@@ -103,8 +103,7 @@ def _tier_by_words(group: Group, signals: Signals) -> str:
     """Return the tier of a group in the light of its words.
 
     A remark about the work at hand is not worth a question unless it comes back in another session. A sentence that
-    works as a rule by itself is worth one although the scorer was not sure: of 4 such weak ones in labelled messages,
-    all 4 last.
+    works as a rule by itself is worth one although the scorer was not sure.
     """
     if group.tier == STRONG:
         return WEAK if _only_points(group, signals) or _is_momentary(group, signals) else STRONG
@@ -114,6 +113,7 @@ def _tier_by_words(group: Group, signals: Signals) -> str:
         and trusts[row] == "user_typed"
         and types[row] not in ("failure", "pattern")
         and len(contents[row].split()) >= _SENTENCE
+        and not points(contents[row])
         for row in group.rows
     )
     return STRONG if is_said and not wording.worded(signals.whole(group.rows)).why else WEAK

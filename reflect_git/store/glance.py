@@ -125,8 +125,8 @@ def seen(store: Store) -> str:
 
 
 def keep(store: Store, folder: str, glance: Glance, seen_before: str, now: float, how: str = EXACT) -> None:
-    """Keep the count for hooks/statusline.py, eight lines: a hash of the folder, what was seen before (three), the day, how it
-    was counted, how many the user said, and the line that is shown."""
+    """Keep the count for hooks/statusline.py, eight lines: a hash of the folder, what was seen before (three), the day,
+    how it was counted, how many the user said, and the line that is shown."""
     text = f"{folder_digest(folder)}\n{seen_before}\n{local_day(now)}\n{how}\n{glance.said}\n{line(glance)}\n"
     try:
         files.write_whole(_path(store, folder), text.encode("utf-8", "surrogateescape"), sync=False)

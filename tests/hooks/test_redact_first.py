@@ -198,7 +198,7 @@ def in_a_stop(session: Session) -> None:
 def in_a_request_of_three_sessions(session: Session) -> None:
     for number in range(3):
         session.write(
-            "user", message={"role": "user", "content": f"run the deploy checks, password: {PASSWORD}"},
+            "user", message={"role": "user", "content": f"always run the deploy checks first, password: {PASSWORD}"},
             sessionId=f"s-{number}", promptSource="typed", origin={"kind": "human"},
         )  # fmt: skip
     session.do("Bash", command="ls")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.adapters import records
-from reflect_git.model.marks import about_mark, file_mark, id_mark, is_gone, is_of_place, left_of, place_mark
+from reflect_git.model.marks import about_mark, file_mark, has_entry, id_mark, is_gone, is_of_place, left_of, place_mark
 from tests.sync.offers import decision, mirror
 
 GONE, OTHER = "LRN-20260211-00000001", "LRN-20260211-00000002"
@@ -28,6 +28,19 @@ def test_a_decision_goes_by_its_subject_alone() -> None:
 def test_a_mirror_loses_the_entries_of_it(order: tuple[str, ...], newline: str) -> None:
     whole = mirror(3, "".join(entry(one, newline) for one in order))
     assert left_of(whole, MARKS) == mirror(3, "".join(entry(one, newline) for one in order if one != GONE))
+
+
+@pytest.mark.parametrize(
+    ("text", "has_it"),
+    [
+        (f"# Mine\n\n<!-- {GONE} -->\n\n- It.\n", True),
+        (f"<!-- reflect-git:begin new command {OTHER}:3fa2 {GONE}:e01b -->\n\n- This.\n- That.\n", True),
+        (f"<!-- reflect-git:begin command {OTHER}:3fa2 -->\n\n- This.\n", False),
+        (f"A note about {GONE}.\n", False),
+    ],
+)
+def test_an_instruction_file_has_the_entry_under_headings_and_in_a_plain_list(text: str, has_it: bool) -> None:
+    assert has_entry(text.encode(), MARKS) == has_it
 
 
 def test_a_file_of_rules_is_one_learning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.review.pointing import only_points
+from reflect_git.review.pointing import only_points, points
 from tests.review.signals import gather, signal
 
 
@@ -43,3 +43,16 @@ def test_what_only_points_is_weak_whatever_else_it_is() -> None:
     ])  # fmt: skip
     assert [one.text for one in found.strong] == ["Use pnpm, not npm"]
     assert {one.tier for one in found.weak} == {"weak"} and len(found.weak) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun"),
+    [
+        ("move it to the left", True),
+        ("mach es immer so", True),
+        ("use pnpm here", False),
+        ("die Tests laufen zuerst", False),
+    ],
+)
+def test_a_pronoun_points_and_an_article_does_not(text: str, pronoun: bool) -> None:
+    assert points(text) == pronoun

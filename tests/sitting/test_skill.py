@@ -11,7 +11,7 @@ from tests.conftest import REPO, RunCli
 from tests.sitting.asking import CORRECTION, Sitting
 
 SKILL = (REPO / "skills" / "reflect" / "SKILL.md").read_text(encoding="utf-8")
-LIMIT = 6 * 1024
+LIMIT = 7 * 1024  # the client loads it only when the user types /reflect
 
 
 def test_it_is_short_and_allows_itself_nothing_but_the_program() -> None:

@@ -293,7 +293,7 @@ def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: Scripted
     terminal.presses("y")
     terminal.passes("(1/3) Approve to project [y,n,N,s,e,c,t,v,u,q,?]?")
     terminal.presses("u")
-    assert "took the approval back" in terminal.passes("(2/3) Approve to project [y,n,N,s,e,c,t,v,j,k,/,l,q,?]?")
+    assert "approval undone" in terminal.passes("(2/3) Approve to project [y,n,N,s,e,c,t,v,j,k,/,l,q,?]?")
     terminal.presses("q")
     assert "3 proposed rules wait" in terminal.ends()
 
