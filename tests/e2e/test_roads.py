@@ -36,7 +36,7 @@ class Attack:
     def __init__(self, client: Client, model: Model, screen: Screen, run_cli: RunCli) -> None:
         self.client, self.model, self.screen, self.run_cli = client, model, screen, run_cli
         self.home, self.store = client.home, client.home / ".claude/reflections"
-        # The client writes its transcript on its own time: the answer can be on the screen before the prompt is in it.
+        # Once the candidate was not there yet. The client may write its transcript after it has shown the answer.
         (waiting,) = until(self._candidates, WRITTEN_SECONDS, lambda: "the correction is no candidate")
         self.id, self.text = str(waiting["id"]), str(waiting["text"])
         self.approve = f"reflect-git approve {self.id} --to global"

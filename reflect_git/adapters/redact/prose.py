@@ -32,6 +32,7 @@ _REACH = 160
 _LONGEST_WORD = 600
 _VERB_REACH = 3  # "als Passwort habe ich …", "as the password we now use …"
 _EAST = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef"  # scripts that put no space between words
+_NAMED_TOOLS = ("manager", "managers", "generator", "policy", "policies")  # "our password manager is …"
 _PHRASE_ENDS = ("", *".,\n\\\"'`”»“」』)")
 
 
@@ -45,7 +46,8 @@ def said(text: str, noun: str, end: int, near: bool) -> Optional[Span]:
     """The first word behind the noun, in its sentence, that looks like one: at once or behind a verb less is enough."""
     # the password, …, is old: only what is beyond doubt
     aside = text[end : end + 2] == ", " and (noun in PASSWORDS or noun in TOKENS)
-    if _is_in_path(text, end - len(noun)) or pattern(r"s?\.(?:[a-z]{2,4}|json\d?)\b").match(text, end):
+    is_file = _is_in_path(text, end - len(noun)) or pattern(r"s?\.(?:[a-z]{2,4}|json\d?)\b").match(text, end)
+    if is_file or text[end : end + 20].lower().split()[:1] in ([tool] for tool in _NAMED_TOOLS):
         return None
     if (noun in ASSIGNED and noun not in SHORT) or (text[end : end + 1] in tuple("_-=[.,<{/") and not aside):
         return None
