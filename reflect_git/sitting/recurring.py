@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LAST = 5  # sessions that are looked at
 AGAIN = 3  # broken sessions after "leave it" until it is asked once more
+_SECOND = len("2026-02-11T10:00:00")
 _CALLS_ALONE = 2  # sessions: one call that a matcher met may have been right
 _MOST = 50  # groups of signals that are looked at
 _LONGEST = 300  # letters of a quote
@@ -115,10 +116,17 @@ def _repeated(sitting: Sitting, since: Mapping[str, str]) -> dict[str, list[Sign
             for one in candidate.signals
             if rule in since and one in rows
             and columns["status"][rows[one]] == "captured" and columns["trust"][rows[one]] in _OWN_WORDS
-            and columns["timestamp"][rows[one]] > since[rule] and _is_here(sitting, columns["project"][rows[one]])
+            and _is_later(columns["timestamp"][rows[one]], columns["stored"][rows[one]], since[rule])
+            and _is_here(sitting, columns["project"][rows[one]])
         ]  # fmt: skip
         found.setdefault(rule, []).extend(sitting.scan.whole(wanted))
     return {rule: sorted(said, key=lambda one: one["timestamp"], reverse=True) for rule, said in found.items()}
+
+
+def _is_later(said: str, stored: str, since: str) -> bool:
+    """Tell whether something was said after a decision. Clients note seconds and decisions have milliseconds, so within
+    one second the time of storing tells."""
+    return stored > since if said[:_SECOND] == since[:_SECOND] else said > since
 
 
 def _is_here(sitting: Sitting, project: Mapping[str, str] | None) -> bool:
@@ -147,7 +155,9 @@ def _evidence(rule: str, since: str, said: Iterable[Signal], exposures: Iterable
 def _had_it(exposure: Mapping[str, Any], rule: str, since: str) -> bool:
     """Began the session with the rule? Where nobody noted what it read, it is taken for granted."""
     read = exposure["rules"]
-    return exposure["start"] > since and (not read or any(rule in listed for listed in read.values()))
+    return exposure["start"][:_SECOND] > since[:_SECOND] and (
+        not read or any(rule in listed for listed in read.values())
+    )
 
 
 def _judge(
@@ -172,10 +182,9 @@ def _sessions(
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """(Session, its end) of each session here that could have broken the rule, as far as anybody noted one."""
     columns, behind = sitting.scan.columns, set(rule["signals"])
-    for name, identity, moment, project in zip(
-        columns["session_id"], columns["id"], columns["timestamp"], columns["project"], strict=True
-    ):
-        if moment > since and name and identity not in behind and _is_here(sitting, project):
+    names = ("session_id", "id", "timestamp", "stored", "project")
+    for name, identity, moment, stored, project in zip(*(columns[each] for each in names), strict=True):
+        if _is_later(moment, stored, since) and name and identity not in behind and _is_here(sitting, project):
             yield session_hash(name), moment
     yield from ((one["session"], one["end"]) for one in exposures if _had_it(one, rule["id"], since))
 
@@ -190,7 +199,9 @@ def _is_left(sitting: Sitting, one: Broken, exposures: Iterable[Mapping[str, Any
     ]
     if not left:
         return False
-    evidence = _evidence(rule, left[-1], [said for said in one.said if said["timestamp"] > left[-1]], exposures)
+    evidence = _evidence(
+        rule, left[-1], [said for said in one.said if _is_later(said["timestamp"], said["stored"], left[-1])], exposures
+    )
     return len(evidence) < AGAIN
 
 

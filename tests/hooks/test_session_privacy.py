@@ -114,7 +114,7 @@ def test_a_request_of_a_pause_is_not_counted(session: Session, store_home: Path)
     requests = store_home / ".git/reflect/requests.json"
     assert not requests.exists()
     session.count = 40
-    session.say("please check the links of the page")
+    session.say("please keep the links of the page relative")
     session.hook("SessionEnd", reason="other")
     assert len(json.loads(requests.read_text())) == 1
 
