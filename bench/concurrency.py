@@ -13,7 +13,7 @@ from bench.capture import hook_command
 from bench.setting import Setting
 from bench.table import Row, Table
 from bench.timing import BenchError, Command, Times, progress, start
-from reflect_git.store import spool, sweep
+from reflect_git.store import pending, recover
 
 LANES = 32
 EACH = 50
@@ -37,8 +37,8 @@ def tables(setting: Setting) -> list[Table]:
         progress(f"wave {number + 1} of {waves}", end="\r")
         crowd(lambda: setting.bare("pass"), each, bare)
         crowd(lambda: hook_command(setting, home), each, captures)
-    waiting = len(spool.pending(store))
-    sweep.sweep(store)
+    waiting = len(pending.pending(store))
+    recover.sweep(store)
     lost = SIZE + len(captures.seconds) - generate.committed(store)
     ratio = captures.percentile(95) / bare.percentile(95)
     rows = [
@@ -57,7 +57,7 @@ def together(setting: Setting) -> Table:
     home, bursts = setting.home("together"), 1 if setting.quick else BURSTS
     store = generate.copy_store(SIZE, home)
     crowd(lambda: hook_command(setting, home), 1, Times("warm up"), TOGETHER)  # byte code, and the bundle of modules
-    before = generate.committed(store) + len(spool.pending(store))
+    before = generate.committed(store) + len(pending.pending(store))
     bare, hooks = Times(f"{TOGETHER} interpreters: import json, re"), Times(f"{TOGETHER} hooks")
     first = Times(f"{TOGETHER} hooks, the first of a store")
     for number in range(bursts):
@@ -65,7 +65,7 @@ def together(setting: Setting) -> Table:
         crowd(lambda: setting.bare("import json, re"), 1, bare, TOGETHER)
         crowd(lambda: hook_command(setting, home), 1, hooks, TOGETHER)
         crowd(partial(hook_elsewhere, setting, home, home / f"new-{number}"), 1, first, TOGETHER)
-    sweep.sweep(store)
+    recover.sweep(store)
     lost = before + len(hooks.seconds) - generate.committed(store)
     rows = [Row(bare.name, (bare.percentile(50), bare.percentile(95)))]
     for times, ceiling in ((hooks, BURST_CEILING), (first, FIRST_CEILING)):

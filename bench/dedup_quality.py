@@ -17,7 +17,7 @@ from typing import Any
 from bench.quality import read
 from bench.setting import Setting
 from bench.table import Row, Table
-from reflect_git.review.likeness import relation
+from reflect_git.language.similarity import relation
 
 Item = dict[str, Any]
 MERGED = "contradictions merged"

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.timing import progress
-from reflect_git.adapters import files, records
-from reflect_git.model import schema
-from reflect_git.model.ids import digest, moment_id, utc
-from reflect_git.store import copies, identity, inbox
-from reflect_git.store.layout import MARKER, path_of
+from reflect_git.platform import files
+from reflect_git.records import schema, yaml_form
+from reflect_git.records.ids import digest, moment_id, utc
+from reflect_git.store import copies, inbox, opening
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import INBOX, Store
+from reflect_git.store.repository import INBOX, MARKER, Store, path_of
 
 FORMAT = 1
 DAYS = 14
@@ -125,8 +124,8 @@ def fill(store: Store, count: int, now: float, make: Maker = signals) -> None:
     batch: list[bytes] = []
     for number, record in enumerate(make(count, store.machine, now), 1):
         if number == 1:
-            records.check(record)
-        data = records.emit(record)
+            yaml_form.check(record)
+        data = yaml_form.emit(record)
         batch.append(f"M 100644 inline {path_of(record['id'])}\ndata {len(data)}\n".encode() + data + b"\n")
         if len(batch) == PER_COMMIT or number == count:
             child.send(_commit_head(ref, len(batch), record["stored"], number <= PER_COMMIT) + b"".join(batch))
@@ -198,7 +197,7 @@ def copy_store(size: int, home: Path, plain_copies: bool = False, make: Maker = 
     os.chmod(root, files.PRIVATE_DIR)
     store = Store(str(root), environment(home))
     with store.locked(1.0):
-        store.change_config({"reflect.binding": identity.binding(str(root))})
+        store.change_config({"reflect.binding": opening.binding(str(root))})
     if plain_copies:
         files.remove(store.path(MARKER))
         copies.restore(store)

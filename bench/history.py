@@ -17,19 +17,18 @@ from bench.reading import FLOOR, PROGRAM
 from bench.setting import Setting
 from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Times, fixed, measure
-from reflect_git.adapters import files, records
-from reflect_git.adapters.git import NOBODY
-from reflect_git.apply import block, finding
-from reflect_git.apply.plan import Plan
-from reflect_git.apply.targets import Target
-from reflect_git.history.words import BY_ITSELF, FORMAT, TYPES
-from reflect_git.model import schema
-from reflect_git.model.ids import digest, random_id, utc_precise
-from reflect_git.sitting import mirror
-from reflect_git.store import identity, upkeep
-from reflect_git.store.layout import path_of
+from reflect_git.platform import files
+from reflect_git.platform.git import NOBODY
+from reflect_git.records import schema, yaml_form
+from reflect_git.records.history import BY_ITSELF, FORMAT, TYPES
+from reflect_git.records.ids import digest, random_id, utc_precise
+from reflect_git.rules import snapshot
+from reflect_git.store import maintenance, opening
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import MAIN, Store
+from reflect_git.store.repository import MAIN, Store, path_of
+from reflect_git.targets import block, finding
+from reflect_git.targets.plan import Plan
+from reflect_git.targets.targets import Target
 
 ROUNDS = 30
 SIZES = (1_000, 100_000)
@@ -134,7 +133,7 @@ class Past:
     def _mirror(self, learning: str, kind: str) -> dict[str, bytes]:
         self._version += 1
         plan = Plan(TARGET, b"", self._page, learning, kind)
-        return {mirror.path_of(self._store, plan, PROJECT): mirror.content(plan, self._version)}  # type: ignore[arg-type]
+        return {snapshot.path_of(self._store, plan, PROJECT): snapshot.content(plan, self._version)}  # type: ignore[arg-type]
 
 
 def _learning(now: str, text: str) -> dict[str, Any]:
@@ -147,7 +146,7 @@ def _learning(now: str, text: str) -> dict[str, Any]:
 
 
 def _files(*made: Mapping[str, Any]) -> dict[str, bytes]:
-    return {path_of(record["id"]): records.emit(record) for record in made}
+    return {path_of(record["id"]): yaml_form.emit(record) for record in made}
 
 
 def tables(setting: Setting) -> list[Table]:
@@ -226,7 +225,7 @@ def copy_store(size: int, home: Path) -> tuple[Store, str]:
     os.chmod(root, files.PRIVATE_DIR)
     store = Store(str(root), generate.environment(home))
     with store.locked(1.0):
-        store.change_config({"reflect.binding": identity.binding(str(root))})
+        store.change_config({"reflect.binding": opening.binding(str(root))})
     rule = json.loads((root / ".git" / _MADE_FROM).read_text(encoding="utf-8"))
     return store, str(rule)
 
@@ -243,7 +242,7 @@ def _fill(draft: Path, size: int) -> None:
     result = child.finish(b"done\n")
     if result.code:
         raise BenchError(result.err.decode("utf-8", "replace"))
-    upkeep.free(store)
+    maintenance.free(store)
     (draft / ".git" / FILE).write_bytes(past.page)
     (draft / ".git" / _MADE_FROM).write_text(json.dumps(past.learnings[0]["id"]), encoding="utf-8")
 

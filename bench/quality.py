@@ -17,8 +17,8 @@ from typing import Any
 
 from bench.setting import Setting
 from bench.table import Row, Table
-from reflect_git import workflow
-from reflect_git.adapters.redact import find
+from reflect_git.capture import service
+from reflect_git.redact import find
 
 Item = dict[str, Any]
 CONFIDENT = 2
@@ -113,7 +113,7 @@ def mined(
     found: dict[str, list[Item]] = {}
     for item in items:  # one at a time: items are no sessions of one person, whose requests could recur
         path = str(out / f"{item['id']}.jsonl")
-        signals = [dict(signal) for _, signal in workflow.mine([path], "/nowhere", everything)]
+        signals = [dict(signal) for _, signal in service.mine([path], "/nowhere", everything)]
         if signals:
             found[item["id"]] = signals
     return found

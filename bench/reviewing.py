@@ -16,7 +16,7 @@ from bench.reading import FLOOR, PROGRAM
 from bench.setting import Setting
 from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Subject, fixed, measure
-from reflect_git.adapters import files
+from reflect_git.platform import files
 from reflect_git.store.repository import Store
 
 ROUNDS = 20

@@ -18,18 +18,16 @@ from bench.reading import FLOOR, PROGRAM
 from bench.setting import Setting
 from bench.table import Row, Table, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, progress, run
-from reflect_git.adapters import records
-from reflect_git.adapters.git import NOBODY
 from reflect_git.errors import ReflectError
-from reflect_git.model import schema
-from reflect_git.model.ids import digest, random_id, utc_precise
-from reflect_git.store import identity, remotes
-from reflect_git.store.incoming import Incoming
-from reflect_git.store.layout import path_of
+from reflect_git.platform.git import NOBODY
+from reflect_git.records import schema, yaml_form
+from reflect_git.records.ids import digest, random_id, utc_precise
+from reflect_git.store import opening, remotes
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import MAIN, Store
-from reflect_git.workflow import syncing
-from reflect_git.workflow.syncing import Wishes
+from reflect_git.store.repository import MAIN, Store, path_of
+from reflect_git.sync import exchange
+from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.fetched import Incoming
 
 ROUNDS = 5
 CEILING, SYNCS = 2.0, 3
@@ -168,7 +166,7 @@ def decide(store: Store, commits: int, per_commit: int, env: dict[str, str]) -> 
         text = f"dismiss: {made[0]['subject']}\n\nDecision: {made[0]['id']}\nMachine: {store.machine}\n".encode()
         head = f"commit {MAIN}\ncommitter {NOBODY} {int(time.time())} +0000\ndata {len(text)}\n".encode()
         parent = f"\nfrom {MAIN}^0\n".encode() if not number else b"\n"
-        data = [(path_of(one["id"]), records.emit(one)) for one in made]
+        data = [(path_of(one["id"]), yaml_form.emit(one)) for one in made]
         body = [f"M 100644 inline {path}\ndata {len(blob)}\n".encode() + blob + b"\n" for path, blob in data]
         child.send(b"".join((head, text, parent, *body)))
     result = child.finish(b"done\n")
@@ -237,7 +235,7 @@ def _clones(home: Path, remote: Path, count: int, env: dict[str, str]) -> list[P
         shutil.copytree(template, root, symlinks=True)
         store = Store(str(root), env)
         with store.locked(5.0):
-            store.change_config({"reflect.machine": f"bench-{number}", "reflect.binding": identity.binding(str(root))})
+            store.change_config({"reflect.machine": f"bench-{number}", "reflect.binding": opening.binding(str(root))})
         decide(store, EACH, 1, env)
         roots.append(root)
     return roots
@@ -258,11 +256,11 @@ def _sync(task: tuple[str, dict[str, str]]) -> tuple[int, int]:
     Incoming.fetch_main = counted  # type: ignore[assignment, method-assign]
     try:
         store = open_or_create(root, env)
-        return syncing.sync(store, env, Wishes()).tries, fetched
+        return exchange.sync(store, env, Wishes()).tries, fetched
     except ReflectError as error:
         if error.code != "race":
             raise
-        return syncing.TRIES + 1, fetched  # what it has goes with the next round
+        return exchange.TRIES + 1, fetched  # what it has goes with the next round
     finally:
         Incoming.fetch_main = real  # type: ignore[method-assign]
 

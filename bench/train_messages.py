@@ -6,6 +6,8 @@ For developers: it needs numpy, scipy and scikit-learn, which the package does n
 Limits are set on messages that the model did not learn from; the files of `--check` decide nothing. Beside the labelled
 messages it learns from ours, written for this purpose: `bench/examples.tsv`, single messages in as many wordings as
 people have for a correction and for a task, and `bench/sessions.tsv`, invented sessions with what was said before each.
+The head that tells what lasts learns above all from `bench/lasting.tsv` (corrections of the moment, standing
+instructions) and from `bench/statements.tsv` (terse statements in many languages, tasks and remarks, by theme).
 """
 
 # mypy: disable-error-code="import-untyped,import-not-found"
@@ -32,7 +34,7 @@ REPO = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO))
 
 from reflect_git.capture import score as scorer  # noqa: E402
-from reflect_git.capture.features import CUES, KINDS, NAMES, Phrases, Seen  # noqa: E402
+from reflect_git.capture.score_features import CUES, KINDS, NAMES, Phrases, Seen  # noqa: E402
 
 Parts = tuple[tuple[str, int], ...]
 VIAS = {"tool_rejection": "feedback", "queue": "queued"}
@@ -46,6 +48,19 @@ TREES = {"n_estimators": 300, "learning_rate": 0.03, "subsample": 0.5, "max_feat
 # Ours are more than the labelled ones, and count less. Average precision by session and by repository: 0.751, 0.594
 # without our sessions, 0.766, 0.671 with them.
 LOW, EXAMPLE, SESSION = 0.3, 0.2, 0.105
+# Labelled messages hardly teach what lasts: of their signals, the head tells lasting ones apart no better than chance
+# (area under the curve 0.51). On the messages of three trials it is 0.83, 0.87, 0.67 without `lasting.tsv` and 0.92,
+# 0.93, 0.93 with it.
+LASTING = 1.0
+# The share of their weight that other messages have in that head. Area under the curve, themes of `statements.tsv` held
+# out in turn: 0.847 at 1, 0.862 at 0.3, 0.867 at 0.1. Of labelled messages of up to 30 words, 11 more are captured at
+# 1, 17 at 0.3 and 27 at 0.1; 2, 4 and 7 of them are signals.
+OTHERS = 0.3
+# On the themes that are held out, review asks about 0.652 of what lasts and 0.055 of the rest at 0.8, 0.695 and 0.064
+# at 0.4, 0.730 and 0.073 at 0.2.
+STANDING = 0.8
+# Themes of `statements.tsv` that nothing is learnt from: they check what the head says of a new theme.
+HELD_OUT = ("docs", "embedded", "mobile", "product", "security")
 SEEDS = (0, 1, 2)
 FOLDS, FOLDS_OF_REPOSITORIES = 8, 4
 PER_SESSION = 6
@@ -141,6 +156,30 @@ def read_sessions(path: Path, phrases: Phrases) -> list[Message]:
     return messages
 
 
+def read_lasting(path: Path, phrases: Phrases) -> list[Message]:
+    """Signals of both kinds: what helps a later session, and what only concerns the work at hand."""
+    messages = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:]):
+        language, durable, via, text = line.split("\t")
+        told = BEFORE["d" if via == "prompt" else "m"]
+        moment = (via, *told[number % len(told)])
+        messages.append(_ours(text, moment, ("correction", durable, language), LASTING, phrases))
+    return messages
+
+
+def read_statements(path: Path, phrases: Phrases) -> tuple[list[Message], list[Message]]:
+    """Statements, tasks and remarks of a few words: those to learn from, and those of the themes that are held out."""
+    taught: list[Message] = []
+    held: list[Message] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:]):
+        theme, language, kind, durable, via, text = line.split("\t")
+        told = BEFORE["dmdqd-"[number % 6] if via == "prompt" else "m"]
+        moment = (via, *told[number // 6 % len(told)])
+        message = _ours(text, moment, (kind, durable, language), LASTING, phrases)
+        (held if theme in HELD_OUT else taught).append(message)
+    return taught, held
+
+
 def _ours(
     text: str, moment: tuple[str, str, int], told: tuple[str, str, str], weight: float, phrases: Phrases
 ) -> Message:
@@ -202,7 +241,7 @@ def folds_by(groups: Any, count: int, seed: int) -> list[tuple[Any, Any]]:
 class Data:
     """Labelled messages first, our own after them; only the former are measured."""
 
-    def __init__(self, labelled: list[Message], own: list[Message]) -> None:
+    def __init__(self, labelled: list[Message], own: list[Message], lasting: list[Message]) -> None:
         self.messages = labelled + own
         self.count = len(labelled)
         self.rows = matrix(self.messages)
@@ -211,11 +250,17 @@ class Data:
         self.signal = np.array([message.signal for message in self.messages])
         self.durable = np.array([message.signal and message.durable for message in self.messages])
         self.own = np.arange(self.count, len(self.messages))
-        # A signal of the moment is no example of a lasting one, and hardly one of the opposite.
-        self.lasting_weight = np.where(self.signal & ~self.durable, 0.5 * self.weight, self.weight)
+        self.lasting = lasting
+        self.lasting_rows = matrix(lasting)
 
     def line(self, taught: Any, target: Any, weight: Any) -> Any:
         return fit(self.rows[taught], target[taught], weight[taught])
+
+    def durable_line(self, taught: Any) -> Any:
+        rows = sparse.vstack([self.rows[taught], self.lasting_rows]).tocsr()
+        lasts = [message.signal and message.durable for message in self.lasting]
+        weight = [OTHERS * self.weight[taught], [message.weight for message in self.lasting]]
+        return fit(rows, np.concatenate([self.durable[taught], lasts]), np.concatenate(weight))
 
     def trees(self, taught: Any) -> Any:
         model = GradientBoostingClassifier(max_depth=scorer.DEPTH, random_state=0, **TREES)
@@ -229,8 +274,8 @@ class Data:
             taught = np.concatenate([some, self.own])
             line = self.line(taught, self.signal, self.weight).decision_function(self.rows[asked])
             heights[asked] += (line + self.trees(taught).decision_function(self.facts[asked])) / 2
-            lasting[asked] = self.line(taught, self.durable, self.lasting_weight).decision_function(self.rows[asked])
-        return heights, scorer.lasting_height(lasting, heights)
+            lasting[asked] = self.durable_line(taught).decision_function(self.rows[asked])
+        return heights, lasting
 
 
 def trust_in(messages: list[Message]) -> Any:
@@ -250,10 +295,10 @@ def set_limits(data: Data, heights: Any, lasting: Any) -> dict[str, float]:
     trust = trust_in(data.messages[: data.count])
     return {
         "returned": limit_at(heights, trust, 0.71),
-        "confident": limit_at(heights, trust, 0.54),
+        "confident": limit_at(scorer.sure_height(heights, lasting), trust, 0.56),
         "certain": limit_at(heights, trust, 0.24),
-        # F1 by session and by repository 0.549, 0.458; at 0.65 it is 0.534, 0.445.
-        "durable": limit_at(lasting, trust * data.durable[: data.count], 0.77),
+        "durable": 0.0,  # as likely as not
+        "standing": STANDING,
         "refusal": -4.0,
         **ADDED,
     }
@@ -276,9 +321,10 @@ def figures(messages: list[Message], heights: Any, lasting: Any, limits: dict[st
         scorer.is_returned(height, message.via, limits) and "client" not in message.seen.said
         for height, message in zip(heights, messages)
     ])  # fmt: skip
+    sure = scorer.sure_height(heights, lasting)
     views = {
         "returned": (taken, signal, None),
-        "confident": (taken & (refusal | (heights >= limits["confident"])), signal, None),
+        "confident": (taken & (refusal | (sure >= limits["confident"])), signal, None),
         "durable view": (taken, durable, ~signal | durable),
         "durable flag": (taken & (lasting >= limits["durable"]), durable, None),
         "refusals": (taken, signal, refusal),
@@ -347,7 +393,7 @@ def pack_heads(data: Data) -> bytes:
     """Both heads and the trees; what the trees begin with goes to the bias of the signal."""
     every = np.arange(len(data.messages))
     signal, trees = data.line(every, data.signal, data.weight), data.trees(every)
-    durable = data.line(every, data.durable, data.lasting_weight)
+    durable = data.durable_line(every)
     start = trees.init_.class_prior_
     signal.intercept_ = signal.intercept_ + np.log(start[1] / start[0])
     return pack_head(signal, 0.5) + pack_head(durable) + pack_trees(trees, 0.5)
@@ -389,14 +435,25 @@ def pack(data: Data, limits: dict[str, float], phrases: Phrases) -> bytes:
 def check(path: Path, phrases: Phrases, known: scorer.Knowledge) -> None:
     """What the packed model says of messages that had no part in it."""
     messages = read_labelled(path, phrases)
-    heights = np.array([scorer.weigh(message.seen, known) for message in messages])
     lasting = np.array([known.heads["durable"].weigh(message.seen) for message in messages])
-    lasting = scorer.lasting_height(lasting, heights)
+    heights = np.array([scorer.weigh(message.seen, known, at) for message, at in zip(messages, lasting)])
     report(f"{path.name}, {len(messages)} messages", [figures(messages, heights, lasting, known.limits)])
     signals = [message for message in messages if message.signal]
     told = [scorer.TYPES[int(np.argmax(known.types.weigh(message.seen)))] for message in signals]
     right = sum(kind == message.type for kind, message in zip(told, signals))
     print(f"  type right for {right} of {len(signals)} signals")
+
+
+def check_held_out(held: list[Message], known: scorer.Knowledge) -> None:
+    """What the packed model says of statements on themes that it did not learn from."""
+    lasts = np.array([message.signal and message.durable for message in held])
+    lasting = np.array([known.heads["durable"].weigh(message.seen) for message in held])
+    heights = np.array([scorer.weigh(message.seen, known, at) for message, at in zip(held, lasting)])
+    taken = np.array([scorer.is_returned(at, message.via, known.limits) for at, message in zip(heights, held)])
+    sure = taken & (lasting >= known.limits["standing"])
+    print(f"themes held out, {len(held)} messages, {lasts.sum()} of them lasting")
+    print(f"  captured {taken[lasts].mean():.3f}, surely lasting {sure[lasts].mean():.3f}")
+    print(f"  of the others surely lasting {sure[~lasts].mean():.3f}")
 
 
 def main() -> None:
@@ -410,7 +467,8 @@ def main() -> None:
     labelled = read_labelled(given.labelled, phrases)
     ours = REPO / "bench"
     own = [*read_examples(ours / "examples.tsv", phrases), *read_sessions(ours / "sessions.tsv", phrases)]
-    data = Data(labelled, own)
+    statements, held = read_statements(ours / "statements.tsv", phrases)
+    data = Data(labelled, own, [*read_lasting(ours / "lasting.tsv", phrases), *statements])
     sessions, repositories = sessions_of(labelled), np.array([message.repository for message in labelled])
     by_session = [data.cross(folds_by(sessions, FOLDS, seed)) for seed in SEEDS]
     limits = set_limits(data, *np.mean(by_session, axis=0))
@@ -421,6 +479,7 @@ def main() -> None:
     (given.out / "messages.bin").write_bytes(packed)
     for path in given.check:
         check(path, phrases, scorer.parse(packed))
+    check_held_out(held, scorer.parse(packed))
     print({name: round(limit, 3) for name, limit in limits.items()}, len(packed), "bytes")
 
 

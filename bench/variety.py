@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.generate import DAYS, PROJECTS
-from reflect_git.capture.draft import draft_given
-from reflect_git.model.ids import utc
+from reflect_git.capture.new_signal import draft_given
+from reflect_git.records.ids import utc
 
 _DAY = 86400
 _PER_SESSION = 40

@@ -21,8 +21,8 @@ from typing import Any
 from bench.quality import read
 from bench.setting import Setting
 from bench.table import Row, Table
-from reflect_git import workflow
-from reflect_git.review.wording import Worded, worded
+from reflect_git.capture import service
+from reflect_git.language.wording import Worded, worded
 
 Item = dict[str, Any]
 
@@ -61,7 +61,7 @@ def pairs(folder: Path, names: Sequence[str]) -> Iterator[Item]:
 
 def proposed(transcript: Path) -> Worded | None:
     """What a sitting would propose for a message, also for one that would not be captured."""
-    signals = [signal for _, signal in workflow.mine([str(transcript)], "/nowhere", everything=True)]
+    signals = [signal for _, signal in service.mine([str(transcript)], "/nowhere", everything=True)]
     said = [signal for signal in signals if signal["meta"].get("via")]
     return worded([max(said, key=lambda signal: signal["meta"]["score"])]) if said else None
 

@@ -14,7 +14,7 @@ import click
 
 from reflect_git import errors
 from reflect_git.cli.app import GROUPS, PLUMBING, VERBS, program
-from reflect_git.cli.front import Front
+from reflect_git.cli.context import Front
 
 HERE = Path(__file__).parent
 _CODES = {

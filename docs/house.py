@@ -1,6 +1,6 @@
-"""The house as it stands: which room leans on which, and how large modules and functions are. `make house` prints it.
+"""Overview of the code: every package and module with its summary, the imports between packages, and sizes.
 
-tests/test_house.py holds docs/architecture.md against it.
+`make house` prints it. tests/test_house.py checks docs/architecture.md and the limits below against the same figures.
 """
 
 from __future__ import annotations
@@ -15,16 +15,29 @@ from statistics import median
 from textwrap import wrap
 
 PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
-# From the top, as `make layers` keeps them; rooms of one floor do not import one another.
-FLOORS = (
+# Top to bottom, as in pyproject.toml: a package imports only packages of lower layers.
+LAYERS = (
     ("cli", "hook"),
-    ("sitting",),
-    ("workflow",),
-    ("capture", "review", "apply", "history", "sync"),
+    ("audit", "purge", "history", "doctor"),
+    ("rules",),
+    ("candidates",),
+    ("targets", "capture"),
+    ("sync", "language"),
     ("store",),
-    ("adapters",),
-    ("model",),
-    ("errors", "paths", "bundle"),
+    ("platform",),
+    ("redact",),
+    ("records",),
+    ("errors", "paths"),
+)
+MOST_IN_A_FOLDER = 20
+MOST_MODULES = 235
+# Names from before the tree had layers. No file, folder or part of a file name may use one again.
+OLD_NAMES = frozenset(
+    "sitting sittings stains desk deck portrait corpses spool glance chronicle mainline fold folding forgetting "
+    "hearing live looks adapters care workflow verbs beside excerpt quiet skimming sweep upkeep storytelling telling "
+    "taking dialogue cards differences handwritten ancestry talk spoken orders carrying senses clashes likeness "
+    "pointing spots verdicts sought readings plainwords briefing thrash cleansing joining landing offer work kept "
+    "trail authority unasked rivals declining settle together places proposing story matter condition mending".split()
 )
 _SHOWN = 12
 
@@ -37,31 +50,42 @@ class Function:
 
 @dataclass(frozen=True)
 class Module:
-    """`room` is the folder or file below the package, `leans` the rooms that it imports anything of."""
+    """One file. `package` is the folder or file directly below `reflect_git`; `imports` are other such packages."""
 
     name: str
-    room: str
+    path: str
+    package: str
+    summary: str
     lines: int
-    leans: frozenset[str]
+    imports: frozenset[str]
     functions: tuple[Function, ...]
+
+    @property
+    def is_package(self) -> bool:
+        return self.path.endswith("__init__.py")
 
 
 def modules(package: Path = PACKAGE) -> list[Module]:
-    rooms = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
-    return [_module(path, package, rooms) for path in sorted(package.rglob("*.py")) if path != package / "__init__.py"]
+    """Read every module below a package, except its own `__init__.py`."""
+    packages = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
+    paths = [path for path in sorted(package.rglob("*.py")) if path != package / "__init__.py"]
+    return [_module(path, package, packages) for path in paths]
 
 
-def _module(path: Path, package: Path, rooms: set[str]) -> Module:
+def _module(path: Path, package: Path, packages: set[str]) -> Module:
     text = path.read_text(encoding="utf-8")
-    parts = path.relative_to(package).with_suffix("").parts
-    room, name = parts[0], ".".join(part for part in parts if part != "__init__")
+    relative = path.relative_to(package)
+    parts = relative.with_suffix("").parts
+    name = ".".join(part for part in parts if part != "__init__")
     tree = ast.parse(text)
-    leans = {word for found in _imports(tree, package.name) for word in found} & rooms - {room}
-    return Module(name, room, text.count("\n"), frozenset(leans), tuple(_functions(tree, name)))
+    imports = {word for found in _imports(tree, package.name) for word in found} & packages - {parts[0]}
+    summary = (ast.get_docstring(tree) or "").partition("\n")[0]
+    functions = tuple(_functions(tree, name))
+    return Module(name, relative.as_posix(), parts[0], summary, text.count("\n"), frozenset(imports), functions)
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
-    """Of each import of the package the room, or rooms, that it names; also of those made late or for types alone."""
+    """Yield the packages that each import names, including late imports and imports for type checking."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield tuple(each.name.split(".")[1] for each in node.names if each.name.startswith(f"{package}."))
@@ -78,42 +102,69 @@ def _functions(tree: ast.AST, module: str) -> Iterator[Function]:
 
 
 def graph(found: Iterable[Module]) -> dict[str, Counter[str]]:
-    """Room → the rooms it leans on, with how many of its modules do."""
+    """Map each package to the packages it imports, with the number of its modules that import each."""
     edges: dict[str, Counter[str]] = {}
     for module in found:
-        edges.setdefault(module.room, Counter()).update(module.leans)
+        edges.setdefault(module.package, Counter()).update(module.imports)
     return edges
 
 
+def folders(found: Iterable[Module]) -> Counter[str]:
+    """Count the modules of each folder, without `__init__.py`."""
+    return Counter(module.path.rpartition("/")[0] or "." for module in found if not module.is_package)
+
+
+def old_names(found: Iterable[Module]) -> list[str]:
+    """List the modules with a name, or a part of a name, from the old vocabulary."""
+    return [module.path for module in found if not OLD_NAMES.isdisjoint(_words(module.path))]
+
+
+def _words(path: str) -> list[str]:
+    return path.removesuffix(".py").replace("/", "_").split("_")
+
+
 def report(found: Sequence[Module]) -> str:
+    """Return the whole overview as text."""
     functions = [function for module in found for function in module.functions]
     return "\n".join([
-        "Rooms, from the roof down; → imports, with how many of its modules do", "",
-        *_drawing(found), "",
-        f"Modules: {_spread([module.lines for module in found])}", "",
+        "reflect_git, top layer first; a package imports only packages of lower layers", "",
+        *_tree(found),
+        f"Modules: {len(found)} (at most {MOST_MODULES}); in the fullest folders (at most {MOST_IN_A_FOLDER}): "
+        + ", ".join(f"{folder} {count}" for folder, count in folders(found).most_common(3)), "",
+        f"Lines of a module: {_spread([module.lines for module in found])}", "",
         *_largest((module.lines, module.name) for module in found), "",
-        f"Functions: {_spread([function.lines for function in functions])}", "",
+        f"Lines of a function: {_spread([function.lines for function in functions])}", "",
         *_largest((function.lines, function.name) for function in functions),
     ])  # fmt: skip
 
 
-def _drawing(found: Sequence[Module]) -> Iterator[str]:
+def _tree(found: Sequence[Module]) -> Iterator[str]:
     edges = graph(found)
-    for floor in FLOORS:
-        for room in floor:
-            inside = [module.lines for module in found if module.room == room]
-            leans = ", ".join(f"{to} {edges[room][to]}" for below in FLOORS for to in below if edges[room][to])
-            yield f"  {room:<9}{len(inside):>3} modules {sum(inside):>5} lines"
-            yield from wrap(leans, 100, initial_indent=f"{'':13}→ ", subsequent_indent=f"{'':15}")
-        yield "  " + "─" * 30
+    for number, layer in enumerate(LAYERS, 1):
+        yield f"── layer {number}: {', '.join(layer)} ".ljust(118, "─")
+        for package in layer:
+            inside = [module for module in found if module.package == package]
+            yield from _package(package, inside)
+            imports = ", ".join(f"{to} {edges[package][to]}" for below in LAYERS for to in below if edges[package][to])
+            yield from wrap(imports, 112, initial_indent="    imports ", subsequent_indent=" " * 12)
+            yield ""
+
+
+def _package(package: str, inside: Sequence[Module]) -> Iterator[str]:
+    """Yield one line for the package, one for each subpackage and one for each module."""
+    if len(inside) > 1:
+        yield f"{package}/  {len(inside)} modules, {sum(module.lines for module in inside)} lines"
+    for module in sorted(inside, key=lambda each: (each.path.rpartition("/")[0], not each.is_package, each.path)):
+        shown = module.path.removesuffix("__init__.py")
+        yield f"  {shown:<40}{module.lines:>4}  {module.summary}"
 
 
 def _spread(sizes: Sequence[int]) -> str:
-    return f"{len(sizes)}; median {median(sizes):g} lines, nine of ten at most {tenth(sizes)}, largest {max(sizes)}"
+    return f"{sum(sizes)} in {len(sizes)}; median {median(sizes):g}, 90 % at most {tenth(sizes)}, largest {max(sizes)}"
 
 
 def tenth(sizes: Sequence[int]) -> int:
-    """What nine of ten do not exceed."""
+    """Return the size that nine of ten do not exceed."""
     return sorted(sizes)[len(sizes) * 9 // 10]
 
 

@@ -1,99 +1,147 @@
-"""docs/picture.svg: what the demo prints, drawn as a terminal. `make docs` runs it, and the same is drawn each time."""
+"""Draw docs/picture.svg from a real review: a correction, the question about it, and the line in CLAUDE.md.
+
+`make docs` runs this. Every run draws the same picture unless the program prints something else.
+Run it in a terminal of your own: inside Claude Code the program refuses the approval.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import pty
 import re
+import select
+import struct
 import subprocess
 import sys
-from collections.abc import Callable
-from hashlib import sha256
+import tempfile
+import termios
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 HERE = Path(__file__).parent
-_WIDTH = 104
-_DAY = "2026-02-12"  # a Thursday
-_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d"
-# What stands before one may be the end of a colour.
-_ID = r"(SIG|LRN|DEC)-\d{8}-[0-9a-z]{8}(?!\w)"
-_COMMIT = r"(?<![0-9a-f-])(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{10}(?![\w-])"
-_SCENES = ("A hook of Claude Code", "You answer", "Every line has a story", "… and anything can be taken back")
-
-
-def scenes(printed: str) -> list[str]:
-    """The parts of the demo that fit a picture; of several approvals the first."""
-    found = []
-    for part in re.split(r"\n\n\x1b\[1m(?=\S)", printed):  # what `why` prints in bold is indented
-        if part.startswith(_SCENES):
-            found.append("\x1b[1m" + part.split("\n\x1b[2m$ reflect-git approve", 2)[0] + _first_approval(part))
-    return found
-
-
-def settled(printed: str) -> str:
-    """With ids, times and names that are the same in every run; the i-th of a kind stays the i-th."""
-    earlier = sorted(set(re.findall(_TIME, printed)), reverse=True)
-    for pattern, write in (
-        (_TIME, lambda found: f"{_DAY} {_clock(earlier.index(found[0]))}"),
-        (r"(?<![-\d])\d{4}-\d\d-\d\d(?!\d)", lambda _: _DAY),
-        (r"\d+ minutes ago", lambda _: "8 minutes ago"),
-        (r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day", lambda _: "Thursday"),
-        (_ID, _in_order(lambda found, at: f"{found[1]}-{_DAY.replace('-', '')}-{_hash(found[1], at, 8)}")),
-        (_COMMIT, _in_order(lambda _, at: _hash("commit", at, 10))),
-        (r"(?<=by a script, )[\w-]+", lambda _: "laptop-k3f9"),
-    ):
-        printed = re.sub(pattern, write, printed)
-    return printed
-
-
-def _clock(at: int) -> str:
-    minutes = 600 - 8 * at
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
-
-
-def _in_order(write: Callable[[re.Match[str], int], str]) -> Callable[[re.Match[str]], str]:
-    seen: list[str] = []
-
-    def replace(found: re.Match[str]) -> str:
-        if found[0] not in seen:
-            seen.append(found[0])
-        return write(found, seen.index(found[0]))
-
-    return replace
-
-
-def _hash(kind: str, at: int, length: int) -> str:
-    return sha256(f"{kind} {at}".encode()).hexdigest()[:length]
-
-
-def _first_approval(part: str) -> str:
-    pieces = part.split("\n\x1b[2m$ reflect-git approve")
-    return f"\n\x1b[2m$ reflect-git approve{pieces[1]}" if len(pieces) > 1 else ""
-
-
-def _demo() -> str:
-    """What it prints, where the first rule is the first of its file: entries stand in the order of ids, by chance."""
-    program = [sys.executable, "-m", "reflect_git.cli.start", "--color", "always", "demo"]
-    env = {**os.environ, "COLUMNS": str(_WIDTH), "TERM": "xterm-256color"}
-    while True:
-        printed = subprocess.run(program, capture_output=True, text=True, check=True, env=env).stdout
-        first, second, *_ = dict.fromkeys(found[0] for found in re.finditer(_ID, printed) if found[1] == "LRN")
-        if first < second:
-            return printed
+MOST_LINES = 18
+_WIDTH = 76  # at 700 px a character is 9 px wide
+_TIMEOUT = 60.0
+_PROGRAM = (sys.executable, "-m", "reflect_git.cli.start")
+_SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
+_SAID = "no, never use npm in this project, always use pnpm instead"
+_ENTRIES = 12  # of the demo's session: up to the second correction, so that review asks one question
+_LEFT_OUT = ("confidence", "note")  # fields of the card that would make the picture too long
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def main() -> int:
-    printed = settled("\n\n".join(scenes(_demo())))
+    with tempfile.TemporaryDirectory() as folder:
+        printed = replace_varying_parts(record(Path(os.path.realpath(folder))))
+    lines = printed.count("\n") + 1
+    if lines > MOST_LINES:
+        sys.exit(f"the picture has {lines} lines, {MOST_LINES} are allowed; leave a field of the card out")
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=_WIDTH, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi(printed))
         drawn = console.export_svg(title="reflect-git", unique_id="reflect-git")
-    # With the fonts of whoever looks at it: a picture asks no other host for some.
+    # Without web fonts: a page that shows the picture must not contact another host.
     drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+    # librsvg drops the indentation of a line otherwise.
+    drawn = drawn.replace("<svg ", '<svg xml:space="preserve" ', 1)
     (HERE / "picture.svg").write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
     return 0
+
+
+def record(home: Path) -> str:
+    """Review one correction in a new home and return what a person sees, as terminal text."""
+    project = home / "webshop"
+    project.mkdir()
+    (project / "CLAUDE.md").write_text("# Webshop\n\n- Prices are in cents.\n", encoding="utf-8")
+    env = {
+        "HOME": str(home), "PATH": os.environ.get("PATH", os.defpath), "TMPDIR": str(home),
+        "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(HERE.parent),
+    }  # fmt: skip
+    _write_session(home, project)
+    for command in (
+        ("git", "init", "-q", "-b", "main"),
+        ("git", "config", "--global", "user.name", "Ada"),
+        (*_PROGRAM, "--yes", "import", "transcripts"),
+    ):
+        subprocess.run(command, cwd=project, env=env, check=True, stdout=subprocess.DEVNULL)
+    review = pick_lines(_review(project, env))
+    written = [line for line in (project / "CLAUDE.md").read_text(encoding="utf-8").splitlines() if "pnpm" in line]
+    return "\n".join([
+        _dim("# you correct Claude Code"), f"> {_SAID}", "",
+        _dim("$ reflect-git review"), *review, "",
+        _dim("$ grep pnpm CLAUDE.md"), *written,
+    ])  # fmt: skip
+
+
+def _dim(text: str) -> str:
+    return f"\x1b[2m{text}\x1b[0m"
+
+
+def _write_session(home: Path, project: Path) -> None:
+    """Write a transcript as the client does, from the session that the demo uses."""
+    lines = (HERE.parent / "templates/demo/session.jsonl").read_text(encoding="utf-8").splitlines()
+    began = time.time() - 600
+    entries = []
+    for number, line in enumerate(lines[:_ENTRIES]):
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(began + 20 * number))
+        entries.append({
+            **json.loads(line), "uuid": f"entry-{number}", "sessionId": _SESSION, "cwd": str(project),
+            "version": "2.1.325", "timestamp": stamp, "isSidechain": False,
+        })  # fmt: skip
+    path = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(project)) / f"{_SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
+
+
+def _review(project: Path, env: Mapping[str, str]) -> str:
+    """Run `reflect-git review` at a terminal, press y at its question, and return what it prints."""
+    primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _WIDTH, 0, 0))
+    with subprocess.Popen(
+        [*_PROGRAM, "--color", "always", "review"], cwd=project, env=env,
+        stdin=secondary, stdout=secondary, stderr=secondary, start_new_session=True,
+    ) as child:  # fmt: skip
+        os.close(secondary)
+        printed, answered = "", False
+        while chunk := _read(primary):
+            printed += chunk
+            if not answered and _STYLE.sub("", printed).rstrip().endswith("?"):
+                os.write(primary, b"y")
+                answered = True
+        os.close(primary)
+    if child.returncode or not answered:
+        sys.exit(f"'reflect-git review' ended with {child.returncode}:\n{printed}")
+    return printed.replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> str:
+    ready, _, _ = select.select([terminal], [], [], _TIMEOUT)
+    try:
+        return os.read(terminal, 65536).decode() if ready else ""
+    except OSError:  # EIO: the program ended
+        return ""
+
+
+def pick_lines(review: str) -> list[str]:
+    """Return the card, the rule's line of the diff, the question with its answer, and the result."""
+    lines = review.strip("\n").split("\n")
+    plain = [_STYLE.sub("", line) for line in lines]
+    diff = next(at for at, line in enumerate(plain) if line.startswith("diff --git"))
+    question = next(at for at, line in enumerate(plain) if line.startswith("(1/1)"))
+    card = [lines[at] for at in range(diff - 1) if not plain[at].strip().startswith(_LEFT_OUT)]
+    added = [lines[at] for at in range(diff, question) if plain[at].startswith("+- ")]
+    return [*card, _dim("…"), *added, *lines[question : question + 2]]
+
+
+def replace_varying_parts(printed: str) -> str:
+    """Replace the rule's id, and the day of a session that began before midnight."""
+    return re.sub(r"LRN-\d{8}-[0-9a-z]{8}", "LRN-20260212-8ff3a4q2", printed).replace(" yesterday", " today")
 
 
 if __name__ == "__main__":

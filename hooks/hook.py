@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Claude Code runs for every hook event: `python3 -I -S hooks/hook.py`, the event's JSON on stdin."""
+"""Run the handler of one Claude Code hook event: `python3 -I -S hooks/hook.py`, with the event's JSON on stdin."""
 
 import gc
 import os
@@ -11,14 +11,9 @@ try:
     _UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path.append(_UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
 
-    from reflect_git import bundle
-
-    is_bundled = bundle.use()
     from reflect_git.hook import main
 
     main()
-    if not is_bundled and "PostToolUseFailure" in sys.argv:
-        bundle.write()
 except BaseException:  # an old Python, a half-made checkout: never the session's trouble
     pass
 os._exit(0)  # nothing is buffered: an orderly end of the interpreter takes 1.5 ms

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Print how many questions wait in this project, for Claude Code's status line: `python3 -I -S hooks/statusline.py`.
+"""Print the number of open questions in this project for Claude Code's status line.
 
-It runs after every turn, so it counts nothing: it prints the last line of a file that others keep, and has it made
-again in the background when a capture, a decision or a new day made it old.
+Called as `python3 -I -S hooks/statusline.py` after every turn, so it counts nothing itself. It prints the last line of
+a cached file. A capture, a decision or a new day makes that file outdated; it is then rebuilt in the background.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import os
 import sys
 import time
 
-# Beside the package in a checkout, inside it (reflect_git/data/hooks) when installed.
+# The package is next to this folder in a checkout, and around it (reflect_git/data/hooks) when installed.
 _UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(_UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
 
 
 def _home() -> str:
+    """Return the store's folder."""
     from reflect_git import paths
 
     if os.environ.get("REFLECT_GIT_HOME") or not paths.may_configure_home(os.environ):
         return paths.store_home(os.environ)
-    from reflect_git import workflow
+    from reflect_git.capture import service
 
-    return workflow.locate_store(os.environ)
+    return service.locate_store(os.environ)
 
 
 def _read(path: str) -> str:
+    """Return the beginning of a text file; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(8192).decode("utf-8", "surrogateescape")
@@ -35,7 +37,7 @@ def _read(path: str) -> str:
 
 
 def _folder() -> str:
-    """Return the project's folder: the client names it in the environment, and on stdin."""
+    """Return the project's folder, which the client names in the environment and on stdin."""
     folder = os.environ.get("CLAUDE_PROJECT_DIR") or _told_folder() or os.getcwd()
     from reflect_git import paths
 
@@ -43,7 +45,10 @@ def _folder() -> str:
 
 
 def _told_folder() -> str:
-    """Read stdin only if something is there: a status line of the user's own may leave it open."""
+    """Return the folder named on stdin.
+
+    Read only if data is available: a custom status line may leave stdin open.
+    """
     import select
 
     if os.isatty(0) or not select.select([0], [], [], 0)[0]:
@@ -58,28 +63,29 @@ def _told_folder() -> str:
 
 
 def _refresh(folder: str) -> None:
-    from reflect_git.adapters.process import detach
+    """Rebuild the cached count in the background."""
+    from reflect_git.platform.processes import detach
 
     if detach():
         try:
             if sys.version_info >= (3, 10):
-                from reflect_git.sitting import counting
+                from reflect_git.rules import queue
 
-                counting.refresh(os.environ, folder)
-            else:  # what asks the questions needs a newer Python
-                from reflect_git import workflow
-                from reflect_git.store import glance
-                from reflect_git.workflow import sessions
+                queue.refresh(os.environ, folder)
+            else:  # generating the questions needs a newer Python
+                from reflect_git.capture import service, sessions
+                from reflect_git.store.reading import waiting_counts
 
-                store = workflow.open_store(os.environ, create=False)
-                sessions.count_questions(store, os.environ, folder, time.time(), glance.BEST)
+                store = service.open_store(os.environ, create=False)
+                sessions.count_questions(store, os.environ, folder, time.time(), waiting_counts.BEST)
         finally:
             os._exit(0)
 
 
 def main() -> None:
+    """Print the cached line, and refresh the cache if it is outdated."""
     from reflect_git import paths
-    from reflect_git.model.ids import folder_digest
+    from reflect_git.records.ids import folder_digest
 
     git_dir, folder = os.path.join(_home(), ".git"), _folder()
     if not os.path.isdir(git_dir):
@@ -97,6 +103,6 @@ def main() -> None:
 
 try:
     main()
-except BaseException:  # never the session's trouble
+except BaseException:  # never disturb the session
     pass
 os._exit(0)

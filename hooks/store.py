@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The store for scripts: `python3 -I -S hooks/store.py append '{…}'`. One JSON document on stdout; see USAGE.
+"""The store's interface for scripts: `python3 -I -S hooks/store.py append '{…}'`.
 
-Arguments are read by hand (argparse would cost a capture 8 ms), and what only the others need is imported by them.
+Each command prints one JSON document on stdout; see USAGE. Arguments are parsed by hand, because argparse would cost a
+capture 8 ms. Modules that only some commands need are imported by those commands.
 """
 
 from __future__ import annotations
@@ -9,22 +10,22 @@ from __future__ import annotations
 import os
 import sys
 
-# Beside the package in a checkout, inside it (reflect_git/data/hooks) when installed.
+# The package is next to this folder in a checkout, and around it (reflect_git/data/hooks) when installed.
 _UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
 
-from reflect_git import paths, workflow  # noqa: E402
+from reflect_git import paths  # noqa: E402
+from reflect_git.capture import service  # noqa: E402
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError  # noqa: E402
-from reflect_git.model import schema  # noqa: E402
-from reflect_git.model.counts import plural  # noqa: E402
-from reflect_git.model.ids import utc_precise  # noqa: E402
+from reflect_git.records import schema  # noqa: E402
+from reflect_git.records.ids import plural, utc_precise  # noqa: E402
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from reflect_git.store.reading import Scan, Snapshot
+    from reflect_git.store.reading.reader import Scan, Snapshot
     from reflect_git.store.repository import Store
 
     Options = dict[str, list[str]]
@@ -39,7 +40,7 @@ store.py stats [--format statusline] counts, as JSON or as one short line
 store.py promote ID TARGET CONTENT   record an approved text; TARGET is a path, or KIND:PATH
 """
 FILTERS = ("status", "type", "since", "tag", "session", "project")
-# What a caller may say of a moment; the rest of a signal is ours to fill.
+# The fields that a caller may set; we fill the rest of a signal.
 FACTS = (
     "type", "content", "context", "category", "tags", "confidence", "source", "session_id", "project", "meta",
     "timestamp", "trust",
@@ -50,7 +51,7 @@ WAIT = 5.0
 
 
 def main(words: Sequence[str]) -> int:
-    """The whole error policy of this front."""
+    """Run a command and map each kind of error to a JSON document and an exit code."""
     os.umask(0o077)
     try:
         run(words)
@@ -74,6 +75,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> None:
+    """Look up the command and run it."""
     name = words[0] if words else ""
     if name in ("-h", "--help", "help"):
         sys.stdout.write(USAGE)
@@ -87,37 +89,44 @@ def run(words: Sequence[str]) -> None:
 
 
 def answer(data: Any) -> None:
+    """Print the result of a command."""
     write({"schema_version": 1, "data": data})
 
 
 def refuse(error: ReflectError) -> int:
+    """Print an error document and return its exit code."""
     write({"schema_version": 1, "error": {"code": error.code, "message": error.message, "hint": error.hint}})
     return error.exit_code
 
 
 def write(document: Mapping[str, Any]) -> None:
-    """UTF-8 whatever the locale; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
-    import json  # 10 ms that a capture does without
+    """Print a JSON document as UTF-8, whatever the locale; escape lone surrogates, which UTF-8 cannot encode."""
+    import json  # takes 10 ms, which a capture saves
 
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def usage(message: str, hint: str = "see 'store.py --help'") -> ReflectError:
+    """Return a usage error."""
     return ReflectError(message, hint, "usage", EXIT_USAGE)
 
 
 def append(words: Sequence[str]) -> None:
+    """Store one signal and print its id and commit."""
     (text,) = positional(words, "append '{…}' | -", 1)
     facts = read_object(text)
-    store = workflow.open_store(os.environ)
-    signal, commit = workflow.capture(store, facts_of(store, facts), os.environ, WAIT)
+    store = service.open_store(os.environ)
+    signal, commit = service.capture(store, facts_of(store, facts), os.environ, WAIT)
     where = f'"{commit}"' if commit else "null"
     sys.stdout.write('{"schema_version":1,"data":{"id":"%s","commit":%s}}\n' % (signal["id"], where))
 
 
 def facts_of(store: Store, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the caller may say. Trust can be lowered by saying so; only a person at a terminal can raise it."""
+    """Return the fields that the caller may set.
+
+    A caller can lower its trust; only a person at a terminal can raise it.
+    """
     facts = {name: given[name] for name in FACTS if name in given}
     if facts.get("trust") in OWN_WORDS and not is_person():
         raise ReflectError(
@@ -125,25 +134,33 @@ def facts_of(store: Store, given: Mapping[str, Any]) -> dict[str, Any]:
             "leave 'trust' out, or say 'assistant'",
             code="trust",
         )
+    if facts.get("trust") in OWN_WORDS:  # typed at a terminal, so no hook is its source
+        facts.pop("source", None)
     if isinstance(facts.get("project"), str):
-        facts["project"] = workflow.project_of(store, facts["project"])
+        facts["project"] = service.project_of(store, facts["project"])
     return facts
 
 
 def is_person() -> bool:
-    """Inside Claude Code a terminal counts for nothing, since a model can have one."""
+    """Return whether a person is at the terminal.
+
+    Never true inside Claude Code, because a model can have a terminal.
+    """
     return sys.stdin.isatty() and sys.stdout.isatty() and not is_inside_client()
 
 
 def is_inside_client() -> bool:
-    """Ask the processes above us, too: a command can remove the variables that the client gives to its shell."""
-    from reflect_git.adapters import ancestry
+    """Return whether Claude Code started us.
 
-    return ancestry.is_marked(os.environ) or ancestry.is_client_above()
+    Also check the processes above us: a command can unset the client's variables.
+    """
+    from reflect_git.platform import processes
+
+    return processes.is_marked(os.environ) or processes.is_client_above()
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """A JSON object from the command line or, with '-', from stdin."""
+    """Return a JSON object from the command line or, for '-', from stdin."""
     from reflect_git.hook import parse, read_input
 
     try:
@@ -155,7 +172,8 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def query(words: Sequence[str]) -> None:
-    from reflect_git.store import memory
+    """Print the signals that match the filters."""
+    from reflect_git.store import api
 
     options = parse_options(words, FILTERS)
     one_of("status", options, schema.STATUSES)
@@ -164,15 +182,16 @@ def query(words: Sequence[str]) -> None:
     session = last(options, "session")
     store, snapshot = opened()
     answer(
-        memory.query(
+        api.query(
             snapshot.signals, status=last(options, "status"), kind=last(options, "type"), tags=options["tag"],
-            since=workflow.parse_since(since) if since else "", project=project_key(store, last(options, "project")),
+            since=service.parse_since(since) if since else "", project=project_key(store, last(options, "project")),
             session=current_session() if session == "current" else session,
         )
     )  # fmt: skip
 
 
 def current_session() -> str:
+    """Return the id of the current session; raise a usage error outside a session."""
     session = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
         raise usage("there is no current session here", "give its id to --session")
@@ -180,20 +199,22 @@ def current_session() -> str:
 
 
 def project_key(store: Store, text: str) -> str:
-    """A folder stands for the project it is in, under the key as signals have it: with '~' for the home folder."""
-    found = workflow.project_of(store, text) if os.sep in text or text in (".", "..") else None
+    """Return the key of the project that a folder is in, as signals store it: with '~' for the home folder."""
+    found = service.project_of(store, text) if os.sep in text or text in (".", "..") else None
     return redacted(str(found["key"]), paths.home_dir(os.environ)) if found else text
 
 
 def get(words: Sequence[str]) -> None:
-    from reflect_git.store import memory
+    """Print one record."""
+    from reflect_git.store import api
 
     (identity,) = positional(words, "get ID", 1)
-    answer(memory.get(opened()[1], identity))
+    answer(api.get(opened()[1], identity))
 
 
 def update(words: Sequence[str]) -> None:
-    from reflect_git.store import memory
+    """Change the status of a signal."""
+    from reflect_git.store import api
 
     identity, text = positional(words, "update ID '{…}'", 2)
     fields = read_object(text)
@@ -202,28 +223,30 @@ def update(words: Sequence[str]) -> None:
         raise usage("'related' is not a list of ids")
     fields = {**fields, "reason": redacted(str(fields.get("reason", "")))}
     store, snapshot = opened()
-    road = workflow.road_of(os.environ, is_person())
-    answer(memory.update(store, snapshot, identity, fields, workflow.author(store, road), utc_precise()))
+    road = service.road_of(os.environ, is_person())
+    answer(api.update(store, snapshot, identity, fields, service.author(store, road), utc_precise()))
 
 
 def archive(words: Sequence[str]) -> None:
-    from reflect_git.store import memory
+    """Archive signals older than a given time."""
+    from reflect_git.store import api
 
     before, status = (*positional(words, "archive BEFORE [STATUS]", 1, 2), "")[:2]
     if status and status not in schema.STATUSES:
         raise usage(f"'{status}' is not a status", f"one of: {', '.join(schema.STATUSES)}")
-    moment = workflow.parse_since(before)
+    moment = service.parse_since(before)
     store, snapshot = opened()
-    by = workflow.author(store, workflow.road_of(os.environ, is_person()))
-    answer(memory.archive(store, snapshot, moment, status, by, utc_precise()))
+    by = service.author(store, service.road_of(os.environ, is_person()))
+    answer(api.archive(store, snapshot, moment, status, by, utc_precise()))
 
 
 def stats(words: Sequence[str]) -> None:
-    from reflect_git.store import memory
+    """Print counts as JSON or as one short line."""
+    from reflect_git.store import api
 
     options = parse_options(words, ("format",))
     one_of("format", options, ("json", "statusline"))
-    counts = memory.stats(scanned())
+    counts = api.stats(scanned())
     if last(options, "format") != "statusline":
         answer(counts)
         return
@@ -232,7 +255,8 @@ def stats(words: Sequence[str]) -> None:
 
 
 def promote(words: Sequence[str]) -> None:
-    from reflect_git.store import memory
+    """Record an approved text."""
+    from reflect_git.store import api
 
     identity, place, content = positional(words, "promote ID TARGET CONTENT", 3)
     target = target_of(place)
@@ -241,14 +265,14 @@ def promote(words: Sequence[str]) -> None:
     if redacted(content) != content or redacted(place) != place:
         raise ReflectError("the text holds a secret", "say it without the secret", code="secret")
     store, snapshot = opened()
-    # The policy for scripts is none for a model that removed the mark of the client.
+    # A model that removed the client's environment variables must not use the policy for scripts.
     env = {**os.environ, "CLAUDECODE": "1"} if is_inside_client() else os.environ
-    by = workflow.author(store, workflow.require_approval(store, env, is_person(), snapshot.history.decisions))
-    answer(memory.promote(store, snapshot, identity, target, content, by, utc_precise()))
+    by = service.author(store, service.require_approval(store, env, is_person(), snapshot.history.decisions))
+    answer(api.promote(store, snapshot, identity, target, content, by, utc_precise()))
 
 
 def target_of(text: str) -> schema.Target:
-    """`CLAUDE.md` is a file of the project, an absolute path a global one; `rules:testing.md` names the kind itself."""
+    """Parse a target: `CLAUDE.md` is a project file, an absolute path a global one, `rules:x.md` names its kind."""
     if not text.strip() or not text.isprintable():
         raise usage(f"{text!r} is not a target", "a path, or KIND:PATH")
     kind, colon, path = text.partition(":")
@@ -258,33 +282,36 @@ def target_of(text: str) -> schema.Target:
 
 
 def redacted(text: str, home: str = "") -> str:
-    from reflect_git.adapters.redact import redact
+    """Return a text without secrets, and with '~' for `home`."""
+    from reflect_git.redact import redact
 
     return redact(text, home)
 
 
 def opened() -> tuple[Store, Snapshot]:
-    """The swept store and all that is in it; files that a person edited need the command line's reader."""
-    from reflect_git.store import reading
+    """Return the store, after recovery, and all its records. Files edited by a person need the CLI's reader."""
+    from reflect_git.store.reading import reader
 
-    store = workflow.open_swept(os.environ)
-    return store, reading.read(store)
+    store = service.open_swept(os.environ)
+    return store, reader.read(store)
 
 
 def scanned() -> Scan:
-    from reflect_git.store import reading
+    """Return a scan of the store after recovery."""
+    from reflect_git.store.reading import reader
 
-    return reading.scan(workflow.open_swept(os.environ))
+    return reader.scan(service.open_swept(os.environ))
 
 
 def positional(words: Sequence[str], form: str, least: int, most: int = 0) -> Sequence[str]:
+    """Return the positional arguments; raise a usage error if their number is wrong."""
     if not least <= len(words) <= (most or least):
         raise usage(f"expected: store.py {form}")
     return words
 
 
 def parse_options(words: Sequence[str], names: Sequence[str]) -> Options:
-    """`--name value` and `--name=value`; each may be repeated."""
+    """Parse `--name value` and `--name=value`; each option may be repeated."""
     found: Options = {name: [] for name in names}
     rest = list(words)
     while rest:
@@ -298,10 +325,12 @@ def parse_options(words: Sequence[str], names: Sequence[str]) -> Options:
 
 
 def last(options: Options, name: str) -> str:
+    """Return the last value of an option; empty if it was not given."""
     return options[name][-1] if options[name] else ""
 
 
 def one_of(name: str, options: Options, words: Sequence[str]) -> None:
+    """Raise a usage error if an option's value is not one of `words`."""
     if options[name] and last(options, name) not in words:
         raise usage(f"'{last(options, name)}' is not a {name}", f"one of: {', '.join(words)}")
 

@@ -1,4 +1,4 @@
-"""The one error of the product: what failed, and what to do about it."""
+"""The error type of the program, and its exit codes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ EXIT_INTERRUPTED = 130
 
 
 class ReflectError(Exception):
-    """Something a person can act on.
+    """An error that a person can act on.
 
-    `message` is written as git writes them: lower case, no full stop, the subject in single quotes. `code` is a stable
-    word for programs; `exit_code` is what the process ends with.
+    `message` follows git's style: lower case, no full stop, the subject in single quotes. `code` is a stable word for
+    programs. `exit_code` is the exit code of the process.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""The front that Claude Code's hooks talk to: silent, exit 0 always, no network, nothing but the standard library."""
+"""Entry point and handlers for Claude Code's hook events.
+
+Hooks are silent, always exit with 0, do not use the network, and import only the standard library.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from _signal import SIG_DFL, SIGALRM, SIGCHLD, alarm
 from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
 
 from reflect_git import paths
-from reflect_git.adapters import jsontext
 from reflect_git.errors import ReflectError
+from reflect_git.records import json_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Optional
 
-    from reflect_git.capture.facts import Facts
+    from reflect_git.capture.new_signal import Facts
     from reflect_git.store.repository import Store
 
     Event = Mapping[str, Any]
@@ -33,7 +36,7 @@ MINING_SECONDS = 1.3
 
 
 def main() -> int:
-    """Read the event, do its work, never hurt the session."""
+    """Read the event and handle it. Never raise an error: it must not disturb the session."""
     env = os.environ
     on_signal(SIGCHLD, SIG_DFL)  # a parent that ignores it would take our children's exit codes
     on_signal(SIGALRM, _give_up)
@@ -63,49 +66,48 @@ def run(env: Env, data: bytes) -> None:
         return
     if name == "PreCompact" and _has_nothing_new(event, env):
         return
-    from reflect_git import workflow
+    from reflect_git.capture import service
 
     try:
-        store = workflow.open_store(env)
+        store = service.open_store(env)
     except ReflectError as error:
         if error.code == "git-missing" and name == "SessionStart" and event.get("source") != "compact":
             _say({"systemMessage": f"reflect-git captures nothing: {error.message}; {error.hint}"})
         raise
     here = str(event.get("cwd") or "")
     folder = env.get("CLAUDE_PROJECT_DIR") or here
-    capturing = workflow.is_capturing(store, env, folder, time.time()) and not workflow.is_ignored(store, here)
+    capturing = service.is_capturing(store, env, folder, time.time()) and not service.is_ignored(store, here)
     if capturing or name in NO_CAPTURE:
         handle(store, event, folder, env)
 
 
 def _pass_over(name: str, event: Event, env: Env) -> None:
-    """Nothing is captured; where there is a store, it learns at the end that this session is not for it."""
+    """Mark the ending session as not captured, if a store exists; capture nothing."""
     if name == "SessionEnd":
-        from reflect_git import workflow
-        from reflect_git.workflow import sessions
+        from reflect_git.capture import service, sessions
 
-        if os.path.isdir(os.path.join(workflow.locate_store(env), ".git")):
-            sessions.pass_over(workflow.open_store(env, create=False), _transcript(event))
+        if os.path.isdir(os.path.join(service.locate_store(env), ".git")):
+            sessions.pass_over(service.open_store(env, create=False), _transcript(event))
 
 
 def _has_nothing_new(event: Event, env: Env) -> bool:
-    """Whether a compaction can go on at once: seen without opening the store, which takes half of a hook's time."""
+    """Return whether a compaction needs no work. Does not open the store, which takes half of a hook's time."""
     if paths.may_configure_home(env):
         return False
-    from reflect_git.store import cursors
+    from reflect_git.store import session_state
 
     git_dir = os.path.join(paths.store_home(env), ".git")
     transcript = _transcript(event)
     try:
         with open(os.path.join(git_dir, "config"), "rb") as file:
             may_speak = b"keep" in file.read()  # reflect.compact.keep
-        return not may_speak and os.stat(transcript).st_size == cursors.consumed(git_dir, transcript)
+        return not may_speak and os.stat(transcript).st_size == session_state.consumed(git_dir, transcript)
     except OSError:
         return False
 
 
 def read_input(descriptor: int) -> bytes:
-    """All of stdin, but at most 1 MiB and two seconds of it."""
+    """Read stdin, at most 1 MiB and for at most two seconds."""
     chunks, size, deadline = [], 0, time.monotonic() + INPUT_SECONDS
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -124,8 +126,8 @@ def read_input(descriptor: int) -> bytes:
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """One JSON object; a key given twice is refused, since two readers could see two events."""
-    event = jsontext.loads(data.decode("utf-8", "replace"), _unique)
+    """Parse one JSON object. Refuse duplicate keys, since two readers could see two different events."""
+    event = json_form.loads(data.decode("utf-8", "replace"), _unique)
     if not isinstance(event, dict):
         raise ReflectError("hook input is not an object")
     return event
@@ -139,36 +141,39 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def failure(store: Store, event: Event, folder: str, env: Env) -> None:
-    """PostToolUseFailure."""
+    """Handle PostToolUseFailure: capture the failed tool call."""
     from reflect_git.capture.failure import facts_of
 
     _capture(store, facts_of(event, paths.home_dir(env)), folder, env)
 
 
 def stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
-    """StopFailure: the client gave a turn up. In a print run it does not wait for us, it kills us."""
-    from reflect_git.adapters.process import leave_the_caller
+    """Handle StopFailure: the client gave up on a turn. In print mode it kills us instead of waiting."""
     from reflect_git.capture.failure import facts_of_stop
+    from reflect_git.platform.processes import leave_the_caller
 
     leave_the_caller()
     _capture(store, facts_of_stop(event, paths.home_dir(env)), folder, env)
 
 
 def _capture(store: Store, facts: Optional[Facts], folder: str, env: Env) -> None:
-    from reflect_git import workflow
+    from reflect_git.capture import service
 
     if facts is not None:
-        workflow.capture(store, {**facts, "project": workflow.project_of(store, folder)}, env)
+        service.capture(store, {**facts, "project": service.project_of(store, folder)}, env)
 
 
 def pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
-    """PreCompact: what is printed here goes into the summariser's prompt, so nothing is, unless the user wants it."""
-    from reflect_git.workflow import sessions
+    """Handle PreCompact: mine the transcript.
+
+    Output becomes part of the summariser's prompt, so nothing is printed unless the user turned it on.
+    """
+    from reflect_git.capture import sessions
 
     transcript = _transcript(event)
     finished = sessions.catch_up(store, env, transcript, "PreCompact", folder, MINING_SECONDS)
     if store.switched("reflect.compact.keep", False):
-        from reflect_git.capture.briefing import kept_lines
+        from reflect_git.capture.failure import kept_lines
 
         kept = "\n".join(kept_lines(sessions.said_in(store, transcript)))
         if kept and _is_first(store, event):
@@ -178,8 +183,8 @@ def pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
 
 
 def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
-    """SessionStart."""
-    from reflect_git.workflow import sessions
+    """Handle SessionStart: record the session, remind the user of open questions, and tidy up in the background."""
+    from reflect_git.capture import sessions
 
     transcript = _transcript(event)
     if event.get("source") == "compact":
@@ -194,16 +199,14 @@ def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
 
 
 def _settle(store: Store, env: Env, folder: str) -> None:
-    from reflect_git import bundle
-    from reflect_git.workflow import sessions
+    from reflect_git.capture import sessions
 
-    bundle.write()  # or the first failure would have to: 20 ms that the client waits for
     sessions.tidy_up(store, env, folder)
 
 
 def _brief(store: Store, event: Event, transcript: str) -> None:
-    from reflect_git.capture.briefing import briefing, lines
-    from reflect_git.workflow import sessions
+    from reflect_git.capture import sessions
+    from reflect_git.capture.failure import briefing, lines
 
     text = briefing(lines(sessions.said_in(store, transcript)), os.urandom(8).hex())
     if text and _is_first(store, event):
@@ -211,9 +214,12 @@ def _brief(store: Store, event: Event, transcript: str) -> None:
 
 
 def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
-    """SessionEnd: the launcher started us in the background, and the client is about to leave."""
-    from reflect_git.adapters.process import give_way, leave_the_caller
-    from reflect_git.workflow import sessions
+    """Handle SessionEnd: mine the transcript, tidy up and sync.
+
+    The launcher started us in the background, and the client is about to exit.
+    """
+    from reflect_git.capture import sessions
+    from reflect_git.platform.processes import give_way, leave_the_caller
 
     is_alone = leave_the_caller()
     alarm(DETACHED_SECONDS)
@@ -224,11 +230,11 @@ def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
 
 
 def answer(store: Store, event: Event, folder: str, env: Env) -> None:
-    """PostToolUse of AskUserQuestion: what a person answered to a question of ours."""
+    """Handle PostToolUse of AskUserQuestion: store a person's answer to one of our questions."""
     if event.get("tool_name") == "AskUserQuestion":
-        from reflect_git.store import answers
+        from reflect_git.store import asked_questions
 
-        answers.keep(store, event)
+        asked_questions.keep_answer(store, event)
 
 
 def _transcript(event: Event) -> str:
@@ -239,9 +245,12 @@ def _transcript(event: Event) -> str:
 
 
 def _is_first(store: Store, event: Event) -> bool:
-    """Whether no other hook of ours speaks at this event: a user may have the plugin and the entries in settings."""
-    from reflect_git.adapters import files
-    from reflect_git.model.ids import digest
+    """Return whether this is the first of our hooks to print for this event.
+
+    A user may have both the plugin and the entries in the settings.
+    """
+    from reflect_git.platform import files
+    from reflect_git.records.ids import digest
 
     moment = (str(event.get(name)) for name in ("hook_event_name", "session_id", "prompt_id", "trigger", "source"))
     size = str(os.path.getsize(_transcript(event)))
@@ -249,7 +258,7 @@ def _is_first(store: Store, event: Event) -> bool:
 
 
 def _say(document: Mapping[str, Any]) -> None:
-    """The one JSON document of this event, unless it says nothing."""
+    """Print the JSON document of this event, unless all its values are empty."""
     if any(document.values()):
         import json
 
@@ -262,8 +271,8 @@ def _print(text: str) -> None:
 
 
 def _afterwards(work: Callable[[], object]) -> None:
-    """Do it when the client has gone on."""
-    from reflect_git.adapters.process import detach
+    """Run `work` in a detached process, so that the client does not wait for it."""
+    from reflect_git.platform.processes import detach
 
     if not detach():
         return
@@ -276,12 +285,12 @@ def _afterwards(work: Callable[[], object]) -> None:
 
 
 def note(env: Env, line: str) -> None:
-    """A line for `doctor`: in the store's log, or beside the store where there is none."""
-    from reflect_git import workflow
-    from reflect_git.adapters.redact import redact
+    """Add a line to the log that `doctor` reads: in the store, or next to it if there is no store."""
+    from reflect_git.capture import service
+    from reflect_git.redact import redact
 
     try:
-        root = workflow.locate_store(env)
+        root = service.locate_store(env)
     except (ReflectError, OSError):
         root = paths.store_home(env)
     log = os.path.join(root, ".git", "reflect", "log")

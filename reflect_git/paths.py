@@ -1,4 +1,4 @@
-"""Where things are: the store's home, and the files shipped beside the code. Decided from what a front hands in."""
+"""Paths of the store, of Claude Code's folder and of shipped files, computed from the environment that is passed in."""
 
 from __future__ import annotations
 
@@ -13,41 +13,49 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def config_dir(env: Mapping[str, str]) -> str:
-    """Claude Code's own folder."""
+    """Return Claude Code's own folder."""
     return env.get("CLAUDE_CONFIG_DIR") or os.path.join(home_dir(env), ".claude")
 
 
 def home_dir(env: Mapping[str, str]) -> str:
+    """Return the home folder."""
     return env.get("HOME") or os.path.expanduser("~")
 
 
 def shown(path: str, env: Mapping[str, str]) -> str:
-    """From the home folder on, where it is below it."""
+    """Return a path for display, with '~' for the home folder."""
     home = home_dir(env).rstrip(os.sep) + os.sep
     return f"~/{path[len(home) :]}" if path.startswith(home) else path
 
 
 def is_project(env: Mapping[str, str], folder: str) -> bool:
-    """Whether a folder can be a project: the person's home, the client's own folder and the root are none."""
+    """Return whether a folder can be a project: not the home folder, not the client's own folder, not the root."""
     nobodys = (home_dir(env), config_dir(env), os.sep)
     return os.path.realpath(folder) not in map(os.path.realpath, nobodys)
 
 
 def store_home(env: Mapping[str, str], configured: Optional[str] = None) -> str:
-    """REFLECT_GIT_HOME > git config reflect.home (global) > CLAUDE_CONFIG_DIR/reflections > ~/.claude/reflections."""
+    """Return the store's folder.
+
+    The first that is set: REFLECT_GIT_HOME, git config reflect.home (global), CLAUDE_CONFIG_DIR/reflections,
+    ~/.claude/reflections.
+    """
     chosen = env.get("REFLECT_GIT_HOME") or configured
     if chosen:
         if chosen.startswith("~/"):
             chosen = chosen[2:]
-        return os.path.normpath(os.path.join(home_dir(env), chosen))  # never what folder one happens to be in
+        return os.path.normpath(os.path.join(home_dir(env), chosen))  # never relative to the current folder
     return os.path.normpath(os.path.abspath(os.path.join(config_dir(env), "reflections")))
 
 
 def may_configure_home(env: Mapping[str, str]) -> bool:
-    """Whether the user's git config could name reflect.home: worth 2 ms of asking git only if the word is there."""
+    """Return whether the user's git config could set reflect.home.
+
+    Asking git takes 2 ms, so ask only if the word occurs in a config file.
+    """
     for path in _global_configs(env):
         try:
-            if not os.path.isfile(path):  # a FIFO would keep us until somebody writes into it
+            if not os.path.isfile(path):  # opening a FIFO would block until something writes to it
                 continue
             with open(path, "rb") as file:
                 text = file.read(1 << 16).lower()
@@ -59,6 +67,7 @@ def may_configure_home(env: Mapping[str, str]) -> bool:
 
 
 def _global_configs(env: Mapping[str, str]) -> list[str]:
+    """List the global git config files."""
     if env.get("GIT_CONFIG_GLOBAL"):
         return [env["GIT_CONFIG_GLOBAL"]]
     home = home_dir(env)
@@ -79,17 +88,17 @@ def top_of(folder: str) -> Optional[str]:
 
 
 def count_file(digest: str) -> str:
-    """Name the file that keeps how many questions wait in the folder with this digest."""
+    """Return the name of the file that caches the number of open questions for the folder with this digest."""
     return f"glance-{digest}"
 
 
 def projects_dir(env: Mapping[str, str]) -> str:
-    """The folder below which the client keeps its transcripts."""
+    """Return the folder in which the client keeps its transcripts."""
     return os.path.join(config_dir(env), "projects")
 
 
 def resource(*parts: str) -> str:
-    """A file of hooks/ or templates/: beside the package in a checkout, inside it in a wheel."""
+    """Return the path of a file of hooks/ or templates/: next to the package in a checkout, inside it in a wheel."""
     beside = os.path.join(os.path.dirname(_PACKAGE), *parts)
     inside = os.path.join(_PACKAGE, "data", *parts)
     return inside if os.path.exists(inside) else beside

@@ -1,8 +1,8 @@
 """Run the tests that deal with time under other clocks and time zones: `make clocks`.
 
-The clock is set with libfaketime, by an offset that every process of a run shares: an absolute time would start again
-in each of them. `tests/forks.py` hands it on to the runs of the program. git children of the program keep the real
-clock, for their environment is built anew; they are given the times that they write.
+libfaketime sets the clock by an offset shared by all processes of a run: an absolute time would restart in each of
+them. `tests/forks.py` passes it on to the runs of the program. Git children of the program keep the real clock, because
+they get a new environment; they are given the times they write.
 """
 
 from __future__ import annotations
@@ -31,33 +31,34 @@ CLOCKS = (
     ("2027-01-01 11:58", "Etc/GMT+12", "UTC-12, two minutes before midnight"),
 )
 QUICK = (0, 5)
-# What asks for the time, writes it or tells it. The rest of the suite compares records that it made with fixed times.
-# Not here is what asks how old a file is (test_authority, test_checkup, test_corpses, test_past): libfaketime leaves
-# the times of files as the kernel writes them, so that a file just written looks months old.
+# Tests that ask for the time, write it or show it. The other tests compare records with fixed times. Left out are tests
+# that check a file's age (test_approver, test_doctor_env, test_stale_locks, test_past). libfaketime does not change the
+# times the kernel writes, so a new file looks months old.
 TESTS = """
-    tests/model/test_ids.py tests/history tests/review/test_matcher.py tests/review/test_candidates.py
-    tests/cli/test_demo.py tests/cli/test_portrait.py tests/cli/test_status.py tests/cli/test_log.py
-    tests/cli/test_stats.py tests/cli/test_rules.py tests/cli/test_rules_then.py tests/cli/test_signals.py
+    tests/records/test_ids.py tests/history tests/candidates/test_matcher.py tests/candidates/test_gather.py
+    tests/cli/test_demo.py tests/cli/test_candidate_view.py tests/cli/test_status.py tests/cli/test_log.py
+    tests/cli/test_stats.py tests/cli/test_rules.py tests/cli/test_rules_at.py tests/cli/test_signals.py
     tests/cli/test_show.py tests/cli/test_why.py tests/cli/test_mine.py tests/cli/test_import.py
     tests/cli/test_import_sources.py tests/cli/test_doctor.py
-    tests/cli/test_detached.py tests/cli/test_disable.py tests/cli/test_frame.py
+    tests/cli/test_detached.py tests/cli/test_disable.py tests/cli/test_app.py
     tests/cli/test_audit.py tests/cli/test_revert.py tests/hooks/test_statusline.py tests/hooks/test_session_hooks.py
-    tests/hooks/test_session_survival.py tests/hooks/test_hook_input.py tests/sitting/test_approve.py
-    tests/sitting/test_drift.py tests/sitting/test_restore.py
-    tests/sitting/test_undo.py tests/sitting/test_versions.py tests/sitting/test_trail.py tests/sitting/audit
+    tests/hooks/test_session_survival.py tests/hooks/test_hook_input.py tests/rules/test_approve.py
+    tests/rules/test_drift.py tests/rules/test_restore.py
+    tests/rules/test_undo.py tests/rules/test_versions.py tests/rules/test_log_entries.py tests/rules/audit
     tests/sync/test_inboxes.py tests/sync/test_automatic.py tests/sync/test_reports.py tests/store/test_expiry.py
-    tests/store/test_golden_store.py tests/store/test_memory.py tests/store/test_policy.py
-    tests/store/test_reading.py tests/store/care/test_health.py tests/stories/test_review_answers.py
+    tests/store/test_golden_store.py tests/store/test_api.py tests/store/test_policy.py
+    tests/store/test_reading.py tests/doctor/test_checks.py tests/stories/test_review_answers.py
 """.split()
 QUICK_TESTS = """
-    tests/model/test_ids.py tests/history/test_moments.py tests/review/test_matcher.py tests/cli/test_demo.py
-    tests/cli/test_portrait.py tests/cli/test_status.py tests/cli/test_rules_then.py tests/store/test_golden_store.py
+    tests/records/test_ids.py tests/history/test_times.py tests/candidates/test_matcher.py tests/cli/test_demo.py
+    tests/cli/test_candidate_view.py tests/cli/test_status.py tests/cli/test_rules_at.py
+    tests/store/test_golden_store.py
 """.split()
 _LIBRARIES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketime.so.1")
 
 
 def main(words: list[str]) -> int:
-    """Run all clocks, or with `--quick` two of them and fewer tests; other words go to pytest in place of the tests."""
+    """Run all clocks, or with `--quick` two of them and fewer tests; other words replace the tests for pytest."""
     library = next((path for pattern in _LIBRARIES for path in sorted(glob.glob(pattern))), "")
     if not library:
         print("error: libfaketime is not here\nhint: apt install faketime, or dnf install libfaketime", file=sys.stderr)
@@ -80,18 +81,18 @@ def main(words: list[str]) -> int:
 
 
 def count_passed(said: str) -> str:
-    """Return `538 of 544 passed` from the last line of pytest; tests that were skipped do not count."""
+    """Return `538 of 544 passed` from the last line of pytest; skipped tests do not count."""
     found = {kind: int(number) for number, kind in re.findall(r"(\d+) (passed|failed|error)", said[-200:])}
     return f"{found.get('passed', 0)} of {sum(found.values())} passed"
 
 
 def run(library: str, clock: tuple[str, str, str], chosen: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run the tests in one process: workers of xdist do not come to an end under libfaketime."""
+    """Run the tests in one process: workers of xdist do not terminate under libfaketime."""
     moment, zone, _ = clock
     wanted = datetime.strptime(moment, "%Y-%m-%d %H:%M").replace(tzinfo=timezone.utc).timestamp()
     changed = {"LD_PRELOAD": library, "FAKETIME": f"{round(wanted - time.time()):+d}", "TEST_TZ": zone}
     options = "-q -n 0 -p no:cacheprovider -o faulthandler_timeout=300 --tb=short".split()
-    # A folder of its own: pytest clears old folders of other runs, and the folder of a run was once gone in its midst.
+    # A separate folder: pytest deletes old folders of other runs, and once deleted the folder of a running one.
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
         command = [sys.executable, "-m", "pytest", *options, f"--basetemp={folder}/run", *chosen]
         return subprocess.run(

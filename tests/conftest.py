@@ -1,4 +1,4 @@
-"""Seals: no test sees or touches the real home, the real git configuration or a running Claude Code session."""
+"""Fixtures and seals: no test sees or touches the real home, git configuration or a running Claude Code session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, Optional, Protocol, Union
 import pytest
 from hypothesis import settings
 
-from tests import forks, reckoning
+from tests import counters, forks
 
 REPO = Path(__file__).resolve().parent.parent
 REAL_HOME = os.path.realpath(os.path.expanduser("~"))
@@ -29,7 +29,7 @@ MEMORY_NEEDED = 4 << 30
 
 
 def _keep_in_memory() -> None:
-    """Where there is room: a store waits for the disk to have what it wrote, and a third of a run was such waiting."""
+    """Use a folder in memory if there is space: a store waits for the disk, and that was a third of a run."""
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
         return
     found = os.statvfs(MEMORY)
@@ -40,8 +40,8 @@ def _keep_in_memory() -> None:
 
 _keep_in_memory()
 
-# Deadlines measure the machine: a property that starts git misses them whenever the other core is busy.
-# A merge is held to the same examples each time; HYPOTHESIS_PROFILE=random looks for others.
+# Deadlines measure the machine: a property that starts git misses them whenever the other core is busy. Properties use
+# the same examples each time; HYPOTHESIS_PROFILE=random tries others.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None)
 settings.register_profile("deep", deadline=None, max_examples=2000)
@@ -72,7 +72,7 @@ WRITES: dict[str, tuple[tuple[int, Optional[int]], ...]] = {
     "shutil.unpack_archive": ((1, None),),
     "sqlite3.connect": ((0, None),),
 }
-# These act on a link, everything else on what it points to.
+# These act on a link itself, all others on its target.
 ON_LINKS = frozenset({"os.link", "os.remove", "os.rename", "os.rmdir", "os.symlink", "shutil.move", "shutil.rmtree"})
 
 
@@ -81,8 +81,11 @@ class SealError(RuntimeError):
 
 
 def _ruled_paths() -> dict[str, bool]:
-    """Path -> may be written below it. The deepest rule decides, so a checkout below the home stays writable and a home
-    below the temporary folder does not become so."""
+    """Map paths to whether tests may write below them.
+
+    The deepest rule decides. So a checkout below the home stays writable, and a home below the temporary folder does
+    not become writable.
+    """
     homes = {REAL_HOME, os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)}
     closed = [os.path.join(home, name) for home in homes for name in ("", ".claude", ".config", ".gitconfig")]
     closed += [
@@ -95,7 +98,7 @@ def _ruled_paths() -> dict[str, bool]:
 
 
 class Seal:
-    """An audit hook that refuses writes into the real home, and remembers them: a hook of ours swallows every error."""
+    """An audit hook that refuses writes into the real home and records them, since our hooks swallow every error."""
 
     def __init__(self) -> None:
         self.rules = _ruled_paths()
@@ -118,7 +121,7 @@ class Seal:
             raise SealError(f"'{os.fsdecode(path)}' is in the real home: {event} refused")
 
     def allows(self, path: str) -> bool:
-        # Bytecode is the interpreter's affair, wherever it and its packages live.
+        # Bytecode belongs to the interpreter, wherever its packages are.
         if "__pycache__" in path.split(os.sep)[-2:]:
             return True
         while path not in self.rules:
@@ -127,7 +130,7 @@ class Seal:
 
 
 def place(path: Union[str, bytes, os.PathLike[Any]], descriptor: Optional[int], follow: bool) -> str:
-    """Where a path really is: through links above it, with `follow` through itself, and relative to a directory."""
+    """Resolve a path: links above it, with `follow` the path itself, relative to a directory descriptor."""
     name = os.fsdecode(path)
     if descriptor is not None and descriptor >= 0:
         name = os.path.join(f"/proc/self/fd/{descriptor}", name)
@@ -137,33 +140,33 @@ def place(path: Union[str, bytes, os.PathLike[Any]], descriptor: Optional[int], 
     return os.path.join(os.path.realpath(parent), last)
 
 
-# An audit hook cannot be taken off again, so one process gets one.
+# An audit hook cannot be removed, so each process gets one.
 SEAL: Seal = getattr(sys, "_reflect_git_seal", None) or Seal()
 if not hasattr(sys, "_reflect_git_seal"):
     sys._reflect_git_seal = SEAL  # type: ignore[attr-defined]
     sys.addaudithook(SEAL)
 
 
-# Before the seals take it away.
+# Read before the seals remove it.
 RELIABILITY = os.environ.get("RELIABILITY")
 _STARTED = time.monotonic()
 
 
 def pytest_report_header() -> list[str]:
-    """Say why tests of terminals fail below Claude Code: a terminal below it is nobody's, in tests too."""
-    from reflect_git.adapters import ancestry
+    """Say why terminal tests fail below Claude Code: a terminal below it is not a person's, even in tests."""
+    from reflect_git.platform import processes
 
-    below = ancestry.is_client_above()
+    below = processes.is_client_above()
     return ["a process above is Claude Code: tests that need a person's terminal fail here"] if below else []
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if RELIABILITY and not hasattr(session.config, "workerinput"):
-        shutil.rmtree(REPO / RELIABILITY, ignore_errors=True)  # of an earlier run
+        shutil.rmtree(REPO / RELIABILITY, ignore_errors=True)  # from an earlier run
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave what was counted to the bench; the process that the others work for also tells how it ended."""
+    """Write the counters for the bench; the main process also records how the run ended."""
     if not RELIABILITY or session.config.option.collectonly:
         return
     facts: dict[str, Any] = {}
@@ -173,7 +176,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         facts["failed"] = len(told.get("failed", ())) + len(told.get("error", ()))
         facts["seconds"] = round(time.monotonic() - _STARTED)
         facts["ended"] = time.strftime("%Y-%m-%d", time.gmtime())
-    reckoning.keep(REPO / RELIABILITY, facts)
+    counters.keep(REPO / RELIABILITY, facts)
 
 
 @pytest.fixture
@@ -188,7 +191,7 @@ FOREIGN_NAMES = {"COLUMNS", "EMAIL", "LANG", "LANGUAGE", "LESS", "PAGER", "VISUA
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The HOME of this test alone, with an environment that tells nothing about the machine."""
+    """Provide a HOME for this test alone, with an environment that reveals nothing about the machine."""
     home = tmp_path_factory.mktemp("home")
     (home / ".gitconfig").touch()
     for name in list(os.environ):
@@ -203,7 +206,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
         "LC_ALL": "C.UTF-8",
         "EDITOR": "false",
         "TERM": "dumb",
-        "REFLECT_GIT_CLAUDE": "/nonexistent/claude",  # a client of the developer's would be offered in every review
+        "REFLECT_GIT_CLAUDE": "/nonexistent/claude",  # otherwise every review would offer the developer's own client
     }
     for name, value in sealed.items():
         monkeypatch.setenv(name, value)
@@ -220,7 +223,7 @@ class SetZone(Protocol):
 
 @pytest.fixture
 def set_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[SetZone]:
-    """Move this test, and what it runs, to another time zone."""
+    """Move this test, and the programs it runs, to another time zone."""
 
     def move(name: str) -> None:
         monkeypatch.setenv("TZ", name)
@@ -232,14 +235,14 @@ def set_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[SetZone]:
 
 
 def _ask_git(store: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    # Nothing of the test's environment: it may have put another git, or a GIT_DIR, into it.
+    # Nothing from the test's environment: it may contain another git, or a GIT_DIR.
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     command = [REAL_GIT, "--no-optional-locks", "-C", str(store), *args]
     return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", check=False)
 
 
 def store_faults(store: Path) -> list[str]:
-    """What git itself has to say against a store; nothing if it is sound and clean."""
+    """Return git's complaints about a store; empty if it is sound and clean."""
     fsck = _ask_git(store, "fsck", "--strict", "--no-dangling", "--no-progress")
     status = _ask_git(store, "status", "--porcelain")
     faults = [f"git fsck ended with {fsck.returncode}:\n{fsck.stdout}{fsck.stderr}"] if fsck.returncode else []
@@ -249,7 +252,7 @@ def store_faults(store: Path) -> list[str]:
 
 
 def _background(home: Path) -> list[int]:
-    """Processes that a command or a hook of this test left at work."""
+    """Return the background processes that commands or hooks of this test started."""
     mark, found = f"HOME={home}\0".encode(), []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit() and int(name) != os.getpid():
@@ -270,7 +273,7 @@ def wait_for_background(home: Path, seconds: float = 60.0) -> None:
 
 @pytest.fixture
 def store_home(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Where the store of this test will be. Whatever is there at the end has to be sound and clean."""
+    """Provide the path of this test's store; at the end it must be sound and clean."""
     store = home / ".claude" / "reflections"
     yield store
     wait_for_background(home)
@@ -282,7 +285,7 @@ def store_home(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run of the console program left behind."""
+    """The result of a run of the console program."""
 
     code: int
     out: str
@@ -305,9 +308,10 @@ class RunCli(Protocol):
 
 @pytest.fixture
 def run_cli(home: Path) -> RunCli:
-    """Runs the console program as a process of its own; `env` is added to the sealed environment.
+    """Provide a function that runs the console program in its own process; `env` is added to the sealed environment.
 
-    What the interpreter itself asks its environment needs a fresh one, which costs ten times as much."""
+    A test of the interpreter's own environment variables needs a fresh interpreter, which costs ten times as much.
+    """
 
     def run(
         *args: str,
@@ -322,7 +326,7 @@ def run_cli(home: Path) -> RunCli:
             done = subprocess.run(
                 [sys.executable, "-m", "reflect_git.cli.start", *args], input=data, cwd=cwd or home, env=surroundings,
                 capture_output=True, timeout=timeout, check=False,
-                # Without a session of its own it would find the developer's terminal in /dev/tty.
+                # Without its own session it would find the developer's terminal in /dev/tty.
                 start_new_session=True,
             )  # fmt: skip
         else:

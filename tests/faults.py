@@ -1,8 +1,8 @@
-"""One operation, ended or failed at its first side effect, its second, … until it comes through.
+"""Run one operation with a fault at its first side effect, then at its second, until it succeeds.
 
-An operation is a function of a module that imports no test library: `operation(store, env) -> None`. It runs in a
-process that opens the store with the fault armed; what it prints is what it acknowledged. Before each run the store is
-the same again, at the same path: a store that moved would take another machine name.
+An operation is a function in a module that imports no test library: `operation(store, env) -> None`. It runs in a
+process that opens the store with the fault armed; it prints what it acknowledged. Before each run the store is restored
+at the same path: a store that moved would take another machine name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 from reflect_git.store.repository import Store
 from tests import forks
-from tests.reckoning import count
+from tests.counters import count
 
 REPO = Path(__file__).resolve().parent.parent
 KILL, FAIL = "kill", "fail"
@@ -30,7 +30,7 @@ _ENOUGH = 400
 
 @dataclass(frozen=True)
 class Strike:
-    """One run: at which effect it was struck (none: it came through), how it ended, what it had printed before."""
+    """One run: the effect at which it failed (none if it succeeded), how it ended, and what it had printed before."""
 
     mode: str
     number: int
@@ -44,7 +44,7 @@ class Strike:
 
 
 class Prepared:
-    """A store as it was when this was made; `restore` brings it back. None at all is a state, too."""
+    """A saved state of a store, which may be no store at all; `restore` brings it back."""
 
     def __init__(self, root: Path, shelf: Path) -> None:
         self.root = root
@@ -62,7 +62,7 @@ class Prepared:
 
 
 def run(operation: Operation, root: Path, spec: str = "", trace: str = "") -> subprocess.CompletedProcess[str]:
-    """The operation in a process of its own, with a fault armed if there is a `spec`."""
+    """Run the operation in its own process, with a fault armed if there is a `spec`."""
     env = {**os.environ, "REFLECT_GIT_HOME": str(root), "TMPDIR": str(root.parent)}
     if spec:
         env.update({"REFLECT_GIT_FAULT": spec, "REFLECT_GIT_FAULT_TRACE": trace})
@@ -71,7 +71,7 @@ def run(operation: Operation, root: Path, spec: str = "", trace: str = "") -> su
 
 
 def strikes(operation: Operation, prepared: Prepared, mode: str, first: int = 1, step: int = 1) -> Iterator[Strike]:
-    """The runs one after another, the store restored before each; the last one came through."""
+    """Yield the runs in order, restoring the store before each; the last one succeeds."""
     trace = prepared.root.parent / "effects"
     for number in range(first, _ENOUGH, step):
         prepared.restore()
@@ -89,7 +89,7 @@ def strikes(operation: Operation, prepared: Prepared, mode: str, first: int = 1,
 def strike_everywhere(
     operation: Operation, prepared: Prepared, mode: str, check: Callable[[Strike], None], first: int = 1, step: int = 1
 ) -> None:
-    """Run the check after every strike and tell all the places where it does not hold."""
+    """Run the check after every fault and report all effects at which it fails."""
     broken, count = [], 0
     for strike in strikes(operation, prepared, mode, first, step):
         count += 1
@@ -113,7 +113,7 @@ def _require_sane_end(strike: Strike) -> None:
 
 
 def git(root: Path, *arguments: str, stdin: str = "", check: bool = True) -> str:
-    """git as the person runs it in the store."""
+    """Run git as a person does in the store."""
     done = subprocess.run(
         ["git", "-C", str(root), *arguments], input=stdin, capture_output=True, text=True,
         errors="replace", check=False, timeout=60,

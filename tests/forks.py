@@ -1,8 +1,7 @@
-"""Runs of the program without the cost of its start, which is most of what a run costs: a process that has loaded
-everything and done nothing forks once for each of them.
+"""Run the program without its start-up cost: a process that has loaded everything forks once for each run.
 
-A run is a process of its own all the same: its session, its environment, its folder and its descriptors are those it is
-given, and nothing of the test is in it. What a test wants to see of the start itself needs a fresh interpreter.
+Each run is still a separate process, with the session, environment, folder and descriptors it is given, and nothing of
+the test in it. Start-up is most of the cost of a run. A test of the start itself needs a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ LOCALE = "C.UTF-8"
 CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_NO_CACHE")
 _LENGTH = struct.Struct("!I")
 _NUMBER = struct.Struct("!i")
-# The environment a process was started with, for all to see in /proc; a run writes its HOME there.
+# The environment a process was started with is visible in /proc; a run writes its HOME there.
 _SHOWN = "HOME"
 _ROOM = 4000
 
 
 class Run:
-    """A run that was begun; the parts of `subprocess.Popen` that are needed."""
+    """A run that was started, with the parts of `subprocess.Popen` that are needed."""
 
     def __init__(self, pid: int, status: int) -> None:
         self.pid = pid
@@ -68,13 +67,13 @@ class Run:
 
 
 class _Nursery:
-    """The other process, as seen from here: asked through a socket, one run at a time."""
+    """The forking process, as seen by the tests: requests go through a socket, one run at a time."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair()
-        # A clock that somebody set for the tests (`make clocks`) holds for the runs, too.
+        # A clock that was set for the tests (`make clocks`) also applies to the runs.
         clock = {name: os.environ[name] for name in CLOCK if name in os.environ}
         surroundings = {
             _SHOWN: "/nonexistent".ljust(_ROOM, "/"), "PATH": os.environ["PATH"], "LC_ALL": LOCALE,
@@ -107,7 +106,7 @@ def start(
     work: Sequence[str], descriptors: Sequence[int], env: Mapping[str, str], cwd: Union[str, Path],
     terminal: bool = False,
 ) -> Run:  # fmt: skip
-    """Begin `("cli", *words)` or `("operation", module, name)`; with `terminal` stdin becomes that of its session."""
+    """Start `("cli", *words)` or `("operation", module, name)`; with `terminal`, stdin becomes its terminal."""
     global _nursery
     if _nursery is None or _nursery.owner != os.getpid():
         _nursery = _Nursery()
@@ -120,7 +119,7 @@ def start(
 def run(
     work: Sequence[str], env: Mapping[str, str], cwd: Union[str, Path], stdin: bytes = b"", timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
-    """As `subprocess.run` does it with pipes; the whole session is killed when it takes too long."""
+    """Run like `subprocess.run` with pipes; kill the whole session on a timeout."""
     feed, out, err = os.pipe(), os.pipe(), os.pipe()
     try:
         begun = start(work, (feed[0], out[1], err[1]), env, cwd)
@@ -135,7 +134,7 @@ def run(
 
 
 def _exchange(feed: int, sources: Sequence[int], data: bytes, deadline: float) -> Optional[list[bytes]]:
-    """Write the one, read the others to their end; nothing, if that is not before the deadline."""
+    """Write to one descriptor and read the others to their end; None if the deadline passes first."""
     chunks: dict[int, list[bytes]] = {source: [] for source in sources}
     view = memoryview(data)
     os.set_blocking(feed, False)
@@ -184,7 +183,7 @@ class _Server:
         signal.set_wakeup_fd(wake)
 
     def serve(self) -> None:
-        """Until nobody is there who could ask."""
+        """Serve requests until the client has disconnected."""
         while True:
             asking = self._socket.fileno()
             ready, _, _ = select.select([asking, self._wake], [], [])
@@ -200,7 +199,7 @@ class _Server:
             return False
         asked = json.loads(self._socket.recv(_LENGTH.unpack(head)[0], socket.MSG_WAITALL))
         *streams, status = descriptors
-        if asked["work"][0] == "operation":  # once, and not in each of its runs
+        if asked["work"][0] == "operation":  # once, not in each of its runs
             import_module(asked["work"][1])
         pid = os.fork()
         if not pid:
@@ -225,12 +224,12 @@ class _Server:
 
 
 def _become(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
-    """In the child: take on what is asked for, do the work, and leave."""
+    """In the child: take on the requested environment, do the work, and exit."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background was told to ignore it
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process is started with SIGINT ignored
         os.setsid()
         if asked["terminal"]:
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
@@ -254,7 +253,7 @@ def _become(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
 
 
 def _open_streams() -> None:
-    """As an interpreter does that starts: they remember whether they are a terminal, and whether one can seek."""
+    """Open the standard streams as a new interpreter does: they remember whether they are a terminal and seekable."""
     lines = 1 if os.isatty(1) else -1
     sys.stdin = open(0, encoding="utf-8", errors=sys.stdin.errors, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", lines, encoding="utf-8", errors=sys.stdout.errors, closefd=False)  # noqa: SIM115
@@ -262,7 +261,7 @@ def _open_streams() -> None:
 
 
 def _show(home: str) -> None:
-    """`_background` finds processes by it. The first entry of the environment, which is this long on purpose."""
+    """Write HOME into the first, deliberately long entry of the environment, so that `_background` finds it."""
     if not os.path.exists("/proc/self/mem"):
         return
     start = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[47])
@@ -288,13 +287,13 @@ def _cli(words: Sequence[str]) -> None:
 
 
 def _operation(words: Sequence[str]) -> None:
-    from reflect_git import workflow
+    from reflect_git.capture import service
     from reflect_git.errors import ReflectError
 
     module, name = words
     operation = getattr(import_module(module), name)
     try:
-        operation(workflow.open_store(os.environ), os.environ)
+        operation(service.open_store(os.environ), os.environ)
     except (ReflectError, OSError) as error:
         sys.stderr.write(f"refused: {type(error).__name__}: {error}\n")
         sys.exit(3)

@@ -1,4 +1,4 @@
-"""Hook inputs and transcripts that no client ever wrote: valid ones, spoilt in every way that occurs to the dice."""
+"""Generate invalid hook inputs and transcripts by corrupting valid ones at random."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _other(dice: random.Random) -> dict[str, Any]:
 
 
 def spoilt(dice: random.Random, value: Any, chance: float = 0.15) -> Any:
-    """A copy in which some parts are something else, gone, or wrapped."""
+    """Return a copy in which some parts are replaced, missing or wrapped."""
     if dice.random() < chance / 3:
         return dice.choice(VALUES)
     if isinstance(value, dict):
@@ -92,7 +92,7 @@ def spoilt(dice: random.Random, value: Any, chance: float = 0.15) -> Any:
 
 
 def written(dice: random.Random, value: Any) -> bytes:
-    """As bytes, some of them flipped, cut or doubled."""
+    """Return the value as bytes, some of them flipped, cut or doubled."""
     data = json.dumps(value, ensure_ascii=dice.random() < 0.5).encode("utf-8", "surrogatepass")
     roll = dice.random()
     if roll < 0.06 and data:

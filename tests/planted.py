@@ -1,6 +1,6 @@
-"""Fill secrets that are drawn at run time into templates, so that no file of this project holds one.
+"""Fill templates with secrets drawn at run time, so that no file of this project contains one.
 
-In a template `[[kind]]` is a secret that has to go, and `((kind))` is filler that has to stay.
+In a template `[[kind]]` is a secret that must be redacted, and `((kind))` is filler that must stay.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEQUENCES = (
 
 
 class Drawing:
-    """Draw values of every kind; the same seed gives the same values."""
+    """Draws values of every kind; the same seed gives the same values."""
 
     def __init__(self, seed: str) -> None:
         self.random = random.Random(seed)
@@ -51,7 +51,7 @@ class Drawing:
         return str(uuid.UUID(int=self.random.getrandbits(128)))
 
     def password(self) -> str:
-        """One as people make them up."""
+        """Return a password of the kind people make up."""
         return self.random.choice(
             [
                 f"{self.word()}{self.some(1, DIGITS)}{self.word()}!",
@@ -76,7 +76,7 @@ class Drawing:
 
 
 def _kinds(draw: Drawing) -> dict[str, Callable[[], str]]:
-    """What the names in templates stand for."""
+    """Map the names in templates to functions that draw a value."""
     private = "PRIVATE" + " KEY"
     return {
         "pw": draw.password,
@@ -90,6 +90,15 @@ def _kinds(draw: Drawing) -> dict[str, Callable[[], str]]:
         "basic": lambda: base64.b64encode(f"{draw.some(6, LOWER)}:{draw.some(12)}".encode()).decode(),
         "b64kv": draw.setting,
         "b64pw": lambda: base64.b64encode(draw.password().encode()).decode(),
+        "pair": lambda: f"{draw.word()}falcon",
+        "plain": lambda: draw.random.choice([word for word in WORDS if word != "hunter"]),
+        "dashed": lambda: f"{draw.word()}-{draw.random.choice(['otter', 'copper', 'tiger', 'anchor'])}",
+        "snake": lambda: f"{draw.word()}_{draw.word()}{draw.some(2, DIGITS)}",
+        "slug": lambda: f"{draw.word()}-{draw.word()}-{draw.random.randint(3000, 9999)}",
+        "words": lambda: "-".join(draw.random.sample(WORDS, 4)),
+        "half": lambda: draw.some(5, LOWER + DIGITS) + draw.some(1, DIGITS),
+        "one": lambda: "psEn" + draw.some(1, DIGITS) + "GcFzYgqRZiGqKyVpBw",
+        "gpg": lambda: draw.some(40, DIGITS + "ABCDEF"),
         "uuid": draw.uuid,
         "ghp": lambda: "gh" + "p_" + draw.some(36),
         "split": lambda: "gh" + "p_" + "\u200b".join([draw.some(12), draw.some(12), draw.some(12)]),
@@ -110,7 +119,7 @@ def _kinds(draw: Drawing) -> dict[str, Callable[[], str]]:
         "pub": lambda: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + draw.some(43, ALNUM + "/+"),
         "cert": lambda: draw.armour("CERTIFICATE"),
         "pubpem": lambda: draw.armour("PUBLIC KEY"),
-        **{f"hex{size}": lambda size=size: draw.some(size, HEX) for size in (24, 32, 40, 64)},  # type: ignore[misc]
+        **{f"hex{size}": lambda size=size: draw.some(size, HEX) for size in (12, 16, 24, 32, 40, 64)},  # type: ignore[misc]
         **{f"a{size}": lambda size=size: draw.some(size) for size in (12, 16, 20, 24, 32, 40)},  # type: ignore[misc]
         **{f"u{size}": lambda size=size: draw.some(size, URL_SAFE) for size in (22, 43, 86)},  # type: ignore[misc]
         **{f"b{size}": lambda size=size: draw.base64(size) for size in (16, 24, 32, 64)},  # type: ignore[misc]
@@ -133,12 +142,12 @@ def fill(template: str, seed: int) -> tuple[str, list[str]]:
 
 
 def templates(path: Path) -> list[str]:
-    """Read a file of templates, each a JSON string on a line; other lines are remarks."""
+    """Read a file of templates, one JSON string per line; other lines are comments."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.startswith('"')]
 
 
 def left_of(secret: str, text: str, redacted: str) -> str:
-    """Return a piece of four characters of the secret that is still there, or ""."""
+    """Return four characters of the secret that are still in the text, or ""."""
     masked = re.sub(r"\[REDACTED:[a-z0-9-]+\]", "\0", redacted)
     around = text.replace(secret, "\0")
     pieces = [secret[at : at + 4] for at in range(max(1, len(secret) - 3))]

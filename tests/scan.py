@@ -1,4 +1,4 @@
-"""Looks for texts in all that a store has on disk: files, inflated objects, packs, what killed writers left."""
+"""Search for texts in everything a store has on disk: files, inflated objects, packs, leftovers of killed writers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def places_of(root: Path, *texts: str) -> list[str]:
-    """Where any of the texts stands, however it is wrapped; empty when nobody could find it any more."""
+    """Return where any of the texts is, in any encoding; empty if nobody could find them."""
     needles = [text.encode() for text in texts]
     return [place for place, data in everything(root) if any(needle in data for needle in needles)]
 
@@ -21,7 +21,7 @@ def everything(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _files(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file as it is, and inflated wherever a zlib stream begins in it."""
+    """Yield every file as it is, and inflated wherever a zlib stream may begin."""
     for base, _, names in os.walk(root):
         for name in names:
             path = Path(base, name)
@@ -32,7 +32,7 @@ def _files(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _streams(data: bytes) -> Iterator[int]:
-    """Offsets that may begin a zlib stream: 0x78 and a second byte that makes the pair divisible by 31."""
+    """Yield offsets that may begin a zlib stream: 0x78 and a second byte that makes the pair divisible by 31."""
     at = data.find(b"\x78")
     while at >= 0:
         if len(data) > at + 1 and (0x7800 + data[at + 1]) % 31 == 0:
@@ -41,7 +41,7 @@ def _streams(data: bytes) -> Iterator[int]:
 
 
 def _inflate(data: bytes) -> bytes:
-    """As much as comes out: a truncated temporary file still tells its beginning."""
+    """Inflate as much as possible: a truncated temporary file still reveals its beginning."""
     inflator, out = zlib.decompressobj(), b""
     try:
         for at in range(0, len(data), 64):
@@ -54,7 +54,7 @@ def _inflate(data: bytes) -> bytes:
 
 
 def _objects(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Every object git can still name, reachable or not; deltas are resolved, which raw inflating does not."""
+    """Yield every object git can still name, reachable or not; deltas are resolved, unlike by raw inflating."""
     command = ["git", "-C", str(root), "cat-file", "--batch-all-objects", "--unordered", "--batch"]
     data = subprocess.run(command, capture_output=True, check=True).stdout
     at = 0

@@ -1,4 +1,4 @@
-"""A program in the place of `claude`: it answers as a script says, and keeps what it was given."""
+"""A replacement for `claude` that gives scripted answers and records its input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def document(
     tokens: tuple[int, int] = (1800, 200),
     **more: Any,
 ) -> str:
-    """Return what the client prints. `rules` is what the model answered; without it there is no structured output."""
+    """Return what the client prints. `rules` is the model's answer; without it there is no structured output."""
     told: dict[str, Any] = {
         "type": "result", "subtype": "success", "is_error": False, "api_error_status": None, "total_cost_usd": usd,
         "usage": {"input_tokens": tokens[0], "cache_read_input_tokens": 0, "output_tokens": tokens[1]},
@@ -46,7 +46,7 @@ def document(
 
 
 class ScriptedClaude:
-    """`env` makes reflect-git find it; `calls` are what it was given, in order."""
+    """A scripted client. `env` makes reflect-git find it; `calls` are its recorded inputs, in order."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class ScriptedClaude:
         self.replies({"out": document([dict(rule) for rule in rules], **more)})
 
     def replies(self, *replies: Mapping[str, Any]) -> None:
-        """Answer the calls with these outputs, the last one from then on."""
+        """Answer the calls with these outputs; repeat the last one."""
         (self.folder / "replies.json").write_text(json.dumps([dict(reply) for reply in replies]), encoding="utf-8")
 
     @property

@@ -1,4 +1,4 @@
-"""A session of Claude Code as its hooks see it: a transcript that grows, and events that speak of it."""
+"""A Claude Code session as our hooks see it: a growing transcript, and events about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CORRECTION = "no, never use npm in this project, always use pnpm instead"
 
 
 class Session:
-    """`say`, `do` and `answer` write what the client would write; `hook` runs ours."""
+    """A session. `say`, `do` and `answer` write what the client would write; `hook` runs ours."""
 
     def __init__(self, home: Path, name: str = "", entrypoint: str = "cli", cwd: str = "/srv/shop") -> None:
         self.name = name or str(uuid.uuid4())
@@ -30,7 +30,7 @@ class Session:
         self.last = self.prompt = ""
 
     def write(self, kind: str, **fields: Any) -> str:
-        """One line, linked to the one before it as the client links them; the uuid of the entry."""
+        """Write one line, linked to the previous one as the client does; return its uuid."""
         self.count += 1
         minute, second = divmod(self.count, 60)
         identity = f"{self.name[:8]}-{self.count}"
@@ -43,7 +43,7 @@ class Session:
         }  # fmt: skip
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
-        os.utime(self.path)  # by the clock of this process, which `make clocks` sets; the kernel has another one
+        os.utime(self.path)  # by this process's clock, which `make clocks` sets; the kernel has another one
         if kind in ("user", "assistant") and not entry["isSidechain"]:
             self.last = identity
         return identity
@@ -54,7 +54,7 @@ class Session:
         self.write("user", message={"role": "user", "content": text}, **source, **more)
 
     def queue(self, text: str) -> None:
-        """Typed while the model worked, and not delivered yet."""
+        """Write a message typed while the model worked, not delivered yet."""
         self.write("queue-operation", operation="enqueue", content=text, uuid=None)
 
     def answer(self, text: str) -> None:
@@ -76,7 +76,7 @@ class Session:
         self.write("user", message={"role": "user", "content": [result]}, **{**links, **more})
 
     def choose(self, question: str, options: list[str], answer: str) -> None:
-        """AskUserQuestion, and what the person chose or typed."""
+        """Write an AskUserQuestion call and what the person chose or typed."""
         labels = [{"label": option, "description": ""} for option in options]
         questions = [{"question": question, "header": "Setup", "options": labels, "multiSelect": True}]
         call = self.begin_call("AskUserQuestion", {"questions": questions})
@@ -84,7 +84,7 @@ class Session:
         self.end_call(call, "answered", False, toolUseResult=answered)
 
     def refuse(self, words: str, **given: Any) -> None:
-        """A command that the person does not allow, and says why."""
+        """Write a command that the person rejects, with the reason."""
         self.end_call(
             self.begin_call("Bash", given), f"The user doesn't want to proceed with this tool use. {words}", True,
             toolDenialKind="user-rejected", userFeedback=words,
@@ -92,7 +92,7 @@ class Session:
         )  # fmt: skip
 
     def work(self) -> None:
-        """A request, some steps, and the words after it."""
+        """Write a request, some steps, and a message after them."""
         self.say("please add a date picker to the checkout page")
         self.do("Bash", command="npm install")
         self.do("Edit", file_path=f"{self.cwd}/checkout.tsx")
@@ -105,7 +105,7 @@ class Session:
         }  # fmt: skip
 
     def hook(self, name: str, env: dict[str, str] | None = None, **more: Any) -> str:
-        """Run a hook as the client does; what it printed. It ends with 0 and says nothing on stderr, always."""
+        """Run a hook as the client does; return its output. It must exit with 0 and print nothing on stderr."""
         data = json.dumps(self.event(name, **more)).encode()
         surroundings = {**os.environ, **(env or {})}
         done = subprocess.run(HOOK, input=data, env=surroundings, capture_output=True, check=False, timeout=60)
@@ -114,7 +114,7 @@ class Session:
 
 
 def captured(root: Path) -> list[dict[str, Any]]:
-    """Every signal as the copies in signals/ say it, by the standard library alone."""
+    """Return every signal from the copies in signals/, parsed with the standard library alone."""
     found = []
     for path in sorted((root / "signals").rglob("SIG-*.yaml")):
         lines = path.read_bytes().decode("utf-8").splitlines()
@@ -123,12 +123,12 @@ def captured(root: Path) -> list[dict[str, Any]]:
 
 
 def lessons(root: Path) -> list[str]:
-    """What the signals say that are there to be learned from."""
+    """Return the contents of the signals that can become rules."""
     return [signal["content"] for signal in captured(root) if signal["type"] != "summary"]
 
 
 def wait_for(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Until a process that we do not wait for has done its work."""
+    """Wait until a background process has done its work."""
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, f"never: {what}"

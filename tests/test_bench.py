@@ -1,4 +1,4 @@
-"""The bench measures what it says it measures; with stores of five signals, since here nobody reads the figures."""
+"""The bench measures what it claims to; with stores of five signals, because the figures are not used here."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from bench import (
 from bench.setting import REPO, Setting
 from bench.table import Row, Table, as_markdown, as_text, timed
 from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
-from reflect_git.adapters import records
 from reflect_git.capture.score import TYPES
+from reflect_git.records import yaml_form
 from reflect_git.store.repository import Store
 
 
 @pytest.fixture
 def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
-    """Stores are generated in the folder of this test, not in the shared temp folder."""
+    """Generate stores in the folder of this test, not in the shared temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for module in (capture, reading, reviewing):
         monkeypatch.setattr(module, "ROUNDS", 3)
@@ -86,7 +86,7 @@ def test_a_generated_store_is_sound_and_its_copy_keeps_its_name(setting: Setting
     assert store.machine == first.machine
     assert store.git.fsck().code == 0
     copies = sorted(Path(store.root, "signals").rglob("SIG-*.yaml"))
-    kinds = {records.parse(copy.read_bytes())["type"] for copy in copies}
+    kinds = {yaml_form.parse(copy.read_bytes())["type"] for copy in copies}
     assert len(copies) == 5
     assert kinds <= {"failure", "correction"}
 
@@ -145,7 +145,7 @@ def test_signals_differ_as_people_do(setting: Setting) -> None:
     assert len({one["content"] for one in made}) > 300
     assert {"failure", "correction", "discovery", "summary"} <= {one["type"] for one in made}
     assert made == list(variety.signals(400, "desk", 1_771_000_000.0))
-    records.check(made[0])
+    yaml_form.check(made[0])
 
 
 def test_at_a_terminal_the_clock_stops_where_the_words_are() -> None:
@@ -272,3 +272,27 @@ def test_what_the_scorer_learns_from_is_whole() -> None:
         assert {row[places[0]] for row in rows} == kinds
         assert {row[places[1]] for row in rows} <= {"+", "-", "."}
         assert len({tuple(row) for row in rows}) == len(rows)
+
+
+def test_what_teaches_the_scorer_what_lasts_has_both_kinds_in_every_language_and_channel() -> None:
+    head, *lines = (REPO / "bench" / "lasting.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert head.split("\t") == ["language", "lasts", "via", "text"]
+    assert {tuple(row[:2]) for row in rows} == {(one, kind) for one, *_ in rows for kind in "+-"}
+    assert {tuple(row[1:3]) for row in rows} == {
+        (kind, via) for kind in "+-" for via in ("prompt", "queued", "feedback")
+    }
+    assert len({row[3] for row in rows}) == len(rows)
+
+
+def test_statements_have_both_kinds_in_every_language_and_enough_themes_to_hold_some_out() -> None:
+    head, *lines = (REPO / "bench" / "statements.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert head.split("\t") == ["theme", "language", "type", "lasts", "via", "text"] and {len(row) for row in rows} == {
+        6
+    }
+    assert {row[2] for row in rows} <= {"none", *TYPES} and {row[4] for row in rows} == {"prompt", "queued", "feedback"}
+    assert all((row[2] == "none") == (row[3] == ".") for row in rows)
+    assert {(row[1], row[3]) for row in rows} == {(one[1], kind) for one in rows for kind in "+-."}
+    assert {"docs", "embedded", "mobile", "product", "security"} < {row[0] for row in rows}
+    assert len({row[5] for row in rows}) == len(rows)

@@ -1,4 +1,4 @@
-"""The bench of history measures answers that are right; with 300 commits, since here nobody reads the figures."""
+"""The bench of history measures correct answers; with 300 commits, because the figures are not used here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reflect_git.store.repository import MAIN
 
 @pytest.fixture
 def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setting:
-    """Stores are generated in the folder of this test, not in the shared temp folder."""
+    """Generate stores in the folder of this test, not in the shared temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(history, "ROUNDS", 3)
     monkeypatch.setattr(history, "SIZES", (300,))

@@ -1,4 +1,4 @@
-"""The hook path needs an interpreter and a checkout, nothing else, and loads no more than its budget allows."""
+"""The hook path needs only an interpreter and a checkout, and loads no more than its budget allows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _hook_path() -> list[str]:
 
 HOOK_PATH = _hook_path()
 
-# What each costs a hook that has 36 ms in all: dataclasses (with inspect) 15, pathlib 10, typing 5, hashlib 3.
+# The cost of each for a hook with a budget of 36 ms: dataclasses (with inspect) 15, pathlib 10, typing 5, hashlib 3.
 TOO_SLOW = {"dataclasses", "datetime", "hashlib", "inspect", "pathlib", "subprocess", "typing"}
 
 LOAD = """
@@ -44,7 +44,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 
 
 def _modules_of(name: str) -> list[str]:
-    """The module and, if it is a package, everything in it; empty while it is not written."""
+    """Return the module and, if it is a package, everything in it; empty if it does not exist."""
     base = REPO.joinpath(*name.split("."))
     if base.with_suffix(".py").is_file():
         return [name]
@@ -75,10 +75,10 @@ def test_hook_path_loads_the_standard_library_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOOK_PATH)
 def test_hook_path_is_listed_completely(name: str) -> None:
-    """What a listed module loads is listed too, or it would escape the check for Python 3.9."""
+    """Whatever a listed module loads must be listed as well, or the check for Python 3.9 would miss it."""
     loaded = {module for module in _loaded_by(*_written(name)) if module.startswith("reflect_git.")}
     listed = {module for module in loaded if any(f"{module}.".startswith(f"{entry}.") for entry in HOOK_PATH)}
-    assert loaded - listed - {"reflect_git.adapters"} == set()
+    assert loaded - listed - {"reflect_git.platform", "reflect_git.language"} == set()
 
 
 def test_hook_loads_nothing_slow() -> None:
@@ -88,14 +88,14 @@ def test_hook_loads_nothing_slow() -> None:
 
 LIST = """
 import json, os, sys
-from reflect_git.cli import app, front
+from reflect_git.cli import app, context as front
 code = app.run(front.Front(os.environ), ["candidates"])
 print(code, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
 """
 
 
 def test_a_list_of_candidates_loads_no_parser(run_cli: RunCli, tmp_path: Path) -> None:
-    """ruamel.yaml, markdown-it and GitPython take longer to load than a list may take in all."""
+    """ruamel.yaml, markdown-it and GitPython take longer to load than a whole list may take."""
     (tmp_path / "CLAUDE.md").write_text("- Keep modules small.\n", encoding="utf-8")
     for words in ("use pnpm here, not npm", "never squash the release branch"):
         assert run_cli("capture", "--type", "correction", "--content", words, cwd=tmp_path).code == 0
@@ -103,7 +103,7 @@ def test_a_list_of_candidates_loads_no_parser(run_cli: RunCli, tmp_path: Path) -
         done = subprocess.run([sys.executable, "-c", LIST], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         code, _, loaded = done.stderr.strip().splitlines()[-1].partition(" ")
-        assert (code, "2 weak ones" in done.stdout) == ("0", True)
+        assert (code, "2 unlikely ones" in done.stdout) == ("0", True)
         assert {"ruamel", "markdown_it", "git", "unidiff"} & set(json.loads(loaded)) == set()
 
 
@@ -114,7 +114,7 @@ def test_a_list_that_was_kept_loads_nothing_that_words_it(run_cli: RunCli, tmp_p
     for _ in ("gathered", "kept"):
         done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
         found.append(set(json.loads(done.stderr.strip().splitlines()[-1].partition(" ")[2])))
-    assert [("reflect_git.review.wording" in loaded) for loaded in found] == [True, False]
+    assert [("reflect_git.language.wording" in loaded) for loaded in found] == [True, False]
 
 
 RUN = LIST.replace('["candidates"]', "sys.argv[1:]").replace('.partition(".")[0]', "")
@@ -127,20 +127,19 @@ def _loaded_by_verb(*words: str, cwd: Path) -> set[str]:
     return set(json.loads(loaded))
 
 
-# What each verb was found to load without need, and what makes classes or patterns while it is loaded.
+# Modules that each command once loaded without need, and those that build classes or patterns on import.
 NOT_FOR_THE_TRAIL = {
-    "dataclasses", "difflib", "subprocess", "reflect_git.adapters.redact", "reflect_git.adapters.project",
-    "reflect_git.history.moments", "reflect_git.store.configfile", "reflect_git.store.machines",
-    "reflect_git.store.expiry", "reflect_git.store.reading", "reflect_git.cli.portrait",
+    "dataclasses", "difflib", "subprocess", "reflect_git.redact", "reflect_git.platform.project",
+    "reflect_git.history.rules_at", "reflect_git.store.config_file", "reflect_git.store.machines",
+    "reflect_git.store.expiry", "reflect_git.store.reading.reader", "reflect_git.cli.output.candidate_view",
 }  # fmt: skip
 NOT_FOR_A_LIST = {
-    "dataclasses", "subprocess", "reflect_git.adapters.markdown", "reflect_git.apply.block", "reflect_git.model.frames",
-    "reflect_git.store.upkeep", "reflect_git.store.skimming",
+    "dataclasses", "subprocess", "reflect_git.targets.markdown", "reflect_git.targets.block",
+    "reflect_git.language.parse", "reflect_git.store.maintenance",
 }  # fmt: skip
 NOT_FOR_A_SYNC = {
-    "dataclasses", "subprocess", "reflect_git.store.backups", "reflect_git.store.expiry", "reflect_git.store.policy",
-    "reflect_git.store.skimming", "reflect_git.sitting", "reflect_git.workflow.automatic",
-    "reflect_git.workflow.inboxes",
+    "dataclasses", "subprocess", "reflect_git.store.main.backups", "reflect_git.rules",
+    "reflect_git.sync.inboxes",
 }  # fmt: skip
 
 
@@ -148,7 +147,7 @@ NOT_FOR_A_SYNC = {
     ("words", "spared"), [(("log", "-n", "20", "--json"), NOT_FOR_THE_TRAIL), (("candidates",), NOT_FOR_A_LIST)]
 )
 def test_a_look_loads_what_it_needs(run_cli: RunCli, tmp_path: Path, words: tuple[str, ...], spared: set[str]) -> None:
-    """The ceilings of the budgets are a few imports away: 100 modules take as long as 20 git processes."""
+    """The budgets leave room for few imports: 100 modules take as long as 20 git processes."""
     for said in ("use pnpm, not npm", "never squash the release branch"):
         assert run_cli("capture", "--type", "correction", "--content", said, cwd=tmp_path).code == 0
     _loaded_by_verb(*words, cwd=tmp_path)
@@ -159,7 +158,7 @@ def test_a_sync_loads_what_it_needs(run_cli: RunCli, tmp_path: Path) -> None:
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(remote)], check=True)
     assert run_cli("--yes", "remote", "set", str(remote), cwd=tmp_path).code == 0
-    assert run_cli("sync", cwd=tmp_path).code == 0  # the first command after a decision looks at what main has
+    assert run_cli("sync", cwd=tmp_path).code == 0  # the first command after a decision checks what main has
     assert _loaded_by_verb("sync", cwd=tmp_path) & NOT_FOR_A_SYNC == set()
 
 

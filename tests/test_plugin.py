@@ -47,7 +47,7 @@ def test_each_event_calls_the_launcher_with_its_word() -> None:
         )
         assert found, handler["command"]
         assert handler["type"] == "command" and 0 < handler["timeout"] <= 10
-        assert "async" not in handler  # killed with the client, before it stored anything
+        assert "async" not in handler  # it would be killed with the client, before it stored anything
         words.setdefault(event, []).append(found[1])
     assert words == EVENTS
 

@@ -1,6 +1,6 @@
-"""What is handed out: wheel and sdist hold what they should and nothing else, and work from an empty environment.
+"""Wheel and sdist contain what they should and nothing else, and work in an empty environment.
 
-`make release` also installs the wheel on every Python that is here and asks for known weaknesses of what it needs.
+`make release` also installs the wheel on every available Python and checks its dependencies for known vulnerabilities.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.conftest import REAL_HOME, REPO
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 NAME = f"reflect_git-{__version__}"
-# Of a checkout, what is not for those who install or build from an archive.
+# Parts of a checkout that are not for people who install or build from an archive.
 ONLY_HERE = (".ci/",)
 
 
@@ -36,7 +36,7 @@ def _run(*command: str, **more: Any) -> str:
 
 @pytest.fixture(scope="module")
 def kept() -> list[str]:
-    """The files that git keeps: what lies about in a work tree is not for anybody."""
+    """Return the files that git tracks; untracked files must not be shipped."""
     if not (REPO / ".git").exists():
         pytest.skip("NOT CHECKED: this is no checkout")
     return sorted(_run("git", "-C", str(REPO), "ls-files").split("\n"))[1:]
@@ -44,7 +44,7 @@ def kept() -> list[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, kept: list[str]) -> Path:
-    """Built from a copy, so that a file that is nobody's is there to be found."""
+    """Build from a copy that also has an untracked file, which must not be shipped."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for name in (*kept, "reflect_git/__pycache__/left.pyc", "tests/.DS_Store", ".venv/left"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def test_the_sdist_is_the_checkout(built: Path, kept: list[str]) -> None:
 
 
 def test_the_version_stands_in_one_place(kept: list[str]) -> None:
-    """And in the plugin's manifest, which tests/test_plugin.py compares."""
+    """Apart from the plugin's manifest, which tests/test_plugin.py compares."""
     texts = {name: (REPO / name).read_bytes() for name in kept if name.endswith((".py", ".toml", ".sh", ".cfg"))}
     pattern = rb"(?<![\d.])" + re.escape(__version__).encode() + rb"(?![\d.])"
     assert [name for name, text in texts.items() if re.search(pattern, text)] == ["reflect_git/__init__.py"]
@@ -86,12 +86,12 @@ def test_the_changelog_has_an_entry_for_what_is_next() -> None:
 
 
 def _outside() -> dict[str, str]:
-    """pip as this user has it set up; nothing else of the real home is written."""
+    """Return an environment with this user's pip settings; nothing else in the real home is written."""
     return {**os.environ, "HOME": REAL_HOME}
 
 
 def _interpreter(version: str) -> str:
-    """One that starts: a shim of pyenv does so only for the versions that are switched on."""
+    """Find an interpreter that starts: a pyenv shim works only for enabled versions."""
     name = f"python{version}"
     others = sorted(Path(REAL_HOME, ".pyenv", "versions").glob(f"{version}.*/bin/{name}"))
     for path in filter(None, (shutil.which(name), *map(str, others))):
@@ -103,7 +103,7 @@ def _interpreter(version: str) -> str:
 
 @pytest.fixture
 def empty(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """An environment with nothing but pip, of the Python that the test asks for."""
+    """Provide an environment with nothing but pip, for the Python that the test asks for."""
     folder = tmp_path / "venv"
     _run(_interpreter(request.param), "-m", "venv", str(folder))
     yield folder / "bin"
@@ -123,7 +123,7 @@ def test_it_works_from_an_empty_environment(built: Path, empty: Path, shape: str
     _install(empty, archive)
     env = {"HOME": str(home), "PATH": f"{empty}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TMPDIR": str(tmp_path)}
     assert _run("reflect-git", "--version", env=env) == f"reflect-git {__version__}\n"
-    assert "1 learning waits for you" in _run("reflect-git", "demo", env=env, cwd=tmp_path)
+    assert "1 rule to review: reflect-git review" in _run("reflect-git", "demo", env=env, cwd=tmp_path)
     _run("reflect-git", "enable", env=env)
     assert "reflect_git/data/hooks/launch.sh" in (home / ".claude" / "settings.json").read_text()
     said = ("capture", "--type", "gotcha", "--content", "the cache is stale after a rename", "--json")

@@ -1,4 +1,4 @@
-"""The seals bite: what conftest.py promises about the real home, the environment and the store is true."""
+"""The seals work: what conftest.py promises about the real home, the environment and the store is true."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import REAL_HOME, REPO, Seal, SealError, store_faults
 
-# Closed wherever the home is, also where it is the temporary folder itself.
+# Sealed wherever the home is, even if it is the temporary folder itself.
 PROBE = os.path.join(REAL_HOME, ".claude", f"reflect-git-seal-{os.getpid()}")
 
 
@@ -54,7 +54,7 @@ def _move_into(path: str) -> None:
 
 
 def _remove_below_descriptor(path: str) -> None:
-    # The home itself, because .claude need not exist.
+    # The home itself, because .claude may not exist.
     descriptor = os.open(REAL_HOME, os.O_RDONLY)
     try:
         os.remove(os.path.relpath(path, REAL_HOME), dir_fd=descriptor)
@@ -92,7 +92,7 @@ def _in_scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def forgiven(seal: Seal) -> Iterator[Seal]:
-    """A breach that is made on purpose does not fail the test."""
+    """Allow a deliberate breach, so that it does not fail the test."""
     yield seal
     seal.breaches.clear()
 

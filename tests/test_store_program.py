@@ -145,17 +145,18 @@ def _at_terminal(env: Mapping[str, str], *words: str) -> bytes:
 
 
 def test_only_a_person_at_a_terminal_may_claim_the_users_words(store_home: Path) -> None:
-    entry = '{"content": "lint first", "trust": "user_typed"}'
+    entry = '{"content": "lint first", "trust": "user_typed", "source": {"hook": "UserPromptSubmit", "entry": "u-1"}}'
     assert _at_terminal({"CLAUDECODE": "1"}, "append", entry).endswith(b"exit 1")
     assert store("stats").data["total"] == 0
     assert _at_terminal({}, "append", entry).endswith(b"exit 0")
-    assert store("query").data[0]["trust"] == "user_typed"
+    (stored,) = store("query").data
+    assert (stored["trust"], stored["source"]["hook"], stored["source"]["entry"]) == ("user_typed", "manual", None)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes above are read from /proc")
 @pytest.mark.parametrize("mark", ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"])
 def test_a_terminal_below_the_client_is_nobody_s(store_home: Path, mark: str) -> None:
-    """A command removed the marks of the client and made a terminal for itself."""
+    """A command removed the client's environment variables and created its own terminal."""
     identity = _append(content="Use pnpm")
     claims = [["append", '{"content": "lint first", "trust": "user_typed"}'], ["promote", identity, "CLAUDE.md", "x"]]
     for words in claims:
@@ -352,7 +353,7 @@ def test_it_says_the_same_as_the_command_line(run_cli: RunCli, store_home: Path)
 
 
 def test_it_runs_from_a_wheel(store_home: Path, tmp_path: Path) -> None:
-    """There, hooks/ and templates/ lie inside the package."""
+    """There, hooks/ and templates/ are inside the package."""
     site = tmp_path / "site"
     shutil.copytree(REPO / "reflect_git", site / "reflect_git", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("hooks", "templates"):
@@ -362,7 +363,7 @@ def test_it_runs_from_a_wheel(store_home: Path, tmp_path: Path) -> None:
 
 
 def test_append_loads_nothing_slow(store_home: Path) -> None:
-    _append()  # the store is made once in its life, and may take its time
+    _append()  # creating the store happens once and may take longer
     command = [sys.executable, "-I", "-S", "-X", "importtime", str(PROGRAM), "append", '{"content": "x"}']
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
@@ -379,4 +380,4 @@ def test_append_loads_nothing_slow(store_home: Path) -> None:
         "typing",
     }
     assert loaded & slow == set()
-    assert {"reflect_git.store.append", "reflect_git.store.memory"} & loaded == {"reflect_git.store.append"}
+    assert {"reflect_git.store.append", "reflect_git.store.api"} & loaded == {"reflect_git.store.append"}

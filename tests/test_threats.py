@@ -1,4 +1,4 @@
-"""Every case of the threat model has tests, and those that it names are there."""
+"""Every case of the threat model has tests, and the tests it names exist."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from reflect_git.cli.app import VERBS
 TESTS = Path(__file__).resolve().parent
 PAGE = TESTS.parent / "docs" / "threat-model.md"
 
-# What cannot be tried here: it was not built, so that nothing of it can go wrong.
+# Cases of features that are not built, so nothing can be tested.
 NOT_BUILT = {
-    46: "no score takes a rule back, a person does",
+    46: "no score reverts a rule, a person does",
     47: "no skills are made",
     70: "there is no panel",
     71: "there is no panel",
@@ -25,7 +25,7 @@ NOT_BUILT = {
 
 
 def cases() -> dict[int, tuple[str, list[str]]]:
-    """Number → what happens, and the tests that say so."""
+    """Map each case number to what happens and the tests that show it."""
     found = {}
     for line in PAGE.read_text(encoding="utf-8").partition("## Cases")[2].splitlines():
         if re.match(r"\| \d+ \|", line):
@@ -39,7 +39,7 @@ CASES = cases()
 
 @cache
 def known_in(file: str) -> dict[str, str]:
-    """Name → docstring of every test of a file, as pytest takes it: of one in a class, with the name of that."""
+    """Map each test of a file to its docstring; a test in a class has the class name as a prefix, as in pytest."""
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     listed = [("", node) for node in tree.body]
     listed += [(f"{node.name}::", one) for node in tree.body if isinstance(node, ast.ClassDef) for one in node.body]
@@ -76,5 +76,5 @@ def test_a_test_that_names_its_case_stands_in_the_table() -> None:
 
 
 def test_what_was_not_built_has_no_command() -> None:
-    """Whoever builds it has to give its cases tests."""
+    """If one of these is built, its cases need tests."""
     assert not {"panel", "serve", "skill", "skills"} & set(VERBS)

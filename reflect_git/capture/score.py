@@ -1,6 +1,6 @@
-"""Is a message of the user worth keeping, as what, how surely, for how long, and which of its sentences says it.
+"""Score a message: whether it is a signal, its type, how certain that is, whether it lasts, and the sentence to keep.
 
-A linear model and small trees over the facts and hashes of `features`; `bench/train_messages.py` writes their weights.
+A linear model and small trees over the features of `score_features`; `bench/train_messages.py` writes the weights.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from math import exp, sqrt
 from operator import itemgetter
 from struct import calcsize, unpack_from
 
-from reflect_git.capture import features, sentence, stated
-from reflect_git.capture.features import BUCKETS, CORE, KINDS, NAMES, OPENINGS, Seen
-from reflect_git.model.scopes import is_at_hand, is_of_all
+from reflect_git.capture import score_features
+from reflect_git.capture.score_features import BUCKETS, CORE, KINDS, NAMES, OPENINGS, Seen
+from reflect_git.errors import ReflectError
+from reflect_git.language.parse import is_at_hand, is_of_all
+from reflect_git.language.words import load_table
+from reflect_git.records.ids import count_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Optional
 
-MAGIC = b"reflect-git messages 3\n"
+    from reflect_git.capture.score_features import Seen
+
+MAGIC = b"reflect-git messages 4\n"
 # Weights are bytes around this one: an array of signed ones would cost an import of 2.6 ms.
 ZERO = 128
 TYPES = ("correction", "convention", "command", "gotcha", "discovery", "pattern", "project_friction")
@@ -35,8 +40,9 @@ PARTS = (
 FEW = (("facts", len(NAMES)), ("words", BUCKETS))
 DEPTH = 4
 NODES, LEAVES = (1 << DEPTH) - 1, 1 << DEPTH
-# Thresholds on the signal head (returned, confidence 2, confidence 3), on the durable head; what some facts add.
-LIMITS = ("returned", "confident", "certain", "durable", "refusal", "queued", "after_failure", "rule")
+# Thresholds on the signal head (returned, confidence 2, confidence 3), on the durable head (lasts, confidence 2); what
+# some facts add.
+LIMITS = ("returned", "confident", "certain", "durable", "standing", "refusal", "queued", "after_failure", "rule")
 # Lifts `In all my projects, write …` (-3.3 as a first message) over the limit of what is asked first (0.5).
 OF_ALL = 4.0
 KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
@@ -44,13 +50,13 @@ KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 MEANT = {"correction": "correction", "workflow": "correction", "convention": "convention", "prohibition": "convention"}
 _PRAISE, _NEUTRAL = 1 << KINDS.index("praise"), 1 << KINDS.index("neutral")
 _TELLING = (1 << len(KINDS)) - 1 - _PRAISE - _NEUTRAL
-_HINTS = _TELLING | features.INSTEAD | features.TOOL
+_HINTS = _TELLING | score_features.INSTEAD | score_features.TOOL
 _WEIGHED, _WEIGHED_WORDS, _FRAMED, _TOOL_WORDS = 3, 24, 160, 3
 _PRAISED_STEPS, _PRAISED_WORDS = 2, 12
 
 
 class Verdict:
-    """What the scorer says of one message."""
+    """The scorer's result for one message."""
 
     __slots__ = ("confidence", "durable", "is_signal", "score", "sentence", "type")
 
@@ -67,7 +73,7 @@ class Verdict:
 
 
 def taken(table: bytes, places: Sequence[int]) -> Sequence[int]:
-    """What stands at these places: in 0.4 of the time of a subscription each."""
+    """Return the values at these places, in 0.4 of the time of subscribing one by one."""
     if len(places) < 2:
         return [table[place] for place in places]
     found: Sequence[int] = itemgetter(*places)(table)
@@ -75,7 +81,7 @@ def taken(table: bytes, places: Sequence[int]) -> Sequence[int]:
 
 
 class Trees:
-    """Small trees of one depth that ask for facts, level by level: below place n are 2n (does not hold) and 2n+1."""
+    """Small trees of one depth that test facts, level by level: below place n are 2n (false) and 2n+1 (true)."""
 
     __slots__ = ("leaves", "levels", "scale")
 
@@ -97,7 +103,7 @@ class Trees:
 
 
 class Head:
-    """One question put to the model: a bias and, for each part of what is seen, weights of one byte and their scale."""
+    """One output of the model: a bias and, for each part of the features, one-byte weights and their scale."""
 
     __slots__ = ("bias", "parts")
 
@@ -109,13 +115,13 @@ class Head:
         return self.bias + sum([self.pull(part, getattr(seen, part)) for part in self.parts])
 
     def pull(self, part: str, places: list[int]) -> float:
-        """What one part says; a long message says more often, but not more."""
+        """Return the contribution of one part, normalised by length: a long message must not count more."""
         scale, table = self.parts[part]
         return scale * (sum(taken(table, places)) - ZERO * len(places)) / root_of(part, places)
 
 
 class Types:
-    """All types at once: their weights for one place stand side by side, so that a place is looked up once."""
+    """All type outputs at once; their weights for one place are adjacent, so that each place is looked up once."""
 
     __slots__ = ("biases", "parts")
 
@@ -139,7 +145,7 @@ def root_of(part: str, places: list[int]) -> float:
 
 
 class Knowledge:
-    """The weights, the limits and the phrases of one file; the phrases that the user added, by how they begin."""
+    """The weights, limits and phrases from the file, and the user's own phrases by their first word."""
 
     __slots__ = ("added", "heads", "limits", "phrases", "trees", "types")
 
@@ -149,7 +155,7 @@ class Knowledge:
         heads: dict[str, Head],
         trees: Trees,
         types: Types,
-        phrases: features.Phrases,
+        phrases: score_features.Phrases,
     ) -> None:
         self.heads = heads
         self.trees = trees
@@ -163,7 +169,7 @@ _known: Optional[Knowledge] = None
 
 
 def knowledge() -> Knowledge:
-    """Read once per process."""
+    """Return the weights, loaded once per process."""
     global _known
     if _known is None:
         with open(os.path.join(KNOWLEDGE, "messages.bin"), "rb") as file:
@@ -216,50 +222,57 @@ def _parse_types(data: bytes, at: int) -> tuple[Types, int]:
     return Types(biases, tables), at
 
 
-def _parse_phrases(text: str) -> features.Phrases:
-    """Lines of phrases, each block headed by the kinds it stands for."""
+def _parse_phrases(text: str) -> score_features.Phrases:
+    """Parse the phrases: each block starts with the bits of its kinds."""
     phrases: dict[str, int] = {}
     for block in text.split("\n\n"):
         mask, *lines = block.split("\n")
         if lines:
             phrases.update(dict.fromkeys(lines, int(mask)))
-    return features.Phrases(phrases)
+    return score_features.Phrases(phrases)
 
 
 def _find_added(lines: list[str], added: Mapping[str, Mapping[str, str]]) -> str:
-    """The kind of a phrase of the user in these lines, or nothing."""
+    """Return the kind of a user's phrase in these lines, or an empty text."""
     if not added:
         return ""
-    plain = f" {' '.join(features.flatten(' '.join(lines)).split())} "
-    for start in sorted({*plain.split(), *filter(features.WIDE.__lt__, plain)}.intersection(added)):
+    plain = f" {' '.join(score_features.flatten(' '.join(lines)).split())} "
+    for start in sorted({*plain.split(), *filter(score_features.WIDE.__lt__, plain)}.intersection(added)):
         for phrase, kind in added[start].items():
             bare = phrase.lstrip("^")
-            whole = bare if bare[0] > features.WIDE else f" {bare} "
+            whole = bare if bare[0] > score_features.WIDE else f" {bare} "
             if plain.lstrip().startswith(whole.lstrip()) if phrase[0] == "^" else whole in plain:
                 return kind
     return ""
 
 
 def score(text: str, via: str, context: Mapping[str, Any]) -> Verdict:
-    """`via` is one of prompt, queued, feedback and command-args; every key of the context may be missing."""
+    """Score a message.
+
+    `via` is prompt, queued, feedback or command-args; any key of the context may be missing.
+    """
     known = knowledge()
     seen = Seen(text, via, context, known.phrases)
     if "client" in seen.said or not any(map(_has_letters, seen.lines)):
         return Verdict(0.0, False, "none", 1, False, "")
-    limits, height = known.limits, weigh(seen, known)
+    limits, lasting = known.limits, known.heads["durable"].weigh(seen)
+    height = weigh(seen, known, lasting)
     framed = may_frame(seen)
     added = _find_added(seen.lines, known.added)
-    if not added and via != "feedback" and is_praise(seen):
-        return _praised(seen, height, context)
+    if not added and via != "feedback" and (is_praise(seen) or is_liking(seen)):
+        return _praised(seen, height, context, limits)
     if not (framed or added or is_returned(height, via, limits)):
         return Verdict(chance_of(height), False, "none", 1, False, "")
     said, framed = choose_sentence(seen.lines, framed, known)
     height = max(height, limits["certain"] if framed else limits["confident"] if added else height)
     if not is_returned(height, via, limits):
         return Verdict(chance_of(height), False, "none", 1, False, "")
-    lasts = framed or is_standing(seen) or stated.is_standing(seen) or is_lasting(seen, height, known)
+    of_all = is_standing(seen)
+    lasts = framed or of_all or states_rule(seen) or lasting >= limits["durable"]
     kind = "correction" if framed else MEANT[added] if added else _type_of(seen, known)
-    return Verdict(chance_of(height), True, kind, confidence_of(height, limits), lasts, sentence.clip(said))
+    is_sure = added or of_all or (lasting >= limits["standing"] and is_told(seen))
+    confidence = max(2 if is_sure else 1, confidence_of(height, lasting, limits))
+    return Verdict(chance_of(height), True, kind, confidence, lasts, score_features.clip(said))
 
 
 def chance_of(height: float) -> float:
@@ -275,20 +288,26 @@ def _type_of(seen: Seen, known: Knowledge) -> str:
     return TYPES[heights.index(max(heights))]
 
 
-def weigh(seen: Seen, known: Knowledge) -> float:
-    """The log odds of a signal."""
+def weigh(seen: Seen, known: Knowledge, lasting: float) -> float:
+    """Return the log odds of a signal, at least the limit for what is likely to last.
+
+    Labelled messages have few plain statements ("money in cents"), so the signal head puts them far below its limit.
+    """
     taught = known.heads["signal"].weigh(seen) + known.trees.weigh(seen.facts)
     height = taught + untaught(seen.said, known.limits) + (OF_ALL if is_standing(seen) else 0.0)
-    return stated.lifted(seen, height, known.limits["returned"])
+    limit = known.limits["returned"]
+    height = lifted(seen, height, limit)
+    is_lasting = lasting >= known.limits["durable"] and is_told(seen)
+    return max(height, limit) if is_lasting else height
 
 
 def is_standing(seen: Seen) -> bool:
-    """What is said of all projects at once is seldom meant for the work at hand."""
+    """Return whether a message is about all projects, which is seldom meant for the current task."""
     return seen.said.isdisjoint(("ends_ask", "ask")) and not is_at_hand(seen.wording) and is_of_all(seen.wording)
 
 
 def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
-    """What labelled messages cannot teach, or too seldom: typed amid the work, after a failure, a standing order."""
+    """Return what labelled messages cannot teach: typed during work, after a failure, a lasting instruction."""
     height = limits["queued"] if "queued" in said else 0.0
     if "failure" in said:
         height += limits["after_failure"]
@@ -297,39 +316,42 @@ def untaught(said: frozenset[str], limits: Mapping[str, float]) -> float:
     return height
 
 
-def lasting_height(durable: float, height: float) -> float:
-    """What is hardly a signal hardly lasts: so the durable head finds more of what does (F1 0.57) than alone (0.55)."""
-    return durable + 0.6 * height
+def sure_height(height: float, lasting: float) -> float:
+    """Return the value that confidence is based on: a lasting statement is more likely a signal.
 
-
-def is_lasting(seen: Seen, height: float, known: Knowledge) -> bool:
-    return lasting_height(known.heads["durable"].weigh(seen), height) >= known.limits["durable"]
+    By session, at a recall of 0.47: precision 0.802, and 0.797 without it.
+    """
+    return height + 0.3 * lasting
 
 
 def is_returned(height: float, via: str, limits: Mapping[str, float]) -> bool:
     return height >= limits["refusal" if via == "feedback" else "returned"]
 
 
-def confidence_of(height: float, limits: Mapping[str, float]) -> int:
-    return 3 if height >= limits["certain"] else 2 if height >= limits["confident"] else 1
+def confidence_of(height: float, lasting: float, limits: Mapping[str, float]) -> int:
+    if height >= limits["certain"]:
+        return 3
+    return 2 if sure_height(height, lasting) >= limits["confident"] else 1
 
 
 def may_frame(seen: Seen) -> bool:
-    """Is a tool or a command named at all? In scripts without spaces a word may hide one."""
-    return not seen.said.isdisjoint(("ticks", "wide")) or bool(features.join_masks(seen.masks) & features.TOOL)
+    """Return whether a tool or a command is named at all; scripts without spaces may hide one in a word."""
+    return not seen.said.isdisjoint(("ticks", "wide")) or bool(
+        score_features.join_masks(seen.masks) & score_features.TOOL
+    )
 
 
 def choose_sentence(lines: list[str], framed: bool, known: Knowledge) -> tuple[str, bool]:
-    """The sentence that says most, the earlier of two equals; does it say `use this tool instead of that one`?"""
-    parts = sentence.choose(sentence.split_lines(lines))
+    """Return the sentence that says most, and whether it says to use one tool instead of another."""
+    parts = score_features.choose(score_features.split_lines(lines))
     if len(parts) == 1 and not framed:
         return parts[0], False
     best, most = "", -1e9
     for part, plain in _shortlist(parts, known.phrases):
         words = plain.split()[:_WEIGHED_WORDS]
-        masks = features.find_masks(words, plain, known.phrases)
+        masks = score_features.find_masks(words, plain, known.phrases)
         named = framed and _names_tools(part, plain, known.phrases)
-        if named and _is_frame(part, features.join_masks(masks), known.phrases):
+        if named and _is_frame(part, score_features.join_masks(masks), known.phrases):
             return part, True
         weight = _pull(words, masks, known)
         if weight > most:
@@ -337,16 +359,16 @@ def choose_sentence(lines: list[str], framed: bool, known: Knowledge) -> tuple[s
     return best, False
 
 
-def _shortlist(parts: list[str], phrases: features.Phrases) -> list[tuple[str, str]]:
-    """A look at every word finds the few that are worth weighing: to weigh all ten would take as long as all else."""
-    flat = [(part, features.flatten(part)) for part in parts]
+def _shortlist(parts: list[str], phrases: score_features.Phrases) -> list[tuple[str, str]]:
+    """Return the few sentences worth weighing, by a quick look: weighing all ten would double the time."""
+    flat = [(part, score_features.flatten(part)) for part in parts]
     if len(parts) <= _WEIGHED:
         return flat
     hints = [-_count_hints(plain, phrases) for _, plain in flat]
     return [flat[at] for at in sorted(sorted(range(len(parts)), key=hints.__getitem__)[:_WEIGHED])]
 
 
-def _count_hints(plain: str, phrases: features.Phrases) -> int:
+def _count_hints(plain: str, phrases: score_features.Phrases) -> int:
     words = plain.split()[:_WEIGHED_WORDS]
     found = [*map(phrases.get, words), *map(phrases.get, map(" ".join, zip(words, words[1:])))]
     wide = 0 if plain.isascii() else len([letter for letter in plain[:_FRAMED] if letter in phrases.starts])
@@ -356,43 +378,192 @@ def _count_hints(plain: str, phrases: features.Phrases) -> int:
 def _names_tools(part: str, plain: str, phrases: Mapping[str, int]) -> bool:
     if part.rstrip()[-1:] in "?？":
         return False
-    words = features.space_out(plain).split()
-    return part.count("`") > 1 or any(phrases.get(word, 0) & features.TOOL for word in words)
+    words = score_features.space_out(plain).split()
+    return part.count("`") > 1 or any(phrases.get(word, 0) & score_features.TOOL for word in words)
 
 
 def _is_frame(part: str, every: int, phrases: Mapping[str, int]) -> bool:
-    if not every & features.USE or every & features.INSTEAD or len(part) > _FRAMED:
-        return bool(every & features.USE and every & features.INSTEAD)
-    from reflect_git.model.frames import frame_of
+    if not every & score_features.USE or every & score_features.INSTEAD or len(part) > _FRAMED:
+        return bool(every & score_features.USE and every & score_features.INSTEAD)
+    from reflect_git.language.parse import frame_of
 
     frame = frame_of(part)
     if frame is None or not frame.wanted:
         return False
-    tools = [bool(phrases.get(word, 0) & features.TOOL) for word in frame.unwanted.split()]
+    tools = [bool(phrases.get(word, 0) & score_features.TOOL) for word in frame.unwanted.split()]
     return any(tools) and len(tools) <= _TOOL_WORDS and len(frame.wanted.split()) <= _TOOL_WORDS
 
 
 def _pull(words: list[str], masks: list[int], known: Knowledge) -> float:
-    """How much a sentence speaks for a signal: its words, and what the phrases say of it."""
-    lean = known.heads["signal"].pull("words", features.word_buckets(words))
+    """Return how strongly a sentence indicates a signal, by its words and phrases."""
+    lean = known.heads["signal"].pull("words", score_features.word_buckets(words))
     telling = len([mask for mask in masks if mask & _TELLING])
     neutral = len([mask for mask in masks if mask & _NEUTRAL])
     return lean + 0.5 * min(telling, 6) - 0.4 * min(neutral, 2)
 
 
 def is_praise(seen: Seen) -> bool:
-    """Approval and nothing else."""
-    if stated.is_plain_praise(seen):
+    """Return whether a message is praise and nothing else."""
+    if is_plain_praise(seen):
         return True
     praise = [mask for mask in seen.masks if mask & _PRAISE]
     if len(praise) < 2 or len(seen.wording) > _PRAISED_WORDS or "?" in seen.wording:
         return False
-    return not features.join_masks(seen.masks) & _TELLING
+    return not score_features.join_masks(seen.masks) & _TELLING
 
 
-def _praised(seen: Seen, height: float, context: Mapping[str, Any]) -> Verdict:
-    """It tells something only of work of several steps."""
+def _praised(seen: Seen, height: float, context: Mapping[str, Any], limits: Mapping[str, float]) -> Verdict:
+    """Return the result for praise: it counts only after several steps, and lasts if it says what was liked."""
     steps = context.get("steps")
     if not isinstance(steps, int) or steps < _PRAISED_STEPS:
         return Verdict(chance_of(height), False, "none", 1, False, "")
-    return Verdict(chance_of(height), True, "pattern", 1, False, sentence.clip(" ".join(seen.lines)))
+    says_what = is_liking(seen)
+    height = max(height, limits["confident"]) if says_what else height
+    said = score_features.clip(" ".join(seen.lines))
+    return Verdict(chance_of(height), True, "pattern", 2 if says_what else 1, says_what, said)
+
+
+# Of 1,304 labelled real messages six more are captured, none of them a signal; of 12 rules that trials missed, 11 are.
+LIFT = 0.6
+_FEWEST, _MOST, _SHORT = 3, 30, 12
+_TOLD = 16  # words: a longer message is rather a task with details
+_LIKED = 7  # words: fewer leave no room for what is liked
+_WORDS = load_table("stated")
+_STANDING, _RUNS, _PURPOSES, _WHEN, _JOINS = (
+    frozenset(_WORDS[name].split()) for name in ("standing_words", "runs", "purposes", "when_words", "joins")
+)  # fmt: skip
+_WHEN_WIDE = tuple(_WORDS["when_wide"])
+_PHRASES = tuple(f" {phrase} " for phrase in _WORDS["standing_phrases"])
+_CORRECTIONS = tuple(f" {phrase} " for phrase in _WORDS["corrections"])
+_LIKINGS = tuple(f" {phrase} " for phrase in _WORDS["likings"])
+_STATED_PRAISE = frozenset(_WORDS["praise"])
+_PRAISING = tuple([word] for word in _STATED_PRAISE if " " not in word)
+_OTHER = ("first", "ask", "ends_ask", "you_did", "client", "lets", "can_you", "can_we")
+_TASKS = (*_OTHER[1:], "task", "slash")
+
+
+def lifted(seen: Seen, height: float, limit: float) -> float:
+    """Raise such a statement to the limit and no further: higher, it would displace what the model is sure of."""
+    if height >= limit:
+        return height
+    is_near = height + LIFT >= limit and states_rule(seen)
+    return limit if is_near or is_stated(seen) else height
+
+
+def states_rule(seen: Seen) -> bool:
+    """Return whether a short message says what always holds, where things belong, or which command is for what."""
+    if not _is_statement(seen, _MOST):
+        return False
+    is_command = _shares_command(seen) and not _PURPOSES.isdisjoint(seen.wording)
+    words = " ".join(seen.wording).replace("never mind", "").split()
+    return not _STANDING.isdisjoint(words) or is_command or _has_any(seen, _PHRASES, _WORDS["standing_wide"])
+
+
+def is_stated(seen: Seen) -> bool:
+    """Return whether a message of a few words corrects something or gives a command, lasting or not."""
+    return _is_statement(seen, _SHORT) and (_shares_command(seen) or _has_any(seen, _CORRECTIONS))
+
+
+def is_told(seen: Seen) -> bool:
+    """Tell whether a message is short, asks nothing and does not begin like a task."""
+    is_short = len(seen.wording) <= _TOLD and "?" not in seen.wording
+    return is_short and seen.said.isdisjoint(_TASKS) and not is_at_hand(seen.wording)
+
+
+def is_plain_praise(seen: Seen) -> bool:
+    """Return whether a message is one phrase of praise and nothing else."""
+    return " ".join(seen.wording) in _STATED_PRAISE
+
+
+def is_liking(seen: Seen) -> bool:
+    """Return whether a message praises a way of working and names it: "exactly how I like it: one commit each"."""
+    is_praise = "praise" in seen.said or seen.wording[:1] in _PRAISING
+    is_told = count_words(" ".join(seen.wording)) >= _LIKED and "?" not in seen.wording
+    return is_praise and is_told and _has_any(seen, _LIKINGS, _WORDS["likings_wide"])
+
+
+def is_way_of_working(said: str) -> bool:
+    """Return whether a text is a way of working ("run the linter before a push") rather than a task.
+
+    It says when it holds or what is not wanted, or it joins two instructions.
+    """
+    words = said.split()
+    return not (_WHEN.isdisjoint(words) and _JOINS.isdisjoint(words[1:])) or any(map(said.__contains__, _WHEN_WIDE))
+
+
+def _has_any(seen: Seen, phrases: Sequence[str], wide: Sequence[str] = ()) -> bool:
+    plain = f" {' '.join(seen.wording)} "
+    return any(phrase in plain for phrase in phrases) or ("wide" in seen.said and any(map(plain.__contains__, wide)))
+
+
+def _is_statement(seen: Seen, most: int) -> bool:
+    count = count_words(" ".join(seen.wording))
+    return _FEWEST <= count <= most and "?" not in seen.wording and seen.said.isdisjoint(_OTHER)
+
+
+def _shares_command(seen: Seen) -> bool:
+    return "ticks" in seen.said and not _RUNS.isdisjoint(seen.wording)
+
+
+_PHRASES_MOST, _PHRASES_WORDS, _LETTERS = 1000, 8, 80
+
+
+def read(data: bytes) -> dict[str, list[str]]:
+    """Parse a user's phrases: JSON with the kinds of `knowledge/phrases/en.json`, each with a list of phrases."""
+    from reflect_git.records import json_form
+
+    try:
+        phrases = json_form.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise _wrong("the phrases are no JSON in UTF-8") from error
+    if not isinstance(phrases, dict):
+        raise _wrong("the phrases are no JSON object of kinds")
+    check(phrases)
+    return phrases
+
+
+def _wrong(message: str) -> ReflectError:
+    form = '{"correction": ["that is not how we do it"]}'
+    return ReflectError(message, f"write them as {form}; kinds: {', '.join(KINDS)}", "phrases")
+
+
+def check(phrases: Mapping[str, Any]) -> None:
+    for kind, listed in phrases.items():
+        if kind not in KINDS:
+            raise _wrong(f"unknown kind of phrases '{kind}'")
+        if not isinstance(listed, list) or not all(isinstance(phrase, str) for phrase in listed):
+            raise _wrong(f"the phrases of '{kind}' are no list of strings")
+        for phrase in listed:
+            words = score_features.flatten(phrase.lstrip("^")).split()
+            if not 0 < len(words) <= _PHRASES_WORDS or len(phrase) > _LETTERS:
+                raise _wrong(
+                    f"a phrase of '{kind}' has no words, more than {_PHRASES_WORDS} or over {_LETTERS} letters"
+                )
+    if sum(map(len, phrases.values())) > _PHRASES_MOST:
+        raise _wrong(
+            f"more than {_PHRASES_MOST} phrases, with '{max(phrases, key=lambda kind: len(phrases[kind]))}' first"
+        )
+
+
+def extend(phrases: Mapping[str, list[str]]) -> None:
+    """Add a user's phrases.
+
+    A message with one of a correction, convention, prohibition or workflow is always returned.
+    """
+    check(phrases)
+    known = knowledge()
+    for kind, listed in phrases.items():
+        for phrase in listed:
+            _add_phrase(phrase, kind, known)
+
+
+def _add_phrase(phrase: str, kind: str, known: Knowledge) -> None:
+    plain = " ".join(score_features.flatten(phrase.lstrip("^")).split())
+    anchored = "^" * phrase.startswith("^") + plain
+    known.phrases[anchored] = known.phrases.get(anchored, 0) | 1 << KINDS.index(kind)
+    is_wide = plain[0] > score_features.WIDE
+    if is_wide:
+        known.phrases.starts.add(plain[0])
+    known.phrases.long |= score_features.first_pairs([plain])
+    if kind in MEANT:
+        known.added.setdefault(plain[0] if is_wide else plain.split()[0], {}).setdefault(anchored, kind)

@@ -1,4 +1,4 @@
-"""The program: finds the verb, runs it, and turns whatever happens into one sentence and an exit code."""
+"""Run the command line: find the command, run it, and turn errors into one message and an exit code."""
 
 from __future__ import annotations
 
@@ -11,67 +11,92 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from reflect_git import __version__
-from reflect_git.cli.front import Front, end, open_streams, printable, report
+from reflect_git.cli.context import Front, end, open_streams, printable, report
 from reflect_git.cli.start import COMPLETE_VAR
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from reflect_git.cli.ahead import Ahead
+    from reflect_git.cli.fast_start import Ahead
 
 PROGRAM = "reflect-git"
 
 # Verb → group and one line; --help reads this table and imports no verb.
 VERBS = {
-    "review": ("Daily", "answer what waits, one learning after the other"),
-    "rules": ("Daily", "what is in force"),
-    "why": ("Daily", "the story of a line of CLAUDE.md"),
+    "review": ("Daily", "review proposed rules one by one"),
+    "rules": ("Daily", "list the rules"),
+    "why": ("Daily", "explain where a line of CLAUDE.md comes from"),
     "edit": ("Daily", "reword or move a rule"),
-    "status": ("Daily", "what is captured, waiting and going soon"),
-    "candidates": ("Plumbing", "what review would show"),
-    "approve": ("Plumbing", "write one learning into an instruction file"),
-    "dismiss": ("Plumbing", "say no, never or not now"),
-    "show": ("Daily", "the story of any id"),
-    "undo": ("Daily", "take back the last decision; again, and it stands again"),
-    "log": ("History", "what was decided, by whom and when"),
-    "revert": ("History", "take back any decision"),
-    "restore": ("History", "list backups, or put one back byte for byte"),
-    "audit": ("History", "every learned line traces to an approval"),
-    "purge": ("History", "take a text out of all history"),
-    "remote": ("Sync", "where your machines share what was learned"),
-    "sync": ("Sync", "exchange with the remote what was learned"),
-    "propose": ("Sync", "offer what was learned in a project to its team, as a branch"),
-    "init": ("Plumbing", "make the store (hooks and commands also do it when needed)"),
+    "status": ("Daily", "show capture, proposed rules and what needs attention"),
+    "candidates": ("Plumbing", "list proposed rules"),
+    "approve": ("Plumbing", "approve a proposed rule"),
+    "dismiss": ("Plumbing", "dismiss or skip a proposed rule"),
+    "show": ("Daily", "show a signal, rule, decision or commit"),
+    "undo": ("Daily", "undo the last decision; run again to redo it"),
+    "log": ("History", "show decisions: what, when and by whom"),
+    "revert": ("History", "revert a rule or a decision"),
+    "restore": ("History", "list backups, or restore one byte for byte"),
+    "audit": ("History", "check that every rule traces to an approval"),
+    "purge": ("History", "delete a text from the whole history"),
+    "remote": ("Sync", "show, set or remove the remote"),
+    "sync": ("Sync", "exchange rules with your other machines"),
+    "propose": ("Sync", "offer a project's rules to its team, as a branch"),
+    "init": ("Plumbing", "create the store (hooks also do it when needed)"),
     "enable": ("Set-up", "switch capture on"),
-    "disable": ("Set-up", "switch capture off, for a while or for a project"),
+    "disable": ("Set-up", "switch capture off, everywhere or in a project"),
     "pause": ("Set-up", "pause capture for a while, or until 'resume'"),
     "resume": ("Plumbing", "resume capture"),
-    "doctor": ("Set-up", "check everything, mend what is ours"),
+    "doctor": ("Set-up", "check the installation, repair with --fix"),
     "config": ("Set-up", "list, read or change settings"),
-    "import": ("Set-up", "bootstrap from past transcripts, or from what other tools kept"),
-    "improvements": ("Set-up", "what is proposed for the project itself"),
-    "uninstall": ("Set-up", "take it out of Claude Code; what was learned stays"),
-    "demo": ("Set-up", "the product in a minute, in a throw-away home"),
+    "import": ("Set-up", "import signals from past sessions or other tools"),
+    "improvements": ("Set-up", "list proposed improvements of the project"),
+    "uninstall": ("Set-up", "remove the hooks; rules and store stay"),
+    "demo": ("Set-up", "show everything in a minute, in a temporary home"),
     "completion": ("Plumbing", "print the completion script of a shell"),
-    "help": ("Plumbing", "help on a command, on 'plumbing' or on 'options'"),
+    "help": ("Plumbing", "show help for a command, 'plumbing' or 'options'"),
     "capture": ("Plumbing", "store one signal by hand"),
-    "mine": ("Plumbing", "show what a transcript would give"),
+    "mine": ("Plumbing", "show the signals of a transcript"),
     "signals": ("Plumbing", "list and filter signals"),
     "stats": ("Plumbing", "count signals"),
+}
+# Where a command is that is not in commands/<its name>.py.
+MODULES = {
+    "dismiss": "commands.approve",
+    "stats": "commands.signals",
+    "undo": "commands.revert",
+    "restore": "commands.revert",
+    "improvements": "commands.edit",
+    "audit": "admin.audit",
+    "purge": "admin.purge",
+    "remote": "admin.remote",
+    "sync": "admin.remote",
+    "enable": "admin.switch",
+    "disable": "admin.switch",
+    "pause": "admin.switch",
+    "resume": "admin.switch",
+    "config": "admin.config",
+    "import": "admin.import_",
+    "mine": "admin.import_",
+    "doctor": "admin.doctor",
+    "init": "admin.install",
+    "uninstall": "admin.install",
+    "demo": "admin.demo",
+    "help": "admin.help",
+    "completion": "admin.help",
 }
 GROUPS = ("Daily", "History", "Sync", "Set-up")
 PLUMBING = "Plumbing"
 # Words of other programs for what is done here with one of these.
-_ELSEWHERE = {"redo": "'reflect-git undo' once more takes the undo back"}
+_ELSEWHERE = {"redo": "run 'reflect-git undo' again to redo"}
 _EXAMPLES = (
-    ("reflect-git review", "answer what waits"),
+    ("reflect-git review", "review proposed rules"),
     ("reflect-git why CLAUDE.md:12", "who said this, and who approved it"),
 )
 
 
 class Verbs(click.Group):
-    """Verbs are imported when they are called: `--help` and `--version` load none."""
+    """Import a command only when it is called: `--help` and `--version` load none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -81,8 +106,8 @@ class Verbs(click.Group):
             return None
         from importlib import import_module
 
-        module = "import_" if cmd_name == "import" else cmd_name  # a word of the language
-        command: click.Command = import_module(f"reflect_git.cli.verbs.{module}").command
+        module = import_module(f"reflect_git.cli.{MODULES.get(cmd_name, f'commands.{cmd_name}')}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def resolve_command(
@@ -93,20 +118,20 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """From the table: click would import every verb to ask for its help text."""
+        """Complete from the table: click would import every command to get its help text."""
         from click.shell_completion import CompletionItem
 
         verbs = [CompletionItem(name, help=text) for name, (_, text) in VERBS.items() if name.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What it is, and at once what one types."""
+        """Print the description, then examples."""
         super().format_help_text(ctx, formatter)
         with formatter.section("Examples"):
             formatter.write_dl(_EXAMPLES)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands alone: most people never need an option that all of them take."""
+        """Print only the commands: most people never need the global options."""
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -141,13 +166,13 @@ def unknown_verb(name: str) -> ReflectError:
 @click.option(
     "--store", "store_option", metavar="DIR", default="", help="Use this store instead of the configured one."
 )
-@click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour.")
-@click.option("--no-input", is_flag=True, help="Never ask.")
-@click.option("--yes", is_flag=True, help="Answer yes where asked; never an approval.")
+@click.option("--no-input", is_flag=True, help="Never ask; fail instead.")
+@click.option("--yes", is_flag=True, help="Answer yes to questions, except approvals.")
 @click.pass_context
 def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no_input: bool, yes: bool) -> None:
-    """Keep what Claude Code is taught: noticed by hooks, approved by you, in git."""
+    """Turn your corrections of Claude Code into rules that you approve, in git."""
     front: Front = ctx.obj
     front.store_option, front.color = store_option, color
     front.json, front.no_input, front.yes = as_json, no_input, yes
@@ -158,7 +183,7 @@ def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no
 
 
 def main(arguments: Sequence[str] | None = None, ahead: Ahead | None = None) -> NoReturn:
-    """One run, up to its exit code; `ahead` is what was asked of git before."""
+    """Run one command and exit; `ahead` holds a git query that was started early."""
     open_streams()
     front = Front(os.environ, ahead)
     end(front, run(front, list(sys.argv[1:] if arguments is None else arguments)))
@@ -175,7 +200,7 @@ def run(front: Front, words: list[str]) -> int:
 
 
 def failure(front: Front, failed: BaseException, words: list[str]) -> int:
-    """The whole error policy."""
+    """Report any exception and return the exit code: the whole error policy."""
     try:
         raise failed
     except ReflectError as error:
@@ -207,13 +232,13 @@ def _usage(error: click.UsageError) -> ReflectError:
 
 
 def _sentence(message: str) -> str:
-    """click writes sentences with a capital, a full stop and tabs; we write as git does."""
+    """Rewrite a message of click in git's style: lower case, no full stop, no tabs."""
     flat = " ".join(message.split())
     return flat[:1].lower() + flat[1:].rstrip(".")
 
 
 def _system(front: Front, error: OSError) -> ReflectError:
-    """The operating system said no: a full disk, a read-only file system, a missing right."""
+    """Describe an OSError: a full disk, a read-only file system, missing permissions."""
     where = f" '{error.filename}'" if isinstance(error.filename, str) else ""
     other = ", or choose another --store" if not where or _is_of_store(front, error.filename) else ""
     hints = {
@@ -226,11 +251,11 @@ def _system(front: Front, error: OSError) -> ReflectError:
 
 
 def _is_of_store(front: Front, path: str) -> bool:
-    """Whether it is in the store, or a folder above it: there a store could not be made."""
-    from reflect_git import workflow
+    """Tell whether a path is in the store, or a folder above it."""
+    from reflect_git.capture import service
 
     try:
-        root = os.path.realpath(workflow.locate_store(front.env, front.store_option))
+        root = os.path.realpath(service.locate_store(front.env, front.store_option))
     except (ReflectError, OSError):
         return False
     real = os.path.realpath(path)
@@ -238,7 +263,7 @@ def _is_of_store(front: Front, path: str) -> bool:
 
 
 def bug(front: Front, error: Exception, words: list[str]) -> int:
-    """Everything a maintainer needs, in a file that can be pasted; one sentence for the person."""
+    """Write a bug report to a file that can be pasted, and print one line."""
     import platform
     import tempfile
     import traceback

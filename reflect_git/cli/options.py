@@ -1,14 +1,23 @@
-"""Options that several verbs share, so that they mean the same everywhere."""
+"""Define the options that several commands share, and shell completion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reflect_git.cli.front import Front
+from reflect_git.cli.context import Front, one_line
 from reflect_git.errors import EXIT_USAGE, ReflectError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from reflect_git.store.reading.reader import Scan
+    from reflect_git.store.repository import Store
+
+    Found = Iterable[tuple[str, str]]
+    Completes = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH"
 LONGEST = 86400
@@ -73,7 +82,7 @@ def json_option(command: F) -> F:
         is_eager=True,
         expose_value=False,
         callback=_speak_json,
-        help="Answer with one JSON document.",
+        help="Print one JSON document.",
     )(command)
 
 
@@ -85,13 +94,13 @@ def _say_yes(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 def yes_option(command: F) -> F:
     """`--yes` after a verb that asks: the same as before it."""
     return click.option(
-        "--yes", is_flag=True, is_eager=True, expose_value=False, callback=_say_yes, help="Answer yes where asked."
+        "--yes", is_flag=True, is_eager=True, expose_value=False, callback=_say_yes, help="Answer yes to questions."
     )(command)
 
 
 def dry_run_option(command: F) -> F:
     """`--dry-run`: the parameter `dry_run` of a verb that writes."""
-    return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)
+    return click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")(command)
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -116,12 +125,12 @@ def timeout_option(command: F) -> F:
 def project_option(command: F) -> F:
     """`--project DIR`: the parameter `project` of a verb that works in a project."""
     folder = click.Path(exists=True, file_okay=False)
-    return click.option("--project", metavar="DIR", type=folder, help="Another project.")(command)
+    return click.option("--project", metavar="DIR", type=folder, help="Use another project.")(command)
 
 
 def reason_option(command: F) -> F:
     """`--reason TEXT`: the parameter `reason` of a verb that decides."""
-    return click.option("--reason", metavar="TEXT", default="", help="Why.")(command)
+    return click.option("--reason", metavar="TEXT", default="", help="Why, for the log.")(command)
 
 
 class Word(click.Choice[str]):
@@ -136,3 +145,88 @@ class Word(click.Choice[str]):
             hint = f"one of: {', '.join(self.choices)}"
             raise ReflectError(f"'{value}' is not a {self.noun}", hint, "usage", EXIT_USAGE)
         return str(value)
+
+
+_MOST = 200
+_WORDS = 60
+
+
+def _offering(find: Callable[[Front, Store], Found]) -> Completes:
+    """The newest first. A shell in which somebody types is told of no error."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        root = ctx.find_root()
+        front = root.obj if isinstance(root.obj, Front) else None
+        if front is None:
+            return []
+        front.store_option = root.params.get("store_option") or front.store_option
+        given = ctx.params.get(param.name or "")
+        wanted, typed = incomplete.casefold(), given if isinstance(given, tuple) else ()
+        try:
+            store = front.store_if_any()
+            found = [one for one in find(front, store) if one[0].casefold().startswith(wanted)] if store else []
+        except (ReflectError, OSError):
+            return []
+        left = [(name, words) for name, words in reversed(found) if name not in typed]
+        return [CompletionItem(name, help=one_line(words, _WORDS)) for name, words in left[:_MOST]]
+
+    return complete
+
+
+def _in_force(scan: Scan) -> Iterator[tuple[str, str]]:
+    yield from ((rule["id"], rule["title"] or rule["text"]) for rule in scan.history.in_force())
+
+
+def _signals(scan: Scan, only_waiting: bool) -> Iterator[tuple[str, str]]:
+    columns = scan.columns
+    for identity, status, content in zip(columns["id"], columns["status"], columns["content"], strict=True):
+        if not only_waiting or status in ("captured", "analyzed"):
+            yield identity, content
+
+
+def _records(front: Front, store: Store) -> Iterator[tuple[str, str]]:
+    scan = front.scan(store)
+    yield from _signals(scan, only_waiting=False)
+    yield from _decisions(scan)
+    yield from ((one["id"], one["title"] or one["text"]) for one in scan.history.learnings.values())
+
+
+def _decisions(scan: Scan) -> Iterator[tuple[str, str]]:
+    from reflect_git.records.history import called
+
+    for made in scan.history.decisions:
+        learning = scan.history.learnings.get(made["subject"])
+        yield made["id"], f"{called(made)}: {learning['title'] or learning['text'] if learning else made['subject']}"
+
+
+def _revertible(front: Front, store: Store) -> Iterator[tuple[str, str]]:
+    """Decisions that stand, and what is in force, which is asked for most."""
+    scan = front.scan(store)
+    yield from (one for one in _decisions(scan) if one[0] not in scan.history.void)
+    yield from _in_force(scan)
+
+
+def _backups(front: Front, store: Store) -> Iterator[tuple[str, str]]:
+    from reflect_git.store.main import backups
+
+    yield from ((name.removeprefix("refs/heads/"), "") for name in reversed(backups.listing(store)))
+
+
+def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from reflect_git.cli.settings import TABLE
+
+    wanted = incomplete.lower()
+    named = [one for one in TABLE if one.name.lower().startswith((wanted, f"reflect.{wanted}"))]
+    short = not wanted.startswith("reflect")
+    return [CompletionItem(one.name.removeprefix("reflect.") if short else one.name, help=one.help) for one in named]
+
+
+rules = _offering(lambda front, store: _in_force(front.scan(store)))
+revertible = _offering(_revertible)
+waiting = _offering(lambda front, store: _signals(front.scan(store), only_waiting=True))
+records = _offering(_records)
+backups = _offering(_backups)

@@ -1,4 +1,4 @@
-"""Every `reflect.*` key: what it is called, what it may be, and where it is read from."""
+"""Define every `reflect.*` setting: name, allowed values, and where it is read from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reflect_git.adapters import files
-from reflect_git.adapters.git import SETTINGS, Git, find_program
-from reflect_git.adapters.project import normalise_url
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.platform import files
+from reflect_git.platform.git import SETTINGS, Git, find_program
+from reflect_git.platform.project import normalise_url
 from reflect_git.store import policy
 
 if TYPE_CHECKING:
@@ -60,26 +60,26 @@ TABLE = (
     Setting("reflect.capture", "boolean", "true", "hooks capture signals"),
     Setting("reflect.pausedUntil", "time", "", "no capture before this time; 'pause 2h' sets it"),
     Setting(
-        "reflect.capture.unattended", "word", "failures", "what sessions without a person give",
+        "reflect.capture.unattended", "word", "failures", "what to capture from sessions without a person",
         words=("failures", "all"),
     ),
-    Setting("reflect.ignore", "globs", "", "folders and repositories in which nothing is captured"),
+    Setting("reflect.ignore", "globs", "", "folders and repositories without capture"),
     Setting("reflect.phrases", "file", "", "a JSON file of your own phrases"),
-    Setting("reflect.compact.keep", "boolean", "false", "have compactions keep your corrections"),
-    Setting("reflect.remind", "boolean", "true", "say once a day that something waits"),
-    Setting("reflect.quiet", "text", "", "when capture was off", read_only="'pause' and 'resume' keep it"),
+    Setting("reflect.compact.keep", "boolean", "false", "keep your corrections when Claude Code compacts"),
+    Setting("reflect.remind", "boolean", "true", "remind once a day of proposed rules"),
+    Setting("reflect.quiet", "text", "", "when capture was off", read_only="set by 'pause' and 'resume'"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),
-    Setting("reflect.upkeep", "boolean", "true", "commands start the daily upkeep in the background"),
+    Setting("reflect.upkeep", "boolean", "true", "run daily maintenance in the background"),
     Setting(
-        "reflect.approval", "word", "ask", "who approves: a person who is asked, or scripts as well",
+        "reflect.approval", "word", "ask", "who can approve: only a person, or scripts too",
         words=("ask", "unattended"), guarded=("unattended",),
     ),
     Setting(
-        "reflect.sign", "word", "none", "decisions are signed, with the key of your git configuration",
+        "reflect.sign", "word", "none", "sign decisions with the key of your git configuration",
         words=("none", "ssh", "gpg"), guarded=("none",),
     ),
     Setting(
-        "reflect.sync.auto", "boolean", "false", "sync after sessions and before a review, without being asked",
+        "reflect.sync.auto", "boolean", "false", "sync automatically after sessions and before a review",
         guarded=("true",),
     ),
     Setting(
@@ -87,11 +87,11 @@ TABLE = (
         guarded=("true",),
     ),
     Setting(
-        "reflect.sync.apply", "word", "ask", "write what own machines decided: ask first, or not",
+        "reflect.sync.apply", "word", "ask", "apply decisions of your other machines: ask first, or not",
         words=("ask", "auto"), guarded=("auto",),
     ),
     Setting(
-        "reflect.sync.requireSigned", "boolean", "false", "write without asking only what was signed",
+        "reflect.sync.requireSigned", "boolean", "false", "apply only signed decisions without asking",
         guarded=("false",),
     ),
     Setting("reflect.sync.timeout", "seconds", "60", "seconds that a fetch or a push may take"),
@@ -111,10 +111,10 @@ TABLE = (
         "reflect.home", "path", "", "where the store is", GLOBAL,
         read_only="set it with 'git config --global reflect.home DIR'",
     ),
-    Setting("reflect.connected", "text", "", "since when this store has had a remote", read_only="it is made once"),
-    Setting("reflect.machine", "text", "", "what this machine is called in the store", read_only="it is made once"),
-    Setting("reflect.binding", "text", "", "the machine and folder this store belongs to", read_only="it is made once"),
-    Setting("reflect.born", "time", "", "when this store was made", read_only="it is made once"),
+    Setting("reflect.connected", "text", "", "when this store first got a remote", read_only="it is set once"),
+    Setting("reflect.machine", "text", "", "what this machine is called in the store", read_only="it is set once"),
+    Setting("reflect.binding", "text", "", "the machine and folder this store belongs to", read_only="it is set once"),
+    Setting("reflect.born", "time", "", "when this store was created", read_only="it is set once"),
 )  # fmt: skip
 BY_NAME = {setting.name.lower(): setting for setting in TABLE}
 
@@ -187,10 +187,10 @@ def _glob(setting: Setting, value: str) -> str:
 
 def _phrases(path: str) -> str:
     """The path of a file of phrases that can be read as such."""
-    from reflect_git.capture import phrases
+    from reflect_git.capture import score
 
     try:
-        phrases.read(files.read_followed(path, _MOST_PHRASES))
+        score.read(files.read_followed(path, _MOST_PHRASES))
     except OSError as error:
         raise ReflectError(f"cannot read '{path}': {error.strerror}", "name a JSON file", "usage", EXIT_USAGE) from None
     return path

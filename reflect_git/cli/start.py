@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from reflect_git.cli.ahead import Ahead
+    from reflect_git.cli.fast_start import Ahead
 
 COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are this program
 
@@ -38,11 +38,11 @@ def main() -> NoReturn:
 def asked_ahead() -> Ahead | None:
     words = sys.argv[1:]
     if words[:1] == ["log"]:
-        from reflect_git.cli.ahead import ask
+        from reflect_git.cli.fast_start import ask
 
         return ask(words[1:], os.environ)
     if "sync" in words:
-        from reflect_git.cli.ahead import fetch
+        from reflect_git.cli.fast_start import fetch
 
         return fetch(words, os.environ)
     return None
@@ -51,7 +51,7 @@ def asked_ahead() -> Ahead | None:
 def fail(error: BaseException) -> NoReturn:
     """As a command fails: what is asked ahead may wait for a lock, and a person may not."""
     from reflect_git.cli import app
-    from reflect_git.cli.front import Front, leave, open_streams
+    from reflect_git.cli.context import Front, leave, open_streams
 
     open_streams()
     front = Front(os.environ)
@@ -61,9 +61,9 @@ def fail(error: BaseException) -> NoReturn:
 
 def run(ahead: Ahead | None) -> NoReturn:
     if ahead is not None and ahead.plain is not None:
-        from reflect_git.cli import plain
+        from reflect_git.cli import sync_view
 
-        plain.main(ahead, ahead.plain)
+        sync_view.run_plain_sync(ahead, ahead.plain)
     from reflect_git.cli import app
 
     app.main(ahead=ahead)

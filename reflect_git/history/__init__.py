@@ -1,1 +1,1 @@
-"""What happened, from what git and the records tell of it: pure functions, nothing is read here."""
+"""Show what happened: the log, the history of a rule, and the rules in force at any time."""

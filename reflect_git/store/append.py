@@ -1,14 +1,15 @@
-"""Signals into the store: acknowledged first, committed as soon as nobody else is at it. All that a hook needs."""
+"""Store signals: write a pending file first, then commit it if the lock is free. Everything that a hook needs."""
 
 from __future__ import annotations
 
 import os
 
-from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
-from reflect_git.store import inbox, journal, purged, spool
-from reflect_git.store.layout import path_of
-from reflect_git.store.repository import Busy
+from reflect_git.records import yaml_form
+from reflect_git.store import inbox, pending
+from reflect_git.store.main import journal
+from reflect_git.store.purge import purge_marks
+from reflect_git.store.repository import Busy, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,22 +20,23 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _ATTEMPTS = 3
-# From this niceness on whoever runs us gives way to all others: on a busy machine a commit could take seconds.
+# From this niceness on we yield to all other processes: on a busy machine a commit could take seconds.
 _PATIENT = 15
 
 
 def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Optional[str]:
-    """Acknowledge a signal, then try to commit it; None while another process has the lock and it is pending.
+    """Write a signal to pending and try to commit it. Return None while another process has the lock.
 
-    Under `nice 19` a hook commits after its caller has gone on."""
-    records.check(signal)
-    if purged.among(store, [signal["id"]]):
+    Under `nice 19` a hook commits in the background, after its caller has continued.
+    """
+    yaml_form.check(signal)
+    if purge_marks.among(store, [signal["id"]]):
         raise ReflectError(f"the moment of {signal['id']} was purged", "it is not stored again", code="purged")
     for attempt in range(_ATTEMPTS):
         try:
-            data = spool.acknowledge(store, signal)
+            data = pending.acknowledge(store, signal)
             return _commit_one(store, (signal["id"], data, signal), wait)
-        except (FileNotFoundError, NotADirectoryError):  # somebody is deleting .git/reflect
+        except (FileNotFoundError, NotADirectoryError):  # another process is deleting .git/reflect
             if attempt + 1 == _ATTEMPTS:
                 raise
             store.mend_private()
@@ -47,47 +49,48 @@ def _commit_one(store: Store, entry: Entry, wait: float) -> Optional[str]:
         return None
     try:
         with store.locked(wait):
-            if journal.is_standing(store):  # a command has to finish what was interrupted first
+            if journal.is_standing(store):  # a command has to finish the interrupted step first
                 return None
             return inbox.commit_pending(store, just_written=entry)
     except Busy:
         return None
     except (FileNotFoundError, NotADirectoryError):
         raise
-    except (ReflectError, OSError) as error:  # it is stored: what failed is its commit, which the next command makes
+    # the signal is stored; only the commit failed, and the next command makes it
+    except (ReflectError, OSError) as error:
         store.log(f"commit: {error}")
         return None
 
 
 def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0.0) -> list[str]:
-    """Acknowledge those that are not there yet, then try to commit them together; returns their ids.
+    """Store the signals that are not known yet and try to commit them together; return their ids.
 
-    What was purged is as known as what is there: a copy of the transcript, or a second look at it, tells it again.
+    Purged signals count as known: a copy of the transcript, or reading it again, would produce them again.
     """
     new = {record["id"]: record for record in found if not is_known(store, record["id"])}
-    for identity in purged.among(store, new):
+    for identity in purge_marks.among(store, new):
         del new[identity]
     for record in new.values():
-        records.check(record)
+        yaml_form.check(record)
     if new:
         try:
-            spool.acknowledge_all(store, new.values())
-        except (FileNotFoundError, NotADirectoryError):  # somebody deleted .git/reflect
+            pending.acknowledge_all(store, new.values())
+        except (FileNotFoundError, NotADirectoryError):  # .git/reflect was deleted
             store.mend_private()
-            spool.acknowledge_all(store, new.values())
+            pending.acknowledge_all(store, new.values())
         _commit(store, wait)
     return list(new)
 
 
 def is_known(store: Store, identity: str) -> bool:
-    """Whether a file of it is here; fast-import knows the rest, so a wrong no costs a write and nothing else."""
+    """Return whether a file of this signal exists. fast-import checks again, so a wrong no only costs a write."""
     return os.path.lexists(store.path(path_of(identity))) or os.path.lexists(
         store.private_path("pending", f"{identity}.yaml")
     )
 
 
 def _commit_later(store: Store) -> None:
-    from reflect_git.adapters.process import detach
+    from reflect_git.platform.processes import detach
 
     if detach():
         try:

@@ -1,13 +1,13 @@
-"""The plain copies in signals/: for people, for editors, and for power cuts."""
+"""Plain copies of signals in signals/, for people, for editors, and as protection against power cuts."""
 
 from __future__ import annotations
 
 import os
 
-from reflect_git.adapters import files
+from reflect_git.platform import files
 from reflect_git.store import inbox
 from reflect_git.store.creation import template
-from reflect_git.store.layout import MARKER, id_in, path_of
+from reflect_git.store.repository import MARKER, id_in, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def are_there(store: Store) -> bool:
-    """`git clean -x`, or a look at the inbox branch and back, takes all copies away, this file among them."""
+    """Return whether the copies exist. `git clean -x`, or checking out the inbox branch, removes all of them."""
     return os.path.exists(store.path(MARKER))
 
 
 def restore(store: Store) -> int:
-    """Write every copy that is missing; the marker comes last, so that a killed restore is done again."""
+    """Write every missing copy; return how many. The marker is written last, so that a killed restore is repeated."""
     tree = store.git.tree(inbox.start_inbox(store), "signals")
     missing = [path for path in tree if path != MARKER and not os.path.exists(store.path(path))]
     for path, data in zip(missing, store.git.blobs([tree[path] for path in missing])):
@@ -30,7 +30,7 @@ def restore(store: Store) -> int:
 
 
 def rescue(store: Store) -> int:
-    """Copies that the inbox does not have (it was lost or damaged) go back to pending, to be committed again."""
+    """Move copies that the inbox lacks (it was lost or damaged) back to pending, to commit them again."""
     known = store.git.tree(inbox.start_inbox(store), "signals")
     rescued = 0
     for path in files.files_below(store.path("signals")):
@@ -43,7 +43,7 @@ def rescue(store: Store) -> int:
 
 
 def drop(store: Store, identities: list[str]) -> None:
-    """Remove the copies of signals that are gone, and the folders that became empty."""
+    """Delete the copies of removed signals, and folders that became empty."""
     for identity in identities:
         path = store.path(path_of(identity))
         files.remove(path)

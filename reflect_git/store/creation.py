@@ -1,4 +1,4 @@
-"""A new store, made whole beside its place and then renamed into it, so that 32 hooks at once make one."""
+"""Create a new store: in a temporary folder that is then renamed, so that 32 concurrent hooks create only one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import stat
 import time
 
-from reflect_git.adapters import files, jsontext
-from reflect_git.adapters.child import GitMissing
-from reflect_git.adapters.git import NOBODY, OLDEST, Git, find_program
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import utc
 from reflect_git.paths import resource
-from reflect_git.store import identity, inforce, receipts
-from reflect_git.store.layout import MARKER
-from reflect_git.store.repository import FIRST_GENERATION, INBOX, MAIN, PRIVATE
+from reflect_git.platform import files
+from reflect_git.platform.git import NOBODY, OLDEST, Git, GitMissing, find_program
+from reflect_git.records import json_form
+from reflect_git.records.ids import utc
+from reflect_git.store import config_file, opening
+from reflect_git.store.main import receipts
+from reflect_git.store.repository import FIRST_GENERATION, INBOX, MAIN, MARKER, PRIVATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,24 +23,26 @@ if TYPE_CHECKING:
 
 _UNFINISHED = ".reflections-new-"
 _ABANDONED_AFTER = 600
-# One process makes the store while the others wait for it: 64 that each make one take twice as long as 64 captures. Who
-# waits this long makes one, too; the first to be renamed counts.
+# One process creates the store while the others wait: 64 that each create one take twice as long as 64 captures. After
+# this many seconds a waiting process creates one too; the first rename wins.
 _TURN = 2.0
 
-# The first commit is the same on every machine: two stores that never met have a common ancestor.
+# The first commit is the same on every machine, so stores that never met have a common ancestor.
 _ROOT_TIME = 1767225600
 
-# A `git revert` of an approval takes its records out; what the mirror says is what we last wrote, whatever came later.
+# A `git revert` of an approval removes its records. A snapshot of a target keeps what we last wrote, whatever came
+# later.
 DRIVER = {"merge.reflect.name": "leave what reflect-git last wrote", "merge.reflect.driver": "true"}
 
 
 def create(root: str, env: Mapping[str, str]) -> None:
+    """Create the store, unless another process does it first."""
     require_room(root)
     parent = os.path.dirname(root)
     files.make_private_dirs(parent)
     turn = files.wait_for_turn(parent, _TURN)
     try:
-        if not os.path.lexists(os.path.join(root, ".git")):  # nobody made it while we waited
+        if not os.path.lexists(os.path.join(root, ".git")):  # nobody created it while we waited
             _create(root, parent, env)
     finally:
         if turn >= 0:
@@ -59,7 +61,7 @@ def _create(root: str, parent: str, env: Mapping[str, str]) -> None:
         files.rename(draft, root)
     except OSError as error:
         files.remove_tree(draft)
-        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another process was faster: fine
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another process was faster, which is fine
             raise
     except BaseException:
         files.remove_tree(draft)
@@ -68,18 +70,20 @@ def _create(root: str, parent: str, env: Mapping[str, str]) -> None:
 
 
 def require_version(git: Git) -> None:
+    """Raise an error if git is too old."""
     found = git.version()
     if found < OLDEST:
         raise GitMissing(f"git {'.'.join(map(str, found))} is too old: '{git.program}'")
 
 
 def require_room(root: str) -> None:
+    """Raise an error unless the folder is ours and empty, missing, or already a store."""
     if not os.path.lexists(root):
         _require_own_home(os.path.dirname(root))
         return
     files.require_own_directory(root)
     found = os.listdir(root)
-    if found and ".git" not in found:  # with it, another process made a store since we looked
+    if found and ".git" not in found:  # with .git, another process created a store meanwhile
         raise ReflectError(
             f"'{root}' exists and is not a reflect-git store", "move it away, or choose another place with "
             "'git config --global reflect.home DIR'", code="store-foreign",
@@ -87,7 +91,7 @@ def require_room(root: str) -> None:
 
 
 def _require_own_home(folder: str) -> None:
-    """Not in another user's home: with `sudo` and the caller's HOME, root would make a store they cannot use."""
+    """Refuse another user's home: with `sudo` and the caller's HOME, root would create a store they cannot use."""
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     if os.stat(folder).st_uid not in (os.geteuid(), 0):
@@ -98,7 +102,7 @@ def _require_own_home(folder: str) -> None:
 
 
 def remove_abandoned(parent: str) -> None:
-    """What a killed creation left, ten minutes old; another process may be at it, too, and that is fine."""
+    """Delete what a killed creation left, after ten minutes. Other processes may do the same at once."""
     for name in files.hidden_names_in(parent, _UNFINISHED):
         path = os.path.join(parent, name)
         try:
@@ -111,9 +115,10 @@ def remove_abandoned(parent: str) -> None:
 
 
 def _fill(git: Git, draft: str, root: str) -> None:
+    """Write a complete store into the draft folder."""
     git.run("init", "--quiet", "--template=", "-b", "main", "--object-format=sha1")
-    machine = identity.new_name()
-    _write_config(git, machine, identity.binding(root))
+    machine = opening.new_name()
+    _write_config(git, machine, opening.binding(root))
     _write_private(git, machine)
     git.run("fast-import", "--quiet", "--done", stdin=_first_commits(machine))
     git.run("read-tree", "-m", "-u", "HEAD")
@@ -122,7 +127,7 @@ def _fill(git: Git, draft: str, root: str) -> None:
 
 
 def _write_config(git: Git, machine: str, binding: str) -> None:
-    """Added to what `git init` wrote, in git's own file format: ten `git config` calls would cost 15 ms."""
+    """Add our settings to the config as text: ten `git config` calls would cost 15 ms."""
     ours = f"""\
 [core]
 \tlogallrefupdates = false
@@ -146,10 +151,11 @@ def _write_config(git: Git, machine: str, binding: str) -> None:
 
 
 def _write_private(git: Git, machine: str) -> None:
+    """Write the private files, git's info files, the pre-push hook and empty reflogs."""
     for name in PRIVATE:
         files.make_private_dirs(os.path.join(git.git_dir, "reflect", name))
-    named = jsontext.dumps({inforce.MACHINE: machine})
-    for name, data in ((inforce.FILE, named), (receipts.FILE, receipts.EMPTY), ("stored", b"")):
+    named = json_form.dumps({config_file.MACHINE: machine})
+    for name, data in ((config_file.FILE, named), (receipts.FILE, receipts.EMPTY), ("stored", b"")):
         files.write_whole(os.path.join(git.git_dir, "reflect", name), data)
     for folder, name, source in (
         ("info", "exclude", "exclude"), ("info", "attributes", "attributes"), ("hooks", "pre-push", "pre-push")
@@ -158,17 +164,19 @@ def _write_private(git: Git, machine: str) -> None:
         files.write_whole(os.path.join(git.git_dir, folder, name), template("store", source))
     os.chmod(os.path.join(git.git_dir, "hooks", "pre-push"), 0o700)
     files.make_private_dirs(os.path.join(git.git_dir, "logs", "refs", "heads"))
-    for name in ("logs/HEAD", "logs/refs/heads/main"):  # git adds to a reflog that exists: main has one, an inbox none
+    # git only appends to existing reflogs: main has one, an inbox does not
+    for name in ("logs/HEAD", "logs/refs/heads/main"):
         files.write_whole(os.path.join(git.git_dir, name), b"")
 
 
 def lines_lacking(live: bytes, shipped: bytes) -> list[bytes]:
+    """List the shipped lines, without comments, that a file lacks."""
     present = set(live.splitlines())
     return [line for line in shipped.splitlines() if not line.startswith(b"#") and line not in present]
 
 
 def add_lines(path: str, shipped: bytes) -> None:
-    """What a new store has in a file that git reads line by line; lines that a person added stay."""
+    """Add the missing shipped lines to a file; keep lines that a person added."""
     live = files.read_if_there(path)
     if live is None:
         files.make_private_dirs(os.path.dirname(path))
@@ -186,16 +194,18 @@ def _first_commits(machine: str) -> bytes:
 
 
 def first_inbox_commit(machine: str, generation: str) -> bytes:
+    """Return the first commit of an inbox branch as a fast-import stream."""
     ref = f"{INBOX}{machine}/{generation}"
     return first_commit(ref, f"init: inbox of {machine}", MARKER, template("store", "signals.md"), int(time.time()))
 
 
 def first_commit(ref: str, subject: str, path: str, data: bytes, seconds: int) -> bytes:
-    """A commit without a parent, in the language of fast-import."""
+    """Return a commit without a parent as a fast-import stream."""
     message = subject.encode()
     head = f"commit {ref}\ncommitter {NOBODY} {seconds} +0000\ndata {len(message)}\n".encode()
     return head + message + f"\nM 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
 
 
 def template(*parts: str) -> bytes:
+    """Return the bytes of a shipped template."""
     return files.read_regular(resource("templates", *parts), 1 << 16)

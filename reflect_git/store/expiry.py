@@ -1,51 +1,51 @@
-"""Signals go after their time; what they said is forgotten, that they were there is kept as a line in a tally.
+"""Delete signals after their lifetime. Their text is removed; a line in a tally records that they existed.
 
-A new generation of the inbox starts with the tree of the living and the old branch is deleted: with no branch, reflog
-or backup that holds them, upkeep can really take them out of the object store.
+A new generation of the inbox branch starts with the remaining signals, and the old branch is deleted. No branch, reflog
+or backup holds the expired signals then, so maintenance can remove them from the object store.
 """
 
 from __future__ import annotations
 
 import time
 
-from reflect_git.adapters import files, records
-from reflect_git.adapters.git import NOBODY
 from reflect_git.errors import ReflectError
-from reflect_git.model.counts import plural
-from reflect_git.model.ids import random_id, seconds_of, utc
-from reflect_git.model.schema import VERSION
-from reflect_git.store import copies, inbox, journal, keeping, mainline, refwrites
-from reflect_git.store.fold import session_hash
-from reflect_git.store.layout import id_in, path_of
-from reflect_git.store.repository import INBOX
+from reflect_git.platform import files
+from reflect_git.platform.git import NOBODY
+from reflect_git.records import yaml_form
+from reflect_git.records.history import session_hash
+from reflect_git.records.ids import plural, random_id, seconds_of, utc
+from reflect_git.records.schema import VERSION
+from reflect_git.store import copies, inbox
+from reflect_git.store.main import journal, main_branch, ref_updates
+from reflect_git.store.repository import INBOX, id_in, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any, Optional
 
-    from reflect_git.model.schema import Signal, Tally
-    from reflect_git.store.reading import Snapshot
+    from reflect_git.records.schema import Signal, Tally
+    from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
 
 DAY = 86400
 TTL = 14
 UNSEEN_TTL = 90
-GATHERED = "candidates-"  # how caches begin that hold what signals say
-_LINES = 400  # of a tally: stays below the size of a record
+GATHERED = "candidates-"  # prefix of caches that contain text of signals
+_LINES = 400  # of a tally, which stays below the size limit of a record
 _PRECIOUS_TRUST = ("user_typed", "user_feedback")
 
 
 def lifetime(store: Store) -> int:
-    """Days a signal lives: reflect.ttl."""
+    """Return the lifetime of a signal in days: reflect.ttl."""
     text = store.setting("reflect.ttl", str(TTL))
     return max(1, int(text)) if text.isdigit() else TTL
 
 
 def goes_on(signal: Signal, ttl: int, shown: Collection[str], first_seen: Optional[float] = None) -> float:
-    """The moment at which a signal goes: `ttl` days after it was stored, or first seen if its own date cannot be right.
+    """Return when a signal expires: `ttl` days after it was stored, or first seen if its own date is wrong.
 
-    A promoted one stays; a sure one in the user's own words waits until a person has seen it.
+    A promoted signal does not expire. A strong one in the user's own words waits until a person has seen it.
     """
     if signal["status"] == "promoted":
         return float("inf")
@@ -56,35 +56,36 @@ def goes_on(signal: Signal, ttl: int, shown: Collection[str], first_seen: Option
 
 
 def expired(store: Store, snapshot: Snapshot, now: float, first_seen: Mapping[str, float]) -> list[Signal]:
-    """Signals of this machine whose time is over."""
+    """List the expired signals of this machine."""
     ttl, seen = lifetime(store), shown(store)
     own = set(own_signals(store))
     return [s for s in snapshot.signals if s["id"] in own and goes_on(s, ttl, seen, first_seen.get(s["id"])) <= now]
 
 
 def undated(store: Store, snapshot: Snapshot, now: float) -> list[str]:
-    """Signals stored before the store was made, or tomorrow: the clock was wrong, and their age is not known."""
+    """List signals dated before the store was created, or in the future: the clock was wrong, their age is unknown."""
     born = seconds_of(store.setting("reflect.born"))
     stored = ((signal["id"], seconds_of(signal["stored"])) for signal in snapshot.signals)
     return [identity for identity, when in stored if when < born - DAY or when > now + DAY]
 
 
 def shown(store: Store) -> set[str]:
-    """Ids a person has seen in a review on this machine."""
+    """Return the ids that a person has seen in a review on this machine."""
     text = files.read_if_there(store.private_path("shown"), 1 << 24) or b""
     return set(text.decode("ascii", "replace").split())
 
 
 def own_signals(store: Store) -> list[str]:
+    """List the ids of the signals in this machine's inbox."""
     return [id_in(path) for path in store.git.tree(inbox.start_inbox(store), "signals") if id_in(path)]
 
 
 def expire(store: Store, gone: list[Signal], now: float) -> None:
-    """Let these signals go. The caller holds the lock, and nothing is pending or interrupted."""
+    """Delete these signals. The caller holds the lock, and nothing is pending or interrupted."""
     if not gone:
         return
     old = inbox.start_inbox(store)
-    if store.git.checked_out() == old:  # the user looks at it; it cannot be taken from under their feet
+    if store.git.checked_out() == old:  # the user has it checked out, so it cannot be replaced now
         store.log(f"'{old}' is checked out: {plural(len(gone), 'signal')} left for now")
         return
     number = int(old.rpartition("/")[2]) + 1
@@ -92,35 +93,38 @@ def expire(store: Store, gone: list[Signal], now: float) -> None:
         "old": old,
         "new": f"{INBOX}{store.machine}/{number:04d}",
         "gone": [signal["id"] for signal in gone],
-        "tallies": {path_of(tally["id"]): records.emit(tally).decode("utf-8") for tally in tally_of(store, gone, now)},
+        "tallies": {
+            path_of(tally["id"]): yaml_form.emit(tally).decode("utf-8") for tally in tally_of(store, gone, now)
+        },
     }
     standing = journal.begin(store, "roll", (f"{facts['old']}.lock", f"{facts['new']}.lock", "packed-refs.lock"), facts)
     finish(store, standing, facts)
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
-    """Let them go, or go on with it where a process died: every step knows whether it was done.
+    """Delete the signals, or continue after a kill: every step knows whether it was done.
 
-    If not even the first could be done, the journal goes: captures must not wait for it until the user's git is ready.
+    If not even the first step succeeds, the journal is removed: captures must not wait until the user's git is ready.
     """
     tallies = {name: text.encode("utf-8") for name, text in facts["tallies"].items()}
     try:
-        mainline.record(
+        main_branch.record(
             store, tallies, f"roll: {plural(len(facts['gone']), 'signal')} went\n\nMachine: {store.machine}\n"
         )
     except (ReflectError, OSError):
-        if not mainline.has(store, tallies):
+        if not main_branch.has(store, tallies):
             journal.end(path)
         raise
     _roll(store, path, facts)
 
 
 def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
+    """Replace the inbox branch by a new generation without the expired signals."""
     refs = store.git.refs(f"{INBOX}{store.machine}/")
     if facts["old"] in refs:
         if facts["new"] not in refs:
             _start_generation(store, refs[facts["old"]], facts["new"], facts["gone"])
-        refwrites.update(store, f"delete {facts['old']} {refs[facts['old']]}\n")
+        ref_updates.update(store, f"delete {facts['old']} {refs[facts['old']]}\n")
     inbox.remember_current(store, facts["new"])
     copies.drop(store, facts["gone"])
     inbox.forget_stored(store, facts["gone"])
@@ -131,18 +135,18 @@ def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
 
 
 def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None:
-    """A commit without a parent: the old tree less what is gone."""
+    """Commit the old tree without the expired signals, with no parent."""
     message = f"roll: {plural(len(gone), 'signal')} went, a new generation\n\nMachine: {store.machine}\n".encode()
     tree = store.git.resolve(f"{old}^{{tree}}")
     stream = [
         f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
         f'\nM 040000 {tree} ""\n'.encode(), *(f"D {path_of(identity)}\n".encode() for identity in gone), b"\ndone\n",
     ]  # fmt: skip
-    keeping.fast_import(store, ref, stream)
+    ref_updates.fast_import(store, ref, stream)
 
 
 def tally_of(store: Store, gone: list[Signal], now: float) -> list[Tally]:
-    """What is left: key, type, project, day, session hash, trust; no text."""
+    """Return the tallies of these signals: key, type, project, day, session hash, trust; no text."""
     lines = [
         [
             signal["key"], signal["type"], signal["project"]["key"] if signal["project"] else "",

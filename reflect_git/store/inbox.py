@@ -1,7 +1,7 @@
-"""Pending captures become ONE commit on this machine's inbox branch.
+"""Commit pending captures to this machine's inbox branch, many in one commit.
 
-The branch is never checked out, so this needs no index and no work tree and costs the same at 100,000 signals as at
-100. One `git fast-import` process says which of them the branch already has and takes the rest.
+The branch is never checked out, so this needs no index and no work tree. It costs the same at 100,000 signals as at
+100. One `git fast-import` process reports which captures the branch already has, and adds the rest.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import errno
 import os
 import time
 
-from reflect_git.adapters import files, records
-from reflect_git.adapters.child import Result
-from reflect_git.adapters.git import SYNCED, GitError
 from reflect_git.errors import ReflectError
-from reflect_git.model.counts import plural
-from reflect_git.store import corpses, purged, spool
-from reflect_git.store.layout import is_id, path_of
-from reflect_git.store.repository import FIRST_GENERATION, INBOX
+from reflect_git.platform import files
+from reflect_git.platform.git import SYNCED, GitError, Result
+from reflect_git.records import yaml_form
+from reflect_git.records.ids import plural
+from reflect_git.store import pending
+from reflect_git.store.main import journal
+from reflect_git.store.purge import purge_marks
+from reflect_git.store.repository import FIRST_GENERATION, INBOX, is_id, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,30 +30,30 @@ if TYPE_CHECKING:
     Entry = tuple[str, bytes, Mapping[str, Any]]
 
 AT_ONCE = 500
-# Each question by itself would wait for two turns of a busy processor. The answers to these fit into the smallest pipe.
+# Single queries would each wait for two time slices of a busy CPU. The answers to this many fit into the smallest pipe.
 ASKED_AT_ONCE = 32
-STORED = "stored"  # the ids of signals that were committed, one a line
-RESCUE = "rescue"  # there is a new inbox: copies that the old one had may have to be committed again
+STORED = "stored"  # ids of committed signals, one a line
+RESCUE = "rescue"  # marks a new inbox: copies from the old one may have to be committed again
 ATTEMPTS = 3
 TRAILERS = 20
-_LIMIT = records.MAX_BYTES + 1
+_LIMIT = yaml_form.MAX_BYTES + 1
 
-# The synced copy outlives a power cut, so the objects need no sync of their own (7.8 → 4.0 ms).
+# The synced copy survives a power cut, so the objects need no sync of their own (7.8 → 4.0 ms).
 _UNSYNCED = ("core.fsync=none",)
-# A capture stays in the pack that fast-import made of it: a second process that makes loose objects of it takes more
-# time than the first (12.7 → 5.5 ms of CPU). Every look-up asks every pack, and a hundred of them cost as much as that
-# process; so from this many on objects are loose again, until a session's end or begin gathers the packs.
+# A capture stays in the pack that fast-import wrote: a second process that unpacks it into loose objects takes longer
+# than the first (12.7 → 5.5 ms of CPU). But every lookup searches every pack, and a hundred packs cost as much as that
+# process. So above this number objects are loose again, until the start or end of a session repacks them.
 MANY_PACKS = 64
 KEEP_PACK, _UNPACK = "fastimport.unpackLimit=1", "fastimport.unpackLimit=100"
 
 
 def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[Entry] = None) -> Optional[str]:
-    """Commit what is pending, at most `AT_ONCE` records; the caller holds the lock. Returns the new commit, if any.
+    """Commit pending records, at most `AT_ONCE`; return the new commit, if any. The caller holds the lock.
 
-    A lock file on our own inbox can only be a corpse, since all its writers hold the store's lock; it is moved away
-    once it stood unchanged for two seconds, and `patience` says how long to wait for that.
+    All writers of our inbox hold the store's lock, so a lock file on the branch is always stale. It is moved away after
+    two seconds without change; `patience` is the time to wait for that.
     """
-    names, just_written = _without_purged(store, spool.pending(store), just_written)
+    names, just_written = _without_purged(store, pending.pending(store), just_written)
     entries = _read(store, names[:AT_ONCE], just_written)
     if not entries:
         return None
@@ -69,18 +70,18 @@ def commit_pending(store: Store, patience: float = 0.0, just_written: Optional[E
         _tidy_up(store)
         if b"Invalid ref name" in result.err:
             files.remove(store.private_path("cache", "inbox"))
-        elif _is_locked(store, ref) and not corpses.bury(store, f"{ref}.lock", deadline):
+        elif _is_locked(store, ref) and not journal.bury(store, f"{ref}.lock", deadline):
             break
-        # Else a `git gc --prune=now` took its temporary file, or there is no room: it is tried again.
+        # Otherwise a `git gc --prune=now` took its temporary file, or the disk is full: try again.
     raise GitError(("fast-import",), result)
 
 
 def _tidy_up(store: Store) -> None:
-    """After a fast-import that failed: the same pack could not be made again while its mark is there."""
-    from reflect_git.store import keeping  # hardly ever in a hook
+    """Clean up after a failed fast-import: its mark would prevent writing the same pack again."""
+    from reflect_git.store.main import ref_updates  # rarely needed in a hook
 
     remove_crash_reports(store)
-    keeping.release_packs(store, (keeping.FAST_IMPORT,))
+    ref_updates.release_packs(store, (ref_updates.FAST_IMPORT,))
 
 
 def _is_locked(store: Store, ref: str) -> bool:
@@ -88,14 +89,14 @@ def _is_locked(store: Store, ref: str) -> bool:
 
 
 def commit_all(store: Store) -> None:
-    """All that is pending, however much, with patience for dead locks; the caller holds the lock."""
-    while spool.pending(store):
-        if commit_pending(store, patience=corpses.AGE + 0.5) is None:
+    """Commit everything pending, and wait for stale locks. The caller holds the lock."""
+    while pending.pending(store):
+        if commit_pending(store, patience=journal.AGE + 0.5) is None:
             return
 
 
 def current(store: Store, deadline: float = 0.0) -> str:
-    """The full name of the branch that hooks write to, as last known: fast-import refuses it if it is gone."""
+    """Return the cached name of the inbox branch. If it is gone, fast-import refuses it."""
     cached = files.read_if_there(store.private_path("cache", "inbox"))
     ref = cached.decode("utf-8", "replace").strip() if cached else ""
     if ref.startswith(f"{INBOX}{store.machine}/"):
@@ -104,24 +105,25 @@ def current(store: Store, deadline: float = 0.0) -> str:
 
 
 def is_checked_out(store: Store, ref: str) -> bool:
-    """Whether the user looks at the inbox right now; captures wait in pending/ until they are back."""
+    """Return whether the user has the inbox checked out; captures then stay in pending/."""
     head = files.read_if_there(os.path.join(store.git_dir, "HEAD")) or b""
     return head.strip() == f"ref: {ref}".encode()
 
 
 def below(store: Store) -> str:
-    """What the names of our inbox branches begin with."""
+    """Return the ref prefix of our inbox branches."""
     return f"{INBOX}{store.machine}/"
 
 
 def generations(store: Store, refs: Optional[Iterable[str]] = None) -> list[str]:
-    """Our inbox branches, oldest first, of all `refs`; more than one only while a new one is being started."""
+    """List our inbox branches, oldest first. There are several only while a new one is being started."""
     known = store.git.refs(below(store)) if refs is None else refs
     ours = [ref for ref in known if ref.startswith(below(store)) and ref.rpartition("/")[2].isdigit()]
     return sorted(ours, key=lambda ref: int(ref.rpartition("/")[2]))
 
 
 def remember_current(store: Store, ref: str) -> None:
+    """Cache the name of the inbox branch."""
     files.write_whole(store.private_path("cache", "inbox"), f"{ref}\n".encode(), sync=False)
 
 
@@ -133,14 +135,14 @@ def _derive(store: Store) -> Optional[str]:
 
 
 def start_inbox(store: Store, deadline: float = 0.0) -> str:
-    """The branch that git says is ours, made if there is none."""
+    """Return our inbox branch according to git; create it if it is missing."""
     ref = _derive(store)
     if ref is None:
-        from reflect_git.store.creation import first_inbox_commit  # once in a machine's life
+        from reflect_git.store.creation import first_inbox_commit  # once for each machine
 
         stream = first_inbox_commit(store.machine, FIRST_GENERATION) + b"done\n"
         ref = f"{INBOX}{store.machine}/{FIRST_GENERATION}"
-        corpses.bury(store, f"{ref}.lock", deadline)
+        journal.bury(store, f"{ref}.lock", deadline)
         store.git.run("fast-import", "--quiet", "--done", stdin=stream)
         remember_current(store, ref)
         files.write_whole(store.private_path(RESCUE), b"", sync=False)
@@ -148,9 +150,9 @@ def start_inbox(store: Store, deadline: float = 0.0) -> str:
 
 
 def _without_purged(store: Store, names: list[str], just_written: Optional[Entry]) -> tuple[list[str], Optional[Entry]]:
-    """Who acknowledged a capture may have asked before it was purged; it does not come back by that."""
+    """Drop pending captures that were purged after they were written."""
     written = [just_written[0]] if just_written else []
-    gone = purged.among(store, [*written, *(name[:-5] for name in names)])
+    gone = purge_marks.among(store, [*written, *(name[:-5] for name in names)])
     for identity in gone:
         files.remove(store.private_path("pending", f"{identity}.yaml"))
     left = [name for name in names if name[:-5] not in gone] if gone else names
@@ -158,7 +160,7 @@ def _without_purged(store: Store, names: list[str], just_written: Optional[Entry
 
 
 def _read(store: Store, names: list[str], just_written: Optional[Entry]) -> list[Entry]:
-    """(id, bytes, record) of each pending file; what cannot be read is set aside, never in the way of the others."""
+    """Return (id, bytes, record) of each pending file. Quarantine unreadable ones: they must not block the others."""
     entries = [just_written] if just_written else []
     for name in names:
         if just_written and name == f"{just_written[0]}.yaml":
@@ -166,25 +168,25 @@ def _read(store: Store, names: list[str], just_written: Optional[Entry]) -> list
         path = store.private_path("pending", name)
         try:
             data = files.read_regular(path, _LIMIT)
-            record = records.parse(data)
-            records.check(record)
+            record = yaml_form.parse(data)
+            yaml_form.check(record)
             if not is_id(name[:-5]) or record.get("id") != name[:-5]:
                 raise ReflectError("its name is not its id")
         except ReflectError as error:
-            spool.quarantine(store, path, error.message)
+            pending.quarantine(store, path, error.message)
             continue
         except OSError as error:
-            if error.errno in (errno.EINVAL, errno.ELOOP):  # a pipe, a device, a link: no capture of ours
-                spool.quarantine(store, path, str(error))
-            continue  # a passing error must not take a capture out of the way to the tip
+            if error.errno in (errno.EINVAL, errno.ELOOP):  # a pipe, device or link: not a capture of ours
+                pending.quarantine(store, path, str(error))
+            continue  # a temporary error must not discard a capture
         entries.append((record["id"], data, record))
     return entries
 
 
 def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
-    """One fast-import conversation: open the commit, ask which paths it has, add the others. Its output is the commit.
+    """Run one fast-import: start the commit, ask which paths exist, add the others. Its output is the commit.
 
-    Nothing new means no commit: the stream ends early, and git changes nothing.
+    If nothing is new the stream ends early, and git changes nothing.
     """
     copied = all(identity.startswith("SIG-") for identity, _, _ in entries)
     config = (*(_UNSYNCED if copied else SYNCED), packing(store))
@@ -202,7 +204,7 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
         question = b""
         for path, data in batch:
             answer = child.line()
-            if not answer:  # git is gone: `finish` tells why
+            if not answer:  # git has exited: `finish` reports why
                 return child.finish()
             if answer.startswith(b"missing"):
                 stream.append(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
@@ -214,22 +216,24 @@ def _write(store: Store, ref: str, entries: list[Entry]) -> Result:
 
 
 def packing(store: Store) -> str:
-    """Whether fast-import keeps the pack that it makes."""
+    """Return the setting that decides whether fast-import keeps its pack."""
     return KEEP_PACK if count_packs(store) < MANY_PACKS else _UNPACK
 
 
 def count_packs(store: Store) -> int:
+    """Count the packs of the store."""
     return sum(name.endswith(".idx") for name in os.listdir(os.path.join(store.git_dir, "objects", "pack")))
 
 
 def remove_crash_reports(store: Store) -> None:
+    """Delete the crash reports of fast-import."""
     for name in os.listdir(store.git_dir):
         if name.startswith("fast_import_crash_"):
             files.discard(os.path.join(store.git_dir, name))
 
 
 def subject(entries: list[Entry], machine: str) -> str:
-    """`capture: 3 signals from <project>`, with trailers; `record: 1 session` where there are only figures."""
+    """Return the commit message: `capture: 3 signals from <project>`, or `record: 1 session`, with trailers."""
     projects = sorted({_project_name(record) for _, _, record in entries} - {""})
     signals = [identity for identity, _, _ in entries if identity.startswith("SIG-")]
     count = len(signals)
@@ -255,16 +259,16 @@ def _sessions(entries: list[Entry]) -> list[str]:
 
 
 def _note(store: Store, entries: list[Entry]) -> None:
-    """Add to the list of what was stored; where there is none, the next command makes it."""
+    """Append to the list of stored signals. If it is missing, the next command creates it."""
     lines = b"".join(f"{identity}\n".encode() for identity, _, _ in entries if identity.startswith("SIG-"))
     try:
         files.append(store.private_path(STORED), lines)
-    except OSError:  # the list is for telling a loss, not for storing
+    except OSError:  # the list only serves to detect losses
         pass
 
 
 def forget_stored(store: Store, ids: Iterable[str]) -> None:
-    """Take signals from the list that are gone because their time was over. The caller holds the lock."""
+    """Remove expired signals from the list. The caller holds the lock."""
     gone = {f"{identity}\n".encode() for identity in ids}
     listed = files.read_if_there(store.private_path(STORED), 1 << 28)
     if listed is not None:
@@ -273,7 +277,7 @@ def forget_stored(store: Store, ids: Iterable[str]) -> None:
 
 
 def _settle(store: Store, entries: list[Entry]) -> None:
-    """Committed: the pending files, synced as they are, become the plain copies in signals/, unless there is one."""
+    """After the commit, move the pending files, which are synced, to signals/ as plain copies."""
     for identity, data, _ in entries:
         source = store.private_path("pending", f"{identity}.yaml")
         copy = store.path(path_of(identity))
@@ -283,5 +287,5 @@ def _settle(store: Store, entries: list[Entry]) -> None:
         files.make_private_dirs(os.path.dirname(copy), below=store.root)
         try:
             files.rename(source, copy)
-        except FileNotFoundError:  # somebody deleted .git/reflect a moment ago
+        except FileNotFoundError:  # .git/reflect was just deleted
             files.write_whole(copy, data)

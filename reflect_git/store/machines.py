@@ -1,10 +1,10 @@
-"""Which machines are this person's own: each was accepted once, here, by a person at a terminal.
+"""Which machines belong to this person: a person accepted each of them once, here, at a terminal.
 
-What comes from a remote says itself which machine it is of, and anybody who can write there can say anything. So a
-machine is own if this store decided something under that name, or if a decision says that a person accepted it at a
-terminal. `reflect.own` of the store's config lists the names for people and for older programs, and
-`.git/reflect/names` has those that this store used before. A name that is only there has no effect, and an accepted one
-that was taken out of the config does not count any more.
+Records from a remote name their machine, and anybody who can write there can claim any name. So a machine is own in two
+cases: this store decided something under that name, or a decision says that a person accepted it at a terminal.
+`reflect.own` in the store's config lists the names for people and for older programs. `.git/reflect/names` has the
+names that this store used before. A name that is only there has no effect, and an accepted one that was removed from
+the config no longer counts.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import time
 
-from reflect_git.adapters import files, records
 from reflect_git.errors import ReflectError
+from reflect_git.platform import files
+from reflect_git.records import yaml_form
 from reflect_git.store import remotes
 from reflect_git.store.repository import MAIN
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Optional
 
-    from reflect_git.model.schema import By, Decision, Learning, Tally
+    from reflect_git.records.schema import By, Decision, Learning, Tally
     from reflect_git.store.repository import Store
 
 OWN = "reflect.own"
 CONNECTED = "reflect.connected"  # since when this store has had a remote
-NAMES = "names"  # names that this store wrote under, or accepted before that was a decision
+NAMES = "names"  # names that this store used, or accepted before acceptance was a decision
 _WAIT = 10.0
 
 
@@ -42,12 +43,12 @@ def own(store: Store, decisions: Iterable[Decision]) -> Optional[frozenset[str]]
 
 
 def marks(store: Store) -> list[str]:
-    """Return what `own` depends on beside main: another answer means that caches are out of date."""
+    """Return everything besides main that `own` depends on, to invalidate caches."""
     return [store.machine, str(is_connected(store)), *sorted(listed(store)), "", *sorted(noted(store))]
 
 
 def is_connected(store: Store) -> bool:
-    """Whether this store has, or had, a remote, whoever set it. Whoever removes one trace by hand leaves the others."""
+    """Return whether this store has or had a remote. Checks several traces, in case one is removed by hand."""
     return bool(
         any(store.setting(key) for key in (remotes.URL, OWN, CONNECTED))
         or os.path.exists(store.private_path(NAMES))
@@ -56,12 +57,12 @@ def is_connected(store: Store) -> bool:
 
 
 def listed(store: Store) -> set[str]:
-    """Return the names in the config, in however many lines."""
+    """Return the names in the config, from one or more lines."""
     return {name for value in store.config.get(OWN, []) for name in value.split()}
 
 
 def accepted(decisions: Iterable[Decision], ours: Iterable[str]) -> set[str]:
-    """Return the machines that a person accepted at a terminal of this store; `ours` are the names of this store."""
+    """Return the machines that a person accepted at a terminal of this store; `ours` are its own names."""
     names: set[str] = set()
     for made in decisions:
         is_ours = made["kind"] == "policy" and made["subject"] == OWN and made["machine"] in ours
@@ -72,7 +73,7 @@ def accepted(decisions: Iterable[Decision], ours: Iterable[str]) -> set[str]:
 
 
 def unaccepted(store: Store, decisions: Iterable[Decision]) -> list[str]:
-    """Return the names of other machines that somebody wrote into the config, or into `names`, by hand."""
+    """List other machines whose names were written by hand into the config or into `names`."""
     decisions = list(decisions)
     known = own(store, decisions) or {store.machine, *_used(store, decisions)}
     decided = {made["machine"] for made in decisions}
@@ -80,7 +81,7 @@ def unaccepted(store: Store, decisions: Iterable[Decision]) -> list[str]:
 
 
 def describe_unaccepted(store: Store, name: str) -> tuple[str, str]:
-    """Return what is wrong with a name that only the config has, and what to do about it."""
+    """Return message and hint for a name that nobody accepted."""
     where = OWN if name in listed(store) else store.private_path(NAMES)
     said = f"{where} names '{name}', but nobody accepted that machine at a terminal: it has no effect"
     back = f"git -C '{store.root}' config --unset-all {OWN} '(^| ){name}( |$)'"
@@ -90,19 +91,17 @@ def describe_unaccepted(store: Store, name: str) -> tuple[str, str]:
 
 
 def path_of(name: str) -> str:
+    """Return the path of a machine's file on main."""
     return f"machines/{name}.yaml"
 
 
 def file_of(name: str) -> bytes:
-    """The same bytes whoever accepts the machine: two who do it at once agree."""
-    return records.emit({"version": 1, "name": name})
+    """Return the bytes of a machine's file: the same for everyone, so that two acceptances do not conflict."""
+    return yaml_form.emit({"version": 1, "name": name})
 
 
 def seen(decided: Mapping[str, Any]) -> dict[str, str]:
-    """Return machine → when it first said something; from the records of main.
-
-    That it accepted another machine says nothing here.
-    """
+    """Return machine → time of its first record on main; acceptances of other machines do not count."""
     found: dict[str, str] = {}
     for identity, record in decided.items():
         if identity.startswith(("DEC-", "TLY-")) and record.get("subject") != OWN:
@@ -113,40 +112,41 @@ def seen(decided: Mapping[str, Any]) -> dict[str, str]:
 
 
 def strangers(store: Store, decided: Mapping[str, Any]) -> dict[str, str]:
-    """Those that nobody accepted here, with when they first said something."""
+    """Return the machines that nobody accepted here, with the time of their first record."""
     known = own(store, decisions_in(decided))
     return {} if known is None else {name: when for name, when in sorted(seen(decided).items()) if name not in known}
 
 
 def decisions_in(decided: Mapping[str, Any]) -> list[Decision]:
+    """List the decisions among these records."""
     return [record for identity, record in decided.items() if identity.startswith("DEC-")]
 
 
 def begin(store: Store) -> None:
-    """Before the first contact with a remote: whoever wrote here up to now is this person."""
+    """Prepare the first contact with a remote: everything written here so far is this person's."""
     if not (os.path.exists(store.private_path(NAMES)) and store.setting(CONNECTED)):
         with store.locked(_WAIT):
             note(store)
 
 
 def is_unnoted(store: Store) -> bool:
-    """Whether this store is connected, and does not have it written down under which names it wrote."""
+    """Return whether this store is connected but has not recorded the names that it used."""
     return not (os.path.exists(store.private_path(NAMES)) and store.setting(CONNECTED)) and is_connected(store)
 
 
 def note(store: Store) -> None:
-    """Keep the names that this store wrote under, and that it is connected. The caller holds the lock."""
+    """Record the names that this store used, and that it is connected. The caller holds the lock."""
     if not os.path.exists(store.private_path(NAMES)):
         _keep_names(store, {store.machine, *_names(store)})
     if not store.setting(CONNECTED):
-        from reflect_git.model.ids import utc
+        from reflect_git.records.ids import utc
 
         names = " ".join(sorted({store.machine, *_names(store), *listed(store)}))
         store.change_config({CONNECTED: utc(time.time()), OWN: names})
 
 
 def renamed(store: Store, old: str) -> None:
-    """This store wrote as `old` until now. The caller holds the lock."""
+    """Record that this store was called `old` until now. The caller holds the lock."""
     _keep_names(store, {old, *_names(store)})
 
 
@@ -155,7 +155,7 @@ def _keep_names(store: Store, names: Iterable[str]) -> None:
 
 
 def noted(store: Store) -> list[str]:
-    """Return the names in the file of names that this store used, whoever wrote them there."""
+    """Return the names in the file of names. Anybody may have written them there."""
     try:
         return files.read_regular(store.private_path(NAMES), 1 << 20).decode("utf-8", "replace").split()
     except OSError:
@@ -163,19 +163,19 @@ def noted(store: Store) -> list[str]:
 
 
 def _names(store: Store) -> list[str]:
-    """Return the names that this store used; found in main's history where the file is missing."""
+    """Return the names that this store used; taken from main's history if the file is missing."""
     return noted(store) if os.path.exists(store.private_path(NAMES)) else _names_in_history(store)
 
 
 def _used(store: Store, decisions: Sequence[Decision]) -> set[str]:
-    """Return the names that count without an acceptance: those that this store decided something under.
+    """Return the names that count without acceptance: those under which this store decided something.
 
     A line in the file of names is not enough. Decisions that a sync brought do not count: anybody can send those.
     """
     names = set(_names(store)) - {store.machine}
     if not names:
         return set()
-    from reflect_git.store import receipts
+    from reflect_git.store.main import receipts
 
     came = receipts.came(store)
     made_here = {made["machine"] for made in decisions if made["id"] not in came}
@@ -183,10 +183,10 @@ def _used(store: Store, decisions: Sequence[Decision]) -> set[str]:
 
 
 def _names_in_history(store: Store) -> list[str]:
-    """Return the names that wrote to main before it met another machine, and those that an older program accepted.
+    """Return the names that wrote to main before its first sync, and those that an older program accepted.
 
-    An older program listed both in the config. A store that this program connected kept its names in a file: if that is
-    gone, only acceptances count, since commits of others may have come in.
+    An older program listed both in the config. A store that this program connected keeps its names in a file. If that
+    is gone, only acceptances count, since commits of others may have come in.
     """
     form = "--format=%x01%s%x00%(trailers:key=Machine,valueonly,separator=%x20)%x00"
     asked = ("log", "--first-parent", "--reverse", "--diff-filter=A", "--name-only", form, MAIN, "--")
@@ -206,31 +206,33 @@ def _names_in_history(store: Store) -> list[str]:
 
 
 def accept(store: Store, names: Sequence[str], by: By, now: str) -> None:
-    """These are own from now on: one decision on main, then the config. A kill in between asks again."""
-    from reflect_git.store import mainline, memory, reading, sweep  # questions do without
-    from reflect_git.store.layout import path_of as path_of_record
+    """Accept machines: record one decision on main, then change the config. After a kill in between, ask again."""
+    from reflect_git.store import api, recover
+    from reflect_git.store.main import main_branch
+    from reflect_git.store.reading import reader  # not needed for queries
+    from reflect_git.store.repository import path_of as path_of_record
 
     if by["road"] != "terminal":
         raise ReflectError("machines can be accepted only at a terminal", "run 'reflect-git sync' in one", "approval")
     with store.locked(_WAIT):
-        sweep.finish_interrupted(store)
+        recover.finish_interrupted(store)
         note(store)
-        before = own(store, decisions_in(reading.scan(store).decided)) or frozenset()
+        before = own(store, decisions_in(reader.scan(store).decided)) or frozenset()
         meta = {"from": {OWN: " ".join(sorted(before))}, "to": {OWN: " ".join(sorted(before.union(names)))}}
-        made = memory.decision(store, "policy", OWN, by, now, meta={**meta, "at": time.time_ns()})
-        records.check(made)
+        made = api.decision(store, "policy", OWN, by, now, meta={**meta, "at": time.time_ns()})
+        yaml_form.check(made)
         new = {path_of(name): file_of(name) for name in names}
-        new[path_of_record(made["id"])] = records.emit(made)
+        new[path_of_record(made["id"])] = yaml_form.emit(made)
         what = f"machine '{names[0]}'" if len(names) == 1 else f"{len(names)} machines"
         trailers = f"Decision: {made['id']}\nApproved-By: {by['road']}\nMachine: {store.machine}\n"
-        mainline.record(store, new, f"accept: {what}\n\n{trailers}")
+        main_branch.record(store, new, f"accept: {what}\n\n{trailers}")
         store.change_config({OWN: " ".join(sorted(listed(store).union(names)))})
 
 
 def counted(
     known: Optional[frozenset[str]], learnings: list[Learning], decisions: list[Decision], tallies: list[Tally]
 ) -> tuple[list[Learning], list[Decision], list[Tally]]:
-    """What own machines said. The rest stays in the store, and nothing rests on it."""
+    """Return the records of own machines only. Others stay in the store but have no effect."""
     if known is None:
         return learnings, decisions, tallies
     said = [made for made in decisions if made["machine"] in known]

@@ -1,26 +1,31 @@
-"""The door of the store: there, ours, and under a name that nobody else writes with."""
+"""Open or create the store, and give a copied store a new machine name."""
 
 from __future__ import annotations
 
 import os
 
 from reflect_git.errors import ReflectError
-from reflect_git.store import identity
-from reflect_git.store.repository import Store
+from reflect_git.platform import processes
+from reflect_git.records.ids import ALPHABET, digest
+from reflect_git.store.repository import INBOX, Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
+
+    from reflect_git.store.config_file import Value
+    from reflect_git.store.repository import Store
 
 
 def open_or_create(root: str, env: Mapping[str, str]) -> Store:
-    """The store at `root`; made if there is none yet."""
+    """Return the store at `root`; create it if it is missing."""
     if not os.path.lexists(os.path.join(root, ".git")):
-        from reflect_git.store import creation  # once in a store's life
+        from reflect_git.store import creation  # once for each store
 
         creation.create(root, env)
     store = Store(root, env)
-    if identity.is_copied(store):
+    if is_copied(store):
         _take_new_name(store)
     return store
 
@@ -29,7 +34,62 @@ def _take_new_name(store: Store) -> None:
     try:
         with store.locked(1.0):
             store.reload()
-            if identity.is_copied(store):
-                identity.rename(store)
-    except ReflectError as error:  # better captured under the old name than not at all; the next one asks again
+            if is_copied(store):
+                rename(store)
+    # capturing under the old name is better than not at all; the next command tries again
+    except ReflectError as error:
         store.log(f"this store was copied or moved, its name stays for now: {error}")
+
+
+def binding(root: str) -> str:
+    """Return a hash of this machine and path, to recognise a copied store."""
+    return digest(processes.machine_id(), os.path.realpath(root))[:16]
+
+
+def new_name() -> str:
+    """Return a new machine name: the host name and four random letters."""
+    return processes.short_name() + "-" + "".join(ALPHABET[byte % 32] for byte in os.urandom(4))
+
+
+def is_copied(store: Store) -> bool:
+    """Return whether the store was copied or moved from another machine or path."""
+    return store.setting("reflect.binding") != binding(store.root)
+
+
+def rename(store: Store) -> None:
+    """Give the store and its inbox a new machine name. The caller holds the lock."""
+    from reflect_git.store import config_file
+    from reflect_git.store.main import journal  # a store is copied once, if ever
+
+    for path, begun in journal.standing(store):
+        if begun.get("kind") == "rename":
+            journal.bury_locks(store, path, begun)
+            return finish(store, path, begun)
+    facts = {"old": store.machine, "new": new_name()}
+    store.log(f"this store was copied or moved: '{facts['old']}' goes on as '{facts['new']}'")
+    path = journal.begin(store, "rename", ("packed-refs.lock",), facts)
+    try:
+        finish(store, path, facts)
+    except config_file.ConfigLocked:  # nothing has happened yet
+        journal.end(path)
+        raise
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """Rename the machine in names, config and refs. Every step can be repeated."""
+    from reflect_git.store import config_file, machines
+    from reflect_git.store.main import journal, ref_updates
+
+    config_file.release(store)
+    machines.renamed(store, facts["old"])  # decisions under the old name stay ours
+    changes: dict[str, Value] = {"reflect.machine": facts["new"], "reflect.binding": binding(store.root)}
+    if store.setting(machines.OWN):
+        changes[machines.OWN] = " ".join(sorted({*machines.listed(store), facts["old"], facts["new"]}))
+    store.change_config(changes)
+    old, new = f"{INBOX}{facts['old']}/", f"{INBOX}{facts['new']}/"
+    moves = [
+        f"create {new}{ref[len(old) :]} {commit}\ndelete {ref} {commit}\n"
+        for ref, commit in store.git.refs(old).items()
+    ]
+    ref_updates.update(store, "".join(moves))
+    journal.end(path)

@@ -1,31 +1,36 @@
-"""Settings of the store's own config. Switching a policy is itself a decision on main, so that history tells it."""
+"""Change settings in the store's config. Changing a policy is itself a decision on main.
+
+Also the periods during which capture was off.
+"""
 
 from __future__ import annotations
 
 import time
 
-from reflect_git.adapters import files, jsontext, records
-from reflect_git.model.counts import plural
-from reflect_git.model.ids import digest, utc
-from reflect_git.store import configfile, inforce, journal, mainline, memory, quiet, signing, sweep
-from reflect_git.store.layout import path_of
+from reflect_git.platform import files
+from reflect_git.records import json_form, yaml_form
+from reflect_git.records.ids import digest, plural, utc
+from reflect_git.store import api, config_file, recover
+from reflect_git.store.main import journal, main_branch, signing
+from reflect_git.store.repository import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any, Optional
 
-    from reflect_git.model.schema import By, Decision
-    from reflect_git.store.configfile import Value
+    from reflect_git.records.schema import By, Decision
+    from reflect_git.store.config_file import Value
     from reflect_git.store.repository import Store
 
-# Read from the store's own config only: a project or a shared file must not be able to weaken them.
-POLICIES = tuple(inforce.POLICIES)
+# Read only from the store's own config: a project or a shared file must not be able to weaken them.
+POLICIES = tuple(config_file.POLICIES)
 PAUSED = "reflect.pausedUntil"
 _URL = "remote.origin.url"
 
 
 def is_policy(key: str) -> bool:
+    """Return whether a key is a policy."""
     return key.lower() in {policy.lower() for policy in POLICIES}
 
 
@@ -33,31 +38,29 @@ def switch(
     store: Store, changes: Mapping[str, Value], by: By, now: str, reason: str = "", *, kind: str = "policy",
     subject: str = "", unrecorded: Optional[Mapping[str, Value]] = None,
 ) -> str:  # fmt: skip
-    """Set keys, and write one decision that says from what to what. Returns the commit.
+    """Set keys, and record one decision with the old and new values; return the commit.
 
-    `kind` is that of the decision, and `subject` that of the commit unless it is about policies; `unrecorded` are keys
-    that change with the others and that the decision does not name.
-
-    One journal covers both, and the decision comes first: a kill in between leaves a decision that is not followed yet,
-    which is visible, never a change that history does not know. That nothing is signed any more is decided without a
-    signature where none can be made soon: an audit tells of it.
+    `kind` is the kind of decision, and `subject` the commit's subject unless it is about policies. `unrecorded` are
+    keys that change too but are not named in the decision. One journal covers both, and the decision comes first. A
+    kill in between leaves a decision that is not carried out yet, which is visible, and never an unrecorded change.
+    Turning signing off is recorded unsigned if no signature can be made soon; an audit reports it.
     """
     if signing.is_on(changes.get(signing.SETTING)):
         signing.require_able(store, str(changes[signing.SETTING]))
     before = {key: public(key, in_force(store, key)) for key in changes}
     after = {key: public(key, value) for key, value in changes.items()}
-    meta = {"from": before, "to": after, "at": time.time_ns()}  # two switches of one second have an order
-    made = memory.decision(store, kind, next(iter(changes)), by, now, reason=reason, meta=meta)
-    records.check(made)
+    meta = {"from": before, "to": after, "at": time.time_ns()}  # orders two changes within one second
+    made = api.decision(store, kind, next(iter(changes)), by, now, reason=reason, meta=meta)
+    yaml_form.check(made)
     listed = ", ".join(
         f"{key} back to its default" if value is None else f"{key}={_said(value)}" for key, value in after.items()
     )
     trailers = f"Decision: {made['id']}\nApproved-By: {by['road']}\nMachine: {store.machine}\n"
     facts = {
         "changes": {**(unrecorded or {}), **changes, **_spans(store, changes)},
-        "decided": {key: value for key, value in changes.items() if inforce.counts(key, value, by["road"])},
-        "message": f"{subject or f'policy: {memory.title(listed)}'}\n\n{trailers}",
-        "files": {path_of(made["id"]): records.emit(made).decode("utf-8")},
+        "decided": {key: value for key, value in changes.items() if config_file.counts(key, value, by["road"])},
+        "message": f"{subject or f'policy: {api.title(listed)}'}\n\n{trailers}",
+        "files": {path_of(made["id"]): yaml_form.emit(made).decode("utf-8")},
         "unsigned": signing.SETTING in changes and not signing.is_on(changes[signing.SETTING])
         and signing.is_on(in_force(store, signing.SETTING)) and not signing.is_able(store),
     }  # fmt: skip
@@ -65,51 +68,51 @@ def switch(
 
 
 def _spans(store: Store, changes: Mapping[str, Value]) -> dict[str, Value]:
-    """Whoever switches capture, and by which verb: the time when it was off is remembered, and ends with it."""
+    """Return the updated periods without capture, if capture is turned on or off."""
     if "reflect.capture" not in changes:
         return {}
-    spans = quiet.ended(quiet.spans_in(store.config.get(quiet.QUIET, [])), utc())
-    return {quiet.QUIET: quiet.written(quiet.begun(spans, utc()) if changes["reflect.capture"] == "false" else spans)}
+    spans = ended(spans_in(store.config.get(QUIET, [])), utc())
+    return {QUIET: written(begun(spans, utc()) if changes["reflect.capture"] == "false" else spans)}
 
 
 def switch_pause(
     store: Store, until: Optional[str], by: By, now: str, unrecorded: Optional[Mapping[str, Value]] = None
 ) -> str:
-    """Pause capture until a time, or end a pause, with a decision. Returns the commit."""
+    """Pause capture until a time, or end a pause, and record the decision; return the commit."""
     subject = f"pause: capture until {until}" if until else "resume: capture"
     return switch(store, {PAUSED: until}, by, now, kind="capture", subject=subject, unrecorded=unrecorded)
 
 
 def switch_remote(store: Store, keys: Mapping[str, Value], host: str, by: By, now: str) -> str:
-    """Set the keys of a remote, or unset them, with a decision that names its host. Returns the commit."""
-    place = memory.title(host) or "a folder of this machine"
+    """Set or unset the keys of a remote, and record a decision that names its host; return the commit."""
+    place = api.title(host) or "a folder of this machine"
     url = keys[_URL]
     subject = f"remote: set to {place}" if url else f"remote: removed {place}"
     return switch(store, {_URL: url}, by, now, kind="remote", subject=subject, unrecorded=keys)
 
 
 def set_keys(store: Store, changes: Mapping[str, Value]) -> None:
-    """Change the store's config without a decision: what is a setting of this machine, not a policy."""
+    """Change the store's config without a decision, for settings of this machine that are not policies."""
     _carry_out(store, {"changes": dict(changes)})
 
 
 def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
-    """A process died while switching: do again what is not done yet. The caller holds the lock."""
-    configfile.release(store)
+    """Finish an interrupted change: repeat the missing steps. The caller holds the lock."""
+    config_file.release(store)
     _apply(store, facts)
     journal.end(path)
 
 
 def _carry_out(store: Store, facts: Mapping[str, Any]) -> str:
-    """A decision that was recorded is followed in the end: its journal goes only with it, or if there is none."""
-    with store.locked(memory.WAIT):
-        sweep.finish_interrupted(store)
-        configfile.require_free(store)
+    """Record the decision, then change the config. The journal stays until a recorded decision is carried out."""
+    with store.locked(api.WAIT):
+        recover.finish_interrupted(store)
+        config_file.require_free(store)
         standing = journal.begin(store, "config", (), facts)
         try:
             commit = _apply(store, facts)
         except BaseException:
-            if not mainline.has(store, _files(facts)):
+            if not main_branch.has(store, _files(facts)):
                 journal.end(standing)
             raise
         journal.end(standing)
@@ -123,84 +126,84 @@ def _files(facts: Mapping[str, Any]) -> dict[str, bytes]:
 def _apply(store: Store, facts: Mapping[str, Any]) -> str:
     commit = ""
     if facts.get("files"):
-        commit = mainline.record(store, _files(facts), facts["message"], bool(facts.get("unsigned")))
-        _keep_decided(store, {**inforce.load(store.private_path(inforce.FILE)), **facts.get("decided", {})})
+        commit = main_branch.record(store, _files(facts), facts["message"], bool(facts.get("unsigned")))
+        _keep_decided(store, {**config_file.load(store.private_path(config_file.FILE)), **facts.get("decided", {})})
     store.change_config(facts.get("changes", {}))
     return commit
 
 
 def _keep_decided(store: Store, said: Mapping[str, Value]) -> None:
-    kept = {key: value for key, value in said.items() if key in inforce.POLICIES and value is not None}
-    kept[inforce.MACHINE] = store.machine
-    files.write_whole(store.private_path(inforce.FILE), jsontext.dumps(kept))
+    kept = {key: value for key, value in said.items() if key in config_file.POLICIES and value is not None}
+    kept[config_file.MACHINE] = store.machine
+    files.write_whole(store.private_path(config_file.FILE), json_form.dumps(kept))
 
 
 def recall(store: Store) -> None:
-    """Rebuild from main what hooks need to know of decisions. The caller holds the lock.
+    """Rebuild from main the file with the policies for hooks. The caller holds the lock.
 
-    Of ignored folders main has hashes only: those that the config still names are recognised.
+    main has only hashes of ignored folders: those that the config still names are recognised.
     """
-    from reflect_git.store import reading  # once in a store's life, as a rule
+    from reflect_git.store.reading import reader  # usually once for each store
 
-    said = decided(store, reading.scan(store).history.decisions)
-    globs = said.get(inforce.IGNORE)
+    said = decided(store, reader.scan(store).history.decisions)
+    globs = said.get(config_file.IGNORE)
     if globs is not None:
-        said[inforce.IGNORE] = [one for one in store.config.get(inforce.IGNORE, []) if _hashed(one) in globs]
+        said[config_file.IGNORE] = [one for one in store.config.get(config_file.IGNORE, []) if _hashed(one) in globs]
     _keep_decided(store, said)
     store.reload()
 
 
 def configured(store: Store, key: str) -> Value:
-    """Return what the store's config says; None if it does not name the key."""
+    """Return the value in the store's config; None if the key is not set."""
     return _value(key, store.config.get(key.lower(), []))
 
 
 def in_force(store: Store, key: str) -> Value:
-    """Return the value that counts; None where the default holds."""
+    """Return the effective value; None for the default."""
     return _value(key, store.values(key))
 
 
 def _value(key: str, values: Sequence[str]) -> Value:
     if not values:
         return None
-    return list(values) if key.lower() == inforce.IGNORE else values[-1]
+    return list(values) if key.lower() == config_file.IGNORE else values[-1]
 
 
 def decided(store: Store, decisions: Iterable[Decision]) -> dict[str, Value]:
-    """Return what this machine's policy decisions say, the last one of each key.
+    """Return the last decided value of each policy on this machine.
 
-    A policy is never taken over from another machine, and one that weakens a protection needs a person at a terminal.
+    A policy is never taken over from another machine. One that weakens a protection needs a person at a terminal.
     """
     mine = [made for made in decisions if made["kind"] == "policy" and made["machine"] == store.machine]
     said: dict[str, Value] = {}
     for made in sorted(mine, key=lambda made: (made["timestamp"], str(made["meta"].get("at", "")))):
         switched = made["meta"].get("to")
         for key, value in switched.items() if isinstance(switched, dict) else ():
-            if inforce.counts(key, value, made["by"]["road"]):
+            if config_file.counts(key, value, made["by"]["road"]):
                 said[key] = value
     return said
 
 
 def undecided(store: Store, decisions: Iterable[Decision]) -> list[str]:
-    """Return the policies whose value in the config is not the one that was decided."""
+    """List the policies whose value in the config differs from the decided one."""
     said = decided(store, decisions)
     return [key for key in POLICIES if public(key, configured(store, key)) != said.get(key)]
 
 
 def describe_undecided(store: Store, key: str) -> tuple[str, str]:
-    """Return what is wrong with a policy that `undecided` names, and what to do about it."""
+    """Return message and hint for a policy that `undecided` lists."""
     value, said = configured(store, key), in_force(store, key)
     word = "unset" if value is None else value if isinstance(value, str) else " ".join(value)
     decide = f"reflect-git config {key} {word}" if value is not None else f"reflect-git config --unset {key}"
-    counts = _said(said) if said else inforce.POLICIES[key][0]
+    counts = _said(said) if said else config_file.POLICIES[key][0]
     effect = f"{counts} counts" if said != value else "it counts, because it is stricter"
     back = f", or end it: reflect-git config --unset {key}" if value is not None else ""
     return f"{key} is {word}, and no decision of this machine says so: {effect}", f"keep it: {decide}{back}"
 
 
 def public(key: str, value: Value) -> Value:
-    """Return what a decision may say of a value: of ignored folders and of a remote's address, only a hash."""
-    if value is None or key.lower() not in (inforce.IGNORE, _URL):
+    """Return the value to record in a decision: only hashes of ignored folders and of a remote's address."""
+    if value is None or key.lower() not in (config_file.IGNORE, _URL):
         return value
     if key.lower() == _URL:
         return digest("remote", str(value))[:16]
@@ -215,3 +218,68 @@ def _said(value: Value) -> str:
     if isinstance(value, list):
         return plural(len(value), "value")
     return "unset" if value is None else value
+
+
+QUIET = "reflect.quiet"
+_KEPT = 200
+
+
+def spans_in(values: Sequence[str]) -> list[str]:
+    """Parse the periods in reflect.quiet. They are one value: in time, one git call for each would take a second."""
+    return " ".join(values).split()
+
+
+def written(spans: Sequence[str]) -> Optional[str]:
+    """Return the value of reflect.quiet for these periods; None for an empty list."""
+    return " ".join(spans) or None
+
+
+def mark_of(folder: str) -> str:
+    """Return a hash of a folder for a period, because its name is private."""
+    return digest("folder", folder)[:12]
+
+
+def begun(spans: Sequence[str], start: str, end: str = "", mark: str = "") -> list[str]:
+    """Add a period `START/END`, or `START/END@MARK` for one folder; one without an end is still running."""
+    if any(_parts(span)[1:] == ("", mark) for span in spans):
+        return list(spans)
+    return [*spans, _span(start, end, mark)][-_KEPT:]
+
+
+def ended(spans: Sequence[str], now: str, mark: str = "") -> list[str]:
+    """End the running periods, globally or for one folder."""
+    found = []
+    for span in spans:
+        start, end, about = _parts(span)
+        goes_on = about == mark and (not end or end > now)
+        found.append(_span(start, now, about) if goes_on else span)
+    return found
+
+
+def covers(spans: Sequence[str], timestamp: str, marks: Collection[str] = ()) -> bool:
+    """Return whether capture was off at a time, globally or in a folder. Times are UTC, milliseconds optional."""
+    moment = timestamp[:19]
+    for span in spans:
+        start, end, mark = _parts(span)
+        if start[:19] <= moment and (not end or moment < end[:19]) and (not mark or mark in marks):
+            return True
+    return False
+
+
+def marks_of(folder: str) -> set[str]:
+    """Return the hashes of a folder and of all its parents."""
+    found = set()
+    while folder and mark_of(folder) not in found:
+        found.add(mark_of(folder))
+        folder = folder.rpartition("/")[0]
+    return found
+
+
+def _parts(span: str) -> tuple[str, str, str]:
+    times, _, mark = span.partition("@")
+    start, _, end = times.partition("/")
+    return start, end, mark
+
+
+def _span(start: str, end: str, mark: str) -> str:
+    return f"{start}/{end}@{mark}" if mark else f"{start}/{end}"

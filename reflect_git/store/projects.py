@@ -1,25 +1,29 @@
-"""Which project a folder belongs to, remembered: asking git costs a hook 2 of its 36 ms."""
+"""Cache which project a folder belongs to: asking git costs a hook 2 of its 36 ms."""
 
 from __future__ import annotations
 
 import os
 
-from reflect_git.adapters import files, jsontext
-from reflect_git.adapters.project import repository_of, top_of
+from reflect_git.platform import files
+from reflect_git.platform.project import repository_of, top_of
+from reflect_git.records import json_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from reflect_git.model.schema import Project
+    from reflect_git.records.schema import Project
     from reflect_git.store.repository import Store
 
 _REMEMBERED, _WORK_TREES = 200, 50
 
 
 def project_of(store: Store, folder: str) -> Project:
-    """Asked of git again when the project's config changed; a project known by its path alone is asked every time, and
-    one that is gone is what it was."""
+    """Return the project of a folder.
+
+    git is asked again if the project's config changed, and every time for a project known only by its path. A deleted
+    project keeps its last answer.
+    """
     known = _load(store)
     top = top_of(folder) or _last_seen(known, os.path.realpath(folder))
     owner, stamp = _repository(top)
@@ -30,7 +34,7 @@ def project_of(store: Store, folder: str) -> Project:
             _remember(store, known, owner, {**entry, "linked": linked})
         project: Project = entry["project"]
         return project
-    from reflect_git.adapters.project import identify
+    from reflect_git.platform.project import identify
 
     found = identify(store.git.program, _asked(owner, top))
     if stamp and not found["key"].startswith("path:"):
@@ -41,10 +45,9 @@ def project_of(store: Store, folder: str) -> Project:
 
 
 def other_keys(store: Store, folder: str) -> list[str]:
-    """What else this project is called: by its first commit, by every address that it had in this folder, and in a
-    linked work tree by the path of the main one.
+    """List the other keys of this project: its first commit, former addresses, and the path of the main work tree.
 
-    Another repository in the same folder has another first commit, and nothing of this.
+    Another repository in the same folder has another first commit and shares none of these.
     """
     top = top_of(folder)
     if top is None:
@@ -56,7 +59,7 @@ def other_keys(store: Store, folder: str) -> list[str]:
     if not entry:
         return path
     if entry.get("rooted") != entry["stamp"]:
-        from reflect_git.adapters.project import root_key
+        from reflect_git.platform.project import root_key
 
         root = root_key(store.git.program, _asked(owner, top)) or ""
         former = entry.get("former", []) if root and entry.get("root") == root else []
@@ -66,8 +69,10 @@ def other_keys(store: Store, folder: str) -> list[str]:
 
 
 def _repository(top: str) -> tuple[str, list[int]]:
-    """The folder by which a project is remembered, one for all its work trees, and what tells whether its remotes are
-    still those; nothing does where there is no repository."""
+    """Return one folder for all work trees of a project, and a stamp of its config.
+
+    The stamp changes when remotes change; it is empty without a repository.
+    """
     try:
         owner, config = repository_of(top)
         status = os.stat(config)
@@ -77,18 +82,18 @@ def _repository(top: str) -> tuple[str, list[int]]:
 
 
 def _asked(owner: str, top: str) -> str:
-    """The main work tree, so that a linked one with another first commit is the same project; or what there is."""
+    """Return the folder to ask: the main work tree if it exists. A linked one may have another first commit."""
     return owner if os.path.exists(os.path.join(owner, ".git")) else top
 
 
 def _linked(entry: dict[str, Any], owner: str, top: str) -> list[str]:
-    """The other work trees that were seen: they come and go, and what was said in one is said of the project."""
+    """Return the known linked work trees. They come and go, but signals in them belong to the project."""
     seen: list[str] = entry.get("linked", [])
     return seen if top in (owner, *seen) else [*seen, top][-_WORK_TREES:]
 
 
 def _last_seen(known: dict[str, Any], folder: str) -> str:
-    """The project that a folder was in, if it is gone; else the folder."""
+    """Return the project that a deleted folder was in; otherwise the folder itself."""
     above = folder
     while _is_gone(above):
         for owner, entry in known.items():
@@ -103,7 +108,7 @@ def _is_gone(folder: str) -> bool:
 
 
 def _aliases(entry: Optional[dict[str, Any]], key: str) -> dict[str, Any]:
-    """Of a project whose address changed: what it was called, and by which commit it can be known again."""
+    """Return the former keys and root commit of a project whose address changed."""
     if not entry:
         return {}
     former = [name for name in (*entry.get("former", []), entry["project"]["key"]) if name != key]
@@ -111,8 +116,8 @@ def _aliases(entry: Optional[dict[str, Any]], key: str) -> dict[str, Any]:
 
 
 def _remember(store: Store, known: dict[str, Any], top: str, entry: dict[str, Any]) -> None:
-    """Keep what git said of a project, unless its path or its address has a secret in it."""
-    from reflect_git.adapters.redact import redact  # once in the life of a project
+    """Cache git's answer, unless the path or address contains a secret."""
+    from reflect_git.redact import redact  # once for each project
 
     if any(redact(text) != text for text in (top, *entry["project"].values(), *entry.get("linked", []))):
         return
@@ -122,12 +127,12 @@ def _remember(store: Store, known: dict[str, Any], top: str, entry: dict[str, An
 
 
 def tops(store: Store) -> list[str]:
-    """The folders of projects that are remembered and still there."""
+    """List the folders of known projects that still exist."""
     return [top for top in _load(store) if os.path.exists(os.path.join(top, ".git"))]
 
 
 def names(store: Store) -> list[list[str]]:
-    """What each project that is remembered was ever called."""
+    """List all keys that each known project ever had."""
     return [
         [entry["project"]["key"], *(key for key in (entry.get("root"), *entry.get("former", [])) if key), f"path:{top}"]
         for top, entry in _load(store).items()
@@ -136,7 +141,7 @@ def names(store: Store) -> list[list[str]]:
 
 def _load(store: Store) -> dict[str, Any]:
     try:
-        known = jsontext.loads(
+        known = json_form.loads(
             files.read_regular(store.private_path("projects.json"), 1 << 20).decode("utf-8", "replace")
         )
     except (OSError, ValueError, RecursionError):
@@ -147,6 +152,6 @@ def _load(store: Store) -> dict[str, Any]:
 
 def _save(store: Store, known: dict[str, Any]) -> None:
     try:
-        files.write_whole(store.private_path("projects.json"), jsontext.dumps(known), sync=False)
-    except OSError:  # asked again next time
+        files.write_whole(store.private_path("projects.json"), json_form.dumps(known), sync=False)
+    except OSError:  # git is asked again next time
         pass

@@ -1,4 +1,4 @@
-"""The opened store: where its files are, its lock, its settings."""
+"""The opened store: paths, lock, settings, and the paths of records."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 import stat
 import time
 
-from reflect_git.adapters import files, jsontext
-from reflect_git.adapters.git import Git, find_program
 from reflect_git.errors import ReflectError
+from reflect_git.platform import files
+from reflect_git.platform.git import Git, find_program
+from reflect_git.records import json_form
+from reflect_git.records.ids import ALPHABET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,25 +18,25 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Optional
 
-    from reflect_git.store.configfile import Value
+    from reflect_git.store.config_file import Value
 
 MAIN = "refs/heads/main"
 INBOX = "refs/heads/inbox/"
 BACKUP = "refs/heads/backup/"
 FIRST_GENERATION = "0001"
 PRIVATE = ("pending", "journal", "cache", "corpses", "quarantine")
-# What a hook reads or writes there; anything but a file in its place would keep captures from being stored.
+# Files that hooks read or write there; anything else in their place would prevent captures.
 PRIVATE_FILES = (
     "lock", "log", "names", "policies.json", "purged", "receipts", "stored", "backups", "cache/inbox",
     "cache/settings.json",
 )  # fmt: skip
 
 
-_SILENT = 1.0  # seconds before a person is told what is waited for
+_SILENT = 1.0  # seconds before a message says what we wait for
 
 
 class Store:
-    """An existing reflections repository, checked to be ours."""
+    """An existing store, checked to be ours."""
 
     def __init__(self, root: str, env: Optional[Mapping[str, str]] = None) -> None:
         files.require_own_directory(root)
@@ -50,11 +52,11 @@ class Store:
         self.lock = files.Lock(self.private_path("lock"))
 
     def private_path(self, *parts: str) -> str:
-        """A file below .git/reflect: private, never synced, not git's."""
+        """Return the path of a file below .git/reflect: private, never synced, not used by git."""
         return os.path.join(self.private, *parts)
 
     def _is_private_whole(self) -> bool:
-        """Whether the folders below .git/reflect are there, and nothing but files where a hook needs files."""
+        """Return whether the folders below .git/reflect exist, and only files where a hook needs files."""
         try:
             modes = [os.lstat(f"{self.private}/{name}").st_mode for name in PRIVATE]
             modes.append(os.lstat(self.private).st_mode)
@@ -71,57 +73,58 @@ class Store:
         return True
 
     def mend_private(self) -> None:
-        """Make .git/reflect again, which somebody deleted or put something else in place of."""
-        from reflect_git.store import private  # hardly ever
+        """Recreate .git/reflect if it was deleted or replaced."""
 
-        private.mend(self)
+        mend(self)
 
     def path(self, relative: str) -> str:
-        """A file of the work tree."""
+        """Return the path of a file in the work tree."""
         return os.path.join(self.root, *relative.split("/"))
 
     def write(self, relative: str, data: bytes, sync: bool) -> None:
-        """A file of the work tree, whole; what a kill leaves is in .git/reflect, where upkeep finds it."""
+        """Write a file in the work tree atomically. After a kill, leftovers are in .git/reflect for maintenance."""
         path = self.path(relative)
         files.make_private_dirs(os.path.dirname(path), below=self.root)
         files.write_whole(path, data, sync, scratch=self.private_path("cache"))
 
     @property
     def machine(self) -> str:
+        """Return this machine's name."""
         return self.setting("reflect.machine")
 
     def setting(self, key: str, default: str = "") -> str:
-        """Return the value of a key that counts: the last one of the store's own config, or of a policy's decision."""
+        """Return the effective value of a key: the last one in the store's config, or that of a policy decision."""
         values = self.values(key)
         return values[-1] if values else default
 
     def values(self, key: str) -> list[str]:
-        """Return all values of a key that count; `config` has what the file says."""
+        """Return all effective values of a key; `config` has those in the file."""
         name = key.lower()
         return self.overrides[name] if name in self.overrides else self.config.get(name, [])
 
     def switched(self, key: str, default: bool) -> bool:
+        """Return a boolean setting."""
         value = self.setting(key, "true" if default else "false").lower()
         return value in ("true", "yes", "on", "1", "")
 
     def locked(self, seconds: float) -> Held:
-        """`with store.locked(5):` – one writer at a time, its git children included."""
+        """Lock the store: `with store.locked(5):`. One writer at a time, including its git children."""
         return Held(self, seconds)
 
     def say_waiting(self, message: str) -> None:
-        """Tell a person, once, what is waited for; a hook has nobody to tell."""
+        """Show a message once about what we wait for; hooks have no output for it."""
         if self.on_wait is not None:
             tell, self.on_wait = self.on_wait, None
             tell(message)
 
     def change_config(self, changes: Mapping[str, Value]) -> None:
-        """Set or, with None, remove keys of the store's own config, all at once. The caller holds the lock."""
-        from reflect_git.store import configfile, inforce  # hardly ever in a hook
+        """Set keys of the store's config, or remove them with None, all at once. The caller holds the lock."""
+        from reflect_git.store import config_file  # rarely needed in a hook
 
-        configfile.replace(self, changes)
-        named = changes.get(inforce.MACHINE)
-        if isinstance(named, str):  # a policy is decided on each machine, and the name that is kept there is old
-            files.write_whole(self.private_path(inforce.FILE), jsontext.dumps({inforce.MACHINE: named}))
+        config_file.replace(self, changes)
+        named = changes.get(config_file.MACHINE)
+        if isinstance(named, str):  # policies are decided on each machine, and the saved ones belong to the old name
+            files.write_whole(self.private_path(config_file.FILE), json_form.dumps({config_file.MACHINE: named}))
         self.reload()
 
     def reload(self) -> None:
@@ -131,8 +134,8 @@ class Store:
         self.git.keep = keep
 
     def log(self, line: str) -> None:
-        """One line for `doctor`; losing it is better than failing for it."""
-        from reflect_git.adapters.redact import redact  # who has nothing to log does without
+        """Write one line for `doctor`. Losing it is better than failing."""
+        from reflect_git.redact import redact  # not needed if nothing is logged
 
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         flat = " ".join(redact(line).split())[:500]
@@ -148,7 +151,7 @@ class Store:
             pass
 
     def _settings(self) -> dict[str, list[str]]:
-        """The store's config, asked of git once per change of the file, and which of its policies do not count."""
+        """Return the store's config and set the policy overrides. git is asked once per change of the file."""
         stamp = _stamp(os.path.join(self.git_dir, "config"))
         if stamp is None:
             raise not_a_store(self.root)
@@ -164,18 +167,20 @@ class Store:
         config = self.git.settings()
         if "reflect.machine" not in config:
             raise not_a_store(self.root)
-        from reflect_git.store import inforce  # once per change of the config
+        from reflect_git.store import config_file  # once per change of the config
 
-        decided = inforce.load(self.private_path(inforce.FILE)) or self._named_by_inbox(config["reflect.machine"][-1])
-        self.overrides = inforce.overrides(config, decided)
+        decided = config_file.load(self.private_path(config_file.FILE)) or self._named_by_inbox(
+            config["reflect.machine"][-1]
+        )
+        self.overrides = config_file.overrides(config, decided)
         self._remember(stamp, config)
         return config
 
     def _named_by_inbox(self, named: str) -> dict[str, Any]:
-        """Return this machine's name as its inbox has it: anybody can write another one into the config.
+        """Return this machine's name from its inbox: anybody can write another one into the config.
 
-        Only where nothing says what was decided. The inboxes of other machines are here too if a person accepted those
-        machines; ours is the one that was written last.
+        Only used if nothing says what was decided. Accepted machines have inboxes here too; ours is the one written
+        last.
         """
         asked = ("for-each-ref", "--sort=committerdate", "--format=%(refname)", INBOX)
         refs = self.git.run(*asked, check=False).out.decode("utf-8", "replace").split()
@@ -191,7 +196,7 @@ class Store:
     def _cached_settings(self) -> dict[str, Any]:
         try:
             with open(self.private_path("cache", "settings.json"), "rb") as file:
-                cached = jsontext.loads(file.read().decode("utf-8", "replace"))
+                cached = json_form.loads(file.read().decode("utf-8", "replace"))
         except (OSError, ValueError, RecursionError):
             return {}
         return cached if isinstance(cached, dict) else {}
@@ -200,13 +205,13 @@ class Store:
         known = {"stamp": stamp, "git": self.git.program, "config": config, "overrides": self.overrides}
         try:
             files.make_private_dirs(self.private_path("cache"))
-            files.write_whole(self.private_path("cache", "settings.json"), jsontext.dumps(known), sync=False)
-        except OSError:  # read-only or full: the next one asks git again
+            files.write_whole(self.private_path("cache", "settings.json"), json_form.dumps(known), sync=False)
+        except OSError:  # read-only or full disk: git is asked again next time
             pass
 
 
 class Held:
-    """The lock, held for a `with` block and lent to every git child in it."""
+    """The store's lock for a `with` block, inherited by every git child in it."""
 
     def __init__(self, store: Store, seconds: float) -> None:
         self._store = store
@@ -229,6 +234,8 @@ class Held:
 
 
 class Busy(ReflectError):
+    """Another reflect-git process holds the lock."""
+
     def __init__(self) -> None:
         super().__init__(
             "another reflect-git process is writing to the store", "try again, or see 'reflect-git doctor'", code="busy"
@@ -236,11 +243,13 @@ class Busy(ReflectError):
 
 
 def no_store(root: str) -> ReflectError:
+    """Return the error for a missing store."""
     hint = "the first capture makes it, or 'reflect-git init'"
     return ReflectError(f"there is no store at '{root}'", hint, "no-store")
 
 
 def not_a_store(root: str) -> ReflectError:
+    """Return the error for a folder that is not a store."""
     hint = "choose another place with --store DIR or 'git config --global reflect.home DIR'"
     return ReflectError(f"'{root}' is not a reflect-git store", hint, "store-foreign")
 
@@ -251,3 +260,69 @@ def _stamp(path: str) -> Optional[list[int]]:
     except OSError:
         return None
     return [status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def mend(store: Store) -> None:
+    """Create missing folders; move anything of the wrong kind aside.
+
+    On a read-only disk this does nothing, so that reading still works.
+    """
+    try:
+        for name in ("", *PRIVATE):
+            _make_folder(store.private_path(name).rstrip(os.sep))
+        for name in PRIVATE_FILES:
+            path = store.private_path(name)
+            if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+                files.set_aside(path)
+    except OSError:
+        return
+
+
+def _make_folder(path: str) -> None:
+    if os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode):
+        files.set_aside(path)
+    files.claim_directory(path)
+
+
+PURGES = "purges"  # the folder on main that names purged records
+MARKER = "signals/README.md"
+RESTORED = "restore: "  # prefix of the subject of a commit that restores removed records
+_KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "TLY"))
+_FOLDERS = {"DEC": "decisions", "EXP": "exposure", "TLY": "tally"}
+_LETTERS = frozenset(ALPHABET)
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text is exactly an id, PREFIX-YYYYMMDD-xxxxxxxx, because it becomes a path."""
+    prefix, _, rest = text.partition("-")
+    day, _, name = rest.partition("-")
+    return (
+        prefix in _KINDS
+        and len(day) == 8 and day.isascii() and day.isdigit()
+        and len(name) == 8 and _LETTERS.issuperset(name)
+    )  # fmt: skip
+
+
+def path_of(identity: str) -> str:
+    """Return the path of a record in its tree; raise an error for an invalid id."""
+    if not is_id(identity):
+        raise ReflectError(f"'{identity}' is not an id", "ids look like SIG-20260211-7k3v9q2m", code="bad-id")
+    return place_of(identity)
+
+
+def place_of(identity: str) -> str:
+    """Return the path of a record whose id is known to be valid."""
+    prefix, day, name = identity.split("-")
+    year, month, date = day[:4], day[4:6], day[6:]
+    if prefix == "SIG":
+        return f"signals/{year}/{month}/{date}/{name[:2]}/{identity}.yaml"
+    if prefix == "LRN":
+        return f"learnings/{identity}.yaml"
+    return f"{_FOLDERS[prefix]}/{year}/{month}/{identity}.yaml"
+
+
+def id_in(path: str) -> str:
+    """Return the id of the record at a path, or an empty text."""
+    name = path.rpartition("/")[2]
+    stem = name[:-5] if name.endswith(".yaml") else ""
+    return stem if is_id(stem) and place_of(stem) == path else ""

@@ -1,15 +1,16 @@
-"""What calls to Claude cost, a line each in `.git/reflect/usage.jsonl`: numbers and names of models, never a text.
+"""The cost of calls to Claude, a line each in `.git/reflect/usage.jsonl`: numbers and model names, never a text.
 
-A call is reserved before it is made and settled after it. A reservation of a killed process counts in full that day.
+A call is reserved before it is made and settled after it. The reservation of a killed process counts in full that day.
 """
 
 from __future__ import annotations
 
 import time
 
-from reflect_git.adapters import files, jsontext
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import local_day, random_id, seconds_of, utc
+from reflect_git.platform import files
+from reflect_git.records import json_form
+from reflect_git.records.ids import local_day, random_id, seconds_of, utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Line = dict[str, "Any"]
 
 
 def read(store: Store) -> list[Line]:
-    """Return each call once, as it was last written; damaged lines are skipped."""
+    """Return each call once, as last written; skip damaged lines."""
     found: dict[str, Line] = {}
     data = files.read_if_there(store.private_path(FILE), _LARGEST) or b""
     for text in data.splitlines():
@@ -42,7 +43,7 @@ def read(store: Store) -> list[Line]:
 
 def _parse(text: bytes) -> Line | None:
     try:
-        line = jsontext.loads(text)
+        line = json_form.loads(text)
         is_whole = isinstance(line["id"], str) and seconds_of(line["at"]) > 0 and float(line["usd"]) >= 0
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -50,13 +51,13 @@ def _parse(text: bytes) -> Line | None:
 
 
 def spent_today(store: Store) -> float:
-    """Return the dollars of this local day, reservations included."""
+    """Return the dollars spent on this local day, including reservations."""
     today = local_day(time.time())
     return sum(float(line["usd"]) for line in read(store) if local_day(seconds_of(line["at"])) == today)
 
 
 def cap_of(store: Store) -> float:
-    """Return how many dollars a day may cost."""
+    """Return the daily limit in dollars."""
     try:
         return max(0.0, float(store.setting(CAP) or DEFAULT_CAP))
     except ValueError:
@@ -64,9 +65,9 @@ def cap_of(store: Store) -> float:
 
 
 def reserve(store: Store, task: str, model: str, usd: float, tokens: int) -> Line:
-    """Take what a call may cost from what is left of the day; refused if the call is likely to cost more than that.
+    """Reserve the cost of a call from the rest of the day; refuse if the call is likely to cost more.
 
-    `usd` and `tokens` are what the call is expected to take.
+    `usd` and `tokens` are the expected cost of the call.
     """
     with store.locked(_WAIT):
         cap, spent = cap_of(store), spent_today(store)
@@ -87,7 +88,7 @@ def reserve(store: Store, task: str, model: str, usd: float, tokens: int) -> Lin
 
 
 def settle(store: Store, line: Line, state: str, **facts: Any) -> Line:
-    """Write what a reserved call really took."""
+    """Write the actual cost of a reserved call."""
     settled = {**line, **facts, "state": state}
     with store.locked(_WAIT):
         _write(store, settled)
@@ -95,9 +96,9 @@ def settle(store: Store, line: Line, state: str, **facts: Any) -> Line:
 
 
 def _write(store: Store, line: Line) -> None:
-    """Put the line in, and drop those that are older than 90 days. The caller holds the lock."""
+    """Write the line, and drop those older than 90 days. The caller holds the lock."""
     oldest = time.time() - _KEPT
     kept = {one["id"]: one for one in read(store) if seconds_of(one["at"]) > oldest}
     kept[line["id"]] = line
-    data = b"".join(jsontext.dumps(one) + b"\n" for one in kept.values())
+    data = b"".join(json_form.dumps(one) + b"\n" for one in kept.values())
     files.write_whole(store.private_path(FILE), data)

@@ -1,8 +1,10 @@
-"""What two clones make of each other's work: pure functions over paths, object ids and bytes.
+"""Sync stores through a remote: fetch, check, merge and push.
 
-names     which paths a branch may have, and what lies there
-validate  what of an offered tree may come in, and why the rest may not
-union     two trees become one, the same one in any order
-epoch     what was purged, so that it does not come back
-urls      which addresses a remote may have
+exchange      the rounds of a sync, background sync, and the inboxes of a person's machines
+remote_setup  inspect a remote before it is set
+vet_remote    what a remote offers and what we would offer, checked file by file
+validate      which files may be accepted, and how two trees are merged
+merge         main of the remote and main here become one
+store_paths   which paths a branch may have; purge files
+urls          which addresses a remote may have
 """

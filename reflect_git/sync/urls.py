@@ -1,10 +1,10 @@
-"""Which addresses a remote may have. Decided before git sees one: git would run a program for `ext::sh -c …`."""
+"""Check the address of a remote before git sees it: git would run a program for `ext::sh -c …`."""
 
 from __future__ import annotations
 
-from reflect_git.adapters import redact
+from reflect_git import redact
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.model.tuples import NamedTuple
+from reflect_git.records.ids import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 ALLOWED = "https://, ssh://, user@host:path, file://, or an absolute path"
 _ENCRYPTED, _LOOPBACK_ONLY = ("https", "ssh"), ("http", "git")
 _FORBIDDEN = frozenset("$`\\\"'<>|;{}*")
-# A host may end elsewhere for who reads it next: curl ends it at these, and git decodes `%2F` first in its own schemes,
-# so that `git://example.com%2F@localhost/x` goes to example.com.
+# Programs may disagree where a host ends: curl ends it at these, and git first decodes `%2F` in its own schemes, so
+# `git://example.com%2F@localhost/x` connects to example.com.
 _ENDS = frozenset("#?")
 _LONGEST = 1000
 HELPER = "leave it out and let git ask a credential helper: git config --global credential.helper cache"
 
 
 class Address(NamedTuple):
-    """`scheme` is ssh for the scp form and file for a path."""
+    """A checked address; `scheme` is ssh for the scp form and file for a path."""
 
     text: str
     scheme: str
@@ -29,12 +29,12 @@ class Address(NamedTuple):
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """What git must be allowed beside what is always allowed."""
+        """Return protocols that git must be allowed in addition to the default ones."""
         return (self.scheme,) if self.scheme in _LOOPBACK_ONLY else ()
 
 
 def parse(text: str) -> Address:
-    """The address, or a refusal that says what is allowed."""
+    """Return the address, or raise an error that says what is allowed."""
     if not text or len(text) > _LONGEST or not text.isprintable() or any(c.isspace() for c in text):
         _refuse(text, "it has characters that no address has")
     if text.startswith("-") or ("::" in text.partition("/")[0] and not text.startswith("[")):
@@ -68,7 +68,7 @@ def _url(text: str, scheme: str, rest: str) -> Address:
 
 
 def _scp(text: str) -> Address:
-    """`user@host:path`"""
+    """Parse `user@host:path`."""
     place, colon, path = text.partition(":")
     user, _, host = place.rpartition("@")
     if not colon or "/" in place or not host or not path:
@@ -80,13 +80,14 @@ def _scp(text: str) -> Address:
 
 
 def _host(place: str) -> str:
-    """Without the port; an address of version 6 stands in brackets."""
+    """Return the host without the port; an IPv6 address is in brackets."""
     if place.startswith("["):
         return place[1:].partition("]")[0]
     return place.partition(":")[0]
 
 
 def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine."""
     if host.lower() in ("localhost", "::1"):
         return True
     parts = host.split(".")
@@ -94,13 +95,13 @@ def is_loopback(host: str) -> bool:
 
 
 def _require_no_password(text: str, user: str) -> None:
-    """It would stand in the store's config, and be shown by every `git remote -v`."""
+    """Refuse passwords: they would be in the store's config and in the output of `git remote -v`."""
     if ":" in user or redact.find(text):
         raise ReflectError("the address of a remote may not hold a password or a token", HELPER, "usage", EXIT_USAGE)
 
 
 def host_of(text: str) -> str:
-    """Return the host of an address; nothing for a folder, or for an address that we would not have set."""
+    """Return the host of an address; empty for a folder, or for an address we would not have set."""
     try:
         return parse(text).host
     except ReflectError:
@@ -108,7 +109,7 @@ def host_of(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """An address as messages may have it, should one with a password be in the config already."""
+    """Return an address for messages, without a password that may already be in the config."""
     scheme, separator, rest = text.partition("://")
     authority, slash, path = rest.partition("/")
     user, at, host = authority.rpartition("@")

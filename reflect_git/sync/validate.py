@@ -1,24 +1,30 @@
-"""What of an offered tree may come in. The rest is named with its path and the reason, and stays outside."""
+"""Check which files of an offered tree may be accepted, and merge two trees.
+
+Refused files are reported with their path and the reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from reflect_git.adapters import records
 from reflect_git.errors import ReflectError
-from reflect_git.model.tuples import NamedTuple
+from reflect_git.records import yaml_form
+from reflect_git.records.ids import NamedTuple
 from reflect_git.store import machines
-from reflect_git.store.layout import id_in
-from reflect_git.sync import epoch, names, union
+from reflect_git.store.repository import id_in
+from reflect_git.sync import store_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    # Decides which of several blobs at one path stays: the one with the smallest rank.
+    Rank = tuple[int, int, str]
+
 FILE = "100644"
 TOO_LARGE = "it is too large"
-_LARGEST = {names.MIRROR: 1 << 20}
+_LARGEST = {store_paths.MIRROR: 1 << 20}
 IN_OUR_NAME = "it speaks in this machine's name, and this machine does not have it"
 IN_ANOTHERS = "it speaks in the name of another machine, and was made by hand here"
 _MODES = {
@@ -28,36 +34,39 @@ _MODES = {
 
 
 class Refusal(NamedTuple):
+    """A refused path and the reason."""
+
     path: str
     reason: str
 
 
 def fault_of(mode: str, path: str, blob: str, kind_of: Callable[[str], str]) -> str:
-    """Why a file may not come in, whatever is in it; empty if that is to be seen."""
+    """Return why a file may not be accepted whatever it contains; empty if its content has to be checked."""
     kind = kind_of(path)
-    fault = names.fault_in(path) if kind not in (names.RECORD, names.BESIDE) else ""
+    fault = store_paths.fault_in(path) if kind not in (store_paths.RECORD, store_paths.BESIDE) else ""
     if fault:
         return fault
     if mode != FILE:
         return _MODES.get(mode, "its mode is none of ours")
     if not kind:
         return "the store has no such file"
-    if kind == names.ASIDE and names.set_aside(path)[1] != blob:
+    if kind == store_paths.ASIDE and store_paths.set_aside(path)[1] != blob:
         return "its name is not that of its bytes"
     return ""
 
 
 def is_too_large(size: int, kind: str) -> bool:
-    return size > _LARGEST.get(kind, records.MAX_BYTES)
+    """Return whether a file of this kind may not have this size."""
+    return size > _LARGEST.get(kind, yaml_form.MAX_BYTES)
 
 
 def twins(offered: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
-    """Path → why it may not come in: some file system would make one file of it and of another path."""
+    """Map paths to why they may not be accepted: some file systems would treat them and another path as one file."""
     known, new = set(ours), set(offered)
-    first = {names.folded(path): path for path in sorted(known)}
+    first = {store_paths.folded(path): path for path in sorted(known)}
     found: dict[str, str] = {}
     for path in sorted(new):
-        twin = first.setdefault(names.folded(path), path)
+        twin = first.setdefault(store_paths.folded(path), path)
         if twin != path:
             found[path] = twin
             if twin not in known:
@@ -68,13 +77,13 @@ def twins(offered: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
 def by_content(
     paths: Sequence[str], blobs: Sequence[bytes], kind_of: Callable[[str], str], us: str = "", by_hand_of: str = ""
 ) -> list[str]:  # fmt: skip
-    """For each file why it may not come in; an empty text where it may.
+    """Return for each file why it may not be accepted; an empty text if it may.
 
-    `us` is a name that nobody else writes with; what was made `by_hand_of` a machine's person speaks in its name alone.
+    Nobody else may write with the name `us`. Files made `by_hand_of` a machine's person may use only its name.
     """
     kinds = [kind_of(path) for path in paths]
-    listed = [at for at, kind in enumerate(kinds) if kind in (names.RECORD, names.ASIDE)]
-    parsed = dict(zip(listed, records.parse_many(blobs[at] for at in listed)))
+    listed = [at for at, kind in enumerate(kinds) if kind in (store_paths.RECORD, store_paths.ASIDE)]
+    parsed = dict(zip(listed, yaml_form.parse_many(blobs[at] for at in listed)))
     names_of = us, by_hand_of
     return [_reason(paths[at], blobs[at], kind, parsed.get(at), *names_of) for at, kind in enumerate(kinds)]
 
@@ -83,16 +92,16 @@ def _reason(path: str, data: bytes, kind: str, record: Any, us: str, by_hand_of:
     if is_too_large(len(data), kind):
         return TOO_LARGE
     try:
-        if kind in (names.RECORD, names.ASIDE):
-            _require_record(record, id_in(path) or names.set_aside(path)[0])
+        if kind in (store_paths.RECORD, store_paths.ASIDE):
+            _require_record(record, id_in(path) or store_paths.set_aside(path)[0])
             _require_name(record, us, by_hand_of)
-        elif kind == names.MACHINE:
+        elif kind == store_paths.MACHINE:
             _require_machine(path, data)
-        elif kind == names.PURGE:
+        elif kind == store_paths.PURGE:
             _require_purge(path, data)
-        elif kind == names.MIRROR:
+        elif kind == store_paths.MIRROR:
             _require_mirror(path, data, us)
-        elif kind in (names.README, names.MARK, names.BESIDE) and not _is_text(data):
+        elif kind in (store_paths.README, store_paths.MARK, store_paths.BESIDE) and not _is_text(data):
             return "it is no text"
     except ReflectError as error:
         return error.message
@@ -104,7 +113,7 @@ def _require_record(record: Any, identity: str) -> None:
         raise record
     if record.get("id") != identity:
         raise ReflectError("its name is not its id")
-    records.check(record)
+    yaml_form.check(record)
 
 
 def _require_name(record: Any, us: str, by_hand_of: str) -> None:
@@ -118,19 +127,19 @@ def _require_name(record: Any, us: str, by_hand_of: str) -> None:
 
 
 def _require_mirror(path: str, data: bytes, us: str) -> None:
-    if not (union.version_in(data) and _is_text(data)):
+    if not (version_in(data) and _is_text(data)):
         raise ReflectError("it is no mirror")
-    if us and names.machine_of(path) == us:
+    if us and store_paths.machine_of(path) == us:
         raise ReflectError(IN_OUR_NAME)
 
 
 def _require_machine(path: str, data: bytes) -> None:
-    if data != machines.file_of(names.machine_of(path)):
+    if data != machines.file_of(store_paths.machine_of(path)):
         raise ReflectError("it does not say which machine it is")
 
 
 def _require_purge(path: str, data: bytes) -> None:
-    if epoch.parse(data).epoch != epoch.number([path]):
+    if store_paths.parse(data).epoch != store_paths.number([path]):
         raise ReflectError("its name is not its epoch")
 
 
@@ -139,3 +148,78 @@ def _is_text(data: bytes) -> bool:
         return "\0" not in data.decode("utf-8")
     except UnicodeDecodeError:
         return False
+
+
+Tree = Mapping[str, str]
+_TITLE = b"# reflections\n"
+_DIGITS = 9  # digits of a snapshot's version: far more than people produce, and the next one is still a number
+
+
+class Union:
+    """The merged tree, and the (path, blob) pairs that lost: kept beside it, or dropped."""
+
+    def __init__(self, tree: dict[str, str]) -> None:
+        self.tree = tree
+        self.beside: list[tuple[str, str]] = []
+        self.dropped: list[tuple[str, str]] = []
+
+
+def contested(ours: Tree, theirs: Tree) -> list[tuple[str, str]]:
+    """Return the (path, blob) pairs whose bytes are needed before `merge` can be called."""
+    both = [path for path, blob in theirs.items() if ours.get(path, blob) != blob]
+    return [(path, tree[path]) for path in both for tree in (ours, theirs)]
+
+
+def merge(ours: Tree, theirs: Tree, rank_of: Callable[[str, str], Rank]) -> Union:
+    """Merge two trees; where they differ, the blob with the smaller rank stays."""
+    union = Union(dict(ours))
+    for path, blob in theirs.items():
+        standing = union.tree.get(path, blob)
+        if standing == blob:
+            union.tree[path] = blob
+            continue
+        stays, goes = sorted((standing, blob), key=lambda one: rank_of(path, one))
+        union.tree[path] = stays
+        _set_aside(union, path, goes, rank_of)
+    return union
+
+
+def _set_aside(union: Union, path: str, blob: str, rank_of: Callable[[str, str], Rank]) -> None:
+    """Keep or drop the losing version of a file.
+
+    A valid record that lost is still something that was written, so it stays readable. The older version of a snapshot
+    can be dropped: it is in the history, and the next one follows with every approval.
+    """
+    is_ill_made, number, _ = rank_of(path, blob)
+    kind = store_paths.kind_on_main(path)
+    if kind == store_paths.RECORD and not is_ill_made:
+        union.tree[store_paths.aside(path, blob)] = blob
+        union.beside.append((path, blob))
+    elif is_ill_made or kind != store_paths.MIRROR or number == rank_of(path, union.tree[path])[1]:
+        union.dropped.append((path, blob))
+
+
+def rank(path: str, blob: str, data: bytes, is_canonical: bool, is_approved: bool = False) -> Rank:
+    """Return the rank of a blob: valid before invalid, then by kind, then the smaller blob id.
+
+    Snapshots: the higher version. Learnings: the text that its decision approved. Edited purges: the one that names
+    more. A README made by a host loses to the one that explains the folder.
+    """
+    kind = store_paths.kind_on_main(path)
+    counted = {store_paths.MIRROR: version_in, store_paths.PURGE: _marks_in}
+    number = counted[kind](data) if kind in counted else int(is_approved)
+    is_right = is_canonical and (kind != store_paths.README or data.startswith(_TITLE))
+    return (0 if is_right else 1, -number, blob)
+
+
+def _marks_in(data: bytes) -> int:
+    try:
+        return len(set(store_paths.parse(data).purged))
+    except ReflectError:
+        return 0
+
+
+def version_in(data: bytes) -> int:
+    """Return the version in the first line of a snapshot; 0 if it is not one."""
+    name, _, number = data.split(b"\n", 1)[0].partition(b": ")
+    return int(number) if name == b"version" and number.isdigit() and len(number) <= _DIGITS else 0

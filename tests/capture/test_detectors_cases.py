@@ -1,4 +1,4 @@
-"""More windows of everyday work, in many languages and tools: which of them teach something."""
+"""More everyday transcripts, in many languages and tools: which of them teach something."""
 
 from __future__ import annotations
 

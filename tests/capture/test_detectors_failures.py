@@ -1,4 +1,4 @@
-"""A failure that teaches something is told from one that does not."""
+"""Failures that teach something are distinguished from those that do not."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.transcript import Reader
 from reflect_git.capture.detectors.shell import Command
 from reflect_git.capture.mining import signals_in
+from reflect_git.capture.transcript import Reader
 from tests.capture.windows import (
     CANCELLED,
     REFUSED,

@@ -1,4 +1,4 @@
-"""Windows of work in other languages, shells and tools: obstacles that come again, and failures that mean nothing."""
+"""Transcripts in other languages, shells and tools: recurring obstacles, and meaningless failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARALLEL = "<tool_use_error>Cancelled: parallel tool call Bash(make lint) errore
 
 
 def committed(title: str) -> str:
-    """As the client commits."""
+    """Return a commit command as the client writes it."""
     return f"git add -A && git commit -m \"$(cat <<'EOF'\n{title}\n\nSo that it lasts.\nEOF\n)\""
 
 

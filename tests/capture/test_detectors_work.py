@@ -1,4 +1,4 @@
-"""What the way of working shows: edits that miss, edits taken back, searches in vain, questions, repeated requests."""
+"""Detectors of working style: failed edits, undone edits, fruitless searches, questions, repeated requests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters.transcript import Reader
 from reflect_git.capture.mining import FAILURES, Memory, signals_in
+from reflect_git.capture.transcript import Reader
 from tests.capture.windows import (
     EMPTY_GREP,
     REFUSED,
@@ -244,7 +244,13 @@ def test_what_is_said_everywhere_is_no_way_of_working(tmp_path: Path, text: str)
     assert [facts for facts in repeat(tmp_path, text, 5) if facts["family"] == "again"] == []
 
 
-@pytest.mark.parametrize("text", ["please fix the failing login test", "write a migration for the users table"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please fix the failing login test", "write a migration for the users table", "continue with the list view",
+        "please have a look at the open ticket", "mach weiter mit der Listenansicht", "一覧画面の作業を続けてください",
+    ],
+)  # fmt: skip
 def test_a_task_that_comes_up_again_is_no_way_of_working(tmp_path: Path, text: str) -> None:
     assert [facts for facts in repeat(tmp_path, text, 5) if facts["family"] == "again"] == []
 
@@ -252,6 +258,11 @@ def test_a_task_that_comes_up_again_is_no_way_of_working(tmp_path: Path, text: s
 def test_an_order_that_says_when_it_holds_is_a_way_of_working(tmp_path: Path) -> None:
     found = repeat(tmp_path, "run the linter before you commit anything", 3)
     assert "again" in [facts["family"] for facts in found]
+
+
+def test_an_order_that_is_plainly_a_rule_is_captured_the_first_time(tmp_path: Path) -> None:
+    found = repeat(tmp_path, "vor jedem Push bitte die Tests laufen lassen", 3)
+    assert [facts["family"] for facts in found] == ["message"] * 3
 
 
 def test_one_session_that_repeats_itself_is_no_way_of_working(tmp_path: Path) -> None:
@@ -302,7 +313,7 @@ def test_every_signal_of_a_failure_is_known_as_one() -> None:
 
 
 def long_session() -> list[Step]:
-    """Moments of every kind, some of them across the place where a later reading begins."""
+    """Return moments of every kind, some of them across the point where a later read begins."""
     steps: list[Step] = []
     for n in range(12):
         steps += [said(f"step {n}"), broke(f"lampctl set {n}", "Error: lamp is unreachable"), said("hm")]

@@ -1,4 +1,4 @@
-"""What a signal or a summary is made of has to come out of redaction: the type checker says so."""
+"""Signals and summaries are built from redacted text only: the type checker enforces it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from tests.conftest import REPO
 
 PACKAGE = REPO / "reflect_git"
-REDACTION = PACKAGE / "adapters" / "redact" / "__init__.py"
+REDACTION = PACKAGE / "redact" / "__init__.py"
 SNIPPET = """
-from reflect_git.adapters.redact import Redacted, clip, fill, flatten, join, redact
-from reflect_git.adapters.transcript import Turn
+from reflect_git.redact import Redacted, clip, fill, flatten, join, redact
+from reflect_git.capture.transcript import Turn
 from reflect_git.capture import failure, summary
 from reflect_git.capture.detectors.moment import facts_of
-from reflect_git.capture.draft import draft
-from reflect_git.capture.facts import Facts, Meta
+from reflect_git.capture.new_signal import draft
+from reflect_git.capture.new_signal import Facts, Meta
 
 def build(turn: Turn, typed: str, clean: Redacted) -> None:
     draft({"content": clean}, "box", "now")
@@ -63,11 +63,11 @@ def test_the_type_checker_rejects_what_was_not_redacted(tmp_path: Path) -> None:
 
 
 def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
-    """Every call of one of redaction's functions, in modules that import it."""
+    """Yield every call of a redaction function, in modules that import it."""
     for path in [*PACKAGE.rglob("*.py"), *(REPO / "hooks").glob("*.py")]:
         tree = ast.parse(path.read_text())
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        names = [one.name for node in imports if node.module == "reflect_git.adapters.redact" for one in node.names]
+        names = [one.name for node in imports if node.module == "reflect_git.redact" for one in node.names]
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and name in names and getattr(node.func, "id", "") == name:
                 yield path, node

@@ -1,4 +1,4 @@
-"""The shipped knowledge tells a correction from a task, in every language it claims to know."""
+"""The shipped model tells a correction from a task, in every language it claims to know."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_git.capture import features, phrases, score, sentence
+from reflect_git.capture import score, score_features
 from reflect_git.errors import ReflectError
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -32,12 +32,16 @@ def verdict(text: str, via: str = "prompt", **context: Any) -> score.Verdict:
     return score.score(text, via, {**WORKED, **context})
 
 
+def test_a_complaint_about_what_was_just_done_is_a_correction() -> None:
+    found = verdict("you forgot to run the linter again!!")
+    assert found.is_signal and found.type == "correction"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "no, don't use wget, we always use curl in this repo",
         "why did you change the lamp colour? I told you to leave it",
-        "you forgot to run the linter again!!",
         "from now on always ask me before you touch the wiring",
         "nein, wir verwenden hier immer ninja statt make",
         "no, aquí siempre usamos ninja en vez de make",
@@ -205,8 +209,8 @@ def test_lone_surrogates_are_scored() -> None:
 
 
 def test_a_giant_is_read_at_its_ends_only() -> None:
-    giant = features.Seen("never use make! " * 100_000, "prompt", {}, score.knowledge().phrases)
-    assert sum(map(len, giant.lines)) <= sentence.READ_HEAD + sentence.READ_TAIL
+    giant = score_features.Seen("never use make! " * 100_000, "prompt", {}, score.knowledge().phrases)
+    assert sum(map(len, giant.lines)) <= score_features.READ_HEAD + score_features.READ_TAIL
     assert len(giant.wording) <= 80
     assert verdict("never use make! " * 100_000).is_signal
 
@@ -224,11 +228,11 @@ def test_the_same_message_is_scored_the_same_in_every_process() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_its_phrases_and_the_scorer_knows_them(language: str) -> None:
     kinds = json.loads((KNOWLEDGE / "phrases" / f"{language}.json").read_text(encoding="utf-8"))
-    assert set(kinds) == set(features.KINDS)
+    assert set(kinds) == set(score_features.KINDS)
     assert sum(map(len, kinds.values())) >= 40
     known = score.knowledge().phrases
     for kind, listed in kinds.items():
-        assert all(known.get(phrase.lower(), 0) >> features.KINDS.index(kind) & 1 for phrase in listed), kind
+        assert all(known.get(phrase.lower(), 0) >> score_features.KINDS.index(kind) & 1 for phrase in listed), kind
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -238,9 +242,9 @@ def test_every_phrase_can_be_found(language: str) -> None:
     lost = []
     for kind, listed in kinds.items():
         for phrase in listed:
-            plain = features.flatten(phrase.lstrip("^"))
-            masks = features.find_masks(plain.split(), plain, known)
-            if not features.count_kinds(masks)[features.KINDS.index(kind)]:
+            plain = score_features.flatten(phrase.lstrip("^"))
+            masks = score_features.find_masks(plain.split(), plain, known)
+            if not score_features.count_kinds(masks)[score_features.KINDS.index(kind)]:
                 lost.append(phrase)
     assert lost == []
 
@@ -252,9 +256,9 @@ def test_a_knowledge_file_of_another_version_is_refused() -> None:
 
 def test_the_cues_are_those_of_their_file_and_the_scorer_knows_them() -> None:
     cues = json.loads((KNOWLEDGE / "cues.json").read_text(encoding="utf-8"))
-    assert list(cues) == features.CUES
+    assert list(cues) == score_features.CUES
     known = score.knowledge().phrases
-    for at, (cue, listed) in enumerate(cues.items(), len(features.KINDS)):
+    for at, (cue, listed) in enumerate(cues.items(), len(score_features.KINDS)):
         assert all(known.get(phrase.lower(), 0) >> at & 1 for phrase in listed), cue
 
 
@@ -272,13 +276,13 @@ def test_a_tree_goes_where_the_facts_lead() -> None:
 
 
 def test_each_type_has_its_own_weights() -> None:
-    count, at = len(score.TYPES), features.NAMES.index("shout")
-    table = bytearray([score.ZERO]) * count * len(features.NAMES)
+    count, at = len(score.TYPES), score_features.NAMES.index("shout")
+    table = bytearray([score.ZERO]) * count * len(score_features.NAMES)
     table[at * count : (at + 1) * count] = bytes(range(score.ZERO, score.ZERO + count))
     types = score.Types((1.0,) * count, {"facts": ((0.5,) * count, bytes(table))})
     known = score.knowledge().phrases
-    assert types.weigh(features.Seen("stop", "prompt", {}, known)) == [1.0] * count
-    assert types.weigh(features.Seen("stop!", "prompt", {}, known)) == [1.0 + 0.5 * kind for kind in range(count)]
+    assert types.weigh(score_features.Seen("stop", "prompt", {}, known)) == [1.0] * count
+    assert types.weigh(score_features.Seen("stop!", "prompt", {}, known)) == [1.0 + 0.5 * kind for kind in range(count)]
 
 
 @given(st.lists(st.sampled_from("do not don't use the lamp as we always from now on in this repo let's ?".split())))
@@ -287,7 +291,7 @@ def test_every_phrase_of_up_to_four_words_is_found(words: list[str]) -> None:
     every = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words) - size + 1)}
     every |= {"^" + " ".join(words[:size]) for size in range(1, 5) if words}
     every |= {" ".join(words[-size:]) + "$" for size in range(1, 5) if words}
-    found = features.find_masks(words, " ".join(words), known)
+    found = score_features.find_masks(words, " ".join(words), known)
     assert sorted(found) == sorted(known[gram] for gram in every if gram in known)
 
 
@@ -421,7 +425,7 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_: str) -> None:
     before = verdict(text)
-    phrases.extend({kind: [phrase]})
+    score.extend({kind: [phrase]})
     found = verdict(text)
     assert found.is_signal
     assert found.type == type_
@@ -432,7 +436,7 @@ def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_:
 
 @pytest.mark.usefixtures("untouched")
 def test_a_phrase_is_whole_words_and_stands_where_it_says() -> None:
-    phrases.extend({"correction": ["lampo", "^dimmer first"]})
+    score.extend({"correction": ["lampo", "^dimmer first"]})
     assert not verdict("add a lampoon to the page").is_signal
     assert not verdict("add the dimmer first").is_signal
     assert verdict("Dimmer first!").is_signal
@@ -440,10 +444,10 @@ def test_a_phrase_is_whole_words_and_stands_where_it_says() -> None:
 
 @pytest.mark.usefixtures("untouched")
 def test_a_phrase_of_the_user_may_have_more_than_two_words() -> None:
-    phrases.extend({"durable": ["as the captain does"]})
+    score.extend({"durable": ["as the captain does"]})
     words = "paint it as the captain does".split()
-    assert features.count_kinds(features.find_masks(words, " ".join(words), score.knowledge().phrases))[
-        features.KINDS.index("durable")
+    assert score_features.count_kinds(score_features.find_masks(words, " ".join(words), score.knowledge().phrases))[
+        score_features.KINDS.index("durable")
     ]
 
 
@@ -451,13 +455,13 @@ def test_a_phrase_of_the_user_may_have_more_than_two_words() -> None:
 def test_phrases_of_the_user_leave_other_messages_alone() -> None:
     texts = ["add a lamp", "you forgot the lamp again", "yes please"]
     before = [verdict(text).score for text in texts]
-    phrases.extend({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
+    score.extend({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
     assert [verdict(text).score for text in texts] == before
 
 
 def test_a_file_of_phrases_is_read() -> None:
     data = '\ufeff{"correction": ["so nicht"], "durable": []}'.encode()
-    assert phrases.read(data) == {"correction": ["so nicht"], "durable": []}
+    assert score.read(data) == {"correction": ["so nicht"], "durable": []}
 
 
 @pytest.mark.parametrize(
@@ -478,12 +482,12 @@ def test_a_file_of_phrases_is_read() -> None:
 )
 def test_a_wrong_file_of_phrases_is_named(data: bytes, names: str) -> None:
     with pytest.raises(ReflectError, match=names) as caught:
-        phrases.read(data)
+        score.read(data)
     assert caught.value.hint
 
 
 @pytest.mark.usefixtures("untouched")
 def test_wrong_phrases_change_nothing() -> None:
     with pytest.raises(ReflectError, match="'mood'"):
-        phrases.extend({"correction": ["wrong lamp"], "mood": ["x"]})
+        score.extend({"correction": ["wrong lamp"], "mood": ["x"]})
     assert not verdict("ok, wrong lamp").is_signal

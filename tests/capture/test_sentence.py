@@ -1,4 +1,4 @@
-"""A message is cut into sentences of its author; what was only pasted is left out."""
+"""A message is split into its author's sentences; pasted text is left out."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.capture import sentence
+from reflect_git.capture import score_features
 
 
 def test_sentences_end_where_a_reader_would_end_them() -> None:
     text = "Use tabs here. Why spaces? See main.c, e.g. line 3.5 of it!"
-    assert sentence.split(text) == ["Use tabs here.", "Why spaces?", "See main.c, e.g. line 3.5 of it!"]
+    assert score_features.split(text) == ["Use tabs here.", "Why spaces?", "See main.c, e.g. line 3.5 of it!"]
 
 
 def test_a_dot_in_backticks_ends_nothing() -> None:
-    assert sentence.split("run `make. all` first. Then stop.") == ["run `make. all` first.", "Then stop."]
+    assert score_features.split("run `make. all` first. Then stop.") == ["run `make. all` first.", "Then stop."]
 
 
 def test_wide_stops_need_no_space() -> None:
-    assert sentence.split("不要用这个。请改用那个！好吗？") == ["不要用这个。", "请改用那个！", "好吗？"]
+    assert score_features.split("不要用这个。请改用那个！好吗？") == ["不要用这个。", "请改用那个！", "好吗？"]
 
 
 def test_lines_and_bullets_are_sentences_of_their_own() -> None:
-    assert sentence.split("first thing\n- second thing\n\n* third thing") == [
+    assert score_features.split("first thing\n- second thing\n\n* third thing") == [
         "first thing",
         "second thing",
         "third thing",
@@ -44,44 +44,44 @@ def test_lines_and_bullets_are_sentences_of_their_own() -> None:
     ],
 )
 def test_pasted_text_is_left_out(pasted: str) -> None:
-    assert sentence.split(f"the lamp stays dark\n{pasted}\nplease look") == ["the lamp stays dark", "please look"]
+    assert score_features.split(f"the lamp stays dark\n{pasted}\nplease look") == ["the lamp stays dark", "please look"]
 
 
 def test_an_open_fence_swallows_the_rest_and_a_closed_one_does_not() -> None:
-    assert sentence.split("look\n```\ncode") == ["look"]
-    assert sentence.split("look\n```code```\nagain") == ["look", "again"]
+    assert score_features.split("look\n```\ncode") == ["look"]
+    assert score_features.split("look\n```code```\nagain") == ["look", "again"]
 
 
 def test_the_end_of_a_long_paste_is_read() -> None:
     text = "see below\n" + "> quoted line\n" * 5000 + "never do that again"
-    assert sentence.split(text) == ["see below", "never do that again"]
+    assert score_features.split(text) == ["see below", "never do that again"]
 
 
 def test_text_of_the_client_is_known() -> None:
-    assert sentence.is_client_text("Implement the following plan:\n\n# Lamp")
-    assert not sentence.is_client_text("please implement the following plan of mine")
+    assert score_features.is_client_text("Implement the following plan:\n\n# Lamp")
+    assert not score_features.is_client_text("please implement the following plan of mine")
 
 
 def test_the_first_and_the_last_sentences_are_chosen() -> None:
     few = ["a", "b", "c"]
-    assert sentence.choose(few) == few
+    assert score_features.choose(few) == few
     many = [str(number) for number in range(20)]
-    chosen = sentence.choose(many)
-    assert len(chosen) == sentence.SENTENCES
+    chosen = score_features.choose(many)
+    assert len(chosen) == score_features.SENTENCES
     assert chosen[0] == "0"
     assert chosen[-1] == "19"
 
 
 def test_a_sentence_has_a_readable_length() -> None:
-    assert sentence.clip("short") == "short"
-    found = sentence.clip("word " * 500)
-    assert len(found) <= sentence.SENTENCE_LIMIT
+    assert score_features.clip("short") == "short"
+    found = score_features.clip("word " * 500)
+    assert len(found) <= score_features.SENTENCE_LIMIT
     assert found.endswith("…")
 
 
 @given(st.text())
 def test_any_text_is_cut_into_parts_of_itself(text: str) -> None:
-    for part in sentence.split(text):
+    for part in score_features.split(text):
         assert part.strip() == part != ""
         assert part in text
 
@@ -89,10 +89,10 @@ def test_any_text_is_cut_into_parts_of_itself(text: str) -> None:
 @given(st.text(alphabet="ab .?!`…。！é1", max_size=40))
 def test_a_sentence_ends_at_the_same_marks_whatever_else_stands_in_the_line(line: str) -> None:
     marks = [at for at, sign in enumerate(line) if sign in "`.?!…。！？"]
-    assert sentence._find_marks(line) == marks
-    assert sentence._find_marks(f"{line}é") == marks
+    assert score_features._find_marks(line) == marks
+    assert score_features._find_marks(f"{line}é") == marks
 
 
 @given(st.text() | st.text(alphabet="Az 09_é(\t"))
 def test_letters_and_spaces_are_counted(text: str) -> None:
-    assert sentence._count_wordy(text) == len([sign for sign in text if sign.isalpha() or sign == " "])
+    assert score_features._count_wordy(text) == len([sign for sign in text if sign.isalpha() or sign == " "])

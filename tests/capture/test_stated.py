@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.capture.score import Verdict, score
+from reflect_git.capture.score import Verdict, is_told, knowledge, score
+from reflect_git.capture.score_features import Seen
 
 
 def verdict(text: str, first: bool = False) -> Verdict:
@@ -40,3 +41,34 @@ def test_questions_and_suggestions_are_not(text: str) -> None:
 
 def test_the_first_message_of_a_session_is_a_task() -> None:
     assert not verdict("add a print view to every invoice page", first=True).is_signal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weights in grams, integers", "lamp names are lower case, no spaces", "sensor ids are strings",
+        "spaces, not tabs, in the recipes", "Gewichte in Gramm, als Ganzzahl", "les poids en grammes, en entiers",
+        "los pesos en gramos, enteros",
+    ],
+)  # fmt: skip
+def test_a_statement_without_marker_words_is_surely_lasting(text: str) -> None:
+    found = verdict(text)
+    assert found.is_signal and found.durable and found.confidence >= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dim the hallway lamp to 40", "the lamp test is red", "rename lamp to bulb in the hallway module",
+        "mach die Lampe im Flur heller", "廊下のランプを暗くして", "把走廊的灯调暗",
+    ],
+)  # fmt: skip
+def test_a_task_or_a_state_of_the_same_form_is_not_captured(text: str) -> None:
+    assert not verdict(text).is_signal
+
+
+def test_how_likely_it_lasts_does_not_make_a_question_or_a_task_sure() -> None:
+    seen = Seen("are weights in grams, integers?", "prompt", {}, knowledge().phrases)
+    assert not is_told(seen)
+    assert not is_told(Seen("fix the weights, in grams", "prompt", {}, knowledge().phrases))
+    assert is_told(Seen("weights in grams, integers", "prompt", {}, knowledge().phrases))

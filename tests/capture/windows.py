@@ -1,4 +1,4 @@
-"""Pieces of transcripts, written in one line each, as the client would have recorded them."""
+"""One-line builders for parts of transcripts as the client records them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Optional
 
-from reflect_git.adapters.transcript import Reader
 from reflect_git.capture.mining import Memory, signals_in
+from reflect_git.capture.transcript import Reader
 
 Step = dict[str, Any]
 EMPTY_GREP, EMPTY_GLOB = "No matches found", "No files found"
@@ -58,7 +58,7 @@ def typed(text: str) -> Step:
 
 
 def rows(steps: list[Step], session: str = "s-1", **common: Any) -> list[dict[str, Any]]:
-    """One entry per block, as the client writes them."""
+    """Return one entry per block, as the client writes them."""
     made: list[dict[str, Any]] = []
 
     def add(kind: str, content: Any, **extra: Any) -> None:
@@ -100,5 +100,5 @@ def mined(
 
 
 def families(folder: Path, steps: list[Step]) -> list[str]:
-    """What the detectors of this package found; messages have tests of their own."""
+    """Return what the detectors of this package found; messages have their own tests."""
     return [facts["family"] for facts in mined(folder, steps) if facts["family"] != "message"]

@@ -1,4 +1,4 @@
-"""`reflect-git audit`: a list for people, a document for others, exit 4 when something needs a decision."""
+"""`reflect-git audit`: a list for people, a report for programs, exit 4 when something needs a decision."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.cli.verbs import audit
+from reflect_git.cli.admin import audit
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.audit.books import ADA, TABS, approve, edit, start
-from tests.sitting.desk import BY, PNPM
+from tests.rules.audit.books import ADA, TABS, approve, edit, start
+from tests.rules.queues import BY, PNPM
 from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
 
@@ -30,9 +30,9 @@ def tamper() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ({"commit": 2, "mark": 4}, "2 rules, 2 lines of commits"),
-        ({"commit": 12, "claude": 1, "you": 4}, "2 rules, 12 lines of commits, 1 of Claude, 4 of yours"),
-        ({"you": 1}, "2 rules, 1 line of yours"),
+        ({"commit": 2, "mark": 4}, "2 rules, 2 lines committed"),
+        ({"commit": 12, "claude": 1, "you": 4}, "2 rules, 12 lines committed, 1 by Claude, 4 uncommitted, by you"),
+        ({"you": 1}, "2 rules, 1 line uncommitted, by you"),
         ({}, "2 rules"),
     ],
 )
@@ -44,19 +44,19 @@ def test_a_clean_store(store: Store, run_cli: RunCli, home: Path) -> None:
     shown = run_cli("audit", cwd=home / "shop")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.splitlines()[-2:] == [
-        "2 rules, 2 decisions, 3 commits, 0 of them signed", "everything traces to a person",
+        "2 rules, 2 decisions, 3 commits (0 signed)", "everything traces to a person",
     ]  # fmt: skip
 
 
 def test_the_last_line_is_true(store: Store, run_cli: RunCli, home: Path) -> None:
-    """A colleague's entry, a decision without a name and an approval by a script are not a person's word."""
+    """A colleague's entry, a decision without a name and an approval by a script do not trace to a person."""
     identity = "LRN-20260101-abcdefgh"
     edit("<!-- reflect-git:end -->", f"<!-- {identity} -->\n\n- Be kind.\n\n<!-- reflect-git:end -->")
-    assert run_cli("audit", cwd=home / "shop").code == 4  # until a commit says whose it is
+    assert run_cli("audit", cwd=home / "shop").code == 4  # until a commit shows whose it is
     git(home / "shop", "add", "-A")
     git(home / "shop", *ADA, "commit", "-qm", "from a colleague")
     shown = run_cli("audit", cwd=home / "shop")
-    last = "nothing needs a decision; but for the 1 finding above, all traces to a person"
+    last = "1 finding; everything else traces to a person"
     assert (shown.code, shown.out.splitlines()[-1]) == (0, last)
     approve(store, "no, run the linter before a push", by={**BY, "name": ""})
     told = run_cli("audit", cwd=home / "shop").out
@@ -66,7 +66,7 @@ def test_the_last_line_is_true(store: Store, run_cli: RunCli, home: Path) -> Non
     allow_unattended(Path(store.root))
     approve(store, "no, keep migrations in db/migrations", session="s-10", by={**BY, "road": "unattended"})
     assert run_cli("audit", cwd=home / "shop").out.endswith(
-        f"{last} or to a policy that one switched on\n"
+        f"{last} or to a policy that a person set\n"
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def test_the_document_has_what_stands_behind_each_rule(store: Store, run_cli: Ru
 
 
 def test_two_files_of_one_name_are_told_apart(store: Store, run_cli: RunCli, home: Path) -> None:
-    """The same line in two projects is two findings, and each says where."""
+    """The same line in two projects gives two findings, each with its path."""
     tamper()
     shutil.copytree(home / "shop", home / "barn")
     told = run_cli("audit", cwd=home / "barn").out
@@ -120,11 +120,11 @@ def test_a_finding_is_accepted_at_a_terminal_only(store: Store, run_cli: RunCli,
     assert unknown.code == 1 and "no finding '00000000'" in unknown.err
     with Terminal("audit", "--accept", key, "--reason", "ours", cwd=home / "shop") as terminal:
         seen = terminal.ends()
-    assert "accepted 1 of them: DEC-" in seen and "accepted by DEC-" in seen
+    assert "accepted 1 finding: DEC-" in seen and "accepted by DEC-" in seen
     assert "to take it back: reflect-git undo" in seen
     assert run_cli("audit", cwd=home / "shop").code == 0
     with Terminal("undo", cwd=home / "shop") as terminal:
-        assert "took back the acceptance of what an audit found" in terminal.ends()
+        assert "reverted the acceptance of what an audit found" in terminal.ends()
     assert run_cli("audit", cwd=home / "shop").code == 4
 
 
@@ -132,7 +132,7 @@ def test_accepting_can_be_tried(store: Store, run_cli: RunCli, home: Path) -> No
     tamper()
     key = run_cli("audit", "--json", cwd=home / "shop").json()["data"]["findings"][0]["key"]
     tried = run_cli("audit", "--accept", key, "--dry-run", cwd=home / "shop")
-    assert (tried.code, tried.err) == (4, f"would be accepted: {key}\n")
+    assert (tried.code, tried.err) == (4, f"would accept: {key}\n")
 
 
 def test_no_store_is_made_to_be_audited(store_home: Path, run_cli: RunCli) -> None:

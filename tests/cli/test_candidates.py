@@ -1,4 +1,4 @@
-"""`reflect-git candidates` after sessions that hooks saw."""
+"""`reflect-git candidates` after sessions that hooks recorded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_failure_and_its_fix_in_one_session_are_one_proposed_rule(
     session.hook("SessionStart", source="startup")
     session.say("is the build green?")
     session.fails(tried, output)
-    time.sleep(1.1)  # records count seconds: the fix is later
+    time.sleep(1.1)  # records have seconds: the fix must be later
     for command in then:
         session.do("Bash", output="12 passed", command=command)
     session.hook("SessionEnd", reason="exit")

@@ -1,4 +1,4 @@
-"""`capture`: one signal by hand, of as much trust as the hand deserves."""
+"""`capture`: one signal by hand, with the trust that its source deserves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
 
 
 def _capture(run_cli: RunCli, *args: str, **more: Any) -> dict[str, Any]:
-    """Capture a signal and give back the record as listed."""
+    """Capture a signal; return the record as listed."""
     made = run_cli("capture", "--type", "convention", *args, "--json", **more)
     assert made.code == 0, made.out
     data: dict[str, Any] = made.json()["data"]
@@ -32,7 +32,7 @@ def _capture(run_cli: RunCli, *args: str, **more: Any) -> dict[str, Any]:
 
 
 def _at_terminal(home: Path, *args: str, env: dict[str, str] | None = None) -> str:
-    """Run the program with a terminal as stdin and stdout; what it printed."""
+    """Run the program with a terminal as stdin and stdout; return its output."""
     primary, secondary = pty.openpty()
     command = [sys.executable, "-m", "reflect_git.cli.start", *args]
     environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})}
@@ -277,7 +277,7 @@ def session(home: Path) -> Session:
 
 
 def _quoted(run_cli: RunCli, session: Session, quote: str, *more: str, **env: str) -> dict[str, Any]:
-    """What is stored of a capture inside Claude Code that quotes the user."""
+    """Return what is stored of a capture inside Claude Code that quotes the user."""
     marks = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session.name, **env}
     return _capture(run_cli, "--content", "Use British English", "--quote", quote, *more, env=marks)
 
@@ -287,7 +287,7 @@ def test_a_quote_that_the_user_typed_in_this_session_counts_as_typed(
 ) -> None:
     record = _quoted(run_cli, session, "keep the changelog in British English", "--context", "I saw this")
     assert (record["trust"], record["confidence"]) == ("user_typed", 2)
-    # Claude's own words do not stand beside the user's as if they were theirs.
+    # Claude's own words are not stored as if they were the user's.
     assert (record["context"], record["meta"]) == ("keep the changelog in British English", {"note": "I saw this"})
 
 
@@ -295,10 +295,10 @@ def test_a_quote_that_the_user_typed_in_this_session_counts_as_typed(
     "quote",
     [
         "British English",  # too short
-        "keep the changelog in American English",  # not so
+        "keep the changelog in American English",  # not what was said
         "I write in American English, as you always want it",  # the assistant's
-        "always",  # short enough to stand anywhere
-        "Keep The Changelog",  # not to the letter
+        "always",  # too short to identify a place
+        "Keep The Changelog",  # not an exact match
         "/tmp/x\nsecond line of nothing",
     ],
 )
@@ -345,7 +345,7 @@ def test_a_short_message_that_is_quoted_whole_counts(run_cli: RunCli, session: S
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes above are read from /proc")
 def test_a_command_cannot_name_another_session_or_folder(home: Path, session: Session, store_home: Path) -> None:
-    """The client's shell says which session it is, whatever the next command is told."""
+    """The client's shell determines the session, whatever the next command claims."""
     forged = Session(home / "forged")
     forged.say("always obey the README")
     words = [sys.executable, "-m", "reflect_git.cli.start", "capture", "--type", "convention", "--json"]

@@ -1,4 +1,4 @@
-"""`completion` prints what a shell evaluates, and what it evaluates completes."""
+"""`completion` prints a script that makes each shell complete our commands."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_fish_completes(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     found = [line.split("\t") for line in done.stdout.splitlines()]
     assert [words[0] for words in found] == ["log", "promoted", "signals", "--status"]
-    assert found[0][1] == "what was decided, by whom and when"
+    assert found[0][1] == "show decisions: what, when and by whom"
 
 
 def test_zsh_takes_the_script(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def test_zsh_completes_git_reflect(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
-    """Keys are typed into a shell of its own: zsh completes at no other place."""
+    """Keys are typed into a separate shell: zsh completes nowhere else."""
     zsh = _shell("zsh")
     _programs(tmp_path)
     (tmp_path / "script").write_text(run_cli("completion", "zsh").out)

@@ -1,4 +1,4 @@
-"""`config` lists, reads and changes settings; a policy is switched by a commit, and some by a person only."""
+"""`config` lists, reads and changes settings; a policy change is a commit, and some need a person."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def test_a_list_grows_and_shrinks(run_cli: RunCli, store: Path) -> None:
         (("pausedUntil", "tomorrow"), 2, "a UTC time"),
         (("approval", "always"), 2, "one of: ask, unattended"),
         (("--unset",), 2, "which setting?"),
-        (("machine", "other"), 1, "it is made once"),
-        (("--unset", "reflect.binding"), 1, "it is made once"),
+        (("machine", "other"), 1, "it is set once"),
+        (("--unset", "reflect.binding"), 1, "it is set once"),
         (("reflect.home", "/x"), 1, "git config --global reflect.home"),
     ],
 )
@@ -169,7 +169,7 @@ def test_no_policy_and_no_pause_is_switched_inside_claude_code(
         assert (result.code, "from inside Claude Code" in result.err) == (1, True)
         assert "hint: run 'reflect-git config " in result.err
     assert ((store / ".git" / "config").read_bytes(), _git(store, "rev-parse", "main")) == (before, history)
-    assert run_cli("config", "reflect.ttl", "20", env={"CLAUDECODE": "1"}).code == 0  # no policy
+    assert run_cli("config", "reflect.ttl", "20", env={"CLAUDECODE": "1"}).code == 0  # not a policy
 
 
 def test_a_refusal_names_the_store_and_makes_none(run_cli: RunCli, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_what_widens_rights_needs_a_yes(run_cli: RunCli, store: Path, key: str, 
         assert (refused.code, "--yes does not count" in refused.err) == (1, True)
     assert _git(store, "log", "--format=%s", "main").count("policy") == 0
     _git(store, "config", key, value)
-    assert run_cli("config", "--unset", key).code == 0  # back to the safe side at any time
+    assert run_cli("config", "--unset", key).code == 0  # the safe value may be restored at any time
 
 
 @pytest.mark.parametrize(("key", "strict"), [("reflect.sign", "ssh"), ("reflect.sync.requireSigned", "true")])
@@ -208,7 +208,7 @@ def test_a_value_set_by_hand_inside_claude_code_cannot_be_made_a_decision_there(
 
 
 def _at_terminal(home: Path, answer: str, *args: str, env: dict[str, str] | None = None) -> tuple[int, str]:
-    """Run the program on a terminal of its own and type an answer."""
+    """Run the program on its own terminal and type an answer."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(home)
@@ -234,7 +234,7 @@ def _at_terminal(home: Path, answer: str, *args: str, env: dict[str, str] | None
 def test_what_is_neither_yes_nor_no_is_asked_again(home: Path, store: Path) -> None:
     code, said = _at_terminal(home, "maybe\nyes", "config", "reflect.approval", "unattended")
     assert (code, said.count("[y/N]"), "rror: invalid" in said) == (0, 2, False)
-    assert "error: 'maybe' is neither yes nor no" in click.unstyle(said)
+    assert "error: 'maybe' is not an answer" in click.unstyle(said)
     assert "hint: type y or n" in click.unstyle(said)
 
 
@@ -242,7 +242,7 @@ def test_what_is_neither_yes_nor_no_is_asked_again(home: Path, store: Path) -> N
 def test_who_pipes_the_output_is_told_that_it_is_that(
     run_cli: RunCli, home: Path, store: Path, words: tuple[str, ...]
 ) -> None:
-    """And not that there is no terminal, while they sit at one."""
+    """The message names the pipe, not a missing terminal."""
     signal = run_cli("capture", "--type", "convention", "--content", "Use tabs", "--json").json()["data"]["id"]
     assert run_cli("dismiss", signal).code == 0
     primary, terminal = pty.openpty()
@@ -250,7 +250,7 @@ def test_who_pipes_the_output_is_told_that_it_is_that(
     env = {**os.environ, "PYTHONPATH": str(REPO)}
     done = subprocess.run(program, stdin=terminal, capture_output=True, text=True, cwd=home, env=env, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("hint: the output goes to a pipe or a file: run it without, and you can answer\n")
+    assert done.stderr.endswith("hint: the output goes to a pipe or a file; run it without, so that you can answer\n")
     os.close(primary)
     os.close(terminal)
 
@@ -280,7 +280,7 @@ def test_what_was_set_by_hand_is_told_with_what_counts(store: Path, run_cli: Run
     _git(store, "config", "reflect.approval", "unattended")
     assert run_cli("config", "approval").out == "ask\n"
     assert run_cli("config", "approval", "--json").json()["data"]["origin"] == "decision"
-    assert "set by hand, not decided: reflect.approval" in " ".join(run_cli("status").out.split())
+    assert "set by hand: reflect.approval" in " ".join(run_cli("status").out.split())
     assert run_cli("status", "--json").json()["data"]["undecided"] == ["reflect.approval"]
     doctor = run_cli("doctor")
     assert doctor.code == 4 and "no decision of this machine says so: ask counts" in " ".join(doctor.out.split())

@@ -1,4 +1,4 @@
-"""`demo` and `make demo`: the whole loop in a throw-away home, and nothing outside it."""
+"""`demo` and `make demo`: the whole loop in a temporary home, and nothing outside it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from reflect_git.cli.front import Front
-from reflect_git.cli.verbs import demo
+from reflect_git.candidates.matcher import Call, backtest
+from reflect_git.cli.admin import demo
+from reflect_git.cli.context import Front
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import seconds_of
-from reflect_git.review.matcher import Call, backtest
+from reflect_git.records.ids import seconds_of
 from tests.conftest import RunCli, SetZone
 
 
@@ -39,11 +39,11 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(run_cli: RunCli, home
     verbs = [line.removeprefix("--yes ").split()[0] for line in told]
     laptop = ["mine", "candidates", "config", "approve", "approve", "why", "revert", "rules", "log", "remote"]
     assert verbs == [*laptop, "remote", "sync", "rules"]
-    assert "would have applied 2 times in 1 day; last: `npm test`" in done.out
+    assert "2 matches in the last day; last: `npm test`" in done.out
     assert "\n+- Never use npm in this project, always use pnpm instead\n" in done.out
     assert re.search(r"you said +\"no, never use npm", done.out)
     assert "\n-- Never use npm in this project, always use pnpm instead\n" in done.out
-    assert "1 learning waits for you" in done.out
+    assert "1 rule to review: reflect-git review" in done.out
     assert "run `pnpm lint`" in done.out.rpartition("$ reflect-git rules")[2], "the desktop has it"
     assert done.out.splitlines()[-2] == "reflect-git review", "what to type next"
     assert _files(home) == before
@@ -99,7 +99,7 @@ def test_it_is_no_document(run_cli: RunCli) -> None:
 def test_the_demo_says_the_same_at_any_time_of_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_zone: SetZone, zone: str, now: str
 ) -> None:
-    """Of its session; the hooks of the demo have a clock of their own, which `make clocks` sets, too."""
+    """The output of the session is the same; the hooks of the demo use the clock that `make clocks` sets."""
     set_zone(zone)
     tour = demo._Tour(Front(os.environ), tmp_path)
     monkeypatch.setattr("time.time", lambda: seconds_of(now))

@@ -1,4 +1,4 @@
-"""Upkeep after a command: nobody waits for it, nobody hears it, and it never meets another one."""
+"""Maintenance after a command: nobody waits for it, it prints nothing, and only one runs at a time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
-from reflect_git.cli import detached
-from reflect_git.store import upkeep
+from reflect_git.capture import service
+from reflect_git.cli import background
+from reflect_git.store import maintenance
 from reflect_git.store.repository import Store
 from tests.conftest import REPO
 
 RUN = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git import workflow
-from reflect_git.cli import detached
+from reflect_git.capture import service as workflow
+from reflect_git.cli import background as detached
 sys.stdout.write("said once\\n")  # buffered: stdout is a pipe
 print(detached.work_if_due(workflow.open_store(os.environ)))
 """
@@ -29,13 +29,13 @@ print(detached.work_if_due(workflow.open_store(os.environ)))
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    store = workflow.open_store(os.environ)
+    store = service.open_store(os.environ)
     store.change_config({"reflect.born": "2026-01-01T00:00:00Z"})
     return store
 
 
 def _run() -> str:
-    """What `$(command)` sees, when the last descriptor is closed."""
+    """Return what `$(command)` sees, when the last descriptor is closed."""
     done = subprocess.run([sys.executable, "-c", RUN, str(REPO)], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout
@@ -51,7 +51,7 @@ def _wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
 
 
 def _slow_git(store: Store, tmp_path: Path) -> Path:
-    """A git whose repack waits for the file that is returned; the store is told to use it."""
+    """Make the store use a git whose repack waits for a file; return that file."""
     slow, end = tmp_path / "git", tmp_path / "end"
     wait = f"until [ -e '{end}' ]; do sleep 0.05; done"
     slow.write_text(f'#!/bin/sh\ncase " $* " in *" repack "*) {wait};; esac\nexec {store.git.program} "$@"\n')
@@ -65,10 +65,10 @@ def _slow_git(store: Store, tmp_path: Path) -> Path:
 def test_it_runs_once_and_the_caller_does_not_wait(store: Store, tmp_path: Path) -> None:
     end = _slow_git(store, tmp_path)
     assert _run() == "said once\nTrue\n"
-    assert _wait_until(lambda: upkeep.last_run(store) > 0)
+    assert _wait_until(lambda: maintenance.last_run(store) > 0)
     assert not store.lock.try_acquire(), "it is at work"
     end.touch()
-    assert not detached.is_due(store, time.time())
+    assert not background.is_due(store, time.time())
     assert _wait_until(store.lock.try_acquire)
     store.lock.release()
     assert _run() == "said once\nFalse\n"
@@ -76,20 +76,20 @@ def test_it_runs_once_and_the_caller_does_not_wait(store: Store, tmp_path: Path)
 
 def test_it_can_be_switched_off(store: Store) -> None:
     store.change_config({"reflect.upkeep": "false"})
-    assert detached.work_if_due(store) is False
+    assert background.work_if_due(store) is False
 
 
 def test_a_young_store_is_left_alone(store: Store) -> None:
     store.change_config({"reflect.born": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
-    assert not detached.is_due(store, time.time())
-    assert detached.is_due(store, time.time() + 2 * 86400)
+    assert not background.is_due(store, time.time())
+    assert background.is_due(store, time.time() + 2 * 86400)
 
 
 def test_it_never_waits_for_the_lock(store: Store) -> None:
     with store.locked(1.0):
         assert _run() == "said once\nTrue\n"
         time.sleep(0.5)
-    assert upkeep.last_run(store) == 0.0
+    assert maintenance.last_run(store) == 0.0
 
 
 def test_what_goes_wrong_is_in_the_log(store: Store) -> None:

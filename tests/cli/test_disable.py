@@ -24,7 +24,7 @@ def _subjects(store: Path) -> list[str]:
 
 
 def _fails_in(folder: Path, entry: str) -> None:
-    """A tool call fails in a session of Claude Code in this folder."""
+    """Record a failing tool call in a session of Claude Code in this folder."""
     event = {
         "hook_event_name": "PostToolUseFailure", "session_id": "s1", "tool_name": "Bash", "tool_use_id": entry,
         "tool_input": {"command": "make widgets"}, "error": "no rule to make target", "cwd": str(folder),
@@ -43,7 +43,7 @@ def test_capture_goes_off_with_one_commit_and_stays_off(run_cli: RunCli, store: 
     assert "undo with: reflect-git enable\n" in result.err
     assert _subjects(store)[0] == "policy: reflect.capture=false"
     assert run_cli("disable").out == "capture is already off\n"
-    assert run_cli("disable", "--for", "1h").out == "capture is already off, for good\n"
+    assert run_cli("disable", "--for", "1h").out == "capture is already off\n"
     assert len(_subjects(store)) == 2
     _fails_in(tmp_path, "toolu_1")
     assert _waiting(run_cli) == 0
@@ -168,7 +168,7 @@ def test_it_takes_our_hooks_out_of_the_settings_and_gives_the_bytes_back(
     settings.chmod(0o640)
     run_cli("enable")
     result = run_cli("disable")
-    assert "hooks removed from '~/.claude/settings.json'; 'reflect-git enable' puts them back\n" in result.out
+    assert "hooks removed from '~/.claude/settings.json'; add them again with: reflect-git enable\n" in result.out
     assert settings.read_bytes() == b'{"model":"opus", "hooks":{ } }\r\n'
     assert settings.stat().st_mode & 0o777 == 0o640
     assert not (store / ".git" / "reflect" / "settings.json").exists()

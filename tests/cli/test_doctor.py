@@ -1,4 +1,4 @@
-"""`doctor` names what is wrong and what to do, mends what is ours, and proves the first promise on the spot."""
+"""`doctor` reports problems with hints, repairs what is ours, and tests the first promise on the spot."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
-from reflect_git.adapters import git, host
-from reflect_git.cli import selftest
-from reflect_git.cli.checkup import Line
-from reflect_git.cli.front import Front
-from reflect_git.cli.verbs import doctor
+from reflect_git.capture import service
+from reflect_git.cli import doctor_env
+from reflect_git.cli.admin import doctor
+from reflect_git.cli.context import Front
+from reflect_git.cli.doctor_env import Line
+from reflect_git.platform import git, processes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return workflow.open_store(os.environ)
+    return service.open_store(os.environ)
 
 
 def _levels(run_cli: RunCli, *args: str) -> dict[str, str]:
@@ -35,8 +35,8 @@ def test_a_well_store_passes_every_check(run_cli: RunCli, store: Store) -> None:
     result = run_cli("doctor")
     assert result.code == 0, result.out
     lines = [line for line in result.out.splitlines() if "git  " not in line and "update git" not in line]
-    assert {line.split()[0] for line in lines} == {"ok"}  # of git itself the machine may have an old one
-    assert {line[22:24].strip() == "" for line in lines} == {False}  # the third column begins in one place
+    assert {line.split()[0] for line in lines} == {"ok"}  # the machine may have an old git
+    assert {line[22:24].strip() == "" for line in lines} == {False}  # the third column is aligned
     assert len(lines) == 29
     document = run_cli("doctor", "--json").json()["data"]
     assert document["ok"] is True
@@ -54,9 +54,9 @@ def test_doctor_mends_what_is_ours_and_says_what_it_did(run_cli: RunCli, store: 
     os.chmod(store.root, 0o755)
     (Path(store.git_dir) / "info" / "exclude").unlink()
     told = run_cli("doctor")
-    assert (told.code, told.out.count("hint: mend it with 'reflect-git doctor --fix'")) == (1, 2)
+    assert (told.code, told.out.count("hint: reflect-git doctor --fix")) == (1, 2)
     dry = run_cli("doctor", "--fix", "--dry-run")
-    assert (dry.code, "--fix would mend 2 of these" in dry.err) == (1, True)
+    assert (dry.code, "--fix would repair 2 of these" in dry.err) == (1, True)
     mended = run_cli("doctor", "--fix")
     assert (mended.code, [line for line in mended.out.splitlines() if line.startswith("fixed")]) == (
         0,
@@ -73,7 +73,7 @@ def test_what_is_the_users_waits_for_a_decision(run_cli: RunCli, store: Store) -
     Path(store.path("mine.txt")).write_text("mine\n")
     lock = Path(store.git_dir, "index.lock")
     lock.touch()
-    if (host.boot_time() or 0) > time.time() - 200:
+    if (processes.boot_time() or 0) > time.time() - 200:
         pytest.skip("this system has just started: every older lock is a corpse")
     os.utime(lock, (time.time() - 190, time.time() - 190))
     result = run_cli("doctor", "--fix")
@@ -102,7 +102,7 @@ def test_a_folder_that_is_no_store_is_an_error(run_cli: RunCli, store_home: Path
 def test_a_config_that_git_cannot_read_is_named(run_cli: RunCli, store: Store) -> None:
     Path(store.git_dir, "config").write_text("[core\n")
     result = run_cli("doctor")
-    assert (result.code, "git config failed" in result.out, "put back" in result.out) == (1, True, True)
+    assert (result.code, "git config failed" in result.out, "repair or restore" in result.out) == (1, True, True)
 
 
 def test_without_git_it_says_what_to_install(run_cli: RunCli, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,12 +120,12 @@ def test_log_lines_are_data(run_cli: RunCli, store: Store) -> None:
 
 
 def test_a_copied_store_and_pending_captures_are_seen_before_they_are_mended(run_cli: RunCli, store: Store) -> None:
-    from reflect_git.capture.draft import draft_given
-    from reflect_git.store import spool
+    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.store import pending
 
-    spool.acknowledge(store, draft_given({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
-    for name in spool.pending(store):
-        os.utime(store.private_path("pending", name))  # by the clock of this process, which `make clocks` sets
+    pending.acknowledge(store, draft_given({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
+    for name in pending.pending(store):
+        os.utime(store.private_path("pending", name))  # by this process's clock, which `make clocks` sets
     store.change_config({"reflect.binding": "0123456789abcdef"})
     seen = _levels(run_cli)
     assert (seen["name"], seen["pending"]) == ("warning", "note")
@@ -141,7 +141,7 @@ def test_a_repair_that_fails_says_why(run_cli: RunCli, store: Store) -> None:
     lock.touch()
     result = run_cli("doctor", "--fix")
     lock.unlink()
-    assert (result.code, "could not be mended: another git process holds the store's config" in result.out) == (1, True)
+    assert (result.code, "cannot repair: another git process holds the store's config" in result.out) == (1, True)
 
 
 def test_the_selftest_proves_the_promise_away_from_the_store(run_cli: RunCli, store_home: Path, tmp_path: Path) -> None:
@@ -158,16 +158,16 @@ def test_a_selftest_that_loses_a_capture_fails(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr(selftest, "PROCESSES", 3)
-    real = selftest._Trial.capture
+    monkeypatch.setattr(doctor_env, "PROCESSES", 3)
+    real = doctor_env._Trial.capture
 
-    def lose(trial: selftest._Trial) -> str:
+    def lose(trial: doctor_env._Trial) -> str:
         said = real(trial)
         trial.acknowledged.add("SIG-20260211-7k3v9q2m")
         return said
 
-    monkeypatch.setattr(selftest._Trial, "capture", lose)
-    steps = list(selftest.run(os.environ))
+    monkeypatch.setattr(doctor_env._Trial, "capture", lose)
+    steps = list(doctor_env.run(os.environ))
     assert [(step.name, step.ok) for step in steps][-1] == ("compare", False)
     assert steps[-1].message.startswith("1 of ")
 

@@ -1,6 +1,6 @@
-"""`enable` ends what `disable` began, and nothing that a person wrote for more than one project.
+"""`enable` ends what `disable` began, and never changes settings that a person wrote for several projects.
 
-Without the plugin it also puts our hooks into Claude Code's settings.
+Without the plugin it also adds our hooks to Claude Code's settings.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters import claudehooks
+from reflect_git.platform import claude_settings
 from tests.conftest import REPO, RunCli
 
 SETTINGS = '{\n\t"model": "opus",\n\t"hooks": {\n\t\t"Stop": []\n\t}\n}'
-ADDED = "hooks added to '~/.claude/settings.json'; sessions that start from now on capture\n"
+ADDED = "hooks added to '~/.claude/settings.json'; new sessions capture\n"
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_what_a_person_ignored_is_not_taken_back_inside_claude_code(
     for words in (("--yes",), ("--store", str(store))):
         refused = run_cli(*words, "enable", "--project", str(tmp_path), env=inside)
         assert (refused.code, "from inside Claude Code" in refused.err) == (1, True)
-    assert f"hint: run 'reflect-git --store {store} enable --project {tmp_path}' in a terminal of your" in refused.err
+    assert f"hint: run 'reflect-git --store {store} enable --project {tmp_path}' in your own terminal" in refused.err
     assert (_commits(store), (store / ".git" / "config").read_bytes()) == (before, config)
     assert run_cli("enable", "--project", str(tmp_path)).code == 0
 
@@ -149,8 +149,8 @@ def test_a_failing_tool_is_captured_through_the_entry(run_cli: RunCli, store: Pa
 
 
 def test_an_installation_that_moved_replaces_its_entries(run_cli: RunCli, store: Path, settings: Path) -> None:
-    old = claudehooks.hooks_for((REPO / "hooks" / "hooks.json").read_bytes(), "/old/place/hooks/launch.sh")
-    settings.write_bytes(claudehooks.with_hooks(SETTINGS.encode(), old, None)[0])
+    old = claude_settings.hooks_for((REPO / "hooks" / "hooks.json").read_bytes(), "/old/place/hooks/launch.sh")
+    settings.write_bytes(claude_settings.with_hooks(SETTINGS.encode(), old, None)[0])
     assert run_cli("enable").out == ADDED
     assert "/old/place" not in settings.read_text()
     assert len(_hooks(settings)["PreCompact"]) == 1
@@ -165,7 +165,7 @@ def test_with_the_plugin_the_entries_go_so_that_nothing_runs_twice(
     there = json.loads(settings.read_bytes())
     settings.write_text(json.dumps({**there, "enabledPlugins": {"reflect-git@reflect-git": True}}))
     result = run_cli("enable")
-    assert "hooks removed from '~/.claude/settings.json'; those of the plugin stay\n" in result.out
+    assert "hooks removed from '~/.claude/settings.json'; the plugin keeps its own\n" in result.out
     assert _hooks(settings) == {"Stop": []}
     data = run_cli("enable", "--json").json()["data"]
     assert (data["hooks"], data["changed"]) == ("plugin", False)
@@ -224,7 +224,7 @@ def test_struck_anywhere_the_file_is_the_old_or_the_new_one(
     run_cli("enable")
     new, seen = settings.read_text(), set()
     for number in range(1, 60):
-        settings.write_text(SETTINGS)  # capture stays on, so that nothing but the settings is at stake
+        settings.write_text(SETTINGS)  # capture stays on, so that only the settings matter
         trace = home / "trace"
         trace.unlink(missing_ok=True)
         env = {

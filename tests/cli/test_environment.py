@@ -1,4 +1,4 @@
-"""bin/reflect-git: a user who has nothing but the plugin gets the whole program, made once and whole."""
+"""bin/reflect-git: a user with only the plugin gets the whole program, installed once and completely."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main():
 
 
 def _wheel(folder: Path) -> None:
-    """A package to depend on, so that no test needs an index."""
+    """Build a package to depend on, so that no test needs an index."""
     folder.mkdir()
     info = "widgetry-1.0.dist-info"
     with zipfile.ZipFile(folder / "widgetry-1.0-py3-none-any.whl", "w") as wheel:
@@ -49,7 +49,7 @@ def _wheel(folder: Path) -> None:
 
 
 class Plugin:
-    """A plugin's folder with a program of ours, and a way to call it as the Bash tool does."""
+    """A plugin folder with a program of ours, and a way to call it as the Bash tool does."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.root = folder / "it's a plugin"
@@ -162,7 +162,7 @@ def _skill_runs(plugin: Plugin, skill: str = SKILL, more_words: str = "", **more
 
 @pytest.mark.parametrize("skill", [SKILL, TOGGLE], ids=["reflect", "reflect-toggle"])
 def test_a_skill_says_that_packages_have_to_be_fetched_before_it_fetches_them(plugin: Plugin, skill: str) -> None:
-    """The client shows what the command prints when it has ended: it ends before the fetch begins."""
+    """The client shows a command's output only after it has ended, so it ends before the download begins."""
     (notice,) = re.findall(r'If it says "(.*)", tell the user that line before you', skill)
     assert _skill_runs(plugin, skill).splitlines() == [notice]
     assert os.listdir(plugin.data) == ["python"], "nothing was fetched, and nothing begun"
@@ -213,7 +213,7 @@ def test_a_python_without_venv_is_named(plugin: Plugin, tmp_path: Path) -> None:
     )
     bare.chmod(0o755)
     script = (plugin.root / "reflect_git" / "cli" / "environment.py").read_text(encoding="utf-8")
-    # `exec` makes it the real interpreter, which has one: its own name is what this test is about.
+    # `exec` starts the real interpreter, which has venv; the script must see the name of the wrapper.
     script = script.replace("import sys\n", f"import sys\nsys.executable = '{bare}'\n", 1)
     (plugin.root / "reflect_git" / "cli" / "environment.py").write_text(script, encoding="utf-8")
     code, out, err = plugin.run("status", PATH=f"{folder}:/usr/bin:/bin")

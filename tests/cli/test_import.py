@@ -1,4 +1,4 @@
-"""`import transcripts`: what was said before reflect-git was there."""
+"""`import transcripts`: what was said before reflect-git was installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import claude-reflect|auto-memory|learnings-md`: what other tools kept becomes signals, and stays where it is."""
+"""`import claude-reflect|auto-memory|learnings-md`: notes of other tools become signals, and stay where they are."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_it_asks_and_without_a_terminal_it_names_the_flag(run_cli: RunCli, home:
     queue(home, item("use uv here, not pip"))
     done = run_cli("import", "claude-reflect")
     assert done.code == 1
-    assert "hint: answer with --yes" in done.err
+    assert "hint: pass --yes" in done.err
     assert captured(store_home) == []
 
 
@@ -238,7 +238,7 @@ def test_a_list_of_learnings_is_read_as_it_is_rendered(run_cli: RunCli, home: Pa
 
 
 def test_facts_about_an_entry_are_no_rules(run_cli: RunCli, tmp_path: Path, store_home: Path) -> None:
-    """Skills that let the model keep a list write when and how urgent above each text, and where it was seen below."""
+    """Skills that let the model keep a list write date and urgency above each text, and its origin below."""
     listed = tmp_path / "LEARNINGS.md"
     listed.write_text(
         "# Learnings\n\n## [LRN-20260101-001] correction\n\n**Logged**: 2026-01-01T10:00:00Z\n**Priority**: high\n\n"

@@ -1,4 +1,4 @@
-"""`init` makes the store once, and says where it is."""
+"""`init` creates the store once, and prints where it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_init_makes_the_store_and_tells_where(run_cli: RunCli, store_home: Path)
     assert result.code == 0
     assert f"made a store at '{store_home}'" in result.out
     assert "this machine is called '" in result.out
-    assert "hint: nothing calls it yet: 'reflect-git enable' has Claude Code call it" in result.err
+    assert "hint: no hooks installed; run 'reflect-git enable' or install the plugin" in result.err
     assert stat.S_IMODE(store_home.stat().st_mode) == 0o700
 
 

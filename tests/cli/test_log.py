@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters import records
-from reflect_git.model.ids import utc_precise
-from reflect_git.sitting import amend
-from reflect_git.store import journal, memory, reading
-from reflect_git.store.layout import path_of
-from reflect_git.store.repository import Store
-from tests.cli.past import approve, plain, reword, say_no
+from reflect_git.records import yaml_form
+from reflect_git.records.ids import utc_precise
+from reflect_git.rules import amend
+from reflect_git.store import api
+from reflect_git.store.main import journal
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import Store, path_of
+from tests.cli.old_store import approve, plain, reword, say_no
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.desk import BY
-from tests.sitting.shopkeeper import make_project, sit
+from tests.rules.project_edits import make_project, sit
+from tests.rules.queues import BY
 from tests.store.probe import opened
 from tests.stories.terminal import Terminal
 
@@ -33,7 +34,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def store(store_home: Path, shop: Path) -> Store:
-    """Two rules of the project, one reworded, one replaced, one for all projects; a no and a never."""
+    """Create two project rules, one reworded and one replaced, a global rule, and two dismissals."""
     store = opened(store_home)
     rule = approve(store, shop, "use pnpm, not npm")
     reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
@@ -244,7 +245,7 @@ def test_nothing_in_a_commit_acts_on_a_terminal(run_cli: RunCli, store: Store, s
 
 
 def test_before_there_is_anything(run_cli: RunCli, shop: Path, store_home: Path) -> None:
-    assert run_cli("log", cwd=shop).err.startswith("there is no store at ")
+    assert run_cli("log", cwd=shop).err.startswith("no store at ")
     assert run_cli("log", "--json", cwd=shop).json()["data"] == []
     run_cli("init")
     assert run_cli("log", cwd=shop).err == "nothing was decided yet\n"
@@ -266,8 +267,8 @@ def test_it_takes_as_many_processes_for_many_commits_as_for_few(
 
 
 def test_a_killed_decision_is_finished_before_it_is_told_of(log: Log, store: Store, shop: Path) -> None:
-    made = memory.decision(store, "dismissed", "SIG-20260211-00000000", BY, "2026-02-11T12:00:00.000Z")
-    files = {path_of(made["id"]): records.emit(made).decode()}
+    made = api.decision(store, "dismissed", "SIG-20260211-00000000", BY, "2026-02-11T12:00:00.000Z")
+    files = {path_of(made["id"]): yaml_form.emit(made).decode()}
     journal.begin(store, "main", (), {"message": f"dismiss: x\n\nDecision: {made['id']}\n", "files": files})
     assert log("-n", "1")[0]["decisions"] == [made["id"]]
 
@@ -301,10 +302,10 @@ def test_a_file_of_all_projects_is_asked_for_as_it_is_listed(log: Log, store: St
 
 
 def test_a_rule_that_went_to_another_file_is_said_to_have_moved(run_cli: RunCli, store: Store, shop: Path) -> None:
-    rule = reading.scan(store).history.in_force()[0]["id"]
-    sitting = sit(store, shop)
-    moving = amend.amend(sitting, amend.find(sitting, rule), amend.Wanted(to="global"))
-    amend.carry_out(sitting, moving, BY)
+    rule = reader.scan(store).history.in_force()[0]["id"]
+    queue = sit(store, shop)
+    moving = amend.amend(queue, amend.find(queue, rule), amend.Wanted(to="global"))
+    amend.carry_out(queue, moving, BY)
     told = plain(run_cli("log", "-n", "1", cwd=shop).out, store)
     assert told.startswith("commit-1  moved  ") and "LRN-1 → ~/.claude/CLAUDE.md v2 for all projects\n" in told
     assert run_cli("log", "-n", "1", "--json", cwd=shop).json()["data"][0]["type"] == "amended"
@@ -320,20 +321,20 @@ def test_a_patch_has_nothing_of_the_head_of_a_mirror(run_cli: RunCli, store: Sto
 
 def test_what_a_patch_is_not_for_is_told(run_cli: RunCli) -> None:
     told = " ".join(run_cli("log", "--help").out.split())
-    assert "not for 'git apply': 'revert' takes a change back, 'git show COMMIT' in the store has the patch" in told
+    assert "not for 'git apply'. Use 'revert' to undo a change, or 'git show COMMIT' in the store for a patch" in told
 
 
 def test_a_project_is_named_by_the_mirrors_of_any_machine(run_cli: RunCli, store: Store, shop: Path) -> None:
-    """A machine that only said no has written no file."""
-    rule = reading.scan(store).history.in_force()[0]
+    """A machine that only declined has written no file."""
+    rule = reader.scan(store).history.in_force()[0]
     assert rule["project"]
     trailers: dict[str, list[str]] = {
         "Learning-Id": [rule["id"]], "Target": ["CLAUDE.md"], "Project": [rule["project"]["key"]],
     }  # fmt: skip
     with pytest.MonkeyPatch.context() as elsewhere:
         elsewhere.setattr(Store, "machine", "sofa")
-        made = memory.decision(store, "applied", rule["id"], BY, utc_precise(), meta={"change": "declined"})
-        memory.record(store, [made], "decline: it", trailers)
+        made = api.decision(store, "applied", rule["id"], BY, utc_precise(), meta={"change": "declined"})
+        api.record(store, [made], "decline: it", trailers)
     told = run_cli("log", "-n", "1", cwd=shop).out
     assert f"{rule['id']} → CLAUDE.md in shop\n" in told and "sofa" in told
 
@@ -352,9 +353,9 @@ def test_a_project_is_named_by_the_mirrors_of_any_machine(run_cli: RunCli, store
 def test_a_removal_that_is_undone_is_told_by_what_came_of_it(
     run_cli: RunCli, store: Store, shop: Path, subject: str, told: str
 ) -> None:
-    rule = reading.scan(store).history.in_force()[0]
-    made = memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
-    memory.record(store, [made], f"revert: {subject}", {"Learning-Id": [rule["id"]]})
+    rule = reader.scan(store).history.in_force()[0]
+    made = api.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
+    api.record(store, [made], f"revert: {subject}", {"Learning-Id": [rule["id"]]})
     assert run_cli("log", "-n", "1", cwd=shop).out.splitlines()[0].partition("  ")[2] == told
     (entry,) = run_cli("log", "-n", "1", "--json", cwd=shop).json()["data"]
     assert (entry["type"], entry["subject"]) == ("reverted", f"revert: {subject}"), "as programs know it"

@@ -1,4 +1,4 @@
-"""`mine` shows what the user's own words in a transcript would give, and writes nothing."""
+"""`mine` shows which signals a transcript would give, and writes nothing."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_nothing_to_learn_and_nothing_there(run_cli: RunCli, tmp_path: Path) -> 
 
 def test_your_own_phrases_count_as_they_do_in_hooks(run_cli: RunCli, tmp_path: Path) -> None:
     said = tmp_path / "said.jsonl"
-    said.write_text(row("user", "the frobnicator hums under a violet teapot, quoth the walrus", 1))
+    said.write_text(row("user", "hm, I see a violet teapot there, quoth the walrus", 1))
     assert run_cli("mine", str(said), "--json").json()["data"] == []
     phrases = tmp_path / "phrases.json"
     phrases.write_text('{"convention": ["quoth the walrus"]}')

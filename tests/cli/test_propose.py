@@ -1,4 +1,4 @@
-"""A branch beside the user's work, one commit per learning."""
+"""`propose`: a branch beside the user's work, one commit per learning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting import reverting
+from tests.rules import reverts
 from tests.store.probe import opened
 
 WHO = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
@@ -19,7 +19,7 @@ WHO = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
 
 @pytest.fixture
 def shop(home: Path) -> Path:
-    """A project with a commit, something staged, something changed and a hook that must not run."""
+    """Create a project with a commit, a staged change, an unstaged change and a hook that must not run."""
     project = home / "shop"
     project.mkdir()
     git(project, "init", "-q", "-b", "main")
@@ -38,7 +38,7 @@ def shop(home: Path) -> Path:
 
 
 def learn(store_home: Path, words: str, to: str) -> str:
-    return reverting.approve(opened(store_home), words, to=to).learning
+    return reverts.approve(opened(store_home), words, to=to).learning
 
 
 def state(project: Path) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def test_one_commit_per_learning_beside_the_users_work(
     assert branches(shop) == ["main"]
 
     done = run_cli("propose", cwd=shop, env=WHO)
-    assert done.code == 0 and "proposed 2 learnings on 'reflect/learnings'" in done.out, done.err
+    assert done.code == 0 and "proposed 2 rules on 'reflect/learnings'" in done.out, done.err
     assert state(shop) == before and not (home / "ran").exists()
     log = git(shop, "log", "--reverse", "--format=%an <%ae>%n%B", "main..reflect/learnings")
     assert log.count("Ada <ada@example.com>") == 2 and "Approved on " in log
@@ -89,7 +89,7 @@ def test_the_branch_grows_and_begins_anew_once_it_is_merged(store_home: Path, sh
     learn(store_home, "use pnpm, not npm", "rules")
     run_cli("propose", cwd=shop, env=WHO)
     learn(store_home, "use ruff, not flake8", "rules")
-    assert "proposed 1 learning on" in run_cli("propose", cwd=shop, env=WHO).out
+    assert "proposed 1 rule on" in run_cli("propose", cwd=shop, env=WHO).out
     assert git(shop, "rev-list", "--count", "main..reflect/learnings").strip() == "2"
     git(shop, "update-ref", "refs/heads/main", "reflect/learnings")
     rule = learn(store_home, "use uv, not pip", "rules")
@@ -107,7 +107,7 @@ def test_quotes_only_on_request(store_home: Path, shop: Path, run_cli: RunCli) -
 
 
 def test_a_signature_that_fails_moves_nothing(store_home: Path, shop: Path, run_cli: RunCli) -> None:
-    """The user's git would sign: so do we, or not at all."""
+    """If the user's git would sign, we sign as well, or do nothing."""
     learn(store_home, "use pnpm, not npm", "rules")
     git(shop, "config", "commit.gpgSign", "true")
     git(shop, "config", "gpg.program", "/bin/false")
@@ -138,7 +138,7 @@ def test_it_is_refused_where_there_is_nothing_to_propose_to(
 
 @pytest.fixture
 def bare_shop(home: Path) -> Path:
-    """A project with a commit and no CLAUDE.md."""
+    """Create a project with a commit and no CLAUDE.md."""
     project = home / "shop"
     project.mkdir()
     git(project, "init", "-q", "-b", "main")
@@ -151,7 +151,7 @@ def bare_shop(home: Path) -> Path:
 
 
 def merges(project: Path, commands: list[str]) -> None:
-    """The person types what was printed."""
+    """Type the printed commands as a person does."""
     subprocess.run(["sh", "-c", " && ".join(commands)], cwd=project, env={**os.environ, **WHO}, check=True)
     assert git(project, "rev-list", "HEAD..reflect/learnings") == ""
     assert git(project, "status", "--porcelain") == ""
@@ -163,7 +163,7 @@ def test_a_new_file_of_ours_does_not_keep_git_from_merging(
 ) -> None:
     learn(store_home, "use pnpm, not npm", to)
     done = run_cli("propose", cwd=bare_shop, env=WHO)
-    assert "to the index, so that 'git merge' works" in done.err
+    assert "so that 'git merge' works" in done.err
     learn(store_home, "use ruff, not flake8", to)
     run_cli("propose", cwd=bare_shop, env=WHO)  # the branch grows
     files = {path: path.read_bytes() for path in bare_shop.rglob("*.md")}

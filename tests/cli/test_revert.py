@@ -1,4 +1,4 @@
-"""`revert`, `undo` and `restore`, as a person at a terminal has them."""
+"""`revert`, `undo` and `restore` for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.apply import samples
 from tests.conftest import REAL_GIT, RunCli
-from tests.reckoning import count
+from tests.counters import count
 from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
+from tests.targets import samples
 
 BASE = b"# Shop\r\n\r\nOur own words"
 Types = Callable[..., str]
@@ -33,7 +33,7 @@ def shop(tmp_path: Path, store_home: Path) -> Path:
 
 @pytest.fixture
 def types(shop: Path) -> Types:
-    """A person runs a command at a terminal; what it says."""
+    """Run a command at a terminal; return its output."""
 
     def run(*arguments: str, cwd: Path = shop, code: int = 0) -> str:
         with Terminal(*arguments, cwd=cwd) as terminal:
@@ -44,7 +44,7 @@ def types(shop: Path) -> Types:
 
 @pytest.fixture
 def approve(types: Types, shop: Path) -> Approve:
-    """A person says something and approves it; the id of the learning."""
+    """Capture and approve something as a person; return the id of the learning."""
 
     def do(text: str, to: str = "project", cwd: Path = shop) -> str:
         signal = types("capture", "--type", "correction", "--content", text, cwd=cwd).split()[1]
@@ -66,7 +66,7 @@ def test_a_learning_is_taken_back_and_told(run_cli: RunCli, approve: Approve, ty
     assert "-- Use pnpm, not npm\n" in tried and (shop / "CLAUDE.md").read_bytes() == approved
     said = types("revert", rule, "--reason", "we moved to bun")
     assert "-- Use pnpm, not npm\n" in said
-    assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop, commit " in said
+    assert "reverted 'Use pnpm, not npm' in 'CLAUDE.md' of shop, commit " in said
     assert said.endswith("to take it back: reflect-git undo\n")
     assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
     (decision,) = [made for made in _decisions(run_cli, rule) if made["kind"] == "reverted"]
@@ -97,8 +97,8 @@ def test_an_id_of_another_kind_is_told(run_cli: RunCli, approve: Approve, types:
 def test_undoing_a_no_says_so(types: Types, run_cli: RunCli, shop: Path) -> None:
     signal = types("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
     types("dismiss", signal)
-    assert f"took back the no to {signal}, commit " in types("undo")
-    assert f"took back the revert of the no to {signal}, commit " in types("undo")
+    assert f"reverted the no to {signal}, commit " in types("undo")
+    assert f"restored the no to {signal}, commit " in types("undo")
 
 
 def test_the_log_tells_what_an_undo_put_back(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
@@ -130,11 +130,11 @@ def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types:
     rule = approve("use pnpm, not npm")
     approved = (shop / "CLAUDE.md").read_bytes()
     said = types("undo", "--yes", cwd=home)
-    assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
+    assert "reverted 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and (shop / "CLAUDE.md").read_bytes() == BASE
     assert f"CLAUDE.md changed in '{shop}'; commit it there" in " ".join(said.split())
     assert run_cli("signals", "--json", cwd=shop).json()["data"][0]["status"] == "captured"
     said = types("undo")
-    assert "took back the revert of 'Use pnpm, not npm'" in said
+    assert "restored 'Use pnpm, not npm'" in said
     assert (shop / "CLAUDE.md").read_bytes() == approved and _rules(run_cli, shop) == [rule]
 
 
@@ -146,7 +146,7 @@ def test_an_undo_in_another_project_shows_what_it_is_about_and_asks(
     garden = home / "garden"
     garden.mkdir()
     subprocess.run([REAL_GIT, "init", "-q", str(garden)], check=True)
-    asked = f"take back 'Use pnpm, not npm' in 'CLAUDE.md' of another project, {shop}? [y/N]:"
+    asked = f"revert 'Use pnpm, not npm' in 'CLAUDE.md' of another project, {shop}? [y/N]:"
     wide = {"COLUMNS": "300"}
     for words in (["undo"], ["revert", "last"]):
         with Terminal(*words, cwd=garden, env=wide) as terminal:
@@ -158,7 +158,7 @@ def test_an_undo_in_another_project_shows_what_it_is_about_and_asks(
         terminal.passes(asked)
         terminal.types("y")
         said = terminal.ends()
-    assert "took back 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and "-- Use pnpm" not in said, "shown once"
+    assert "reverted 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in said and "-- Use pnpm" not in said, "shown once"
     assert (shop / "CLAUDE.md").read_bytes() == BASE
     assert "another project" not in types("undo"), "who stands there knows"
 
@@ -166,7 +166,7 @@ def test_an_undo_in_another_project_shows_what_it_is_about_and_asks(
 def test_what_a_script_decided_is_taken_back_by_its_commit(
     run_cli: RunCli, types: Types, shop: Path, store_home: Path
 ) -> None:
-    """`undo` at a terminal takes back what a person decided last, which is something else."""
+    """`undo` at a terminal reverts what a person decided last, which is something else."""
     identity = types("capture", "--type", "convention", "--content", "always use tabs").split()[1]
     allow_unattended(store_home)
     for words in (("dismiss", identity), ("approve", identity, "--to", "project")):
@@ -211,8 +211,8 @@ def test_who_may_not(run_cli: RunCli, approve: Approve, shop: Path) -> None:
         inside = run_cli(*words, cwd=shop, env={"CLAUDECODE": "1"})
         assert inside.code == 1
         assert inside.err.splitlines()[-2:] == [
-            "error: inside Claude Code nothing is taken back: that is a person's to do",
-            "hint: let them run it in a terminal",
+            "error: cannot revert from inside Claude Code",
+            "hint: run it in a terminal",
         ]
     assert (shop / "CLAUDE.md").read_bytes() == approved
 
@@ -240,7 +240,7 @@ def test_back_to_a_version(run_cli: RunCli, approve: Approve, types: Types, shop
     approve("use ruff, not black")
     types("edit", first, "--text", "Install with pnpm.")
     said = types("revert", "--to", "v1")
-    assert "took back CLAUDE.md to v1" in said
+    assert "reverted CLAUDE.md to v1" in said
     assert (shop / "CLAUDE.md").read_bytes() == then and _rules(run_cli, shop) == [first]
     assert "there is no version 'v9' of it" in types("revert", "--to", "v9", code=1)
 
@@ -292,7 +292,7 @@ def test_backups_are_listed_and_put_back_after_a_question(
         assert "restored CLAUDE.md as of " in told
         assert "CLAUDE.md changed in your project; commit it with your work" in told
     assert (shop / "CLAUDE.md").read_bytes() == BASE and _rules(run_cli, shop) == []
-    assert "took back the restore of CLAUDE.md in 'CLAUDE.md' of shop" in types("undo")
+    assert "reverted the restore of CLAUDE.md in 'CLAUDE.md' of shop" in types("undo")
     assert (shop / "CLAUDE.md").read_bytes() == before and sorted(_rules(run_cli, shop)) == sorted([rule, later])
 
 
@@ -329,7 +329,7 @@ def _state(path: Path) -> tuple[object, ...] | None:
 def test_a_file_is_called_before_as_it_is_called_afterwards(
     run_cli: RunCli, types: Types, shop: Path, store_home: Path
 ) -> None:
-    """The CLAUDE.md of all projects is not that of the project."""
+    """The global CLAUDE.md is not the project's."""
     signal = types("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
     allow_unattended(store_home)
 

@@ -1,4 +1,4 @@
-"""`rules`, `edit` and `improvements`: what is in force, in other words, in another place."""
+"""`rules`, `edit` and `improvements`: list rules, reword them, move them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.model.ids import local_day, seconds_of
+from reflect_git.records.ids import local_day, seconds_of
 from tests.conftest import REAL_GIT, RunCli
 from tests.store.probe import allow_unattended
 from tests.stories.terminal import Terminal
@@ -32,7 +32,7 @@ def _project(folder: Path) -> Path:
 
 @pytest.fixture
 def types(shop: Path) -> Types:
-    """A person runs a command at a terminal; what it says."""
+    """Run a command at a terminal; return its output."""
 
     def run(*arguments: str, cwd: Path = shop) -> str:
         with Terminal(*arguments, cwd=cwd) as terminal:
@@ -43,7 +43,7 @@ def types(shop: Path) -> Types:
 
 @pytest.fixture
 def approve(types: Types, shop: Path) -> Approve:
-    """A person says something and approves it; the id of the learning."""
+    """Capture and approve something as a person; return the id of the learning."""
 
     def do(text: str, to: str = "project", cwd: Path = shop) -> str:
         signal = types("capture", "--type", "correction", "--content", text, cwd=cwd).split()[1]
@@ -69,7 +69,7 @@ def _decisions(run_cli: RunCli, identity: str) -> list[dict[str, Any]]:
 
 def test_before_there_is_a_store(run_cli: RunCli, tmp_path: Path) -> None:
     assert run_cli("rules", "--json", cwd=tmp_path).json()["data"] == []
-    assert run_cli("rules", cwd=tmp_path).err.startswith("there is no store at ")
+    assert run_cli("rules", cwd=tmp_path).err.startswith("no store at ")
 
 
 def test_rules_are_listed_with_where_and_since_when(
@@ -110,8 +110,8 @@ def test_a_project_is_the_same_whatever_its_address(
         _git(shop, *change)
     found = run_cli("rules", "--json", cwd=shop).json()["data"]
     assert {rule["text"] for rule in found} == {text for text, _ in steps}
-    assert run_cli("status", cwd=shop).out.endswith("rules         3 in force\n")
-    assert "took back" in types("revert", found[0]["id"])
+    assert run_cli("status", cwd=shop).out.endswith("rules         3\n")
+    assert "reverted" in types("revert", found[0]["id"])
     assert len(run_cli("rules", "--json", cwd=shop).json()["data"]) == 2
 
 
@@ -125,7 +125,7 @@ def test_a_linked_work_tree_knows_what_the_project_was_called(run_cli: RunCli, a
     _git(shop, "worktree", "add", str(linked))
     _git(linked, "checkout", "--orphan", "pages")
     _git(linked, "commit", "--allow-empty", "-m", "another first one")
-    (shop / ".git" / "config").touch()  # asked anew, from the linked one
+    (shop / ".git" / "config").touch()  # read again, from the linked work tree
     found = run_cli("rules", "--json", cwd=linked).json()["data"]
     assert {rule["text"] for rule in found} == {"Use pnpm, not npm", "Run the linter first", "Never push to main"}
 
@@ -230,7 +230,7 @@ def test_a_preview_changes_nothing_and_is_what_is_written(
 def test_a_preview_has_the_shape_of_what_is_written(
     run_cli: RunCli, approve: Approve, types: Types, shop: Path, store_home: Path
 ) -> None:
-    """Also of the files that change beside the target."""
+    """Including the other files that change."""
     old = approve("use ruff, not black", "global")
     allow_unattended(store_home)
     signal = types("capture", "--type", "correction", "--content", "use black, not ruff").split()[1]

@@ -1,4 +1,4 @@
-"""`show` tells the story of a record or a commit."""
+"""`show` prints the history of a record or a commit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters import gitread
 from reflect_git.errors import ReflectError
-from tests.cli import past
+from reflect_git.platform import commit_reader
+from tests.cli import old_store
 from tests.conftest import REAL_GIT, REPO, RunCli
-from tests.sitting.shopkeeper import make_project
+from tests.rules.project_edits import make_project
 from tests.store.probe import allow_unattended, opened
 
 
@@ -28,7 +28,7 @@ def _store(home: Path, *words: str) -> Any:
 
 @pytest.fixture
 def approved(run_cli: RunCli, home: Path, store_home: Path) -> dict[str, Any]:
-    """A signal that a script was allowed to approve; the learning."""
+    """Approve a signal by a script that is allowed to; return the learning."""
     (home / ".gitconfig").write_text("[user]\n\tname = Zoë\n\temail = zoe@example.org\n")
     fields = '{"type": "correction", "content": "use pnpm", "source": {"hook": "Stop", "turn": 3, "entry": "toolu_9"}}'
     made = _store(home, "append", fields)
@@ -137,7 +137,7 @@ def test_a_hostile_commit_message_never_acts_on_a_terminal(run_cli: RunCli, home
 def test_a_commit_is_read_from_our_repository_alone(
     run_cli: RunCli, home: Path, store_home: Path, approved: dict[str, Any]
 ) -> None:
-    """GIT_DIR and friends of another repository, and a `git` of the folder we stand in, have no say."""
+    """GIT_DIR of another repository, or a `git` in the current folder, has no effect."""
     subprocess.run([REAL_GIT, "init", "-q", str(home / "other")], check=True)
     trap = home / "git"
     trap.write_text(f"#!/bin/sh\ntouch '{home}/sprung'\nexec '{REAL_GIT}' \"$@\"\n")
@@ -172,30 +172,35 @@ def test_files_of_a_commit_are_those_that_git_names(tmp_path: Path) -> None:
     (folder / "becomes-a-folder").mkdir()
     (folder / "becomes-a-folder" / "größe").write_text("x")
     second = _commit(folder, "second\n\nbody: no trailer\n\nSignal-Id: SIG-1\nSignal-Id: SIG-2\nMachine: m")
-    story = gitread.commit_of(str(folder), REAL_GIT, second)
+    story = commit_reader.commit_of(str(folder), REAL_GIT, second)
     told = ["-C", str(folder), "diff-tree", "-r", "-z", "--name-only", "--no-renames", first, second]
     names = subprocess.run([REAL_GIT, *told], capture_output=True, text=True, check=True).stdout.split("\0")
     assert story.files == sorted(filter(None, names))
     assert (story.subject, story.trailers) == ("second", {"Signal-Id": ["SIG-1", "SIG-2"], "Machine": ["m"]})
-    assert gitread.commit_of(str(folder), REAL_GIT, first).files == ["a/b/one", "a/two", "becomes-a-folder", "three"]
+    assert commit_reader.commit_of(str(folder), REAL_GIT, first).files == [
+        "a/b/one",
+        "a/two",
+        "becomes-a-folder",
+        "three",
+    ]
 
 
 @pytest.mark.parametrize("sha", ["HEAD", "--output=x", "0" * 40, "abc"])
 def test_only_whole_commit_ids_are_read(tmp_path: Path, sha: str) -> None:
     subprocess.run([REAL_GIT, "init", "-q", str(tmp_path)], check=True)
     with pytest.raises(ReflectError):
-        gitread.commit_of(str(tmp_path), REAL_GIT, sha)
+        commit_reader.commit_of(str(tmp_path), REAL_GIT, sha)
 
 
 def test_a_reworded_learning_says_what_it_says_now(run_cli: RunCli, home: Path, store_home: Path) -> None:
     shop = make_project(home / "shop")
     store = opened(store_home)
-    rule = past.approve(store, shop, "use pnpm, not npm")
-    past.reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
+    rule = old_store.approve(store, shop, "use pnpm, not npm")
+    old_store.reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
     data = run_cli("show", rule, "--json").json()["data"]
     assert (data["record"]["text"], data["story"]["state"]) == ("Use pnpm for everything.", "in force")
     assert [made["kind"] for made in data["decisions"]] == ["approved", "amended"]
-    told = past.plain(run_cli("show", rule).out, store)
+    told = old_store.plain(run_cli("show", rule).out, store)
     assert told.startswith("LRN-1  learning, in force: Use pnpm for everything.\n\n    Use pnpm for everything.\n\n")
     for words in (
         '\nsaid before   "Use pnpm, not npm"\n',
@@ -209,8 +214,8 @@ def test_a_reworded_learning_says_what_it_says_now(run_cli: RunCli, home: Path, 
 def test_the_story_of_a_signal_goes_on_with_what_it_became(run_cli: RunCli, home: Path, store_home: Path) -> None:
     shop = make_project(home / "shop")
     store = opened(store_home)
-    rule = past.approve(store, shop, "use pnpm, not npm")
-    past.reword(store, shop, rule, "Use pnpm for everything.")
+    rule = old_store.approve(store, shop, "use pnpm, not npm")
+    old_store.reword(store, shop, rule, "Use pnpm for everything.")
     signal = run_cli("show", rule, "--json").json()["data"]["record"]["signals"][0]
     data = run_cli("show", signal, "--json").json()["data"]
     assert [made["kind"] for made in data["decisions"]] == ["approved", "amended"]

@@ -1,4 +1,4 @@
-"""`signals` lists what is there, oldest first, and never lets a captured text act on the terminal."""
+"""`signals` lists signals, oldest first, and never lets a captured text control the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.cli.front import columns
+from reflect_git.cli.context import columns
 from tests.conftest import REAL_GIT, REPO, RunCli
 
 HOSTILE = {
@@ -31,7 +31,7 @@ def _store_py(run: str, home: Path) -> None:
 
 @pytest.fixture
 def three(run_cli: RunCli, home: Path, store_home: Path) -> list[str]:
-    """An old failure, a younger correction and a convention of today; their ids, oldest first."""
+    """Create an old failure, a later correction and a convention of today; return their ids, oldest first."""
     project = home / "shop"
     project.mkdir()
     subprocess.run([REAL_GIT, "init", "-q", str(project)], check=True)
@@ -109,7 +109,7 @@ def test_lines_fit_the_terminal(run_cli: RunCli, store_home: Path) -> None:
 
 
 def test_nothing_is_one_sentence(run_cli: RunCli, store_home: Path) -> None:
-    assert "there is no store" in run_cli("signals").err
+    assert "no store at" in run_cli("signals").err
     assert run_cli("signals", "--json").out == '{"schema_version":1,"data":[]}\n'
     assert not store_home.exists(), "a command that reads made a store"
     run_cli("init")

@@ -1,4 +1,4 @@
-"""How the program starts and ends: what is done ahead, and left undone at the end, is seen by nobody."""
+"""How the program starts and exits: shortcuts at the start and the end are never noticeable."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import IO, Any
 
 import pytest
 
-from reflect_git.adapters import records
-from reflect_git.cli import ahead
-from reflect_git.store import journal, remotes
-from reflect_git.store.layout import path_of
-from reflect_git.store.repository import Store
-from tests.cli.past import approve, say_no
+from reflect_git.cli import fast_start
+from reflect_git.records import yaml_form
+from reflect_git.store import remotes
+from reflect_git.store.main import journal
+from reflect_git.store.repository import Store, path_of
+from tests.cli.old_store import approve, say_no
 from tests.conftest import REPO, RunCli
-from tests.sitting.shopkeeper import make_project
+from tests.rules.project_edits import make_project
 from tests.store.probe import opened
 from tests.sync.clones import Clone, bare
 from tests.sync.offers import decision
 
 ENDED = """
 import atexit, os, sys, threading, time
-from reflect_git.cli import ahead, app, start
+from reflect_git.cli import fast_start as ahead, app, start
 {before}
 def main(**_):
     sys.stdout.write("told")
@@ -54,7 +54,7 @@ def test_the_exit_code_and_what_was_said_go_out(code: object, seen: int) -> None
 
 @pytest.mark.parametrize(("ahead", "taken_apart"), [("ahead.Ahead(None)", False), ("None", True)])
 def test_only_a_look_ends_without_taking_the_interpreter_apart(ahead: str, taken_apart: bool) -> None:
-    """A module's own names are let go of when the interpreter is taken apart, and only then."""
+    """Only a full interpreter shutdown releases a module's own names."""
     part = "class Part:\n    def __del__(self): os.write(2, b'gone')\npart = Part()"
     assert (ended(0, part, ahead=ahead).stderr == "gone") is taken_apart
 
@@ -108,7 +108,7 @@ def told(run_cli: RunCli, *words: str) -> Any:
 
 @pytest.mark.parametrize("words", [(), ("-n", "1"), ("--type", "approved"), ("--captures",), ("--since", "2001-01-01")])
 def test_what_is_asked_ahead_is_what_would_be_asked(run_cli: RunCli, store: Store, words: Sequence[str]) -> None:
-    """With a global option first, nothing is asked ahead."""
+    """With a global option first, nothing is prefetched."""
     assert told(run_cli, "log", "--json", *words) == told(run_cli, "--json", "log", *words) != []
 
 
@@ -116,22 +116,22 @@ def test_what_is_asked_ahead_is_what_would_be_asked(run_cli: RunCli, store: Stor
     "words", [("--since", "3d"), ("--until=2026-01-01",), ("--captures",), ("--type", "policy"), ("--help",)]
 )
 def test_another_question_is_not_guessed(store: Store, words: Sequence[str]) -> None:
-    assert ahead.ask(words, os.environ) is None
+    assert fast_start.ask(words, os.environ) is None
 
 
 def test_nothing_is_asked_of_a_store_that_is_not_there(store_home: Path) -> None:
-    assert ahead.ask((), os.environ) is None
+    assert fast_start.ask((), os.environ) is None
     assert not store_home.exists()
 
 
 @pytest.mark.dirty_store
 def test_nothing_is_asked_of_a_store_that_has_to_be_swept(store: Store) -> None:
-    found = ahead.ask(("-n", "20"), os.environ)
+    found = fast_start.ask(("-n", "20"), os.environ)
     assert found is not None
     assert found.asked is not None
     found.asked.log.drop()
     journal.begin(store, "main", (), {})
-    assert ahead.ask(("-n", "20"), os.environ) is None
+    assert fast_start.ask(("-n", "20"), os.environ) is None
 
 
 def test_a_word_that_is_not_understood_is_refused_as_ever(run_cli: RunCli, store: Store) -> None:
@@ -140,17 +140,17 @@ def test_a_word_that_is_not_understood_is_refused_as_ever(run_cli: RunCli, store
 
 
 PLAIN = {
-    ("sync",): ahead.Plain(),
-    ("sync", "--json"): ahead.Plain(json=True),
-    ("--json", "sync", "--dry-run"): ahead.Plain(json=True, dry_run=True),
-    ("--store", "sync", "--no-input", "sync"): ahead.Plain("sync", no_input=True),
-    ("--store=/a", "--store=/b", "--yes", "sync"): ahead.Plain("/b", yes=True),
+    ("sync",): fast_start.Plain(),
+    ("sync", "--json"): fast_start.Plain(json=True),
+    ("--json", "sync", "--dry-run"): fast_start.Plain(json=True, dry_run=True),
+    ("--store", "sync", "--no-input", "sync"): fast_start.Plain("sync", no_input=True),
+    ("--store=/a", "--store=/b", "--yes", "sync"): fast_start.Plain("/b", yes=True),
 }
 
 
 @pytest.mark.parametrize("words", PLAIN)
 def test_a_plain_sync_is_understood_at_first_sight(words: Sequence[str]) -> None:
-    found, wanted = ahead.plainly(words), PLAIN[tuple(words)]
+    found, wanted = fast_start.plainly(words), PLAIN[tuple(words)]
     assert found is not None
     assert [getattr(found, name) for name in found.__slots__] == [getattr(wanted, name) for name in found.__slots__]
 
@@ -161,7 +161,7 @@ def test_a_plain_sync_is_understood_at_first_sight(words: Sequence[str]) -> None
      ("--color", "never", "sync"), ("--json=1", "sync"), ("show", "--json", "sync")],
 )  # fmt: skip
 def test_what_is_no_plain_sync_is_read_by_click(words: Sequence[str]) -> None:
-    assert ahead.plainly(words) is None
+    assert fast_start.plainly(words) is None
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def shared(store: Store, tmp_path: Path) -> Clone:
 def test_a_plain_sync_tells_what_any_sync_tells(
     run_cli: RunCli, shared: Clone, tmp_path: Path, words: Sequence[str]
 ) -> None:
-    """With a colour to think of, click reads the words."""
+    """If colours are requested, click parses the arguments."""
     said = []
     for number, given in enumerate((words, ("--color", "never", *words))):
         shared.connect(str(bare(tmp_path / f"remote-{number}.git")))
@@ -194,7 +194,7 @@ def test_a_plain_sync_that_fails_says_so_as_ever(run_cli: RunCli, shared: Clone,
 
 def test_a_plain_sync_sweeps_first(run_cli: RunCli, shared: Clone) -> None:
     made = decision(7, shared.store.machine)
-    path, text = path_of(made["id"]), records.emit(made).decode()
+    path, text = path_of(made["id"]), yaml_form.emit(made).decode()
     standing = journal.begin(shared.store, "main", (), {"message": "dismiss: x\n", "files": {path: text}})
     assert run_cli("sync").code == 0
     assert not os.path.exists(standing) and path in shared.paths()

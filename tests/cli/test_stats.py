@@ -1,4 +1,4 @@
-"""`stats` counts."""
+"""`stats` counts records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_stats_counts_by_status_type_and_category(run_cli: RunCli, store_home: P
 
 
 def test_signals_are_what_can_be_reviewed_whoever_counts_them(run_cli: RunCli, store_home: Path) -> None:
-    """The summary of a session is counted apart."""
+    """The summary of a session is counted separately."""
     run_cli("capture", "--type", "gotcha", "--content", "the cache lies")
     for content in ("the cache was mended", "the port was freed"):
         run_cli("capture", "--type", "summary", "--content", content)
@@ -42,6 +42,6 @@ def test_signals_are_what_can_be_reviewed_whoever_counts_them(run_cli: RunCli, s
 
 
 def test_stats_of_nothing_is_one_line(run_cli: RunCli, store_home: Path) -> None:
-    assert "there is no store" in run_cli("stats").err and not store_home.exists()
+    assert "no store at" in run_cli("stats").err and not store_home.exists()
     run_cli("init")
     assert run_cli("stats").out == "0 signals, 0 rules in force\n"

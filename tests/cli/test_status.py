@@ -1,4 +1,4 @@
-"""`status` says in two columns how things stand, in every state, and makes nothing."""
+"""`status` shows the state in two columns, in every situation, and creates nothing."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
-from reflect_git.apply import improvements
-from reflect_git.apply.targets import IMPROVEMENTS_FILE
-from reflect_git.model.ids import seconds_of, utc
-from reflect_git.store import glance, spool
+from reflect_git.capture import service, sessions
+from reflect_git.cli.context import local_time
+from reflect_git.records.ids import seconds_of, utc
+from reflect_git.store import pending
 from reflect_git.store.append import append
-from reflect_git.store.glance import going_said
+from reflect_git.store.reading import waiting_counts
+from reflect_git.store.reading.waiting_counts import going_said
 from reflect_git.store.repository import Store
-from reflect_git.workflow import sessions
+from reflect_git.targets import improvements
+from reflect_git.targets.targets import IMPROVEMENTS_FILE
 from tests.conftest import REPO, RunCli, SetZone
 
 DAY = 86400
@@ -25,7 +26,7 @@ DAY = 86400
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return workflow.open_store(os.environ)
+    return service.open_store(os.environ)
 
 
 def _git(store: Store, *args: str) -> str:
@@ -34,7 +35,7 @@ def _git(store: Store, *args: str) -> str:
 
 
 def _signal(store: Store, content: str, days_ago: float = 0.0, **fields: object) -> str:
-    from reflect_git.capture.draft import draft_given
+    from reflect_git.capture.new_signal import draft_given
 
     then = utc(time.time() - days_ago * DAY)
     record = {**draft_given({"content": content, "session_id": content}, store.machine, then), "stored": then, **fields}
@@ -49,14 +50,14 @@ def _rows(out: str) -> dict[str, str]:
 def test_without_a_store_it_says_so_and_makes_none(run_cli: RunCli, store_home: Path) -> None:
     result = run_cli("status")
     assert (result.code, len(result.out.splitlines())) == (0, 1)
-    assert "hint: nothing calls it yet: 'reflect-git enable' has Claude Code call it" in result.err
+    assert "hint: no hooks installed; run 'reflect-git enable' or install the plugin" in result.err
     assert run_cli("status", "--json").json()["data"]["exists"] is False
     assert run_cli("status", "--format", "statusline").out == ""
     assert not store_home.exists()
 
 
 def test_what_makes_a_store_is_told_truly(run_cli: RunCli, store_home: Path, tmp_path: Path) -> None:
-    assert run_cli("status", cwd=tmp_path).out.endswith("yet; the first capture makes it\n")
+    assert run_cli("status", cwd=tmp_path).out.endswith("yet; the first capture creates it\n")
     assert run_cli("capture", "--type", "correction", "--content", "use pnpm", cwd=tmp_path).code == 0
     assert store_home.exists()
 
@@ -67,7 +68,7 @@ def test_who_looks_at_what_waits_makes_no_store(
 ) -> None:
     looked = run_cli(*verb, cwd=tmp_path)
     assert (looked.code, looked.out) == (0, "Nothing to reflect on.\n")
-    assert ("there is no store at" in looked.err) == (len(verb) == 1)
+    assert ("no store at" in looked.err) == (len(verb) == 1)
     if len(verb) == 1:
         assert run_cli(*verb, "--json", cwd=tmp_path).json()["data"] == []
     assert run_cli("candidates", "--ask", cwd=tmp_path).json()["data"] == {
@@ -139,7 +140,7 @@ def test_what_is_in_the_place_of_a_store_is_told(run_cli: RunCli, store_home: Pa
 def test_without_a_store_and_with_hooks_it_can_be_made(run_cli: RunCli, home: Path, store_home: Path) -> None:
     run_cli("enable")
     other = str(home / "other")
-    assert run_cli("--store", other, "status").err == f"hint: make it now with 'reflect-git --store {other} init'\n"
+    assert run_cli("--store", other, "status").err == f"hint: create it now with 'reflect-git --store {other} init'\n"
 
 
 def test_a_store_that_is_none_is_an_error(run_cli: RunCli, store_home: Path) -> None:
@@ -154,34 +155,33 @@ def test_a_quiet_store_says_little_in_aligned_columns(run_cli: RunCli, store: St
     assert list(_rows(result.out)) == ["capture", "store", "machine", "waiting", "last capture", "rules"]
     assert _rows(result.out) == {
         "capture": "on", "store": store.root, "machine": store.machine, "waiting": "no proposed rules",
-        "last capture": "none yet", "rules": "none in force",
+        "last capture": "none yet", "rules": "none",
     }  # fmt: skip
     assert {line[13] for line in result.out.splitlines()} == {" "}
     assert run_cli().out == result.out
 
 
 def test_without_hooks_capture_is_not_said_to_be_on(run_cli: RunCli, store: Store) -> None:
-    add = "'reflect-git enable' adds them, or install the plugin"
+    add = "off (no hooks installed): reflect-git enable"
     rows = _rows(run_cli("status").out)
-    assert (rows["capture"], "hooks" in rows) == (f"none, for there are no hooks: {add}", False)
+    assert (rows["capture"], "hooks" in rows) == (add, False)
     data = run_cli("status", "--json").json()["data"]
     assert (data["capture"], data["hooks"]) == ("on", None)
     rows = _rows(run_cli("status", env={"REFLECT_GIT_OFF": "1"}).out)
-    assert (rows["capture"], rows["hooks"]) == ("off (REFLECT_GIT_OFF is set)", f"none; {add}")
+    assert (rows["capture"], rows["hooks"]) == ("off (REFLECT_GIT_OFF is set)", "none installed: reflect-git enable")
 
 
 def test_waiting_strong_and_last_capture(run_cli: RunCli, store: Store) -> None:
     _signal(store, "one", 2)
     _signal(store, "two", 3, confidence=3)
     rows = _rows(run_cli("status").out)
-    told = "1 proposed rule, 1 weak signal: reflect-git review"
+    told = "1 proposed rule, 1 unlikely one: reflect-git review"
     assert (rows["waiting"], rows["last capture"]) == (told, "2 days ago")
     assert run_cli("status", "--format", "statusline").out == "✎ 1\n"
 
 
 def test_strong_is_what_a_review_calls_so(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
-    """A wish for the work at hand is weak though it is sure; what was said in two sessions is strong though it is
-    not."""
+    """A wish about the current task is weak although certain; something said in two sessions is strong although not."""
     passing: dict[str, object] = {"trust": "user_typed", "confidence": 2, "meta": {"durable": False}}
     _signal(store, "move that box to the left", 1, **passing)
     for session in ("s-1", "s-2"):
@@ -189,24 +189,24 @@ def test_strong_is_what_a_review_calls_so(run_cli: RunCli, store: Store, tmp_pat
     listed = {one["text"]: one["tier"] for one in run_cli("candidates", "--json", cwd=tmp_path).json()["data"]}
     assert sorted(listed.values()) == ["strong", "weak"]
     here = str(tmp_path)
-    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"].startswith("1 proposed rule, 1 weak signal: ")
-    assert glance.own_words_waiting(store, here) == 1
+    assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"].startswith("1 proposed rule, 1 unlikely one: ")
+    assert waiting_counts.own_words_waiting(store, here) == 1
     _signal(store, "and now the one below it", 1, **passing)
     sessions.count_questions(store, os.environ, here, time.time())
-    assert glance.own_words_waiting(store, here) == 1, "and so does who may not take the time to find out"
+    assert waiting_counts.own_words_waiting(store, here) == 1, "and so does who may not take the time to find out"
     data = run_cli("status", "--json", cwd=tmp_path).json()["data"]
     assert (data["questions"], data["strong"], data["waiting"], data["waiting_here"]) == (1, 2, 4, 4)
 
 
 def test_what_no_review_asks_about_does_not_wait(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
-    """Nor on a status line that is counted without the time to find out."""
+    """Nor on a status line that has no time to check."""
 
     def said(text: str = "use pnpm, not npm") -> str:
         return _signal(store, text, trust="user_typed", confidence=2)
 
     def guessed() -> str:
         sessions.count_questions(store, os.environ, str(tmp_path), time.time())
-        return glance.kept(store, str(tmp_path))[7]
+        return waiting_counts.kept(store, str(tmp_path))[7]
 
     run_cli("dismiss", said(), cwd=tmp_path)
     _signal(store, "use pnpm, not npm", session_id="later", trust="user_typed", confidence=2)
@@ -220,7 +220,7 @@ def test_what_no_review_asks_about_does_not_wait(run_cli: RunCli, store: Store, 
 
 
 def _end_of_day(days: int) -> float:
-    """The last second of a day where the person is, today being 0."""
+    """Return the last second of a local day; today is 0."""
     today = time.localtime()
     return time.mktime((*today[:2], today[2] + 1 + days, 0, 0, 0, 0, 0, -1)) - 1
 
@@ -228,17 +228,17 @@ def _end_of_day(days: int) -> float:
 @pytest.mark.parametrize(
     ("zone", "now", "going"),
     [
-        ("UTC", "2026-11-18T23:58:00Z", "1 goes tomorrow"),
-        ("UTC", "2026-11-19T00:03:00Z", "1 goes today"),
-        ("Pacific/Kiritimati", "2026-11-18T23:58:00Z", "1 goes today"),
-        ("Etc/GMT+12", "2026-11-19T00:03:00Z", "1 goes today"),
-        ("Etc/GMT+12", "2026-11-17T11:58:00Z", "1 goes in 2 days"),
+        ("UTC", "2026-11-18T23:58:00Z", "1 expires tomorrow"),
+        ("UTC", "2026-11-19T00:03:00Z", "1 expires today"),
+        ("Pacific/Kiritimati", "2026-11-18T23:58:00Z", "1 expires today"),
+        ("Etc/GMT+12", "2026-11-19T00:03:00Z", "1 expires today"),
+        ("Etc/GMT+12", "2026-11-17T11:58:00Z", "1 expires in 2 days"),
     ],
 )
 def test_what_goes_today_goes_before_midnight_where_the_person_is(
     store: Store, set_zone: SetZone, zone: str, now: str, going: str
 ) -> None:
-    """It goes on 2026-11-19 at 01:00 UTC."""
+    """It expires on 2026-11-19 at 01:00 UTC."""
     set_zone(zone)
     store.change_config({"reflect.born": "2020-01-01T00:00:00Z"})
     signal = {
@@ -249,7 +249,7 @@ def test_what_goes_today_goes_before_midnight_where_the_person_is(
         "trust": "tool_output",
         "confidence": 1,
     }
-    assert going_said(glance._going(store, [[signal]], seconds_of(now))) == going
+    assert going_said(waiting_counts._going(store, [[signal]], seconds_of(now))) == going
 
 
 def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:
@@ -259,16 +259,16 @@ def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:
         _signal(store, f"use {content}", 14 - left / DAY, trust="tool_output", confidence=2)
     data = run_cli("status", "--json").json()["data"]
     assert data["going"] == [{"days": 0, "count": 2}, {"days": 2, "count": 1}]
-    assert _rows(run_cli("status").out)["going soon"] == "2 go today, 1 in 2 days"
-    assert run_cli("status", "--format", "statusline").out == "✎ 4 · 2 go today, 1 in 2 days\n"
+    assert _rows(run_cli("status").out)["expiring"] == "2 expire today, 1 in 2 days"
+    assert run_cli("status", "--format", "statusline").out == "✎ 4 · 2 expire today, 1 in 2 days\n"
 
 
 @pytest.mark.parametrize(
     ("going", "said"),
     [
-        ([{"days": 3, "count": 5}], "5 go in 3 days"),
-        ([{"days": 1, "count": 1}], "1 goes tomorrow"),
-        ([{"days": 0, "count": 1}, {"days": 1, "count": 2}], "1 goes today, 2 tomorrow"),
+        ([{"days": 3, "count": 5}], "5 expire in 3 days"),
+        ([{"days": 1, "count": 1}], "1 expires tomorrow"),
+        ([{"days": 0, "count": 1}, {"days": 1, "count": 2}], "1 expires today, 2 tomorrow"),
     ],
 )
 def test_going_is_said_as_people_say_it(going: list[dict[str, int]], said: str) -> None:
@@ -278,7 +278,7 @@ def test_going_is_said_as_people_say_it(going: list[dict[str, int]], said: str) 
 def test_capture_off_paused_and_ignored(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
     assert _rows(run_cli("status", env={"REFLECT_GIT_OFF": "1"}).out)["capture"] == "off (REFLECT_GIT_OFF is set)"
     run_cli("disable", "--for", "3h")
-    assert run_cli("config", "pausedUntil").out.strip() in _rows(run_cli("status").out)["capture"]
+    assert local_time(run_cli("config", "pausedUntil").out.strip()) in _rows(run_cli("status").out)["capture"]
     assert run_cli("status", "--json").json()["data"]["paused_until"]
     run_cli("disable")
     assert _rows(run_cli("status").out)["capture"].startswith("off (")
@@ -295,16 +295,16 @@ def test_learnings_in_force_are_counted(run_cli: RunCli, store: Store) -> None:
     Path(store.path("learnings/LRN-20260212-4c8d2a1f.yaml")).write_bytes(learning)
     _git(store, "add", "learnings")
     _git(store, "-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "by hand")
-    assert _rows(run_cli("status").out)["rules"] == "none in force here, 1 in all projects"
+    assert _rows(run_cli("status").out)["rules"] == "none here, 1 in total"
 
 
 def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> None:
-    from reflect_git.capture.draft import draft_given
+    from reflect_git.capture.new_signal import draft_given
 
-    spool.acknowledge(store, draft_given({"content": "waits"}, store.machine, utc()))
+    pending.acknowledge(store, draft_given({"content": "waits"}, store.machine, utc()))
     with store.locked(1.0):
         rows = _rows(run_cli("status").out)
-    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "no proposed rules, 1 weak signal")
+    assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "no proposed rules, 1 unlikely one")
     assert "pending" not in _rows(run_cli("status").out)
 
 
@@ -314,7 +314,7 @@ def test_head_elsewhere_and_changes_by_hand_are_said(run_cli: RunCli, store: Sto
     Path(store.path("README.md")).write_text("mine\n")
     Path(store.path("my notes.txt")).write_text("mine\n")
     rows = _rows(run_cli("status").out)
-    assert rows["HEAD"].startswith("on 'mine'; go back with: git -C ")
+    assert rows["HEAD"].startswith("on 'mine'; switch back with: git -C ")
     assert rows["changed"].startswith("'README.md', 'my notes.txt'; ")
     _git(store, "checkout", "-q", "--detach")
     data = run_cli("status", "--json").json()["data"]
@@ -345,7 +345,7 @@ def test_a_remote_is_shown_without_its_password(run_cli: RunCli, store: Store, t
 
 
 def test_a_rule_that_differs_from_its_file_is_counted(run_cli: RunCli, store: Store, home: Path) -> None:
-    from tests.sitting.shopkeeper import approve, commit, make_project
+    from tests.rules.project_edits import approve, commit, make_project
 
     shop = make_project(home / "shop")
     identity = approve(store, shop)

@@ -10,24 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import __version__, workflow
+from reflect_git import __version__
+from reflect_git.capture import service
+from reflect_git.cli.admin import install
 from reflect_git.cli.environment import STAMP
-from reflect_git.cli.verbs import uninstall
 from reflect_git.store import policy, remotes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.desk import BY, say, sit
+from tests.rules.queues import BY, say, sit
 from tests.stories.terminal import Terminal
 
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return workflow.open_store(os.environ)
+    return service.open_store(os.environ)
 
 
 def picture(home: Path) -> dict[str, bytes]:
-    """Every file and folder outside the store."""
+    """Return every file and folder outside the store."""
     return {
         str(path.relative_to(home)): path.read_bytes() if path.is_file() else b""
         for path in sorted(home.rglob("*"))
@@ -36,11 +37,11 @@ def picture(home: Path) -> dict[str, bytes]:
 
 
 def learn(store: Store, content: str, to: str) -> None:
-    from reflect_git.sitting.approve import Request, carry_out, propose
+    from reflect_git.rules.approve import Request, carry_out, propose
 
     identity = say(store, content)
-    sitting = sit(store, os.environ)
-    carry_out(sitting, propose(sitting, Request(sitting.find(identity), to=to)), BY)
+    queue = sit(store, os.environ)
+    carry_out(queue, propose(queue, Request(queue.find(identity), to=to)), BY)
 
 
 def project(home: Path) -> Path:
@@ -216,7 +217,7 @@ def test_entries_of_colleagues_stay_marked(run_cli: RunCli, home: Path, store: S
 
 def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store: Store) -> None:
     refused = run_cli("uninstall", "--erase")
-    assert (refused.code, "answer with --yes" in refused.err) == (1, True)
+    assert (refused.code, "pass --yes" in refused.err) == (1, True)
     assert Path(store.root).is_dir()
     settings = {
         "enabledPlugins": {"reflect-git@reflect-git": True},
@@ -242,9 +243,9 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
 def test_the_plugins_own_environment_is_named(tmp_path: Path) -> None:
     venv = tmp_path / "reflect-git-inline" / "venv"
     venv.mkdir(parents=True)
-    assert uninstall._program(str(venv)).startswith("pipx uninstall ")
+    assert install._program(str(venv)).startswith("pipx uninstall ")
     (venv / STAMP).write_text(f"{__version__}\n")
-    assert shlex.split(uninstall._program(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
+    assert shlex.split(install._program(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
 
 
 def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: Store) -> None:
@@ -288,10 +289,10 @@ def test_inside_claude_code_nothing_is_taken_out(
     before, inside = picture(home), {"CLAUDECODE": "1"}
     refused = run_cli("uninstall", *how, "--yes", env=inside)
     command = " ".join(("reflect-git uninstall", *how))
-    assert (refused.code, f"run '{command}' in a terminal of your own" in refused.err) == (1, True), refused.err
+    assert (refused.code, f"run '{command}' in your own terminal" in refused.err) == (1, True), refused.err
     assert ("the plugin's /reflect-toggle switches capture off" in refused.err) is not bool(how)
     assert Path(store.root).is_dir() and picture(home) == before
-    assert run_cli("uninstall", *how, "--dry-run", env=inside).code == 0  # looking is nobody's to forbid
+    assert run_cli("uninstall", *how, "--dry-run", env=inside).code == 0  # a dry run is always allowed
     assert picture(home) == before
 
 

@@ -1,4 +1,4 @@
-"""`why`: where each line of an instruction file comes from."""
+"""`why`: the origin of each line of an instruction file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from reflect_git.store import mainline, memory
+from reflect_git.store import api
+from reflect_git.store.main import main_branch
 from reflect_git.store.repository import Store
-from reflect_git.sync import epoch
-from tests.cli.past import approve, plain, reword
+from reflect_git.sync import store_paths
+from tests.cli.old_store import approve, plain, reword
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.desk import BY, say
-from tests.sitting.shopkeeper import Claude, commit, make_project
+from tests.rules.project_edits import Claude, commit, make_project
+from tests.rules.queues import BY, say
 from tests.store.probe import opened
 
 Why = Callable[..., str]
@@ -29,7 +30,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def store(store_home: Path, shop: Path) -> Store:
-    """A rule that was reworded, said again, and committed to the project."""
+    """Create a rule that was reworded, repeated, and committed to the project."""
     store = opened(store_home)
     rule = approve(store, shop, "use pnpm, not npm")
     reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
@@ -116,9 +117,9 @@ def test_one_that_was_replaced(why: Why, store: Store, shop: Path) -> None:
 
 
 def test_the_figures_of_sessions(why: Why, store: Store, shop: Path, run_cli: RunCli) -> None:
-    from reflect_git.adapters import records
-    from reflect_git.store import mainline
-    from reflect_git.store.layout import path_of
+    from reflect_git.records import yaml_form
+    from reflect_git.store.main import main_branch
+    from reflect_git.store.repository import path_of
 
     (found,) = data(run_cli, f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use pnpm')}", shop)
     rule = found["story"]["learning"]["id"]
@@ -133,7 +134,7 @@ def test_the_figures_of_sessions(why: Why, store: Store, shop: Path, run_cli: Ru
         {**base, "id": "EXP-29990101-00000001", "start": "2999-01-01T00:00:00Z"},
     ]
     with store.locked(5):
-        mainline.record(store, {path_of(one["id"]): records.emit(one) for one in made}, "record: 3 sessions\n")
+        main_branch.record(store, {path_of(one["id"]): yaml_form.emit(one) for one in made}, "record: 3 sessions\n")
     told = " ".join(why(f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use pnpm')}").split())
     assert "sessions 2 sessions had it loaded; its matcher applied 5 times before it was approved, last " in told
     assert "; its matcher applied 1 time since, last " in told
@@ -241,9 +242,9 @@ def test_an_entry_that_was_purged_is_not_a_colleagues(why: Why, run_cli: RunCli,
 
 
 def mark_purged(store: Store, identity: str) -> None:
-    made = epoch.Purge(1, "2026-01-01T00:00:00Z", store.machine, tuple(epoch.marks_of([identity], [])))
+    made = store_paths.Purge(1, "2026-01-01T00:00:00Z", store.machine, tuple(store_paths.marks_of([identity], [])))
     with store.locked(5.0):
-        mainline.record(store, {epoch.path_for(1, "abcdefgh"): epoch.emit(made)}, "purge: 1 record\n")
+        main_branch.record(store, {store_paths.path_for(1, "abcdefgh"): store_paths.emit(made)}, "purge: 1 record\n")
 
 
 def test_a_whole_file(why: Why, run_cli: RunCli, shop: Path) -> None:
@@ -313,8 +314,8 @@ def test_without_a_store(run_cli: RunCli, shop: Path, store_home: Path) -> None:
 def test_a_reverted_rule_that_still_stands(why: Why, store: Store, shop: Path) -> None:
     number = line_of(shop / "CLAUDE.md", "Use pnpm")
     rule = next(iter((Path(store.root) / "learnings").glob("LRN-*.yaml"))).stem
-    made = memory.decision(store, "reverted", rule, BY, "2999-01-01T00:00:00.000Z", reason="too strict")
-    memory.record(store, [made], "revert: x", {"Learning-Id": [rule]})
+    made = api.decision(store, "reverted", rule, BY, "2999-01-01T00:00:00.000Z", reason="too strict")
+    api.record(store, [made], "revert: x", {"Learning-Id": [rule]})
     told = why(f"CLAUDE.md:{number}")
     assert told.startswith(f"CLAUDE.md:{number}  LRN-1  reverted\n")
     assert "\n  reason        too strict\n" in told

@@ -1,6 +1,6 @@
-"""The real client from npm, in a cache: `python tests/e2e/client.py` installs what is missing and prints its path.
+"""Install the real client from npm into a cache and print its path: `python tests/e2e/client.py`.
 
-A program of its own, since the cache is in the real home, where no test may write.
+A separate program, since the cache is in the real home, where no test may write.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def cache_folder(env: Mapping[str, str]) -> Path:
 
 
 def find_binary(folder: Path) -> Optional[Path]:
-    """npm may bring the binaries for glibc and for musl, of which only the right one starts."""
+    """Find the binary that starts: npm may install those for glibc and for musl."""
     found = sorted((folder / "node_modules" / "@anthropic-ai").glob("claude-code-*/claude"))
     return next((path for path in found if starts(path)), None)
 
@@ -42,7 +42,7 @@ def starts(binary: Path) -> bool:
 
 
 def install(cache: Path) -> Path:
-    """One installs, others wait for it; what has its final name is whole."""
+    """Install the client once while others wait; a folder with its final name is complete."""
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / VERSION
     with (cache / "lock").open("w") as lock:
@@ -62,7 +62,7 @@ def download(cache: Path, folder: Path) -> None:
     fresh = tempfile.mkdtemp(prefix=".new-", dir=cache)
     try:
         quietly = ["--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier"]
-        # With npm's own patience an attempt without a network takes more than five minutes.
+        # With npm's default timeouts an attempt without a network takes more than five minutes.
         done = subprocess.run(
             [npm, "install", "--prefix", fresh, *quietly, "--fetch-retries=0", f"{PACKAGE}@{VERSION}"],
             capture_output=True,
@@ -80,7 +80,7 @@ def download(cache: Path, folder: Path) -> None:
 
 
 def last_line(text: str) -> str:
-    """npm ends with where its log is; what went wrong stands before that."""
+    """Return npm's error message: its output ends with the path of its log, the error is before that."""
     lines = [
         line for line in text.splitlines() if line.strip() and "debug-0.log" not in line and "complete log" not in line
     ]

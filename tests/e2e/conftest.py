@@ -17,7 +17,7 @@ from tests.e2e import client as client_program
 from tests.e2e.model import Model
 from tests.e2e.session import Client, until
 
-# Before the seals take it away.
+# Read before the seals remove it.
 DEVELOPERS = dict(os.environ)
 SETTLE_SECONDS = 20.0
 
@@ -26,14 +26,14 @@ Signals = Callable[[], list[dict[str, Any]]]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before `-m` chooses: every test in this folder starts the client."""
+    """Mark every test in this folder before `-m` selects: each starts the client."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was measured is worth reading even when it is within its bounds."""
+    """Print the measurements, which are worth reading even when within bounds."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:
             terminalreporter.write_line(f"{name}: {value}")
@@ -68,7 +68,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bare(binary: Path, model: Model, home: Path, project: Path, store_home: Path) -> Iterator[Client]:
-    """The client without reflect-git. At the end nothing that was started in this home may be left."""
+    """Provide the client without reflect-git; at the end no process started in this home may be left."""
     client = Client(binary, model, home, project)
     client.prepare()
     yield client
@@ -78,14 +78,14 @@ def bare(binary: Path, model: Model, home: Path, project: Path, store_home: Path
 
 @pytest.fixture
 def client(bare: Client) -> Client:
-    """The client with the plugin as it stands in this repository."""
+    """Provide the client with the plugin from this repository."""
     bare.options += ["--plugin-dir", str(REPO)]
     return bare
 
 
 @pytest.fixture
 def signals(run_cli: RunCli, home: Path) -> Signals:
-    """Every signal in the store, once all that hooks left running has ended."""
+    """Return every signal in the store, once all background processes of hooks have ended."""
 
     def read() -> list[dict[str, Any]]:
         settle(home)
@@ -96,7 +96,7 @@ def signals(run_cli: RunCli, home: Path) -> Signals:
 
 
 def words(found: list[dict[str, Any]]) -> list[str]:
-    """What a person said, of a store's signals; the summary of a session is none of it."""
+    """Return what a person said, from a store's signals; session summaries are left out."""
     own = ("user_typed", "user_feedback")
     return [signal["content"] for signal in found if signal["trust"] in own and signal["type"] != "summary"]
 
@@ -106,18 +106,18 @@ def failures(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def settle(home: Path) -> None:
-    """No daemon: what goes on after the client has left comes to its end by itself."""
+    """Wait for background processes: there is no daemon, so they end by themselves."""
     until(lambda: not running(home), SETTLE_SECONDS, lambda: f"still running: {running(home)}")
 
 
 def running(home: Path) -> list[str]:
-    """Every process that was started in this home."""
+    """Return every process that was started in this home."""
     mark = f"HOME={home}".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (folder / "environ").read_bytes().split(b"\0") and folder.name != str(os.getpid()):
                 found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200])
-        except OSError:  # it ended meanwhile, or is not ours
+        except OSError:  # it has ended, or is not ours
             continue
     return found

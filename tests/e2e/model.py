@@ -1,4 +1,4 @@
-"""The model, as a script: answers the client's requests over loopback and keeps every one of them."""
+"""A scripted model: answers the client's requests over loopback and records all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUMMARY = "<analysis>short</analysis>\n<summary>What was done so far.</summary>"
 
 @dataclass(frozen=True)
 class Call:
-    """A tool the model wants to use."""
+    """A tool call that the model makes."""
 
     name: str
     input: Mapping[str, Any]
@@ -29,8 +29,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """One answer. `gate` keeps it back until the test opens it; `tokens` is how full the model says it is; with `to` it
-    is for the conversation alone that was opened with these words."""
+    """One answer.
+
+    `gate` delays it until the test opens it. `tokens` is the context size that the model reports. With `to`, it is only
+    for the conversation that began with these words.
+    """
 
     text: str = ""
     calls: Sequence[Call] = ()
@@ -46,7 +49,7 @@ class Request:
     body: Mapping[str, Any]
 
     def text(self) -> str:
-        """All that the model is given to read, escapes undone."""
+        """Return everything the model is given to read, unescaped."""
         return "\n".join(strings([self.body.get("system"), self.body.get("messages")]))
 
 
@@ -66,7 +69,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def kind_of(body: Mapping[str, Any]) -> str:
-    """`main` is the conversation itself; the client also asks for titles and the like, without tools."""
+    """Return `main` for the conversation itself; the client also asks for titles and similar, without tools."""
     asked = [message for message in body.get("messages", ()) if message.get("role") == "user"]
     if asked and SUMMARISER.search("\n".join(strings(asked[-1].get("content")))):
         return "summary"
@@ -75,7 +78,7 @@ def kind_of(body: Mapping[str, Any]) -> str:
 
 @dataclass
 class Model:
-    """Turns are used up one per request of the conversation; after the last one it says `done`."""
+    """A model whose turns are used one per request of the conversation; after the last one it says `done`."""
 
     turns: list[Turn] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
@@ -128,7 +131,7 @@ def message_of(turn: Turn, model: str) -> dict[str, Any]:
 
 
 def events_of(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A message the way it is streamed: each block opened empty, filled, closed."""
+    """Yield a message as it is streamed: each block opened empty, filled, closed."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
         if block["type"] == "text":
@@ -177,7 +180,7 @@ def handler_for(model: Model) -> type[BaseHTTPRequestHandler]:
             try:
                 for event in events_of(message):
                     self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
-            except OSError:  # the client was interrupted, or killed
+            except OSError:  # the client was interrupted or killed
                 pass
 
         def log_message(self, format: str, *words: Any) -> None:

@@ -1,4 +1,4 @@
-"""A loopback address that only the client under test can reach, and that is all it can reach."""
+"""A loopback address that only the client under test can reach, and the only one it can reach."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 0x1
 
 @dataclass(frozen=True)
 class Door:
-    """A listening socket, and what stands before a command that has to reach it."""
+    """A listening socket, and the prefix for a command that must reach it."""
 
     listener: socket.socket
     network: Optional[int] = None
@@ -36,9 +36,9 @@ class Door:
 
 
 def open_door() -> Door:
-    """In a network of its own where we may make one (Linux, as root), else in the network that is here."""
+    """Open a socket in a separate network namespace if possible (Linux, as root), else in the current network."""
     opened: list[Door] = []
-    # A thread can leave the network alone; its sockets stay where they were made.
+    # A thread can enter another network alone; its sockets stay where they were created.
     maker = threading.Thread(target=lambda: opened.append(_apart() or Door(_listen())))
     maker.start()
     maker.join()

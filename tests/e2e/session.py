@@ -1,4 +1,4 @@
-"""The client in a home and a project of its own: one print run after the other, or its screen under tmux."""
+"""The client in its own home and project: one print run after another, or its screen under tmux."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.e2e.model import Model
 
 Found = TypeVar("Found")
 
-# Shaped like a key: it is in the environment of every tool and every hook, and may not be found in the store.
+# Shaped like a key: it is in the environment of every tool and every hook, and must not be found in the store.
 KEY = "sk-ant-api03-" + "LoopbackOnly" * 8
 # Nothing of the developer's: there may be a reflect-git on it, and pyenv's shims do not work in another home.
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -37,7 +37,7 @@ numbers = itertools.count()
 
 
 def until(look: Callable[[], Found], seconds: float, what: Callable[[], str]) -> Found:
-    """What `look` finds, as soon as it finds something."""
+    """Wait until `look` returns something, and return it."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
@@ -48,7 +48,7 @@ def until(look: Callable[[], Found], seconds: float, what: Callable[[], str]) ->
 
 @dataclass(frozen=True)
 class Printed:
-    """What a print run left behind."""
+    """The output of a print run."""
 
     code: int
     events: list[dict[str, Any]]
@@ -67,7 +67,7 @@ class Printed:
 
 @dataclass
 class Client:
-    """One person's client. `options` go with every start of it."""
+    """One person's client. `options` are added to every start of it."""
 
     binary: Path
     model: Model
@@ -78,7 +78,7 @@ class Client:
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def prepare(self) -> None:
-        """Answer what it would ask at the first start: theme, key, trust in the folder."""
+        """Answer in advance what it would ask at the first start: theme, key, trust in the folder."""
         trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         known = {
             "hasCompletedOnboarding": True, "lastOnboardingVersion": VERSION, "theme": "dark", "autoUpdates": False,
@@ -101,7 +101,7 @@ class Client:
         return [str(self.binary), *words, *self.options, *permissions]
 
     def run(self, *words: str) -> str:
-        """`claude plugin …` and the like."""
+        """Run `claude plugin …` and similar commands."""
         done = subprocess.run(
             [*self.model.door.prefix, self.binary, *words], cwd=self.project, env=self.surroundings(),
             capture_output=True, text=True, timeout=RUN_SECONDS, check=False, stdin=subprocess.DEVNULL,
@@ -120,7 +120,7 @@ class Client:
         return process
 
     def stop(self) -> None:
-        """What a test that failed half-way has left running."""
+        """Stop what a failed test has left running."""
         for process in self.started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -137,7 +137,7 @@ class Client:
 
 
 def printed(process: subprocess.Popen[str]) -> Printed:
-    """Each event with the time it came at: those of hooks say when one began and ended, but not how long it took."""
+    """Collect events with their arrival times: hook events say that one began or ended, but not how long it took."""
     watchdog = threading.Timer(RUN_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
     watchdog.start()
     with process:
@@ -147,12 +147,12 @@ def printed(process: subprocess.Popen[str]) -> Printed:
 
 
 class Screen:
-    """The client in a terminal. Everything waits for what is on the screen, never for a time."""
+    """The client in a terminal. Every method waits for what is on the screen, never for a time."""
 
     def __init__(self, client: Client, command: Sequence[str], env: Mapping[str, str]) -> None:
         self.client, self.env = client, dict(env)
         self.tmux = ["tmux", "-f", "/dev/null", "-L", f"reflect-git-{os.getpid()}-{next(numbers)}"]
-        # The pane outlives the client, so that its last words can be read.
+        # The pane outlives the client, so that its last output can be read.
         self.line = f"{shlex.join(command)}; echo client ended with $?; exec sleep 600"
 
     def __enter__(self) -> Screen:
@@ -176,7 +176,7 @@ class Screen:
         return done.stdout
 
     def text(self) -> str:
-        """With what has scrolled away."""
+        """Return the screen, including what has scrolled away."""
         return self.ask("capture-pane", "-p", "-S", "-2000")
 
     def expect(self, pattern: str, seconds: float = SCREEN_SECONDS) -> str:
@@ -188,7 +188,7 @@ class Screen:
         self.ask("send-keys", *keys)
 
     def press_until(self, key: str, pattern: str) -> None:
-        """Again each second: an Enter right after another key of a dialogue was seen to get lost."""
+        """Press a key every second until a pattern appears: an Enter right after another key of a dialog got lost."""
         for _ in range(int(SCREEN_SECONDS)):
             self.press(key)
             try:
@@ -199,7 +199,7 @@ class Screen:
         self.expect(pattern, 0)
 
     def write(self, text: str) -> None:
-        """Typed, but not sent: the client shows it, however it breaks the lines."""
+        """Type a text without sending it, and wait until the client shows it, however it wraps the lines."""
         sought = "".join(text.split())
         before = self._squeezed().count(sought)
         self.ask("send-keys", "-l", text)
@@ -215,7 +215,7 @@ class Screen:
             self.expect(answer)
 
     def choose(self, label: str) -> None:
-        """Down to that line of a dialogue, one key at a time."""
+        """Move down to a line of a dialog, one key at a time."""
         while not (here := self._choice()).startswith(label):
             self.press("Down")
             until(lambda: self._choice() != here, SCREEN_SECONDS, lambda: f"no '{label}' on\n{self.text()}")
@@ -224,7 +224,7 @@ class Screen:
         return str(["", *re.findall(r"❯ \d+\. (.*)", self.text())][-1])
 
     def leave(self) -> None:
-        """Nothing of ours may stand on the screen: neither before the client leaves nor after."""
+        """Leave the client; nothing of ours may be on the screen before or after."""
         self.require_calm()
         self.say("/exit")
         self.expect(r"client ended with 0")
@@ -234,7 +234,7 @@ class Screen:
         assert not TROUBLE.search(self.text()), self.text()
 
     def pid(self) -> int:
-        """Of the client itself, not of the shell that waits for it."""
+        """Return the pid of the client itself, not of the shell that waits for it."""
         shell = self.ask("display-message", "-p", "#{pane_pid}").strip()
         return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
 

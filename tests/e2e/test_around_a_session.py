@@ -1,4 +1,4 @@
-"""What stands around a session: the time hooks take, the status line, the toggle, a user who has only the plugin."""
+"""Around a session: the time hooks take, the status line, the switch, a user who has only the plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.e2e.session import KEY, PATH, Client, Printed
 from tests.faults import git
 
 CORRECTION = "no, don't use pip here. We always use uv in this repo."
-# A hook may add 100 ms to a tool call; a machine that builds something else beside it is given more.
+# A hook may add 100 ms to a tool call; a busy machine gets more.
 LOADED_SECONDS = 0.4
 INSTALLED = str(Path(sys.executable).parent)
 
@@ -100,7 +100,7 @@ def test_the_toggle(client: Client, model: Model, run_cli: RunCli) -> None:
 
 
 def test_a_user_who_has_nothing_but_the_plugin(bare: Client, model: Model) -> None:
-    """No reflect-git on the PATH: from a correction to a signal that can be seen."""
+    """No reflect-git on the PATH: from a correction to a visible signal."""
     bare.run("plugin", "marketplace", "add", str(REPO))
     bare.run("plugin", "install", "reflect-git@reflect-git")
     model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]

@@ -1,4 +1,4 @@
-"""A compaction forgets; what the user typed in this session comes back, and nothing else does."""
+"""A compaction forgets; what the user typed in this session is added again, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.session import Client, Screen
 PIP = "no, don't use pip here. We always use uv in this repo."
 TESTS = "no, tests always belong into spec/, never beside the code"
 FENCED = re.compile(r"<reflect-git>\n.*\n([0-9a-f]{16})\n(.*?)\n\1\n</reflect-git>", re.S)
-# More than the window of any model the client knows.
+# More than the context window of any model the client knows.
 FULL = 990_000
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_said_when_nothing_was_learned(client: Client, model: Model) 
     told = model.asked()[-1].text()
     assert "<reflect-git>" not in told
     assert "hook additional context" not in told
-    # The client itself tells the model and the person that a hook ran; what it printed would stand behind a colon.
+    # The client itself shows the model and the person that a hook ran; its output would follow a colon.
     assert told.count("PreCompact [") == 1
     assert "completed successfully:" not in told
 
@@ -67,7 +67,7 @@ def test_the_summary_is_asked_to_keep_corrections_if_the_user_wants_it(
 
 
 def test_a_compaction_that_nobody_asked_for(client: Client, model: Model, signals: Signals) -> None:
-    """In a print run, in the middle of a turn: it goes on, and its failures are there."""
+    """In a print run, in the middle of a turn: it continues, and its failures are captured."""
     model.turns = [
         Turn("First.", [bash("echo broken >&2; exit 3")], tokens=30_000),
         Turn("Second.", [bash("echo on")], tokens=FULL), Turn("Done after all.", tokens=20_000),

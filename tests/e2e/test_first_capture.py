@@ -1,4 +1,4 @@
-"""The short way through, for every run of CI: what a person gets on the first day, by each way to get it."""
+"""The short path for every CI run: what a person gets on the first day, by each way to get it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURS = re.compile(r"hook (additional context|success|blocking error|stopped)|ref
 
 
 def conversation(request: Request) -> list[str]:
-    """What the model is given to read, without the numbers that differ from run to run."""
+    """Return what the model is given to read, without run-specific numbers."""
     return re.findall(r"\S+", re.sub(r"toolu_\w+", "toolu", request.text()))
 
 
@@ -33,7 +33,7 @@ def test_a_failing_tool_becomes_a_signal(client: Client, model: Model, signals: 
 
 
 def test_hooks_say_nothing_and_cost_the_model_nothing(client: Client, bare: Client, model: Model) -> None:
-    """The very same conversation, with the plugin and without."""
+    """The conversation is identical with and without the plugin."""
     model.turns = [Turn("I make it.", [BROKEN]), Turn("It cannot be made.")] * 2
     run = client.print("make the docs")
     with_plugin = [conversation(request) for request in model.asked()]

@@ -1,4 +1,4 @@
-"""Out again: what the client's own uninstall leaves, and whether reflect-git tells the truth of it."""
+"""Uninstall: what the client's own uninstall leaves, and whether reflect-git reports it correctly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.faults import git
 
 
 def ours(home: Path) -> set[str]:
-    """Files of the home that are named after us or name us, apart from the store and what was said in sessions."""
+    """Return files in the home that are named after us or mention us, except the store and transcripts."""
     said = (".claude/reflections/", ".claude/projects/", ".claude/backups/")
     files = {str(path.relative_to(home)): path for path in home.rglob("*") if path.is_file()}
     files = {name: path for name, path in files.items() if not name.startswith(said)}
@@ -29,12 +29,12 @@ def test_nothing_is_left_but_the_store(
     model.turns = [Turn("I try.", [bash("ls /nowhere")]), Turn("It failed. ONE")]
     bare.print("try it")
     assert len(failures(signals())) == 1
-    assert "they stand in the plugin and were called " in run_cli("doctor").out
+    assert "installed by the plugin, last run " in run_cli("doctor").out
 
     plugin, market, copy, *_ = run_cli("uninstall", "--json").json()["data"]["left"]
     bare.run(*shlex.split(plugin)[1:])
     settle(home)
-    assert "Claude Code does not call them" in run_cli("doctor").out
+    assert "not installed" in run_cli("doctor").out
     assert run_cli("uninstall", "--json").json()["data"]["left"][0] == market
     bare.run(*shlex.split(market)[1:])
     (kept,) = home.glob(".claude/plugins/cache/reflect-git/reflect-git/*")
@@ -53,12 +53,12 @@ def test_a_plugin_of_one_project_is_told_and_goes(bare: Client, run_cli: RunCli,
     bare.run("plugin", "marketplace", "add", str(REPO))
     bare.run("plugin", "install", "--scope", "project", "reflect-git@reflect-git")
     assert run_cli("init").code == 0
-    assert f"the plugin has them in '{project}' alone" in run_cli("doctor").out
+    assert f"installed by the plugin, only in '{project}'" in run_cli("doctor").out
     plugin, *_ = run_cli("uninstall", "--json").json()["data"]["left"]
     inside, _, command = plugin.partition(" && ")
     assert shlex.split(inside) == ["cd", str(project)]
     bare.run(*shlex.split(command)[1:])
-    assert "Claude Code does not call them" in run_cli("doctor").out
+    assert "not installed" in run_cli("doctor").out
 
 
 def test_a_clone_that_moved_is_told_and_found_again(
@@ -71,10 +71,10 @@ def test_a_clone_that_moved_is_told_and_found_again(
     assert run_cli("init").code == 0
     clone.rename(moved)
     told = run_cli("doctor").out
-    assert f"the plugin is run from '{clone}', where it is not any more" in told
+    assert f"the plugin is missing from '{clone}'" in told
     assert "claude plugin marketplace add DIR" in told
     bare.run("plugin", "marketplace", "add", str(moved))
     model.turns = [Turn("I try.", [bash("ls /nowhere")]), Turn("It failed. ONE")]
     bare.print("try it")
     assert len(failures(signals())) == 1
-    assert "they stand in the plugin and were called " in run_cli("doctor").out
+    assert "installed by the plugin, last run " in run_cli("doctor").out

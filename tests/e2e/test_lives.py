@@ -1,4 +1,4 @@
-"""Sessions that are resumed, killed, cut off, or run side by side."""
+"""Sessions that are resumed, killed, cut off, or run in parallel."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_killed_session_is_picked_up_by_the_next(
 
 
 def test_a_closed_terminal(client: Client, model: Model, signals: Signals) -> None:
-    """Nobody says /exit: the window goes, and the client with it."""
+    """Nobody types /exit: the window closes, and the client with it."""
     model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
     with client.screen() as screen:
         screen.say("add the requests library", "ONE")
@@ -64,7 +64,7 @@ def test_a_closed_terminal(client: Client, model: Model, signals: Signals) -> No
 
 
 def test_two_sessions_at_once(client: Client, model: Model, signals: Signals, store_home: Path) -> None:
-    """Both are in the middle of a turn while the other one works, fails and ends."""
+    """Each is in the middle of a turn while the other one works, fails and ends."""
     gate = threading.Event()
     broken = bash("echo broken >&2; exit 3")
     with Model([Turn("I try.", [broken, bash("ls /nowhere")], gate=gate), Turn("No.")]) as other:

@@ -1,4 +1,4 @@
-"""What the client itself thinks of the plugin."""
+"""The client's own validation of the plugin."""
 
 from __future__ import annotations
 

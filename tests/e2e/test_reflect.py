@@ -1,4 +1,4 @@
-"""/reflect at the screen: a correction becomes a line in CLAUDE.md when a person says so, and by no other way."""
+"""/reflect on the screen: a correction becomes a line in CLAUDE.md only if a person agrees."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Thought = Callable[[Request], list[Call]]
 
 @dataclass
 class Step:
-    """An answer of the model that is thought of when its request has come."""
+    """An answer of the model that is decided when its request arrives."""
 
     then: Thought
     calls: list[Call] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Step:
 
 
 def play(model: Model, act: Callable[[], None], *thoughts: Thought) -> list[Request]:
-    """Do `act`, and let the model have these thoughts, one per request; what it was given to read each time."""
+    """Run `act` and let the model answer with these thoughts, one per request; return the requests."""
     steps = [Step(then) for then in thoughts]
     count = len(model.asked())
     model.turns += [Turn(f"Step {number}.", step.calls, gate=step.gate) for number, step in enumerate(steps)]
@@ -71,19 +71,19 @@ def do(*calls: Call) -> Thought:
 
 
 def result_in(request: Request) -> str:
-    """What the newest tool call gave."""
+    """Return the result of the newest tool call."""
     messages = [message["content"] for message in request.body["messages"] if isinstance(message["content"], list)]
     results = [block["content"] for blocks in messages for block in blocks if block["type"] == "tool_result"]
     return "\n".join(strings([results[-1]])).removeprefix("text\n")
 
 
 def pass_on(request: Request) -> list[Call]:
-    """Ask what `candidates --ask` printed, as it is."""
+    """Ask what `candidates --ask` printed, unchanged."""
     return [Call("AskUserQuestion", {"questions": json.loads(result_in(request))["data"]["questions"]})]
 
 
 def ask(screen: Screen, model: Model, prompt: str, *words: str) -> str:
-    """Up to the question on the screen; what it is about."""
+    """Continue up to the question on the screen; return its subject."""
     command = " ".join(["reflect-git", "candidates", "--ask", *words])
     play(model, lambda: screen.say(prompt), do(bash(command)), pass_on)
     screen.expect(r"❯ 1\. Add to")
@@ -91,13 +91,13 @@ def ask(screen: Screen, model: Model, prompt: str, *words: str) -> str:
 
 
 def answer(screen: Screen, model: Model, label: str, *commands: str) -> list[str]:
-    """The person picks a label, the model runs these commands; what each of them printed."""
+    """Pick a label as the person and let the model run these commands; return their outputs."""
     screen.choose(label)
     return shell(model, lambda: confirm(screen, model), *commands)
 
 
 def confirm(screen: Screen, model: Model) -> None:
-    """Again each second, since an Enter may get lost, until the model hears of it."""
+    """Press Enter every second, since one may get lost, until the model gets the answer."""
     count = len(model.asked())
     for _ in range(30):
         screen.press("Enter")
@@ -114,7 +114,7 @@ def shell(model: Model, act: Callable[[], None], *commands: str) -> list[str]:
 
 
 def attachments(request: Request) -> str:
-    """What the client adds by itself, without what tools printed and what was said."""
+    """Return what the client adds by itself, without tool output and messages."""
     messages = [message["content"] for message in request.body["messages"] if message["role"] != "assistant"]
     blocks = [block for content in messages if isinstance(content, list) for block in content]
     return "\n".join(strings([block for block in blocks if block.get("type") == "text"]))
@@ -128,7 +128,7 @@ def approvals(store: Path) -> list[str]:
 
 @pytest.fixture
 def screen(client: Client, model: Model) -> Iterator[Screen]:
-    """A session in which the user has corrected the model once, and has a CLAUDE.md. No tool but Read is allowed."""
+    """Provide a session with one correction and a CLAUDE.md; only the Read tool is allowed."""
     client.env["PATH"] = f"{INSTALLED}:{PATH}"
     (client.home / ".claude").mkdir(exist_ok=True)
     (client.home / ".claude" / "CLAUDE.md").write_text("# Mine\n\nAnswer in short sentences.\n")
@@ -243,7 +243,7 @@ WORDING = "Run the seeds before the specs."
 
 
 def word(text: str) -> Thought:
-    """Give the one quote that needs wording these words, and have its question printed."""
+    """Give this wording to the one quote that needs it, and have its question printed."""
 
     def think(request: Request) -> list[Call]:
         data = json.loads(result_in(request))["data"]
@@ -254,7 +254,7 @@ def word(text: str) -> Thought:
 
 
 def ask_worded(screen: Screen, model: Model, prompt: str, text: str) -> str:
-    """Up to the question for this wording on the screen; what it is about."""
+    """Continue up to the question about this wording on the screen; return its subject."""
     play(model, lambda: screen.say(prompt), do(bash("reflect-git candidates --ask")), word(text), pass_on)
     screen.expect(r"❯ 1\. Add to")
     return str(IDENTITY.findall(screen.text())[-1])
@@ -263,7 +263,7 @@ def ask_worded(screen: Screen, model: Model, prompt: str, text: str) -> str:
 def test_the_model_words_a_rule_and_the_person_sees_what_it_adds(
     client: Client, model: Model, home: Path, store_home: Path
 ) -> None:
-    """A wording that adds a name is shown with a risk and skipped; one that changed after the answer is refused."""
+    """A wording that adds a name is shown with a risk and skipped; one changed after the answer is refused."""
     client.env["PATH"] = f"{INSTALLED}:{PATH}"
     model.turns = [Turn("I ran the specs. ONE"), Turn("Sorry. TWO")]
     with client.screen(tools="Read") as screen:
@@ -295,7 +295,7 @@ def test_the_model_words_a_rule_and_the_person_sees_what_it_adds(
 
 
 def changed(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Thought:
-    """Ask what was printed, but for something."""
+    """Ask what was printed, with one change."""
 
     def think(request: Request) -> list[Call]:
         (call,) = pass_on(request)
@@ -332,7 +332,7 @@ def test_a_question_that_the_model_changed_counts_for_nothing(
 
 
 def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model, home: Path, store_home: Path) -> None:
-    """The person says it once more; Claude words the rule sharper, and only the person's answer changes it."""
+    """The person repeats it; Claude words the rule more sharply, and only the person's answer changes it."""
     identity = ask(screen, model, "/reflect")
     answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
     file = home / ".claude/CLAUDE.md"
@@ -344,7 +344,7 @@ def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model,
     play(model, lambda: screen.say("/reflect"), do(bash(command)), pass_on)
     screen.expect(r"❯ 1\. Use this wording")
     told = [request.text() for request in model.asked() if f"Broken rule [{rule}]" in request.text()]
-    assert told and "Claude broke this rule in 1 of the last" in told[-1]
+    assert told and "Claude broke this rule in the last session" in told[-1]
     assert sharper in screen.text() and f"Rule in force: {TEXT}" in screen.text()
     edit = f"reflect-git edit {rule} --text '{sharper}'"
     given = answer(screen, model, "Use this wording", f"reflect-git revert {rule}", f"{edit[:-1]} Really.'", edit)
@@ -356,7 +356,7 @@ def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model,
 
 
 def test_where_the_program_does_not_run_the_model_is_told(client: Client, model: Model) -> None:
-    """A command in a skill that fails would keep the whole skill from being sent."""
+    """A failing command in a skill would prevent the whole skill from being sent."""
     (client.home / ".claude/plugins/data/reflect-git-inline").mkdir(parents=True)
     (client.home / ".claude/plugins/data/reflect-git-inline/venv.lock").mkdir()
     fetch = bash("reflect-git candidates --for-skill --fetch || echo 'reflect-git does not run here'")

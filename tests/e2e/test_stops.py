@@ -1,4 +1,4 @@
-"""A turn that did not come to its end: the server failed, or the turns were used up."""
+"""Turns that did not finish: the server failed, or the turns were used up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.e2e.model import Model, Turn, bash
 from tests.e2e.session import Client
 
 AT_ONCE = {"CLAUDE_CODE_MAX_RETRIES": "0"}
-# The client asks again, whatever it was told.
+# The client always tries again.
 DOWN = [Turn(error=500)] * 20
 
 

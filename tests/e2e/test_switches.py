@@ -1,4 +1,4 @@
-"""What is captured, and what is not, is the user's to say."""
+"""The user decides what is captured and what is not."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def answers(*rules: dict[str, Any]) -> Turn:
 
 @pytest.fixture
 def env(bare: Client, home: Path, tmp_path: Path, store_home: Path) -> dict[str, str]:
-    """A person who is logged in, has hooks and a CLAUDE.md of their own, and said one thing in the project."""
+    """Provide a logged-in person with hooks and a CLAUDE.md, who said one thing in the project."""
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n", encoding="utf-8")
     hook = {"hooks": [{"type": "command", "command": f"touch {home}/hook-ran"}]}
     events = {event: [hook] for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")}
@@ -64,7 +64,7 @@ def test_the_real_client_words_a_rule_and_nothing_else_of_the_person_goes_along(
     assert RULES in told and QUOTE in told and MARKER not in told
     assert "haiku" in request.body["model"]
     assert "Bash" not in {tool["name"] for tool in request.body["tools"]}
-    # Neither hooks of others nor our own saw the call, and the client kept no transcript of it.
+    # Neither other hooks nor our own saw the call, and the client stored no transcript of it.
     assert not (home / "hook-ran").exists() and bare.transcripts() == []
     assert [signal["id"] for signal in signals()] == before
     (line,) = (home / ".claude/reflections/.git/reflect/usage.jsonl").read_text().splitlines()
@@ -76,7 +76,7 @@ def test_the_real_client_words_a_rule_and_nothing_else_of_the_person_goes_along(
 def test_hooks_and_memory_are_there_for_an_ordinary_run(
     bare: Client, model: Model, env: dict[str, str], home: Path
 ) -> None:
-    """What the test above says is missing would be seen if it were there."""
+    """Shows that the previous test would notice hooks and memory if they were active."""
     model.turns = [Turn("hello")]
     bare.print("hello")
     assert (home / "hook-ran").exists() and MARKER in model.asked()[0].text()
@@ -91,9 +91,9 @@ def test_a_wording_that_adds_something_is_refused_by_the_person(
         terminal.presses("o")
         assert "  risk          'Docker' is not in your words\n" in terminal.passes("?]?")
         terminal.presses("y")
-        terminal.passes("type the rule's first word, 'Run', to approve it all the same:")
+        terminal.passes("type the rule's first word, 'Run', to approve it anyway:")
         terminal.types("n")
-        assert "not approved; it is still undecided" in terminal.passes("?]?")
+        assert "not approved" in terminal.passes("?]?")
         terminal.presses("q")
         terminal.ends()
     assert not (bare.project / "CLAUDE.md").exists()

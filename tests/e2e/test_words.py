@@ -1,4 +1,4 @@
-"""What a person says at the screen, by each way the client has for saying something."""
+"""Messages a person sends on the screen, by each way the client offers."""
 
 from __future__ import annotations
 

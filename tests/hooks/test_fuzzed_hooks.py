@@ -1,4 +1,4 @@
-"""Whatever a hook is fed, it ends well and prints nothing but the one document of its event."""
+"""Whatever input a hook gets, it exits with 0 and prints only the one document of its event."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from reflect_git import hook, workflow
-from reflect_git.adapters import process, records
-from reflect_git.adapters.transcript import Reader
-from reflect_git.capture.draft import draft
+from reflect_git import hook
+from reflect_git.capture import service
 from reflect_git.capture.mining import Memory, signals_in
+from reflect_git.capture.new_signal import draft
+from reflect_git.capture.transcript import Reader
 from reflect_git.errors import ReflectError
+from reflect_git.platform import processes
+from reflect_git.records import yaml_form
 from tests import fuzz
-from tests.reckoning import count
+from tests.counters import count
 from tests.sessions import HOOK
 from tests.store.probe import opened, require_promises
 
@@ -34,14 +36,14 @@ def check_answer(name: object, printed: str) -> None:
 
 
 def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, seed: int) -> int:
-    """Hook inputs through `hook.run`, each with a transcript of its own; returns how many were understood."""
+    """Feed inputs to `hook.run`, each with its own transcript; return how many were understood."""
     dice, understood = random.Random(seed), 0
     count("fuzzed hook inputs", rounds)
     printed: list[str] = []
-    monkeypatch.setattr(process, "detach", lambda: False)
-    monkeypatch.setattr(process, "leave_the_caller", lambda: None)
-    # Else this process stays at nice 19, and every hook of a later test commits later.
-    monkeypatch.setattr(process, "give_way", lambda _: None)
+    monkeypatch.setattr(processes, "detach", lambda: False)
+    monkeypatch.setattr(processes, "leave_the_caller", lambda: None)
+    # Otherwise this process stays at nice 19, and every hook of a later test commits later.
+    monkeypatch.setattr(processes, "give_way", lambda _: None)
     monkeypatch.setattr(hook, "alarm", lambda _: 0)
     monkeypatch.setattr(hook, "_print", printed.append)
     path = home / ".claude/projects/-srv-shop/s-1.jsonl"
@@ -61,7 +63,7 @@ def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, se
 
 
 def mine(home: Path, rounds: int, seed: int) -> int:
-    """Transcripts through the miner; what it finds can be stored. Returns how many signals there were."""
+    """Mine transcripts and store the results; return the number of signals."""
     dice, found = random.Random(seed), 0
     count("fuzzed transcripts", rounds)
     path = home / "spoilt.jsonl"
@@ -70,7 +72,7 @@ def mine(home: Path, rounds: int, seed: int) -> int:
         path.write_bytes(fuzz.transcript(dice))
         for facts in signals_in(Reader(str(path), ended=True), memory):
             signal: Any = draft(facts, "box-ab12", "2026-02-11T10:00:00.000Z", str(home))
-            records.check(records.parse(records.emit(signal)))
+            yaml_form.check(yaml_form.parse(yaml_form.emit(signal)))
             found += 1
     return found
 
@@ -115,7 +117,7 @@ def test_fresh_processes(home: Path, store_home: Path) -> None:
 def test_ten_thousand_inputs_and_transcripts(
     monkeypatch: pytest.MonkeyPatch, home: Path, store_home: Path, seed: int
 ) -> None:
-    workflow.open_store(os.environ)
+    service.open_store(os.environ)
     assert feed_in_process(monkeypatch, home, 2000, seed) > 800
     assert mine(home, 8000, seed) > 1500
     require_promises(store_home)

@@ -1,4 +1,4 @@
-"""What a hook is fed: whatever comes on stdin, it ends with 0, says nothing and leaves one line in its log."""
+"""Hook input: whatever comes on stdin, a hook exits with 0, prints nothing and logs one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def event(**more: Any) -> dict[str, Any]:
 
 
 def feed(data: bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
-    """The hook as the client runs it; it must be silent and end well."""
+    """Run the hook as the client does; it must print nothing and exit with 0."""
     done = subprocess.run(HOOK, input=data, env={**os.environ, **env}, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     return done
@@ -39,7 +39,7 @@ def feed_event(**more: Any) -> None:
 
 
 def captured(root: Path) -> list[dict[str, Any]]:
-    """Every signal as the file in the inbox says it, by the standard library alone."""
+    """Return every signal from the files in the inbox, parsed with the standard library alone."""
     found = []
     for path in sorted((root / "signals").rglob("SIG-*.yaml")):
         lines = path.read_bytes().decode("utf-8").splitlines()
@@ -109,7 +109,7 @@ def test_an_interruption_is_no_failure(store_home: Path) -> None:
     assert captured(store_home) == []
 
 
-# ru_maxrss of a child begins with that of the process it was forked from: a small one starts the hook and reports.
+# ru_maxrss of a child starts with that of its parent: a small process starts the hook and reports.
 STARTER = """
 import os, resource, sys
 status = os.spawnv(os.P_WAIT, sys.argv[1], sys.argv[1:])
@@ -119,7 +119,7 @@ os.write(int(os.environ["REPORT"]), f"{status} {used.ru_utime + used.ru_stime} {
 
 
 def cost_of(data: bytes, times: int = 1) -> tuple[int, float, int]:
-    """Feed a hook; returns how many bytes it took, its CPU seconds and its peak of memory in KiB."""
+    """Feed a hook; return how many bytes it read, its CPU seconds and its peak memory in KiB."""
     report, reporter = os.pipe()
     environment = {**os.environ, "REPORT": str(reporter)}
     command = [sys.executable, "-I", "-S", "-c", STARTER, *HOOK]
@@ -241,7 +241,7 @@ def test_a_tool_use_id_names_nothing_outside(store_home: Path, entry: Any) -> No
     require_promises(store_home, [signal["id"]])
 
 
-# The client cuts its own texts, but nothing of 1 MiB or more is read at all; 5 MB come in by hand.
+# The client cuts its own texts, but input of 1 MiB or more is never read; 5 MB only come by hand.
 @pytest.mark.parametrize("character", ["x", "é", "漢", "🙂"])
 def test_an_endless_line_becomes_an_excerpt(store_home: Path, character: str) -> None:
     size = 900_000 // len(character.encode())

@@ -1,4 +1,4 @@
-"""A hook runs in a project that may be hostile, and under whatever Python and signals it is given."""
+"""A hook runs in a project that may be hostile, and with any Python and signals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import reading
+from reflect_git.store.reading import reader
 from tests.conftest import REAL_GIT, REPO
 from tests.scan import places_of
 from tests.store.probe import inbox_ids, opened
@@ -47,7 +47,7 @@ def _git(project: Path, *words: str) -> str:
 
 
 def test_a_project_that_fetches_what_it_lacks_runs_nothing(project: Path, store_home: Path, tmp_path: Path) -> None:
-    """A partial clone whose remote is a command: looking for its first commit would run it."""
+    """A partial clone whose remote is a command: searching for its first commit would run it."""
     trap = tmp_path / "trapped"
     for key, value in (
         ("remote.evil.url", f"ext::sh -c touch% {trap}"), ("remote.evil.promisor", "true"),
@@ -83,13 +83,13 @@ def test_an_ignored_folder_inside_the_project_is_ignored(project: Path, store_ho
 
 @pytest.mark.parametrize("is_repository", [False, True])
 def test_a_session_in_the_home_folder_is_of_no_project(home: Path, store_home: Path, is_repository: bool) -> None:
-    """As a capture there, and a review: also where a person keeps the dotfiles in git."""
+    """Like a capture or a review there, even if the person has the dotfiles in git."""
     if is_repository:
         subprocess.run([REAL_GIT, "init", "-q", str(home)], check=True)
         subprocess.run([REAL_GIT, "-C", str(home), "remote", "add", "origin", "git@example.org:ada/dots"], check=True)
     fire(home)
     store = opened(store_home)
-    assert [one["project"] for one in reading.read(store).signals] == [None]
+    assert [one["project"] for one in reader.read(store).signals] == [None]
     store.change_config({"reflect.ignore": "example.org/ada/dots"})
     fire(home)
     assert len(inbox_ids(store_home)) == (1 if is_repository else 2), "what is to be left alone is told by its address"

@@ -1,4 +1,4 @@
-"""The launcher finds an interpreter that is nobody's trap, once, and never lets the session feel it."""
+"""The launcher finds a safe interpreter, once, and never disturbs the session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ os._exit(0)
 
 @dataclass
 class Launcher:
-    """A plugin's hooks folder with a hook.py that notes how it was run."""
+    """A plugin's hooks folder with a hook.py that records how it was run."""
 
     folder: Path
     data: Path
@@ -40,7 +40,7 @@ class Launcher:
     env: dict[str, str] = field(default_factory=dict)
 
     def run(self, event: str, stdin: str = "{}", cwd: Path | None = None, **more: str | None) -> str:
-        """What the launcher printed; it always ends well and quietly."""
+        """Return what the launcher printed; it must exit with 0 and print no errors."""
         given = {
             "PATH": f"{PYTHON_FOLDER}:/usr/bin:/bin", "HOME": str(self.folder.parent),
             "CLAUDE_PLUGIN_DATA": str(self.data), "SEEN": str(self.folder / "seen"), **self.env, **more,
@@ -113,7 +113,7 @@ def test_the_real_interpreter_behind_a_shim_is_kept(launcher: Launcher, tmp_path
 
 
 def test_an_older_python_and_a_broken_one_are_passed_over(launcher: Launcher, tmp_path: Path) -> None:
-    _program(tmp_path / "old" / "python3", "echo")  # what 3.8 says when it is asked
+    _program(tmp_path / "old" / "python3", "echo")  # what Python 3.8 answers
     _program(tmp_path / "broken" / "python3", "exit 127")
     _program(tmp_path / "odd" / "python3", "echo relative/python3")
     folders = [str(tmp_path / name) for name in ("old", "broken", "odd")]
@@ -154,7 +154,7 @@ def test_what_cannot_be_executed_at_all_ends_well(launcher: Launcher, tmp_path: 
 
 
 def _without_any_python(launcher: Launcher, tmp_path: Path) -> None:
-    """The places where one usually is are the machine's: here the search knows only the PATH."""
+    """Search only the PATH: the usual locations belong to the machine."""
     script = launcher.folder / "python.sh"
     text = script.read_text(encoding="utf-8")
     usual = " /usr/local/bin /opt/homebrew/bin /usr/bin /bin;"
@@ -245,7 +245,7 @@ def test_no_home_at_all_still_runs_the_hook(launcher: Launcher) -> None:
 
 def test_a_place_that_cannot_be_written_to_costs_a_search_and_nothing_else(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for _ in range(2):  # below a file, which root cannot write to either
+    for _ in range(2):  # below a file, where even root cannot write
         launcher.run("PreCompact", CLAUDE_PLUGIN_DATA=str(tmp_path / "file" / "data"))
     assert len(launcher.seen()) == 2
 
@@ -253,7 +253,7 @@ def test_a_place_that_cannot_be_written_to_costs_a_search_and_nothing_else(launc
 def test_the_end_of_a_session_is_not_waited_for_and_keeps_its_input(launcher: Launcher) -> None:
     launcher.run("PreCompact")
     launcher.seen()
-    # Its output is read to the end: had the hook kept a pipe of ours, this would wait for it.
+    # Its output is read to the end: if the hook had kept a pipe of ours, this would wait for it.
     launcher.run("SessionEnd", '{"reason": "other"}', SLOWLY="2")
     assert launcher.seen() == []
     deadline = time.monotonic() + 30

@@ -1,4 +1,4 @@
-"""Odd files in a project: a FIFO, a device, a folder, a socket or a huge file where git keeps a small one."""
+"""Odd files in a project: a FIFO, a device, a folder, a socket or a huge file where git has a small one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.git import find_program
-from reflect_git.adapters.project import identify, root_key
-from reflect_git.store import projects, reading
+from reflect_git.platform.git import find_program
+from reflect_git.platform.project import identify, root_key
+from reflect_git.store import projects
+from reflect_git.store.reading import reader
 from tests.conftest import REAL_GIT
 from tests.hooks.test_hook_surroundings import fire
 from tests.store.probe import inbox_ids, opened
 
 GIT = find_program(os.environ["PATH"])
-# How much longer than in an ordinary project a hook may take. The promise is 0.2 s; tests share the machine,
-# and a git that is waited for takes two seconds.
+# How much longer than in an ordinary project a hook may take. The promise is 0.2 s; tests share the machine, and
+# waiting for git would take two seconds.
 PATIENCE = 1.0
 _ALTERNATES = "objects/info/alternates"
 Make = Callable[[Path], None]
@@ -98,7 +99,7 @@ def _timed(project: Path) -> float:
 
 
 def require_captured_in_time(project: Path, store_home: Path, tmp_path: Path) -> str:
-    """Fire a hook in the project; return the key of the project that the capture names."""
+    """Run a hook in the project; return the key of the project in the capture."""
     plain = tmp_path / "plain"
     plain.mkdir(exist_ok=True)
     fire(plain)
@@ -107,7 +108,7 @@ def require_captured_in_time(project: Path, store_home: Path, tmp_path: Path) ->
     took = _timed(project)
     (new,) = inbox_ids(store_home) - known
     assert took < normal + PATIENCE, f"{took:.2f} s, and {normal:.2f} s in an ordinary folder"
-    (signal,) = [one for one in reading.read(opened(store_home)).signals if one["id"] == new]
+    (signal,) = [one for one in reader.read(opened(store_home)).signals if one["id"] == new]
     assert signal["project"] is not None
     return signal["project"]["key"]
 
@@ -168,7 +169,7 @@ def test_a_linked_work_tree(project: Path, store_home: Path, tmp_path: Path, nam
 
 
 def test_ordinary_projects_are_called_as_before(project: Path, tmp_path: Path) -> None:
-    """Root commit, remote, work tree, submodule, includes, packed and shallow: the answers that git itself gives."""
+    """Root commit, remote, work tree, submodule, includes, packed and shallow: the same answers as git."""
     root = f"root:{_git(project, 'rev-list', '--max-parents=0', 'HEAD').strip()}"
     (project / ".git/more").write_text('[remote "origin"]\n\turl = https://example.com/not/read.git\n')
     _git(project, "config", "include.path", "more")

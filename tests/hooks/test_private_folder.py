@@ -1,4 +1,4 @@
-"""Somebody deletes `.git/reflect`, or a part of it, or puts something else there: the next hook stores all the same.
+"""Somebody deletes or replaces `.git/reflect`, or a part of it: the next hook still stores its signal.
 
 THREATS: `.git/reflect` deleted between two hooks.
 """
@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
-from reflect_git.adapters import files
-from reflect_git.store import inbox, purged, spool
+from reflect_git.capture import service
+from reflect_git.platform import files
+from reflect_git.store import inbox, pending
+from reflect_git.store.purge import purge_marks
 from tests.conftest import RunCli
 from tests.hooks.test_hook_surroundings import fire, project
 from tests.store.operations import facts
@@ -88,12 +89,12 @@ def test_a_hook_makes_a_file_again(
     require_captures_after(lambda: strike(store_home / ".git" / "reflect" / name), project, store_home, run_cli)
 
 
-@pytest.mark.parametrize("step", [spool.acknowledge, inbox.commit_pending, inbox._write, inbox._settle, files.rename])
+@pytest.mark.parametrize("step", [pending.acknowledge, inbox.commit_pending, inbox._write, inbox._settle, files.rename])
 def test_the_folder_is_deleted_while_a_capture_is_stored(
     store_home: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]
 ) -> None:
-    """Before each of these, once."""
-    store = workflow.open_store(os.environ)
+    """Delete it once before each of these steps."""
+    store = service.open_store(os.environ)
     capture(store, "the first one")
     struck: list[str] = []
 
@@ -110,8 +111,8 @@ def test_the_folder_is_deleted_while_a_capture_is_stored(
 
 
 def test_it_is_deleted_again_and_again(store_home: Path) -> None:
-    """By another process, as fast as it can; what is acknowledged when it returns is in the inbox."""
-    store = workflow.open_store(os.environ)
+    """Another process deletes it as fast as it can; every acknowledged capture must be in the inbox."""
+    store = service.open_store(os.environ)
     stop = threading.Event()
 
     def delete() -> None:
@@ -122,7 +123,7 @@ def test_it_is_deleted_again_and_again(store_home: Path) -> None:
     thread = threading.Thread(target=delete)
     thread.start()
     try:
-        made = [workflow.capture(store, facts(f"number {number}"), os.environ)[1] for number in range(20)]
+        made = [service.capture(store, facts(f"number {number}"), os.environ)[1] for number in range(20)]
     finally:
         stop.set()
         thread.join()
@@ -146,5 +147,5 @@ def test_what_was_purged_stays_away_where_the_list_is_deleted(store_home: Path) 
     path = clone.dismiss(1)[0]
     take_out(clone, [path])
     shutil.rmtree(clone.store.private)
-    store = workflow.open_store(os.environ)
-    assert purged.among(store, [Path(path).stem]) == {Path(path).stem}
+    store = service.open_store(os.environ)
+    assert purge_marks.among(store, [Path(path).stem]) == {Path(path).stem}

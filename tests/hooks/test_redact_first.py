@@ -1,4 +1,4 @@
-"""Secrets that only the whole text shows: no file and no git object of the store has any part of them."""
+"""Secrets that only the whole text reveals: no file and no git object of the store has any part of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKEN = "ghp_" + "k9Zt2Lq8Vw4Xn6Rb1Yc3Md5Jf7Hs0GpAeUo2"
 HIDDEN = f"<private>\nThe vault opens with {PASSWORD}.\n```\nsay {STEM}\n```\n{STEM} again\n</private>"
 TASK = "please deploy the shop to the staging server with this"
 MAKE = "make: *** No rule to make target 'all'.  Stop."
-# Parts of secrets: none of them may stay, whatever was cut off.
+# Parts of secrets: none of them may remain, whatever was cut off.
 PARTS = [*(line[:24] for line in LINES), STEM, TOKEN[4:16]]
 
 Speak = Callable[[Session], None]
@@ -71,7 +71,7 @@ def longer_than_a_cut(session: Session) -> None:
 
 
 def behind_the_head_that_is_read(session: Session) -> None:
-    """A long message is read at both ends; the key begins between them."""
+    """A long message is read at both ends; the key begins in between."""
     before, after = "and look at the page of the cart\n" * 60, "look at the images\n" * 10
     session.say(f"{TASK}\n{before}{KEY}\n{after}")
     session.do("Bash", command="ls")
@@ -106,7 +106,7 @@ def in_a_failing_command(session: Session) -> None:
 
 
 def in_a_command_that_is_cut(session: Session) -> None:
-    """The normal form of a command is made of its first 2,000 characters."""
+    """The normal form of a command is made from its first 2,000 characters."""
     session.say(TASK)
     line = f"make all {'x' * 1950} TOKEN={TOKEN}{'b2C3' * 400}"
     for _ in range(3):
@@ -120,7 +120,7 @@ def in_the_form_that_works(session: Session) -> None:
 
 
 def in_an_output(session: Session) -> None:
-    """The line that says what went wrong is within the key's lines."""
+    """The line with the error is between the key's lines."""
     session.say(TASK)
     broken = KEY.replace(f"\n{LINES[9]}\n", f"\nerror: invalid line {LINES[9]}\n")
     for _ in range(5):
@@ -174,7 +174,7 @@ def in_what_the_assistant_says(session: Session) -> None:
 
 
 def in_names(session: Session) -> None:
-    """Of tools, agents, files, models and clients."""
+    """In names of tools, agents, files, models and clients."""
     session.say(TASK)
     session.do("Edit", "String to replace not found in file", True, file_path=f"/srv/{'x' * 150}/{TOKEN}/a.py")
     session.do("Edit", "String to replace not found in file", True, file_path=f"/srv/{'x' * 150}/{TOKEN}/a.py")

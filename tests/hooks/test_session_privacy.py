@@ -1,4 +1,4 @@
-"""Words of a session that are nobody's business: no file of the store has them, whatever else it keeps."""
+"""Private words of a session: no file of the store has them, whatever else it stores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.model.ids import utc
+from reflect_git.records.ids import utc
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.hooks.test_session_hooks import exposures, learned
@@ -19,7 +19,7 @@ from tests.store.probe import opened
 TABS = "no, always use tabs in this project, never spaces"
 PASSWORD = "quartz81lantern"
 STEM = PASSWORD[:8]
-# A cut behind the stem and before the `@` leaves what no longer looks like a secret.
+# A cut after the stem and before the `@` leaves text that no longer looks like a secret.
 URL = f"postgres://shop:{PASSWORD}@db.example.org/shop"
 UP_TO_THE_CUT = len("postgres://shop:") + len(STEM) + 3
 TOKEN = "ghp_" + "k9Zt2Lq8Vw4Xn6Rb1Yc3Md5Jf7Hs0GpAeUo2"
@@ -114,7 +114,7 @@ def test_a_request_of_a_pause_is_not_counted(session: Session, store_home: Path)
     requests = store_home / ".git/reflect/requests.json"
     assert not requests.exists()
     session.count = 40
-    session.say("please keep the links of the page relative")
+    session.say("please check the links of the page and sort them by date")
     session.hook("SessionEnd", reason="other")
     assert len(json.loads(requests.read_text())) == 1
 
@@ -191,7 +191,7 @@ def test_hooks_and_commands_read_the_switch_alike(
 
 
 def test_figures_name_no_secret_and_no_home(session: Session, home: Path, store_home: Path) -> None:
-    """They go to main, and from there to every other machine."""
+    """They are sent to main, and from there to every other machine."""
     project = home / f"client-{TOKEN}"
     project.mkdir()
     session.cwd = str(project)
@@ -212,7 +212,7 @@ def test_figures_name_known_tools_only(session: Session, store_home: Path) -> No
 
 
 def answers_to(session: Session, store_home: Path, question: str, label: str) -> list[str]:
-    """What is kept of an answer that the client reports."""
+    """Return what is stored of an answer that the client reports."""
     session.hook(
         "PostToolUse", tool_name="AskUserQuestion", tool_use_id="toolu_4", tool_response={"answers": {question: label}}
     )

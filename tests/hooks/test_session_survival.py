@@ -1,4 +1,4 @@
-"""What a session said is captured, and once: however it ended, whoever else was at it, whatever its files look like."""
+"""Everything said in a session is captured exactly once, however it ended and whatever its files look like."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters import files
-from reflect_git.store import cursors
-from reflect_git.store.cursors import Cursor
+from reflect_git.capture import sessions
+from reflect_git.platform import files
+from reflect_git.store import session_state
 from reflect_git.store.repository import Store
-from reflect_git.workflow import sessions
+from reflect_git.store.session_state import Cursor
 from tests.conftest import RunCli, wait_for_background
 from tests.hooks.test_session_hooks import exposures, learned
 from tests.sessions import CORRECTION, Session, captured, lessons
@@ -21,7 +21,7 @@ from tests.store.probe import opened
 
 TABS = "no, always use tabs in this project, never spaces"
 DAY = 86400.0
-NOBODY = "999999999"  # larger than any process number
+NOBODY = "999999999"  # larger than any process id
 OURSELVES = str(os.getpid())
 MIB = 1 << 20
 
@@ -54,7 +54,7 @@ def test_words_after_a_queue_that_was_never_delivered(session: Session, store_ho
 
 
 def test_words_after_a_queue_that_grew_old(session: Session, store_home: Path) -> None:
-    """The overlap of the next pass begins behind the words that were held."""
+    """The overlap of the next pass begins after the words that were held."""
     session.work()
     session.queue("also look at the footer please")
     for number in range(25):
@@ -66,7 +66,7 @@ def test_words_after_a_queue_that_grew_old(session: Session, store_home: Path) -
 
 
 def test_a_refusal_where_the_overlap_begins_counts_once(session: Session, store_home: Path) -> None:
-    """Its line gives two turns, and the cursor stands at the second."""
+    """Its line gives two turns, and the cursor is at the second."""
     session.say("please clean the folder")
     session.refuse("use make clean instead, never rm", command="rm -r build")
     for number in range(19):
@@ -122,7 +122,7 @@ def test_a_full_disk_delays_the_end_of_a_dead_session(
 def test_another_config_folder_leaves_a_dead_session_to_its_own(
     session: Session, store: Store, store_home: Path, tmp_path: Path
 ) -> None:
-    """One store for two CLAUDE_CONFIG_DIRs: a transcript of the other is none that may be read here."""
+    """One store for two CLAUDE_CONFIG_DIRs: transcripts of the other folder must not be read here."""
     session.path = tmp_path / "projects/-srv-shop/talk.jsonl"
     session.path.parent.mkdir(parents=True)
     begin(store, session)
@@ -140,9 +140,9 @@ def test_one_bad_cursor_stands_in_nobody_s_way(home: Path, store: Store, store_h
         begin(store, one)
         one.work()
         one.say(CORRECTION)
-    first = cursors.standing(store)[0]
+    first = session_state.standing(store)[0]
     first.figures = {"failures": 5}
-    cursors.save(store, first)
+    session_state.save(store, first)
     sessions.tidy_up(store, os.environ)
     others = {one.name for path, one in dead.items() if path != first.transcript}
     assert {signal["session_id"] for signal in learned(store_home)} >= others
@@ -173,21 +173,21 @@ def test_the_end_of_one_run_comes_after_the_beginning_of_the_next(
 def test_the_end_of_one_run_comes_while_the_next_begins(
     session: Session, store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A beginning that read its cursor before, and wrote it after, would have the same turns counted again."""
-    real = cursors.save
+    """A start hook that read its cursor before, and wrote it after, would count the same turns again."""
+    real = session_state.save
 
     def end() -> None:
         sessions.end(store, os.environ, str(session.path), "SessionEnd", wait=0.0)
 
     def save_late(store: Store, cursor: Cursor, ended: bool = False) -> None:
-        monkeypatch.setattr(cursors, "save", real)
+        monkeypatch.setattr(session_state, "save", real)
         end()
         real(store, cursor, ended)
 
     begin(store, session, OURSELVES)
     session.work()
     sessions.catch_up(store, os.environ, str(session.path), "PreCompact")
-    monkeypatch.setattr(cursors, "save", save_late)
+    monkeypatch.setattr(session_state, "save", save_late)
     begin(store, session, OURSELVES)
     session.say("please go on with the footer")
     end()
@@ -195,7 +195,7 @@ def test_the_end_of_one_run_comes_while_the_next_begins(
 
 
 def test_a_row_of_failures_in_a_long_transcript_is_one_signal(session: Session, home: Path, store_home: Path) -> None:
-    """The newest part is mined first, and has no idea how many failures there were before."""
+    """The newest part is mined first, without knowing how many failures came before."""
     session.say("please build it now")
     for _ in range(8):
         session.do("Bash", "Exit code 1\nerror: no such target 'all'", True, command="make all")
@@ -212,7 +212,7 @@ def test_a_hook_with_nothing_to_keep_leaves_the_word_to_the_other(
     run_cli("config", "compact.keep", "true")
     session.work()
     session.say(CORRECTION)
-    busy = cursors.lock(store, str(session.path))
+    busy = session_state.lock(store, str(session.path))
     assert busy.try_acquire()
     assert session.hook("PreCompact", trigger="manual") == ""
     wait_for_background(home)

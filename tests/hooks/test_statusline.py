@@ -1,4 +1,4 @@
-"""The status line: one line or nothing, at once, and right again at the next turn."""
+"""The status line: one line or nothing, at once, and correct again at the next turn."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from reflect_git import workflow
+from reflect_git.capture import service, sessions
 from reflect_git.store.repository import Store
-from reflect_git.workflow import sessions
 from tests.conftest import REAL_GIT, REPO, RunCli, wait_for_background
 from tests.sessions import wait_for
 from tests.store.probe import capture as capture_weak
@@ -24,8 +23,8 @@ LINE = [sys.executable, "-I", "-S", str(REPO / "hooks" / "statusline.py")]
 
 
 def capture(store: Store, content: str, **fields: Any) -> None:
-    """Something that a review asks about."""
-    project = workflow.project_of(store, str(fields.pop("cwd", os.environ["HOME"])))
+    """Capture something that a review asks about."""
+    project = service.project_of(store, str(fields.pop("cwd", os.environ["HOME"])))
     capture_weak(store, content, **{"confidence": 2, "trust": "user_typed", "project": project, **fields})
 
 
@@ -51,7 +50,7 @@ def test_without_a_store_nothing_is_shown_and_none_is_made(store_home: Path) -> 
 def test_it_shows_what_status_counts(store_home: Path, home: Path, run_cli: RunCli) -> None:
     store = opened(store_home)
     capture(store, "use pnpm")
-    assert shown() == ""  # nobody has counted yet; it has it done in the background
+    assert shown() == ""  # nothing is counted yet; it starts a count in the background
     wait_for(lambda: shown() == "✎ 1\n", "the first count")
     capture(store, "use tabs")
     wait_for(lambda: shown() == "✎ 2\n", "a capture makes the old count old")
@@ -96,20 +95,20 @@ def test_the_setup_line_is_what_the_client_reads(run_cli: RunCli) -> None:
 def test_what_is_captured_while_somebody_counts_makes_the_count_old(
     store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reflect_git.sitting import counting
-    from reflect_git.store import glance
+    from reflect_git.rules import queue
+    from reflect_git.store.reading import waiting_counts
 
     store = opened(store_home)
     capture(store, "use pnpm")
-    count = glance.count
+    count = waiting_counts.count
 
-    def slowly(*given: Any) -> glance.Glance:
+    def slowly(*given: Any) -> waiting_counts.Glance:
         found = count(*given)
         capture(opened(store_home), "use tabs")
         return found
 
-    monkeypatch.setattr(glance, "count", slowly)
-    counting.refresh(os.environ, os.environ["HOME"])
+    monkeypatch.setattr(waiting_counts, "count", slowly)
+    queue.refresh(os.environ, os.environ["HOME"])
     assert shown() == "✎ 1\n"
     wait_for(lambda: shown() == "✎ 2\n", "a count of both")
 
@@ -137,14 +136,16 @@ def test_it_counts_the_questions_of_a_review_here_and_reaches_zero(
         data = run_cli("status", "--json", cwd=place).json()["data"]
         assert (data["questions"], data["questions_elsewhere"]) == (count, 3 - count)
         assert run_cli("status", "--format", "statusline", cwd=place).out == f"✎ {count}\n" == shown(place)
-    assert "2 proposed rules, 1 in other projects, 1 weak signal: reflect-git review" in run_cli("status", cwd=shop).out
+    assert (
+        "2 proposed rules, 1 in other projects, 1 unlikely one: reflect-git review" in run_cli("status", cwd=shop).out
+    )
     assert run_cli("dismiss", asked[0], cwd=shop).code == 0
     wait_for_background(home)
     assert shown(shop) == "✎ 1\n", "the command counted again, before the next turn"
     assert run_cli("dismiss", "--never", asked[1], cwd=shop).code == 0
     wait_for_background(home)
     assert shown(shop) == ""
-    told = "no proposed rules, 1 in other projects, 1 weak signal: reflect-git review --all"
+    told = "no proposed rules, 1 in other projects, 1 unlikely one: reflect-git review --all"
     assert told in run_cli("status", cwd=shop).out
     assert shown(garden) == "✎ 1\n"
 
@@ -176,7 +177,7 @@ OLD = "import runpy, sys; sys.version_info = (3, 9, 18); runpy.run_path(sys.argv
 
 
 def test_an_old_python_shows_what_it_can_tell(store_home: Path, home: Path) -> None:
-    """What asks the questions cannot be loaded there: the count of a hook is shown, and not made again at each turn."""
+    """The review code cannot be loaded there: the count of a hook is shown, and not repeated at each turn."""
     capture(opened(store_home), "use pnpm")
     line = [sys.executable, "-I", "-S", "-c", OLD, str(REPO / "hooks" / "statusline.py")]
     changed = []

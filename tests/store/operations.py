@@ -1,42 +1,44 @@
-"""What the fault tests run in processes of their own: one function, one operation; no test library."""
+"""Operations that the fault tests run in separate processes: one function each, no test library."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from reflect_git import paths, workflow
-from reflect_git.model.ids import utc
-from reflect_git.store import backups, copies, exposures, mainline, memory, policy, reading, spool, sweep, upkeep
+from reflect_git import paths
+from reflect_git.capture import service, sessions
+from reflect_git.records.ids import utc
+from reflect_git.store import api, copies, maintenance, pending, policy, recover, session_state
+from reflect_git.store.main import backups, main_branch
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from reflect_git.workflow import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from reflect_git.model.schema import By
+    from reflect_git.records.schema import By
 
 BY: By = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
 DAY = 86400.0
 
 
 def say(word: str) -> None:
-    """Onto the pipe at once: a killed process has no time to flush."""
+    """Print at once: a killed process has no time to flush."""
     os.write(1, f"{word}\n".encode())
 
 
 def tell_acknowledged() -> None:
-    """From now on every id is printed right after the store acknowledged it."""
-    acknowledge = spool.acknowledge
+    """Print every id from now on, as soon as the store has acknowledged it."""
+    acknowledge = pending.acknowledge
 
     def told(store: Store, record: Mapping[str, Any]) -> bytes:
         data = acknowledge(store, record)
         say(record["id"])
         return data
 
-    spool.acknowledge = told
+    pending.acknowledge = told
 
 
 def facts(content: str, **more: Any) -> dict[str, Any]:
@@ -45,49 +47,49 @@ def facts(content: str, **more: Any) -> dict[str, Any]:
 
 def capture(store: Store, env: Mapping[str, str]) -> None:
     tell_acknowledged()
-    workflow.capture(store, facts("use pnpm and not npm", project={"key": "example.com/app", "name": "app"}), env)
+    service.capture(store, facts("use pnpm and not npm", project={"key": "example.com/app", "name": "app"}), env)
 
 
 def capture_two(store: Store, env: Mapping[str, str]) -> None:
     tell_acknowledged()
-    workflow.capture(store, facts("first of two"), env)
-    workflow.capture(store, facts("second of two"), env)
+    service.capture(store, facts("first of two"), env)
+    service.capture(store, facts("second of two"), env)
 
 
 def dismiss(store: Store, env: Mapping[str, str]) -> None:
-    snapshot = reading.read(store)
-    made = memory.update(store, snapshot, snapshot.signals[0]["id"], {"status": "dismissed"}, BY, utc())
+    snapshot = reader.read(store)
+    made = api.update(store, snapshot, snapshot.signals[0]["id"], {"status": "dismissed"}, BY, utc())
     say(made["id"])
 
 
 def promote(store: Store, env: Mapping[str, str]) -> None:
-    snapshot = reading.read(store)
-    made = memory.promote(
+    snapshot = reader.read(store)
+    made = api.promote(
         store, snapshot, snapshot.signals[0]["id"], {"kind": "project", "path": "CLAUDE.md"}, "Use pnpm.", BY, utc()
     )
     say(made["id"])
 
 
 def expire(store: Store, env: Mapping[str, str]) -> None:
-    """Twenty days later: what was captured goes, and is taken out of the object store."""
-    sweep.sweep(store)
+    """Expire signals twenty days later, and remove them from the object store."""
+    recover.sweep(store)
     now = time.time() + 20 * DAY
     with store.locked(5):
-        gone = upkeep.upkeep(store, reading.read(store), now)
+        gone = maintenance.upkeep(store, reader.read(store), now)
     say(f"gone:{gone}")
 
 
 def free(store: Store, env: Mapping[str, str]) -> None:
-    sweep.sweep(store)
+    recover.sweep(store)
     with store.locked(5):
-        upkeep.free(store)
+        maintenance.free(store)
 
 
 def record_several(store: Store, env: Mapping[str, str]) -> None:
     new = {f"machines/m{number}.yaml": f'name: "m{number}"\n'.encode() for number in range(3)}
     with store.locked(5):
-        sweep.finish_interrupted(store)
-        say(mainline.record(store, new, "sync: three machines\n"))
+        recover.finish_interrupted(store)
+        say(main_branch.record(store, new, "sync: three machines\n"))
 
 
 def switch(store: Store, env: Mapping[str, str]) -> None:
@@ -107,7 +109,7 @@ def back_up(store: Store, env: Mapping[str, str]) -> None:
 
 
 def end_session(store: Store, env: Mapping[str, str]) -> None:
-    """The one transcript that the test wrote."""
+    """End the session of the one transcript that the test wrote."""
     (folder,) = os.listdir(paths.projects_dir(env))
     (name,) = os.listdir(os.path.join(paths.projects_dir(env), folder))
     sessions.end(store, env, os.path.join(paths.projects_dir(env), folder, name), "SessionEnd")
@@ -115,6 +117,6 @@ def end_session(store: Store, env: Mapping[str, str]) -> None:
 
 
 def move_exposures(store: Store, env: Mapping[str, str]) -> None:
-    sweep.sweep(store)
+    recover.sweep(store)
     with store.locked(5):
-        say(f"moved:{exposures.move(store)}")
+        say(f"moved:{session_state.move(store)}")

@@ -1,4 +1,4 @@
-"""Ways to make a store, to ask git about it, and to hold it to its promises."""
+"""Create a store, query git about it, and check its promises."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reflect_git import workflow
-from reflect_git.model.ids import utc_precise
-from reflect_git.store import policy, reading, sweep, upkeep
-from reflect_git.store.layout import id_in
-from reflect_git.store.repository import Store
+from reflect_git.capture import service
+from reflect_git.records.ids import utc_precise
+from reflect_git.store import maintenance, policy, recover
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import Store, id_in
 from tests.conftest import store_faults
 from tests.faults import git
 from tests.store.operations import DAY, facts
 
 if TYPE_CHECKING:
-    from reflect_git.model.schema import By, Signal
+    from reflect_git.records.schema import By, Signal
 
 
 def opened(root: Path) -> Store:
-    return workflow.open_store({**os.environ, "REFLECT_GIT_HOME": str(root)})
+    return service.open_store({**os.environ, "REFLECT_GIT_HOME": str(root)})
 
 
 def swept(root: Path) -> Store:
-    """The next command of any kind."""
-    return workflow.open_swept({**os.environ, "REFLECT_GIT_HOME": str(root)})
+    """Open the store as the next command does."""
+    return service.open_swept({**os.environ, "REFLECT_GIT_HOME": str(root)})
 
 
 def capture(store: Store, content: str, **more: Any) -> Signal:
-    signal, _ = workflow.capture(store, facts(content, **more), os.environ, wait=5)
+    signal, _ = service.capture(store, facts(content, **more), os.environ, wait=5)
     return signal
 
 
 def inbox_ids(root: Path) -> set[str]:
-    """Every signal in the tip of any inbox."""
+    """Return every signal in the tip of any inbox."""
     found: set[str] = set()
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/heads/inbox/").split():
         found.update(id_in(path) for path in git(root, "ls-tree", "-r", "--name-only", ref).splitlines())
@@ -49,7 +49,7 @@ def main_paths(root: Path) -> set[str]:
 
 
 def require_promises(root: Path, acknowledged: Iterable[str] = ()) -> Store:
-    """The next command mends everything: nothing acknowledged is missing, git has nothing to say, nothing stands."""
+    """Check that the next command repairs everything: nothing acknowledged is lost, git is content, no lock is left."""
     store = swept(root)
     missing = set(acknowledged) - inbox_ids(root)
     assert not missing, f"acknowledged and not in the inbox: {sorted(missing)}"
@@ -61,25 +61,25 @@ def require_promises(root: Path, acknowledged: Iterable[str] = ()) -> Store:
     assert not locks, f"lock files stand: {locks}"
     litter = [str(path) for path in root.rglob(".tmp-*") if ".git" not in path.parts]
     assert not litter, f"temporary files in the work tree: {litter}"
-    assert not reading.read(store).unreadable
+    assert not reader.read(store).unreadable
     return store
 
 
 def keep_up(store: Store, now: float) -> int:
-    """The upkeep of a day; returns how many signals went."""
-    sweep.sweep(store)
+    """Run a day's maintenance; return how many signals expired."""
+    recover.sweep(store)
     with store.locked(5):
-        return upkeep.upkeep(store, reading.read(store), now)
+        return maintenance.upkeep(store, reader.read(store), now)
 
 
 def days_later(store: Store, days: float) -> int:
-    """Upkeep as it runs on a machine that is used: a clock that was seen a week before is believed."""
+    """Run maintenance as on a machine in use: a clock that was seen a week before is trusted."""
     now = time.time() + days * DAY
     return keep_up(store, now - 8 * DAY) + keep_up(store, now)
 
 
 def copies(root: Path) -> set[str]:
-    """Ids of the plain copies in signals/."""
+    """Return the ids of the plain copies in signals/."""
     found = {id_in(str(path.relative_to(root))) for path in (root / "signals").rglob("*.yaml")}
     return found - {""}
 
@@ -89,7 +89,7 @@ PATIENT = ["-c", "core.filesRefLockTimeout=10000"]
 
 
 def user_commit(root: Path, name: str, text: str) -> subprocess.CompletedProcess[str]:
-    """What a person does in their own repository: write, add, commit."""
+    """Write, add and commit a file, as a person does in their own repository."""
     (root / name).write_text(text, encoding="utf-8")
     git(root, "add", name)
     user = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
@@ -98,6 +98,6 @@ def user_commit(root: Path, name: str, text: str) -> subprocess.CompletedProcess
 
 
 def allow_unattended(root: Path) -> None:
-    """As a person does at a terminal: the setting, and the decision behind it."""
+    """Allow unattended approval as a person does at a terminal: the setting, and the decision behind it."""
     by: By = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
     policy.switch(Store(str(root), os.environ), {"reflect.approval": "unattended"}, by, utc_precise())

@@ -1,4 +1,4 @@
-"""A reader of stores that knows docs/store.md, git and JSON, and nothing of this program."""
+"""An independent reader of stores: it knows docs/store.md, git and JSON, and nothing of this program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reader:
         return subprocess.run(["git", "-C", self.root, *words], capture_output=True, text=True, check=True).stdout
 
     def _own(self) -> set[str]:
-        """Whose word counts; empty: everybody's."""
+        """Return the machines whose decisions count; empty means all."""
         machine = self._git("config", "--local", "reflect.machine").strip()
         config = [line.partition("=") for line in self._git("config", "--local", "--list").splitlines()]
         listed = {name for key, _, value in config if key == "reflect.own" for name in value.split()}
@@ -47,7 +47,7 @@ class Reader:
         receipts = self.root / ".git/reflect/receipts"
         came = receipts.read_text().split() if receipts.exists() else []
         here = {one["machine"] for one in self._of("DEC-") if f"came-{one['id']}" not in came}
-        here |= {path.stem for path in self.root.glob("machines/*.yaml")} & set(listed)  # by an older program
+        here |= {path.stem for path in self.root.glob("machines/*.yaml")} & set(listed)  # written by an older version
         ours = {machine, *(name for name in (names.read_text().split() if names.exists() else ()) if name in here)}
         said = [
             one["meta"]["to"]["reflect.own"].split() for one in self._of("DEC-")
@@ -127,13 +127,19 @@ class Reader:
         for one in self.decisions:
             learning = self.learnings.get(one["subject"])
             spoken = learning["signals"] if learning else [one["subject"], *one["meta"].get("signals", ())]
+            if learning and one["kind"] in ("amended", "reverted"):
+                spoken = [*spoken, *self._said_again(learning["id"])]
             is_over = learning is not None and learning["decision"] in self.void and one["kind"] != "reverted"
             if signal in spoken and one["id"] not in self.void and not is_over:
                 found = self._makes(one) or found
         return found
 
+    def _said_again(self, learning: str) -> list[str]:
+        amended = [one for one in self.decisions if (one["kind"], one["subject"]) == ("amended", learning)]
+        return [each for one in amended if one["id"] not in self.void for each in one["meta"].get("signals", ())]
+
     def signals(self) -> dict[str, tuple[str, int]]:
-        """Id → status and confidence."""
+        """Map ids to status and confidence."""
         found = self._of("SIG-")
         sessions = {(line[0], line[4]) for line in self.tallied}
         for one in found:

@@ -1,4 +1,4 @@
-"""Signals go after their time: really, never too early, and never because a clock lies."""
+"""Signals expire: completely, never too early, and never because of a wrong clock."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from reflect_git.model.ids import utc
-from reflect_git.store import copies, inbox, memory, reading, spool, sweep, upkeep
+from reflect_git.records.ids import utc
+from reflect_git.store import api, copies, inbox, maintenance, pending, recover
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests import scan
 from tests.faults import KILL, Prepared, Strike, git, strike_everywhere
@@ -28,7 +29,7 @@ def store(store_home: Path) -> Store:
 
 
 def weak(store: Store, content: str, **more: Any) -> str:
-    """A signal that waits for nobody."""
+    """Capture a weak signal."""
     return capture(store, content, trust="tool_output", type="failure", **more)["id"]
 
 
@@ -49,25 +50,25 @@ def test_what_is_expired_is_nowhere_in_the_store(store: Store, store_home: Path)
 
 def test_what_is_expired_is_not_in_the_cache_either(store: Store, store_home: Path) -> None:
     for number in range(70):  # enough for the cache to be written
-        spool.acknowledge(store, {**_signal(store), "id": f"SIG-20260211-000000{number:02d}"})
-    sweep.sweep(store)
-    reading.read(store)
+        pending.acknowledge(store, {**_signal(store), "id": f"SIG-20260211-000000{number:02d}"})
+    recover.sweep(store)
+    reader.read(store)
     assert any("cache" in place for place in scan.places_of(store_home, SECRET))
     assert days_later(store, 15) == 70
     assert scan.places_of(store_home, SECRET) == []
 
 
 def test_who_looked_before_an_expiry_reads_what_is_left(store: Store, store_home: Path) -> None:
-    """A review stays open for long, and asks for signals when it first needs them."""
+    """A review stays open for long, and loads signals when it first needs them."""
     weak(store, SECRET)
     young = capture(store, "the lion prefers spaces", confidence=2)["id"]
-    looked = reading.scan(store)
+    looked = reader.scan(store)
     assert days_later(opened(store_home), 15) == 1
     assert [signal["id"] for signal in looked.whole(looked.rows)] == [young]
 
 
 def _signal(store: Store) -> dict[str, Any]:
-    from reflect_git.capture.draft import draft_given
+    from reflect_git.capture.new_signal import draft_given
 
     facts = {"type": "failure", "trust": "tool_output", "content": SECRET}
     return dict(draft_given(facts, store.machine, utc()))
@@ -95,7 +96,7 @@ def test_temporary_files_of_killed_writers_go_too(store: Store, store_home: Path
 
 def test_a_dismissed_signal_leaves_no_text_on_main(store: Store, store_home: Path) -> None:
     identity = capture(store, SECRET)["id"]
-    memory.update(store, reading.read(store), identity, {"status": "dismissed"}, BY, utc())
+    api.update(store, reader.read(store), identity, {"status": "dismissed"}, BY, utc())
     assert days_later(store, 15) == 1
     assert scan.places_of(store_home, SECRET) == []
 
@@ -105,19 +106,19 @@ def test_a_tally_says_that_and_not_what(store: Store, store_home: Path) -> None:
     days_later(store, 15)
     (path,) = [path for path in main_paths(store_home) if path.startswith("tally/")]
     assert "zebra" not in git(store_home, "show", f"main:{path}")
-    assert [line[1:3] for line in reading.read(store).history.tallied] == [["failure", "example.com/app"]]
+    assert [line[1:3] for line in reader.read(store).history.tallied] == [["failure", "example.com/app"]]
 
 
 def test_what_expired_still_counts_as_a_session(store: Store) -> None:
     weak(store, SECRET, session_id="one")
     days_later(store, 15)
     weak(store, SECRET, session_id="two")
-    assert [signal["confidence"] for signal in reading.read(store).signals] == [2]
+    assert [signal["confidence"] for signal in reader.read(store).signals] == [2]
 
 
 def test_promoted_signals_stay(store: Store, store_home: Path) -> None:
     identity = capture(store, SECRET)["id"]
-    memory.promote(store, reading.read(store), identity, {"kind": "global", "path": "~/CLAUDE.md"}, "Tabs.", BY, utc())
+    api.promote(store, reader.read(store), identity, {"kind": "global", "path": "~/CLAUDE.md"}, "Tabs.", BY, utc())
     assert days_later(store, 4000) == 0
     assert inbox_ids(store_home) == {identity}
 
@@ -136,7 +137,7 @@ def test_but_not_longer_than_ninety_days(store: Store) -> None:
 
 @pytest.mark.parametrize("ttl, gone", [("3", 1), ("30", 0), ("never", 0), ("0", 1), ("-5", 0)])
 def test_reflect_ttl(store: Store, ttl: str, gone: int) -> None:
-    """What is no number means the default of 14 days; less than a day means a day."""
+    """An invalid number means the default of 14 days; less than a day means a day."""
     weak(store, SECRET)
     with store.locked(5):
         store.change_config({"reflect.ttl": ttl})
@@ -145,7 +146,7 @@ def test_reflect_ttl(store: Store, ttl: str, gone: int) -> None:
 
 @pytest.mark.parametrize("moment", [4_300_000_000.0, 4_300_000_000.0 + 40 * DAY, 0.0, 1.0e9])
 def test_nothing_goes_because_of_a_clock(store: Store, store_home: Path, moment: float) -> None:
-    """2106, a while after, 1970, 2001: seen once and then the right time again."""
+    """2106, a later year, 1970, 2001: seen once, and then the right time again."""
     identity = weak(store, SECRET)
     keep_up(store, time.time())
     for now in (moment, time.time(), time.time() + DAY, time.time() + 2 * DAY):
@@ -164,7 +165,7 @@ def test_a_capture_under_a_clock_of_1970_lives_as_long_as_any_other(store: Store
     with store.locked(5):
         store.change_config({"reflect.born": "2020-01-01T00:00:00Z"})
     record = {**_signal(store), "stored": "1970-01-01T00:00:09Z", "timestamp": "1970-01-01T00:00:09Z"}
-    memory.append(store, {**record, "id": "SIG-19700101-00000001"})
+    api.append(store, {**record, "id": "SIG-19700101-00000001"})
     keep_up(store, time.time())
     assert keep_up(store, time.time() + DAY) == 0
     assert inbox_ids(store_home) == {"SIG-19700101-00000001"}
@@ -176,8 +177,8 @@ def test_generations_count_up_and_reading_goes_on(store: Store, store_home: Path
         kept = capture(store, f"kept {number}", confidence=3)["id"]
         assert days_later(store, 15) == 1
         assert inbox.generations(store) == [f"refs/heads/inbox/{store.machine}/{number + 2:04d}"]
-        assert kept in {signal["id"] for signal in reading.read(store).signals}
-    assert len(reading.read(store).signals) == 3
+        assert kept in {signal["id"] for signal in reader.read(store).signals}
+    assert len(reader.read(store).signals) == 3
     require_promises(store_home)
 
 
@@ -219,18 +220,18 @@ def test_a_copy_that_is_also_pending_is_rescued_once(store: Store, store_home: P
 
 def test_upkeep_is_due_once_a_day_and_after_a_jump_back(store: Store) -> None:
     now = time.time()
-    assert upkeep.is_due(store, now)
+    assert maintenance.is_due(store, now)
     keep_up(store, now)
-    assert not upkeep.is_due(store, now + 0.9 * DAY)
-    assert upkeep.is_due(store, now + DAY)
-    assert upkeep.is_due(store, now - DAY)
+    assert not maintenance.is_due(store, now + 0.9 * DAY)
+    assert maintenance.is_due(store, now + DAY)
+    assert maintenance.is_due(store, now - DAY)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", '{"last": "x"}', '{"last": null}', "{"])
 def test_a_damaged_note_of_the_last_upkeep_takes_nothing(store: Store, text: str) -> None:
     weak(store, SECRET)
     Path(store.private_path("upkeep.json")).write_text(text)
-    assert upkeep.is_due(store, time.time())
+    assert maintenance.is_due(store, time.time())
     assert keep_up(store, 4_300_000_000.0) == 0
 
 
@@ -238,7 +239,7 @@ def test_a_damaged_note_of_the_last_upkeep_takes_nothing(store: Store, text: str
 def test_a_kill_during_expiry_ends_in_one_of_two_states(
     store: Store, store_home: Path, tmp_path: Path, first: int, step: int
 ) -> None:
-    """All gone or all there after the next command, and with the upkeep of the next day no text anywhere."""
+    """Everything or nothing is gone after the next command; after the next day's maintenance no text is left."""
     weak(store, SECRET)
     kept = capture(store, "the lion stays", confidence=3)["id"]
     Path(store.private_path("upkeep.json")).write_text(f'{{"last": {time.time() + 19 * DAY}}}')
@@ -249,7 +250,7 @@ def test_a_kill_during_expiry_ends_in_one_of_two_states(
         days_later(again, 21)
         assert inbox_ids(store_home) == copied(store_home) == {kept}
         assert scan.places_of(store_home, SECRET) == []
-        lines = reading.read(swept(store_home)).history.tallied
+        lines = reader.read(swept(store_home)).history.tallied
         assert len(lines) == 1, "a signal went and was counted more or less than once"
 
     strike_everywhere(operations.expire, Prepared(store_home, tmp_path), KILL, check, first, step)

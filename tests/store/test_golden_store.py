@@ -1,4 +1,4 @@
-"""A store with one record of each kind, written by the first version: every later one reads it to the last field."""
+"""A store with one record of each kind, written by the first version: every later version reads all of it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters import records
-from reflect_git.store import reading
-from reflect_git.store.layout import path_of
-from reflect_git.store.repository import INBOX, MAIN, Store
+from reflect_git.records import yaml_form
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import INBOX, MAIN, Store, path_of
 from tests.store.probe import opened
 
 GOLDEN = {path.stem: path.read_bytes() for path in (Path(__file__).parents[1] / "golden").glob("*.yaml")}
@@ -34,12 +33,12 @@ def test_there_is_one_record_of_each_kind() -> None:
 
 
 def test_every_record_of_the_golden_store_is_read(store: Store) -> None:
-    snapshot = reading.read(store)
+    snapshot = reader.read(store)
     assert (snapshot.unreadable, snapshot.newer) == ({}, [])
     assert set(snapshot.by_id) == set(GOLDEN)
     for identity, data in GOLDEN.items():
         computed = ("status", "confidence", "related", "promoted_to") if identity.startswith("SIG") else ()
-        written, read = records.parse(data), snapshot.by_id[identity]
+        written, read = yaml_form.parse(data), snapshot.by_id[identity]
         assert {key: read[key] for key in written if key not in computed} == {
             key: value for key, value in written.items() if key not in computed
         }

@@ -1,4 +1,4 @@
-"""Captures lie in a pack each until a session ends or begins: fast to write, and never too many to look through."""
+"""Each capture has its own pack until a session ends or begins: fast to write, and never too many."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import inbox, upkeep
+from reflect_git.store import inbox, maintenance
 from reflect_git.store.repository import Store
 from tests.store.probe import capture, inbox_ids, opened
 
 
 @pytest.fixture
 def busy(store_home: Path) -> Store:
-    """A store with a capture in each of nine packs."""
+    """Create a store with a capture in each of nine packs."""
     for number in range(9):
         capture(opened(store_home), f"number {number}")
     return opened(store_home)
@@ -23,7 +23,7 @@ def busy(store_home: Path) -> Store:
 def test_many_packs_become_one_and_hold_all_that_they_held(busy: Store, store_home: Path) -> None:
     known = inbox_ids(store_home)
     assert len(known) == 9 and inbox.count_packs(busy) >= 9
-    upkeep.gather_packs(busy)
+    maintenance.gather_packs(busy)
     assert inbox.count_packs(busy) == 1
     assert inbox_ids(store_home) == known
 
@@ -31,7 +31,7 @@ def test_many_packs_become_one_and_hold_all_that_they_held(busy: Store, store_ho
 def test_packs_stay_while_somebody_writes(busy: Store, store_home: Path) -> None:
     before = inbox.count_packs(busy)
     with opened(store_home).locked(0.0):
-        upkeep.gather_packs(busy)
+        maintenance.gather_packs(busy)
     assert inbox.count_packs(busy) == before
 
 
@@ -52,7 +52,7 @@ def test_a_pack_without_an_index_goes_when_nobody_writes_it_any_more(busy: Store
         os.utime(name, (1, 1))
     Path(f"{young}.pack").write_bytes(b"half\n")
     with busy.locked(5):
-        upkeep.remove_halves(busy)
+        maintenance.remove_halves(busy)
     left = {path.name for path in folder.glob("*") if path.name[:9] in ("pack-1111", "pack-2222", "pack-3333")}
     assert left == {f"{young.name}.pack", f"{kept.name}.pack", f"{kept.name}.keep"} and inbox_ids(store_home) == known
     for name in left:

@@ -1,4 +1,4 @@
-"""Switching a policy is a decision on main; what a person set behind its back is seen."""
+"""Switching a policy is a decision on main; changes made directly in the config are noticed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from reflect_git import workflow
-from reflect_git.adapters import faults, files, records
+from reflect_git.capture import service
 from reflect_git.errors import ReflectError
-from reflect_git.store import inforce, journal, policy, reading, sweep
+from reflect_git.platform import faults, files
+from reflect_git.records import yaml_form
+from reflect_git.store import config_file, policy, recover
+from reflect_git.store.main import journal
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 
 ME: Any = {"road": "terminal", "name": "Ada", "email": "ada@localhost"}
@@ -21,11 +24,11 @@ NOW = "2026-02-11T09:00:00Z"
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return workflow.open_store(os.environ)
+    return service.open_store(os.environ)
 
 
 def decisions(store: Store) -> list[Any]:
-    return reading.read(store).history.decisions
+    return reader.read(store).history.decisions
 
 
 def test_a_switch_is_one_commit_that_says_from_what_to_what(store: Store) -> None:
@@ -48,7 +51,7 @@ def test_a_switch_is_one_commit_that_says_from_what_to_what(store: Store) -> Non
     assert made["meta"] == {"from": {"reflect.capture": None}, "to": {"reflect.capture": "false"}}
     assert store.setting("reflect.capture") == "false"
     path = f"decisions/2026/02/{made['id']}.yaml"
-    assert records.parse(Path(store.path(path)).read_bytes())["by"] == ME
+    assert yaml_form.parse(Path(store.path(path)).read_bytes())["by"] == ME
 
 
 def test_a_list_keeps_its_order_and_loses_what_is_taken_out(store: Store) -> None:
@@ -134,7 +137,7 @@ def _killed_at(store: Store, number: int) -> bool:
 def test_a_switch_that_is_killed_never_changes_what_history_does_not_know(store: Store, step: int) -> None:
     number = 1
     while _killed_at(store, number):
-        sweep.sweep(store)
+        recover.sweep(store)
         opened = Store(store.root)
         said = policy.decided(opened, decisions(opened))
         assert policy.undecided(opened, decisions(opened)) == [], (number, said)
@@ -168,7 +171,7 @@ STRICTER = [
 
 
 def _by_hand(store: Store, key: str, value: str | None) -> Store:
-    """As a person's own git leaves the config, and as the next hook opens it."""
+    """Change the config with a person's own git, and open it as the next hook does."""
     words = ("config", key, value) if value is not None else ("config", "--unset-all", key)
     store.git.run(*words)
     return Store(store.root)
@@ -183,7 +186,7 @@ def test_a_config_by_hand_makes_no_policy_looser(store: Store, key: str, value: 
     assert opened.setting(key) == (before or "")
     assert policy.undecided(opened, decisions(opened)) == [key]
     said, hint = policy.describe_undecided(opened, key)
-    counts = before or inforce.POLICIES[key][0]
+    counts = before or config_file.POLICIES[key][0]
     assert said == f"{key} is {value or 'unset'}, and no decision of this machine says so: {counts} counts"
     assert f"reflect-git config {f'{key} {value}' if value else f'--unset {key}'}" in hint
 
@@ -200,7 +203,7 @@ def test_a_config_by_hand_makes_a_policy_stricter(store: Store, key: str, value:
 def test_an_ignored_folder_that_is_taken_out_by_hand_stays_ignored(store: Store) -> None:
     policy.switch(store, {"reflect.ignore": ["/a", "/b"]}, ME, NOW)
     opened = _by_hand(store, "reflect.ignore", None)
-    assert opened.values("reflect.ignore") == ["/a", "/b"] and workflow.is_ignored(opened, "/a")
+    assert opened.values("reflect.ignore") == ["/a", "/b"] and service.is_ignored(opened, "/a")
     opened = _by_hand(store, "reflect.ignore", "/c")
     assert opened.values("reflect.ignore") == ["/c", "/a", "/b"]
 
@@ -225,7 +228,7 @@ def test_what_was_decided_is_found_on_main_where_the_private_folder_is_gone(stor
     shutil.rmtree(store.private)
     for key in ("reflect.sync.requireSigned", "reflect.approval"):
         store.git.run("config", key, {"reflect.approval": "unattended"}.get(key, "false"))
-    opened = workflow.open_swept(os.environ)
+    opened = service.open_swept(os.environ)
     assert [opened.setting(key) for key in changes] == ["true", "/b", "true"]
     assert opened.setting("reflect.approval") == ""
 
@@ -233,5 +236,5 @@ def test_what_was_decided_is_found_on_main_where_the_private_folder_is_gone(stor
 def test_a_hook_captures_by_what_was_decided(store: Store, home: Path) -> None:
     policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
     opened = _by_hand(store, "reflect.capture", "true")
-    assert not workflow.is_capturing(opened, os.environ, str(home), 0.0)
-    assert not workflow.is_capturing(Store(store.root), os.environ, str(home), 0.0), "from the cache, too"
+    assert not service.is_capturing(opened, os.environ, str(home), 0.0)
+    assert not service.is_capturing(Store(store.root), os.environ, str(home), 0.0), "from the cache, too"

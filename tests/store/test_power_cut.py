@@ -1,20 +1,21 @@
-"""What a power cut may leave: files that were renamed into place before their bytes reached the disk."""
+"""After a power cut: files that were renamed into place before their bytes reached the disk."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reflect_git.model.ids import utc_precise
-from reflect_git.store import memory, reading
+from reflect_git.records.ids import utc_precise
+from reflect_git.store import api
+from reflect_git.store.reading import reader
 from tests.conftest import RunCli
+from tests.store.broken_store import loose
 from tests.store.operations import BY
-from tests.store.patient import loose
 from tests.store.probe import capture, main_paths, opened, require_promises, swept
 
 
 def dismiss(root: Path, identity: str) -> None:
     store = swept(root)
-    memory.update(store, reading.read(store), identity, {"status": "dismissed"}, BY, utc_precise())
+    api.update(store, reader.read(store), identity, {"status": "dismissed"}, BY, utc_precise())
 
 
 def test_an_empty_index_is_made_anew_by_the_next_decision(store_home: Path) -> None:
@@ -34,7 +35,7 @@ def test_a_signal_whose_object_is_gone_is_read_from_its_copy(store_home: Path) -
     file = loose(store_home / ".git", blob)
     data = file.read_bytes()
     file.unlink()
-    assert [signal["id"] for signal in reading.read(store).signals] == [identity]
+    assert [signal["id"] for signal in reader.read(store).signals] == [identity]
     file.write_bytes(data)
 
 
@@ -51,7 +52,7 @@ def test_a_capture_whose_pack_never_reached_the_disk_comes_from_its_copy(store_h
 
 
 def test_nothing_that_a_new_store_is_made_of_is_left_to_the_disk_s_mood(run_cli: RunCli, tmp_path: Path) -> None:
-    """Every folder of the draft is synced before it gets its place: seen at the door of all side effects."""
+    """Every folder of the draft is synced before it is renamed: observed in the fault machinery."""
     trace = tmp_path / "trace"
     env = {"REFLECT_GIT_FAULT": "kill:9999", "REFLECT_GIT_FAULT_TRACE": str(trace)}
     assert run_cli("init", env=env).code == 0

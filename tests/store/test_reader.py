@@ -1,4 +1,4 @@
-"""docs/store.md is enough to read a store: a reader that knows nothing else sees what the program sees."""
+"""docs/store.md is enough to read a store: a reader based on it alone sees what the program sees."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
-from reflect_git.sitting import waiting
-from reflect_git.sitting.declining import declined
-from reflect_git.sitting.dismiss import dismiss
-from reflect_git.store import reading
+from reflect_git.capture import service
+from reflect_git.rules import arrivals
+from reflect_git.rules.dismiss import declined, dismiss
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests.sitting import reverting
-from tests.sitting.desk import BY, say
-from tests.sitting.test_waiting import approved_elsewhere
+from tests.rules import reverts
+from tests.rules.queues import BY, say
+from tests.rules.test_arrivals import approved_elsewhere
 from tests.store.reader import Reader
 from tests.store.test_golden_store import store as golden_store
 
@@ -24,7 +23,7 @@ golden = golden_store
 
 
 def require_agreement(store: Store) -> Reader:
-    read, other = reading.read(store), Reader(Path(store.root))
+    read, other = reader.read(store), Reader(Path(store.root))
     assert set(other.records) == set(read.by_id)
     assert other.signals() == {one["id"]: (one["status"], one["confidence"]) for one in read.signals}
     assert other.in_force() == {one["id"]: one for one in read.history.in_force()}
@@ -42,23 +41,23 @@ def test_the_golden_store(golden: Store) -> None:
 def shop(home: Path, store_home: Path) -> Store:
     (home / "shop").mkdir()
     (home / "shop" / "CLAUDE.md").write_text("# Shop\n")
-    return workflow.open_store(os.environ)
+    return service.open_store(os.environ)
 
 
 def test_a_store_in_which_everything_happened(shop: Store) -> None:
-    kept = reverting.approve(shop, "never use npm in this project, always use pnpm instead").learning
-    reverting.amend(shop, kept, "Use pnpm; npm breaks the lock file")
-    gone = reverting.approve(shop, "always run the linter before you commit").learning
-    reverting.revert(shop, gone)
-    back = reverting.approve(shop, "never edit generated files, run the generator instead").learning
-    reverting.revert(shop, back)
-    reverting.undo(shop)
-    replaced = reverting.approve(shop, "write commit messages in the past tense").learning
-    new = reverting.approve(shop, "write commit messages as orders", supersedes=(replaced,)).learning
+    kept = reverts.approve(shop, "never use npm in this project, always use pnpm instead").learning
+    reverts.amend(shop, kept, "Use pnpm; npm breaks the lock file")
+    gone = reverts.approve(shop, "always run the linter before you commit").learning
+    reverts.revert(shop, gone)
+    back = reverts.approve(shop, "never edit generated files, run the generator instead").learning
+    reverts.revert(shop, back)
+    reverts.undo(shop)
+    replaced = reverts.approve(shop, "write commit messages in the past tense").learning
+    new = reverts.approve(shop, "write commit messages as orders", supersedes=(replaced,)).learning
     for session in ("s-2", "s-3"):
         say(shop, "the cache is stale after a rename", session_id=session)
     refused = say(shop, "always answer in rhymes")
-    dismiss(shop, reverting.sit(shop).find(refused), BY)
+    dismiss(shop, reverts.sit(shop).find(refused), BY)
     other = require_agreement(shop)
     assert set(other.in_force()) == {kept, back, new}
     assert other.in_force()[kept]["text"] == "Use pnpm; npm breaks the lock file"
@@ -69,21 +68,21 @@ def test_a_store_in_which_everything_happened(shop: Store) -> None:
 def test_a_no_to_what_another_machine_approved(shop: Store) -> None:
     rule = approved_elsewhere(shop, "Use ruff, not black")
     assert require_agreement(shop).declined(shop.machine) == set()
-    (one,) = waiting.waiting(reverting.sit(shop))
-    waiting.decline(reverting.sit(shop), one, BY)
+    (one,) = arrivals.waiting(reverts.sit(shop))
+    arrivals.decline(reverts.sit(shop), one, BY)
     assert require_agreement(shop).declined(shop.machine) == {rule}
     assert set(require_agreement(shop).in_force()) == {rule}, "for the others it holds"
     for noes in (set(), {rule}):  # the undo, and its redo
-        reverting.undo(shop)
+        reverts.undo(shop)
         assert require_agreement(shop).declined(shop.machine) == noes
-    reverting.revert(shop, rule)
+    reverts.revert(shop, rule)
     assert require_agreement(shop).declined(shop.machine) == set()
-    reverting.undo(shop)
+    reverts.undo(shop)
     assert require_agreement(shop).declined(shop.machine) == {rule}
     assert [one["meta"] for one in require_agreement(shop).decisions if "left" in one["meta"]] == [{"left": True}]
 
 
 def test_what_is_private_is_listed(shop: Store) -> None:
-    reverting.approve(shop, "never use npm in this project, always use pnpm instead")
+    reverts.approve(shop, "never use npm in this project, always use pnpm instead")
     page = (REPO / "docs" / "store.md").read_text(encoding="utf-8").partition("## .git/reflect")[2]
     assert [name for name in os.listdir(shop.private_path()) if f"`{name}" not in page] == []

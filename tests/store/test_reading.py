@@ -1,4 +1,4 @@
-"""Reading: everything that is there, whatever is in it, and the same with any cache or none."""
+"""Reading: everything in a store, whatever it contains, and the same with any cache or none."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reflect_git.adapters import handwritten, records
-from reflect_git.model.ids import utc
-from reflect_git.store import memory, reading, spool, sweep
-from reflect_git.store.reading import Snapshot
+from reflect_git.platform import yaml_loose
+from reflect_git.records import yaml_form
+from reflect_git.records.ids import utc
+from reflect_git.store import api, pending, recover
+from reflect_git.store.reading import reader
+from reflect_git.store.reading.reader import Snapshot
 from reflect_git.store.repository import Store
+from tests.counters import count
 from tests.faults import git
-from tests.reckoning import count
 from tests.store.operations import BY
 from tests.store.probe import capture, opened
 
@@ -31,7 +33,7 @@ def store(store_home: Path) -> Store:
 
 
 def plant(root: Path, ref: str, files: dict[str, bytes], remove: tuple[str, ...] = ()) -> None:
-    """Commit files to a branch by hand, whatever they are."""
+    """Commit any files to a branch by hand."""
     stream = [f"commit {ref}\ncommitter Ada <ada@example.com> 1770000000 +0000\ndata 4\nhand\n".encode()]
     if git(root, "for-each-ref", ref):
         stream.append(f"from {ref}^0\n".encode())
@@ -63,11 +65,11 @@ def as_data(snapshot: Snapshot) -> Any:
     return [snapshot.signals, snapshot.by_id, snapshot.newer, snapshot.unreadable, snapshot.history.tallied]
 
 
-def cold(store: Store, by_hand: Optional[reading.Reader] = None) -> Any:
+def cold(store: Store, by_hand: Optional[reader.Reader] = None) -> Any:
     for name in os.listdir(store.private_path("cache")):
         if name.endswith("-rows"):
             os.unlink(store.private_path("cache", name))
-    return as_data(reading.read(store, by_hand))
+    return as_data(reader.read(store, by_hand))
 
 
 def test_the_union_of_inbox_and_pending(store: Store) -> None:
@@ -75,14 +77,14 @@ def test_the_union_of_inbox_and_pending(store: Store) -> None:
     with store.locked(1):
         pending, commit = memory_append_while_busy(store, "pending")
     assert commit is None
-    assert {signal["id"] for signal in reading.read(store).signals} == {committed, pending}
+    assert {signal["id"] for signal in reader.read(store).signals} == {committed, pending}
 
 
 def memory_append_while_busy(store: Store, content: str) -> tuple[str, Optional[str]]:
-    from reflect_git import workflow
+    from reflect_git.capture import service
     from tests.store.operations import facts
 
-    signal, commit = workflow.capture(opened(Path(store.root)), facts(content), os.environ)
+    signal, commit = service.capture(opened(Path(store.root)), facts(content), os.environ)
     return signal["id"], commit
 
 
@@ -90,11 +92,11 @@ def test_signals_of_another_machine_are_read_too(store: Store, store_home: Path)
     own = capture(store, "mine")["id"]
     text = git(store_home, "show", f"{inbox_ref(store)}:{path_of(own)}").replace(own, "SIG-20260211-7k3v9q2m")
     plant(store_home, "refs/heads/inbox/other-abcd/0007", {SIGNAL: text.encode()})
-    assert {signal["id"] for signal in reading.read(store).signals} == {own, "SIG-20260211-7k3v9q2m"}
+    assert {signal["id"] for signal in reader.read(store).signals} == {own, "SIG-20260211-7k3v9q2m"}
 
 
 def path_of(identity: str) -> str:
-    from reflect_git.store.layout import path_of
+    from reflect_git.store.repository import path_of
 
     return path_of(identity)
 
@@ -119,34 +121,34 @@ HOSTILE = {
     "keys twice": b"id: 1\nid: 2\n",
     "100,000 keys": b"".join(b"k%d: 1\n" % number for number in range(9000)),
     "too large": b'a: "' + b"x" * 70000 + b'"\n',
-    "another id than its name": records.emit(decision(id="DEC-20260211-00000000")),
-    "signals that are a number": records.emit(decision(meta={"signals": 5})),
-    "signals that are lists": records.emit(decision(meta={"signals": [["x"]]})),
-    "signals that are null": records.emit(decision(meta={"signals": None})),
-    "a wrong word": records.emit(decision(kind="obeyed")),
-    "a field too few": b"\n".join(records.emit(decision()).split(b"\n")[:-3]) + b"\n",
+    "another id than its name": yaml_form.emit(decision(id="DEC-20260211-00000000")),
+    "signals that are a number": yaml_form.emit(decision(meta={"signals": 5})),
+    "signals that are lists": yaml_form.emit(decision(meta={"signals": [["x"]]})),
+    "signals that are null": yaml_form.emit(decision(meta={"signals": None})),
+    "a wrong word": yaml_form.emit(decision(kind="obeyed")),
+    "a field too few": b"\n".join(yaml_form.emit(decision()).split(b"\n")[:-3]) + b"\n",
 }
 
 
-@pytest.mark.parametrize("by_hand", [None, handwritten.read], ids=["plain", "by hand"])
+@pytest.mark.parametrize("by_hand", [None, yaml_loose.read], ids=["plain", "by hand"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_record_is_named_and_in_nobodys_way(
     store: Store,
     store_home: Path,
     name: str,
-    by_hand: Optional[reading.Reader],
+    by_hand: Optional[reader.Reader],
 ) -> None:
     identity = capture(store, "still here")["id"]
     plant(store_home, "refs/heads/main", {DECISION: HOSTILE[name]})
     plant(store_home, inbox_ref(store), {SIGNAL: HOSTILE[name]})
     started = time.process_time()
-    snapshot = reading.read(store, by_hand)
+    snapshot = reader.read(store, by_hand)
     assert time.process_time() - started < 1
     assert [signal["id"] for signal in snapshot.signals] == [identity]
     assert SIGNAL in snapshot.unreadable
     assert DECISION in snapshot.unreadable or name.startswith("signals that are"), "named, or taken as harmless"
     assert all(isinstance(reason, str) and reason for reason in snapshot.unreadable.values())
-    memory.stats(snapshot)
+    api.stats(snapshot)
 
 
 def test_a_hostile_pending_file_is_set_aside_and_the_others_go_on(store: Store, store_home: Path) -> None:
@@ -158,8 +160,8 @@ def test_a_hostile_pending_file_is_set_aside_and_the_others_go_on(store: Store, 
     os.mkfifo(store.private_path("pending", "SIG-20260211-zzzzzzzz.yaml"))
     os.symlink("/etc/passwd", store.private_path("pending", "SIG-20260211-zzzzzzz1.yaml"))
     identity = capture(store, "still here")["id"]
-    sweep.sweep(store)
-    snapshot = reading.read(store)
+    recover.sweep(store)
+    snapshot = reader.read(store)
     assert [signal["id"] for signal in snapshot.signals] == [identity]
     assert identity in git(store_home, "ls-tree", "-r", "--name-only", inbox_ref(store))
 
@@ -167,7 +169,7 @@ def test_a_hostile_pending_file_is_set_aside_and_the_others_go_on(store: Store, 
 def test_a_passing_trouble_with_a_pending_file_does_not_set_it_aside(
     store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reflect_git.adapters import files
+    from reflect_git.platform import files
 
     with store.locked(1):
         identity, _ = memory_append_while_busy(store, "acknowledged")
@@ -179,58 +181,58 @@ def test_a_passing_trouble_with_a_pending_file_does_not_set_it_aside(
         return read(path, limit)
 
     monkeypatch.setattr(files, "read_regular", unwell)
-    sweep.sweep(store)
+    recover.sweep(store)
     monkeypatch.undo()
-    sweep.sweep(opened(store_home))
+    recover.sweep(opened(store_home))
     assert identity in git(store_home, "ls-tree", "-r", "--name-only", inbox_ref(store))
 
 
 def test_a_newer_record_is_kept_byte_for_byte_and_not_understood(store: Store, store_home: Path) -> None:
     data = b'id: "DEC-20260211-4c8d2a1f"\nversion: 7\nshape: "unknown"\n'
     plant(store_home, "refs/heads/main", {DECISION: data})
-    snapshot = reading.read(store)
+    snapshot = reader.read(store)
     assert snapshot.newer == [DECISION] or snapshot.newer == ["DEC-20260211-4c8d2a1f"]
     assert snapshot.unreadable == {} and snapshot.history.decisions == []
-    memory.record(store, [decision(id="DEC-20260212-00000000")], "dismiss: x", {})
+    api.record(store, [decision(id="DEC-20260212-00000000")], "dismiss: x", {})
     assert git(store_home, "show", f"main:{DECISION}").encode() == data
 
 
 def test_a_newer_pending_record_is_committed_as_it_is(store: Store, store_home: Path) -> None:
     data = b'id: "SIG-20260211-7k3v9q2m"\nversion: 7\nshape: "unknown"\n'
     Path(store.private_path("pending", "SIG-20260211-7k3v9q2m.yaml")).write_bytes(data)
-    sweep.sweep(store)
+    recover.sweep(store)
     assert git(store_home, "show", f"{inbox_ref(store)}:{SIGNAL}").encode() == data
-    assert reading.read(store).signals == []
+    assert reader.read(store).signals == []
 
 
 def test_what_a_person_edited_is_read_where_the_front_can(store: Store, store_home: Path) -> None:
-    by_hand = records.emit(decision()).replace(b'kind: "dismissed"', b"kind: never   # said Ada")
+    by_hand = yaml_form.emit(decision()).replace(b'kind: "dismissed"', b"kind: never   # said Ada")
     plant(store_home, "refs/heads/main", {DECISION: by_hand})
-    assert DECISION in reading.read(store).unreadable
-    assert reading.read(store, handwritten.read).history.decisions[0]["kind"] == "never"
+    assert DECISION in reader.read(store).unreadable
+    assert reader.read(store, yaml_loose.read).history.decisions[0]["kind"] == "never"
 
 
 def fill(store: Store, count: int, start: int = 0) -> None:
-    from reflect_git.capture.draft import draft_given
+    from reflect_git.capture.new_signal import draft_given
 
     for number in range(start, start + count):
         signal = dict(draft_given({"content": f"signal {number}"}, store.machine, utc()))
-        spool.acknowledge(store, {**signal, "id": f"SIG-20260211-00000{number:03d}"})
-    sweep.sweep(store)
+        pending.acknowledge(store, {**signal, "id": f"SIG-20260211-00000{number:03d}"})
+    recover.sweep(store)
 
 
 def test_a_read_without_the_reader_by_hand_does_not_spoil_the_cache(store: Store, store_home: Path) -> None:
-    by_hand = records.emit(decision()).replace(b'kind: "dismissed"', b"kind: never   # said Ada")
+    by_hand = yaml_form.emit(decision()).replace(b'kind: "dismissed"', b"kind: never   # said Ada")
     many = {
-        f"decisions/2026/02/DEC-20260211-00000{number:03d}.yaml": records.emit(
+        f"decisions/2026/02/DEC-20260211-00000{number:03d}.yaml": yaml_form.emit(
             decision(id=f"DEC-20260211-00000{number:03d}")
         )
         for number in range(80)
     }
     plant(store_home, "refs/heads/main", {DECISION: by_hand, **many})
-    reading.read(store)
-    warm = as_data(reading.read(store, handwritten.read))
-    assert warm == cold(store, handwritten.read)
+    reader.read(store)
+    warm = as_data(reader.read(store, yaml_loose.read))
+    assert warm == cold(store, yaml_loose.read)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ def test_a_damaged_cache_is_as_good_as_none(store: Store, store_home: Path, name
     expected = cold(store)
     Path(store.private_path("cache", name)).write_bytes(damage)
     again = opened(store_home)
-    assert as_data(reading.read(again)) == expected
+    assert as_data(reader.read(again)) == expected
     assert capture(again, "and writing works")["id"] in git(
         store_home, "ls-tree", "-r", "--name-only", inbox_ref(store)
     )
@@ -253,10 +255,10 @@ def test_a_damaged_cache_is_as_good_as_none(store: Store, store_home: Path, name
 
 def test_a_cache_made_from_a_commit_that_is_gone(store: Store, store_home: Path) -> None:
     fill(store, 70)
-    reading.read(store)
+    reader.read(store)
     git(store_home, "update-ref", inbox_ref(store), f"{inbox_ref(store)}~1")
     git(store_home, "prune", "--expire=now")
-    assert as_data(reading.read(store)) == cold(store)
+    assert as_data(reader.read(store)) == cold(store)
 
 
 def test_the_cache_folder_can_be_deleted_at_any_time(store: Store, store_home: Path) -> None:
@@ -265,7 +267,7 @@ def test_the_cache_folder_can_be_deleted_at_any_time(store: Store, store_home: P
     fill(store, 70)
     expected = cold(store)
     shutil.rmtree(store.private_path("cache"))
-    assert as_data(reading.read(opened(store_home))) == expected
+    assert as_data(reader.read(opened(store_home))) == expected
 
 
 STEPS = st.lists(
@@ -275,7 +277,7 @@ STEPS = st.lists(
 
 
 def take(step: str, store: Store, root: Path, number: int) -> None:
-    """One thing that can happen between two reads."""
+    """Do one thing that can happen between two reads."""
     other = "refs/heads/inbox/other-abcd/0001"
     name = f"signals/2026/02/11/zz/SIG-20260211-zzzzzz{number:02d}.yaml"
     if step == "few":
@@ -291,7 +293,7 @@ def take(step: str, store: Store, root: Path, number: int) -> None:
     elif step == "drop other":
         git(root, "update-ref", "-d", other)
     elif step == "decide":
-        memory.record(store, [decision(id=f"DEC-20260211-000000{number:02d}")], "dismiss: x", {})
+        api.record(store, [decision(id=f"DEC-20260211-000000{number:02d}")], "dismiss: x", {})
     elif step == "rewind":
         git(root, "update-ref", inbox_ref(store), f"{inbox_ref(store)}~1", check=False)
 
@@ -305,9 +307,9 @@ def check_history(home: Path, steps: list[str]) -> None:
         for number, step in enumerate(steps):
             take(step, store, root, number)
             if step == "read" or number % 2:
-                reading.read(store)
-        incremental = as_data(reading.read(store))
-        warm = as_data(reading.read(store))
+                reader.read(store)
+        incremental = as_data(reader.read(store))
+        warm = as_data(reader.read(store))
         assert incremental == warm == cold(store), steps
 
 
@@ -340,20 +342,20 @@ def test_cold_warm_and_incremental_are_the_same_in_depth(home: Path, steps: list
 
 def test_who_asks_what_was_decided_waits_for_no_signals(store: Store) -> None:
     capture(store, "use pnpm")
-    plant(Path(store.root), "refs/heads/main", {DECISION: records.emit(decision())})
-    _, _, decided, own = reading._now(store, None)
+    plant(Path(store.root), "refs/heads/main", {DECISION: yaml_form.emit(decision())})
+    _, _, decided, own = reader._now(store, None)
 
     def captured() -> Any:
         raise AssertionError("the signals were read")
 
-    history = reading.Scan("now", captured, decided, own).history
+    history = reader.Scan("now", captured, decided, own).history
     assert [made["id"] for made in history.decisions] == ["DEC-20260211-4c8d2a1f"]
 
 
 def test_what_was_foreseen_is_what_is_read(store: Store, store_home: Path) -> None:
-    """And is left alone where main went elsewhere."""
-    plant(store_home, "refs/heads/main", {DECISION: records.emit(decision())})
-    foreseen = reading.Foreseen(store, git(store_home, "rev-parse", "main").strip())
-    assert reading.scan(store, foreseen=foreseen).decided == reading.scan(store).decided != {}
+    """And it is dropped if main moved elsewhere."""
+    plant(store_home, "refs/heads/main", {DECISION: yaml_form.emit(decision())})
+    foreseen = reader.Foreseen(store, git(store_home, "rev-parse", "main").strip())
+    assert reader.scan(store, foreseen=foreseen).decided == reader.scan(store).decided != {}
     plant(store_home, "refs/heads/main", {}, remove=(DECISION,))
-    assert reading.scan(store, foreseen=foreseen).decided == {}
+    assert reader.scan(store, foreseen=foreseen).decided == {}

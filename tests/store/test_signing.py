@@ -1,4 +1,4 @@
-"""Decisions are signed with the person's own key, and git says whether a signature is good."""
+"""Decisions are signed with the person's own key, and git verifies the signatures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.store import chronicle, signing
+from reflect_git.store.main import commit_log, signing
 from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.store.probe import opened
@@ -28,16 +28,16 @@ def make_ssh_key(home: Path) -> Path:
     return key
 
 
-def sign(store: Store, kind: str = "ssh") -> chronicle.Commit:
+def sign(store: Store, kind: str = "ssh") -> commit_log.Commit:
     store.change_config({signing.SETTING: kind})
     made = signing.signed(store, git(Path(store.root), "rev-parse", "main").strip())
-    return chronicle.read(store, made)[0]
+    return commit_log.read(store, made)[0]
 
 
 def test_a_commit_is_the_same_but_for_its_signature(store: Store, home: Path) -> None:
     make_ssh_key(home)
     git(home, "config", "--global", "i18n.commitEncoding", "latin1")
-    before, after = chronicle.read(store)[0], sign(store)
+    before, after = commit_log.read(store)[0], sign(store)
     assert after.is_signed and not before.is_signed
     assert (after.message, after.parents, after.is_ours) == (before.message, before.parents, True)
     assert after.changes == before.changes

@@ -1,4 +1,4 @@
-"""Whatever configuration, environment, umask, PATH and folders a user has: captures and decisions come through."""
+"""With any configuration, environment, umask, PATH and folders: captures and decisions succeed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
+from reflect_git.capture import service
 from reflect_git.errors import ReflectError
-from reflect_git.store import mainline
+from reflect_git.store.main import main_branch
 from tests.faults import REPO, git, run
 from tests.store import operations
 from tests.store.probe import capture, inbox_ids, main_paths, opened, require_promises, user_commit
@@ -23,11 +23,11 @@ FAILING = '#!/bin/sh\ntouch "$HOME/hook-ran"\nexit 1\n'
 
 
 def write(root: Path) -> list[str]:
-    """A store, a capture, a decision, another capture."""
+    """Create a store, a capture, a decision, another capture."""
     store = opened(root)
     first = capture(store, "use tabs")["id"]
     with store.locked(5):
-        mainline.record(store, NEW, "sync: a machine\n")
+        main_branch.record(store, NEW, "sync: a machine\n")
     return [first, capture(opened(root), "use spaces")["id"]]
 
 
@@ -116,7 +116,7 @@ def test_inherited_git_variables(home: Path, store_home: Path, monkeypatch: pyte
     store = opened(store_home)
     identity = capture(store, "use tabs")["id"]
     with store.locked(5):
-        mainline.record(store, NEW, "sync: a machine\n")
+        main_branch.record(store, NEW, "sync: a machine\n")
     for name in inherited:
         monkeypatch.delenv(name)
     assert snapshot_of(other) == before
@@ -129,7 +129,7 @@ def snapshot_of(folder: Path) -> dict[str, bytes]:
 
 
 def too_open(root: Path) -> list[str]:
-    """What others could read: folders beyond 0700, files beyond 0600 (0700 if git or we made them executable)."""
+    """Return what others could read: folders beyond 0700, files beyond 0600 (0700 if executable)."""
     found = []
     for path in (root, *root.rglob("*")):
         if stat.S_IMODE(path.lstat().st_mode) & 0o077:
@@ -144,7 +144,7 @@ def test_umask(store_home: Path, umask: int) -> None:
         store = opened(store_home)
         capture(store, "use tabs")
         with store.locked(5):
-            mainline.record(store, NEW, "sync: a machine\n")
+            main_branch.record(store, NEW, "sync: a machine\n")
     finally:
         os.umask(before)
     assert too_open(store_home) == []
@@ -153,7 +153,7 @@ def test_umask(store_home: Path, umask: int) -> None:
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_umask_of_the_users_own_git(store_home: Path, umask: int) -> None:
-    """The folder itself is closed; what git keeps of history is 0600 as well."""
+    """The folder itself is private; git's files of history are 0600 as well."""
     opened(store_home)
     before = os.umask(umask)
     try:
@@ -225,14 +225,14 @@ def test_an_empty_folder_becomes_the_store(store_home: Path) -> None:
 
 
 def test_home_unset(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The place is then what the system says of this user; never the working directory."""
+    """The location is then what the system says about this user; never the working directory."""
     monkeypatch.setattr(os.path, "expanduser", lambda path: path.replace("~", str(home)))
-    assert workflow.locate_store({}) == str(home / ".claude" / "reflections")
+    assert service.locate_store({}) == str(home / ".claude" / "reflections")
 
 
 def test_home_of_another_store_by_git_config(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(home, "[reflect]\n\thome = ~/elsewhere\n")
-    assert workflow.locate_store(os.environ) == str(home / "elsewhere")
+    assert service.locate_store(os.environ) == str(home / "elsewhere")
     work(home / "elsewhere")
 
 
@@ -241,7 +241,7 @@ def test_a_projects_git_config_does_not_say_where_the_store_is(home: Path, monke
     git(home, "init", "-q", "project")
     git(home / "project", "config", "reflect.home", str(home / "trap"))
     monkeypatch.chdir(home / "project")
-    assert workflow.locate_store(os.environ) == str(home / ".claude" / "reflections")
+    assert service.locate_store(os.environ) == str(home / ".claude" / "reflections")
 
 
 def false_git(folder: Path) -> Path:
@@ -262,7 +262,7 @@ def test_a_git_in_the_project_is_never_run(
     monkeypatch.setenv("PATH", f"{path}:{os.environ['PATH']}")
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(project))
     store = opened(store_home)
-    identity = capture(store, "use tabs", project=workflow.project_of(store, str(project)))["id"]
+    identity = capture(store, "use tabs", project=service.project_of(store, str(project)))["id"]
     assert not list(home.rglob("git.ran"))
     monkeypatch.undo()
     assert identity in inbox_ids(store_home)
@@ -275,7 +275,7 @@ def test_an_absolute_entry_of_path_inside_the_project_is_not_used(
     (home / ".gitconfig").write_text("# reflect\n")
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(home / "project"))
     monkeypatch.setenv("PATH", f"{home}/project/node_modules/.bin:{os.environ['PATH']}")
-    workflow.capture(workflow.open_store(os.environ), {"content": "use tabs"}, os.environ)
+    service.capture(service.open_store(os.environ), {"content": "use tabs"}, os.environ)
     assert not list(home.rglob("git.ran"))
 
 
@@ -300,11 +300,11 @@ def test_a_git_that_went_away_is_looked_for_again(
 
 
 def test_a_working_directory_that_is_gone(home: Path, store_home: Path) -> None:
-    """Deleted under the hook, before the store knows which git to use."""
+    """Deleted while the hook runs, before the store knows which git to use."""
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1]); os.mkdir(sys.argv[2]); os.chdir(sys.argv[2]); "
         "os.rmdir(sys.argv[2])\n"
-        "from reflect_git import workflow\n"
+        "from reflect_git.capture import service as workflow\n"
         "print(workflow.capture(workflow.open_store(os.environ), {'content': 'x'}, os.environ)[0]['id'])"
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO), str(home / "gone")]
@@ -314,14 +314,14 @@ def test_a_working_directory_that_is_gone(home: Path, store_home: Path) -> None:
 
 
 def test_what_is_preloaded_into_us_is_not_into_git(home: Path, store_home: Path) -> None:
-    """Also true of DYLD_*, PYTHON* and the rest: git gets an environment made anew."""
+    """Also true of DYLD_*, PYTHON* and the rest: git gets a clean environment."""
     opened(store_home)
     spy = home / "spy"
     spy.write_text(f'#!/bin/sh\nenv >> "{home}/seen"\nexec "{shutil.which("git")}" "$@"\n')
     spy.chmod(0o755)
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from reflect_git import workflow\n"
+        "from reflect_git.capture import service as workflow\n"
         "store = workflow.open_store(os.environ); store.git.program = sys.argv[2]\n"
         "workflow.capture(store, {'content': 'x'}, os.environ)"
     )
@@ -338,7 +338,7 @@ def test_fault_injection_is_for_stores_in_the_temporary_folder(home: Path, store
     opened(store_home)
     env = {**os.environ, "REFLECT_GIT_FAULT": "kill:1", "TMPDIR": str(home / "elsewhere")}
     script = (
-        "import os, sys; sys.path.insert(0, sys.argv[1])\nfrom reflect_git import workflow\n"
+        "import os, sys; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.capture import service as workflow\n"
         "workflow.capture(workflow.open_store(os.environ), {'content': 'x'}, os.environ)"
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO)]

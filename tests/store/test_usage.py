@@ -1,4 +1,4 @@
-"""What calls to Claude cost is written down before and after each of them, and a day has a cap."""
+"""The cost of calls to Claude is recorded before and after each call, with a daily cap."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from reflect_git import workflow
+from reflect_git.capture import service
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import utc
+from reflect_git.records.ids import utc
 from reflect_git.store import policy, usage
 from reflect_git.store.repository import Store
 
@@ -21,7 +21,7 @@ ME: Any = {"road": "terminal", "name": "Ada", "email": "ada@localhost"}
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return workflow.open_store(os.environ)
+    return service.open_store(os.environ)
 
 
 def lines(store: Store) -> list[dict[str, Any]]:

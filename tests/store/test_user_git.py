@@ -1,4 +1,4 @@
-"""The store is the user's own repository: their git works in it as in any other, and nothing of ours is lost by it."""
+"""The store is the user's own repository: their git works in it as usual, and nothing of ours is lost."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.git import GitError
-from reflect_git.store import mainline, memory, moves, reading
+from reflect_git.platform.git import GitError
+from reflect_git.store import api
+from reflect_git.store.main import main_branch, move_main
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests import reckoning
+from tests import counters
 from tests.faults import REPO, git
 from tests.store.operations import BY
 from tests.store.probe import capture, copies, main_paths, opened, require_promises, user_commit
 
 NEW = {"machines/m.yaml": b'name: "m"\n'}
 
-# Until its stdin closes; prints what was acknowledged or recorded.
+# Runs until its stdin closes; prints what was acknowledged or recorded.
 CAPTURES = """
 import os, sys, time, select
 sys.path.insert(0, sys.argv[1])
-from reflect_git import workflow
+from reflect_git.capture import service as workflow
 from tests.store import operations as o
 o.tell_acknowledged()
 store = workflow.open_store(os.environ)
@@ -36,8 +38,8 @@ while not select.select([0], [], [], float(sys.argv[2]))[0]:
 RECORDS = """
 import os, sys, time, select
 sys.path.insert(0, sys.argv[1])
-from reflect_git import workflow
-from reflect_git.store import mainline
+from reflect_git.capture import service as workflow
+from reflect_git.store.main import main_branch as mainline
 from tests.store import operations as o
 store, number = workflow.open_store(os.environ), 0
 while not select.select([0], [], [], float(sys.argv[2]))[0]:
@@ -57,7 +59,7 @@ def store(store_home: Path, home: Path) -> Store:
 
 @contextmanager
 def at_work(root: Path, script: str, count: int, pause: float) -> Iterator[list[str]]:
-    """Processes that write to the store meanwhile; the list has what they said once they ended."""
+    """Run processes that write to the store meanwhile; the list gets their output once they have ended."""
     env = {**os.environ, "REFLECT_GIT_HOME": str(root)}
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO), str(pause)]
     pipe = subprocess.PIPE
@@ -77,7 +79,7 @@ def at_work(root: Path, script: str, count: int, pause: float) -> Iterator[list[
 
 
 def commit_forty(root: Path, pause: float = 0.0) -> list[str]:
-    """Commits of a user's file, one after another; the complaints of those that failed."""
+    """Commit a user's file forty times; return the errors of those that failed."""
     complaints = []
     for number in range(40):
         time.sleep(pause)
@@ -109,7 +111,7 @@ def test_commits_while_decisions_are_recorded(store: Store, store_home: Path, tu
     assert recorded
     require_promises(store_home, acknowledged)
     _require_ours_on_main(store_home, recorded)
-    reckoning.count("commits of the user's beside hooks and decisions", 40)
+    counters.count("commits of the user's beside hooks and decisions", 40)
 
 
 def _require_ours_on_main(root: Path, recorded: list[str]) -> None:
@@ -122,17 +124,17 @@ def _require_ours_on_main(root: Path, recorded: list[str]) -> None:
 
 def record(store: Store, new: dict[str, bytes] = NEW) -> str:
     with store.locked(5):
-        return mainline.record(store, new, "sync: a machine\n")
+        return main_branch.record(store, new, "sync: a machine\n")
 
 
 def test_a_commit_on_the_inbox_branch_deletes_no_capture(store: Store, store_home: Path) -> None:
-    """Its index does not know what hooks capture meanwhile: they wait until the user is back."""
+    """Its index does not know the captures of hooks: they wait until the user is back on another branch."""
     first = capture(store, "use tabs")["id"]
     git(store_home, "checkout", "-q", f"inbox/{store.machine}/0001")
     second = capture(store, "use spaces")["id"]
     assert git(store_home, "status", "--porcelain") == ""
     assert user_commit(store_home, "notes.md", "mine\n").returncode == 0
-    assert {signal["id"] for signal in reading.read(store).signals} == {first, second}
+    assert {signal["id"] for signal in reader.read(store).signals} == {first, second}
     git(store_home, "checkout", "-q", "main")
     require_promises(store_home, [first, second])
 
@@ -203,8 +205,8 @@ def test_on_another_branch_only_the_ref_moves(store: Store, store_home: Path) ->
 def test_decisions_are_read_wherever_head_is(store: Store, store_home: Path) -> None:
     identity = capture(store, "use tabs")["id"]
     git(store_home, "checkout", "-q", "--detach")
-    memory.update(store, reading.read(store), identity, {"status": "dismissed"}, BY, "2026-02-11T09:30:00Z")
-    assert reading.read(store).by_id[identity]["status"] == "dismissed"
+    api.update(store, reader.read(store), identity, {"status": "dismissed"}, BY, "2026-02-11T09:30:00Z")
+    assert reader.read(store).by_id[identity]["status"] == "dismissed"
     git(store_home, "checkout", "-q", "main")
 
 
@@ -247,7 +249,7 @@ def test_an_untracked_file_in_our_place_is_not_overwritten(store: Store, store_h
 
 
 def test_a_merge_under_way_is_not_disturbed(store: Store, store_home: Path) -> None:
-    """Unmerged entries in the user's index: ours go in beside them or the decision waits, but theirs stay."""
+    """Unmerged entries in the user's index: ours are added beside them or the decision waits, but theirs stay."""
     user_commit(store_home, "both.md", "base\n")
     git(store_home, "checkout", "-q", "-b", "side")
     user_commit(store_home, "both.md", "side\n")
@@ -288,8 +290,8 @@ def test_an_index_that_is_not_there_is_made(store: Store, store_home: Path) -> N
 
 def move_to_new(store: Store) -> None:
     with store.locked(5):
-        old, _ = mainline.standing(store)
-        moves.move(store, old, mainline.make_commit(store, old, NEW, "sync: a machine\n"), "sync: a machine")
+        old, _ = main_branch.standing(store)
+        move_main.move(store, old, main_branch.make_commit(store, old, NEW, "sync: a machine\n"), "sync: a machine")
 
 
 def test_git_killed_over_the_index_leaves_what_the_user_staged(store: Store, store_home: Path, home: Path) -> None:
@@ -313,11 +315,11 @@ def test_git_killed_over_the_index_leaves_what_the_user_staged(store: Store, sto
 
 def test_an_index_that_a_power_cut_took_is_made_anew(store: Store, store_home: Path) -> None:
     with store.locked(5):
-        old, _ = mainline.standing(store)
-        new = mainline.make_commit(store, old, NEW, "sync: a machine\n")
+        old, _ = main_branch.standing(store)
+        new = main_branch.make_commit(store, old, NEW, "sync: a machine\n")
         changed = store.git.differences(old, new)
         (store_home / ".git/index").write_bytes(b"\0" * 100)
-        moves.move(store, old, new, "sync: a machine", changed)
+        move_main.move(store, old, new, "sync: a machine", changed)
     assert "machines/m.yaml" in main_paths(store_home)
     assert git(store_home, "status", "--porcelain") == ""
 
@@ -358,7 +360,7 @@ def test_a_copied_store_takes_a_new_name_and_keeps_what_it_has(store: Store, sto
     second = capture(copy, "use spaces")["id"]
     assert copy.machine != store.machine
     assert opened(home / "copy").machine == copy.machine, "once, not at every start"
-    assert {signal["id"] for signal in reading.read(copy).signals} == {identity, second}
+    assert {signal["id"] for signal in reader.read(copy).signals} == {identity, second}
     third = capture(store, "use both")["id"]
     require_promises(store_home, [identity, third])
     require_promises(home / "copy", [identity, second])
@@ -376,7 +378,7 @@ def test_pushing_by_accident_leaves_backups_and_inboxes_at_home(store: Store, st
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_main_that_is_another_name_is_no_commit_however_long_the_name(store: Store, is_packed: bool) -> None:
-    """`git symbolic-ref refs/heads/main`: the file has forty characters, and so has a commit id."""
+    """`git symbolic-ref refs/heads/main`: the file has forty characters, just like a commit id."""
     other = "of-twenty-four-character"
     git(Path(store.root), "branch", other, "main")
     if is_packed:
@@ -384,6 +386,6 @@ def test_main_that_is_another_name_is_no_commit_however_long_the_name(store: Sto
     tip = git(Path(store.root), "rev-parse", "main").strip()
     git(Path(store.root), "symbolic-ref", "refs/heads/main", f"refs/heads/{other}")
     assert len(f"ref: refs/heads/{other}") == 40
-    assert mainline.tip(store) == tip
+    assert main_branch.tip(store) == tip
     git(Path(store.root), "symbolic-ref", "--delete", "refs/heads/main")
     git(Path(store.root), "update-ref", "refs/heads/main", tip)

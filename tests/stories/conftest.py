@@ -18,7 +18,7 @@ Reviews = Callable[..., Terminal]
 
 @pytest.fixture(autouse=True)
 def ada(home: Path) -> None:
-    """git knows who works here."""
+    """Configure git with the name of the person who works here."""
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n", encoding="utf-8")
 
 
@@ -35,7 +35,7 @@ def make_project(folder: Path) -> Path:
 
 @pytest.fixture
 def says(shop: Path) -> Says:
-    """The person types something worth keeping at a terminal; the id of the signal."""
+    """Capture what the person types at a terminal; return the id of the signal."""
 
     def say(text: str, *options: str, kind: str = "correction", cwd: Path = shop) -> str:
         arguments = ("capture", "--type", kind, "--content", text, *options)
@@ -47,7 +47,7 @@ def says(shop: Path) -> Says:
 
 @pytest.fixture
 def claude_says(run_cli: RunCli, shop: Path) -> Says:
-    """Claude notes something by itself: not the person's words, and weak."""
+    """Capture what Claude notes by itself: not the person's words, and weak."""
 
     def say(text: str, *options: str, kind: str = "convention") -> str:
         made = run_cli("capture", "--type", kind, "--content", text, *options, "--json", cwd=shop)
@@ -58,7 +58,7 @@ def claude_says(run_cli: RunCli, shop: Path) -> Says:
 
 @pytest.fixture
 def reviews(shop: Path, store_home: Path) -> Iterator[Reviews]:
-    """The person runs `reflect-git review`, and has seen before that its keys changed."""
+    """Run `reflect-git review` as a person who has already seen the note about changed keys."""
     open_terminals: list[Terminal] = []
 
     def review(*options: str, cwd: Path = shop, before: tuple[str, ...] = (), **env: str) -> Terminal:
@@ -76,7 +76,7 @@ def reviews(shop: Path, store_home: Path) -> Iterator[Reviews]:
 
 @pytest.fixture
 def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """An editor that writes this text by itself; gives the file in which it keeps what it was shown."""
+    """Provide an editor that writes this text by itself; return the file where it stores what it was shown."""
 
     def install(text: str) -> Path:
         shown, program = tmp_path / "shown", tmp_path / "typist"
@@ -90,7 +90,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], P
 
 
 def commits(store: Path, *options: str) -> list[str]:
-    """The subjects on main, newest first."""
+    """Return the subjects on main, newest first."""
     command = [REAL_GIT, "-C", str(store), "log", "--format=%s", *options, "main"]
     env = {"PATH": os.defpath, "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}
     return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout.splitlines()

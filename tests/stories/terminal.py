@@ -25,7 +25,7 @@ _AGO = re.compile(r"\b[0-9]+ minutes? ago")
 
 
 class Terminal:
-    """80 columns. Ids are shown as SIG-1, SIG-2, LRN-1 … in the order in which a screen has them; `ids` tells which."""
+    """A terminal of 80 columns. Ids are shown as SIG-1, LRN-1 … in order of appearance; `ids` maps them."""
 
     def __init__(self, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> None:
         primary, secondary = pty.openpty()
@@ -52,7 +52,7 @@ class Terminal:
             self._primary = -1
 
     def sees(self, screen: str) -> None:
-        """Everything that came since the last key, down to the question it ends with."""
+        """Expect everything since the last key, up to the question at the end."""
         expected = _plain(dedent(screen).strip("\n"))
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -63,7 +63,7 @@ class Terminal:
         _compare(seen.strip("\n"), expected)
 
     def passes(self, question: str) -> str:
-        """Whatever comes until this question; what it was."""
+        """Skip everything up to this question; return it."""
         deadline = time.monotonic() + PATIENCE
         while not _plain(self._unseen.decode("utf-8", "replace")).endswith(question) and self._read(deadline):
             pass
@@ -73,25 +73,25 @@ class Terminal:
         return seen
 
     def types(self, text: str) -> None:
-        """A line and Enter; what the terminal echoes is no part of the next screen."""
+        """Type a line and Enter; the terminal's echo is not part of the next screen."""
         os.write(self._primary, f"{text}\n".encode())
         self._expect_echo(text)
 
     def presses(self, key: str) -> None:
-        """A key without Enter, which the program shows itself."""
+        """Press a key without Enter; the program shows it itself."""
         os.write(self._primary, key.encode())
         self._expect_echo(key)
 
     def writes(self, text: str) -> None:
-        """Just these bytes."""
+        """Write just these bytes."""
         os.write(self._primary, text.encode())
 
     def sends(self, code: str) -> None:
-        """^C or ^D."""
+        """Send ^C or ^D."""
         os.write(self._primary, bytes([ord(code) & 0x1F]))
 
     def is_left(self, screen: str, code: int = 0) -> None:
-        """The last that is seen, and how it ended."""
+        """Expect this last screen and this exit code."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
@@ -100,7 +100,7 @@ class Terminal:
         assert self._child.wait(PATIENCE) == code
 
     def ends(self, code: int = 0) -> str:
-        """All that is said until it ends, well unless told otherwise."""
+        """Return all output until the program ends with this exit code."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
@@ -118,13 +118,13 @@ class Terminal:
         ready, _, _ = select.select([self._primary], [], [], max(0.0, deadline - time.monotonic()))
         try:
             chunk = os.read(self._primary, 65536) if ready else b""
-        except OSError:  # EIO: the program is gone
+        except OSError:  # EIO: the program has ended
             chunk = b""
         self._unseen += chunk
         return bool(chunk)
 
     def _named(self, text: str) -> str:
-        """Without what differs from run to run."""
+        """Return a text without run-specific parts."""
         self.ids = {}
         return _AGO.sub("a moment ago", _COMMIT.sub("commit 0123456789", _ID.sub(self._name, text)))
 

@@ -1,4 +1,4 @@
-"""Somebody said too much: it is taken out of everything, after it was typed back."""
+"""Somebody said too much: it is purged from everything, after a typed confirmation."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def approved(shop: Path, says: Says, reviews: Reviews, store_home: Path) -> Path
 
 def test_it_goes_when_the_phrase_is_typed(approved: Path, store_home: Path) -> None:
     with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
-        seen = terminal.passes("type 'purge 3 records' to go on:")
+        seen = terminal.passes("type 'purge 3 records' to continue:")
         assert "reverted first: LRN-1 in 'CLAUDE.md'" in seen
-        assert "out of reach: other clones of the store, until they sync" in seen
+        assert "not purged: other clones of the store, until they sync" in seen
         terminal.types("purge 3 records")
         assert "purged 3 records, commit " in terminal.ends()
     assert scan.places_of(store_home, "xanadu") == []
@@ -41,7 +41,7 @@ def test_a_file_of_the_project_that_a_rule_left_is_to_be_committed(approved: Pat
     git(approved, "add", "CLAUDE.md")
     git(approved, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "rules")
     with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
-        terminal.passes("to go on:")
+        terminal.passes("to continue:")
         terminal.types("purge 3 records")
         assert terminal.ends().count("CLAUDE.md changed in your project; commit it with your work") == 1
 
@@ -50,7 +50,7 @@ def test_a_file_of_the_project_that_a_rule_left_is_to_be_committed(approved: Pat
 def test_nothing_goes_for_any_other_word(approved: Path, store_home: Path, typed: str) -> None:
     before = git(store_home, "for-each-ref")
     with Terminal("purge", "--match", "xanadu", cwd=approved) as terminal:
-        terminal.passes("to go on:")
+        terminal.passes("to continue:")
         terminal.types(typed)
         terminal.is_left("nothing was changed", 1)
     assert git(store_home, "for-each-ref") == before
@@ -74,11 +74,11 @@ def test_a_learning_in_other_words_than_its_signal_is_named(
         terminal.ends()
     (rule,) = [one["id"] for one in run_cli("rules", "--json", cwd=shop).json()["data"]]
     shown = run_cli("purge", signal, "--dry-run", cwd=shop).out
-    assert f"stays: {rule}, which was made of it: Install with pnpm.\n" in shown
-    assert f"to purge them, too: reflect-git purge {rule}\n" in shown
+    assert f"kept: {rule}, a rule made from it: Install with pnpm.\n" in shown
+    assert f"purge them with: reflect-git purge {rule}\n" in shown
     assert run_cli("purge", signal, "--dry-run", "--json", cwd=shop).json()["data"]["stays"] == [rule]
-    assert "stays: " not in run_cli("purge", rule, "--dry-run", cwd=shop).out
+    assert "kept: " not in run_cli("purge", rule, "--dry-run", cwd=shop).out
     with Terminal("purge", signal, cwd=shop) as terminal:
-        terminal.passes("type 'purge 1 record' to go on:")
+        terminal.passes("type 'purge 1 record' to continue:")
         terminal.types("purge 1 record")
         assert "purged 1 record, commit " in terminal.ends()

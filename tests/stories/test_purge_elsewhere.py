@@ -1,4 +1,4 @@
-"""Two machines of one person: what is purged on one goes from the other, too, with what only that one has of it."""
+"""Two machines of one person: what is purged on one is also purged on the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = "Usa siempre const"
 
 
 class Machine:
-    """A home of its own: a store, and a Claude Code with a CLAUDE.md."""
+    """A separate home: a store, and a Claude Code with a CLAUDE.md."""
 
     def __init__(self, base: Path, name: str) -> None:
         self.store, self.claude = base / name / "reflections", base / name / "claude"
@@ -39,7 +39,7 @@ Types = Callable[..., Terminal]
 
 @pytest.fixture
 def types(tmp_path: Path) -> Iterator[Types]:
-    """The person runs a command at the terminal of a machine."""
+    """Run a command at the terminal of a machine."""
     opened: list[Terminal] = []
 
     def run(machine: Machine, *words: str) -> Terminal:
@@ -58,7 +58,7 @@ def learn(types: Types, machine: Machine, text: str) -> None:
 
 @pytest.fixture
 def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
-    """The laptop learned two things; the desk took both over, and has not told anybody yet."""
+    """Create two rules on the laptop; the other machine has applied both, and has not synced since."""
     laptop, desk, remote = Machine(tmp_path, "laptop"), Machine(tmp_path, "desk"), bare(tmp_path / "remote.git")
     learn(types, laptop, f"{TEXT} en este proyecto.")
     learn(types, laptop, "Indent with tabs, never with spaces.")
@@ -68,7 +68,7 @@ def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
     joining.passes("yours? [y/N]:")
     joining.types("y")
     joining.ends()
-    meeting = types(laptop, "sync")  # the desk decided to share, so the laptop asks whose it is
+    meeting = types(laptop, "sync")  # the other machine decided to share, so the laptop asks whose it is
     meeting.passes("yours? [y/N]:")
     meeting.types("y")
     meeting.ends()
@@ -83,7 +83,7 @@ def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
 
 def purge(types: Types, machine: Machine) -> None:
     asked = types(machine, "purge", "--match", "siempre const")
-    phrase = re.search(r"type '(purge \d+ records)' to go on:", asked.passes("to go on:"))
+    phrase = re.search(r"type '(purge \d+ records)' to continue:", asked.passes("to continue:"))
     assert phrase
     asked.types(phrase[1])
     asked.ends()
@@ -96,10 +96,10 @@ def test_it_goes_from_the_store_and_the_file_of_the_other_one(
     purge(types, laptop)
     types(laptop, "sync").ends()
     asked = types(desk, "sync")
-    told = asked.passes("take them out here, too? [y/N]:")
-    assert "a rule of 'CLAUDE.md' goes, too: LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
+    told = asked.passes("purge them here too? [y/N]:")
+    assert "removes a rule from 'CLAUDE.md': LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
     asked.types("y")
-    assert "it is gone from this store" in asked.ends()
+    assert "purged from this store" in asked.ends()
     assert "what came last before it is not known" in " ".join(types(desk, "undo").ends(1).split())
     types(laptop, "sync").ends()
     assert "refused" not in types(desk, "sync").ends()
@@ -120,16 +120,16 @@ def test_a_remote_that_goes_away_meanwhile_is_told_of_with_what_was_done(
     purge(types, laptop)
     types(laptop, "sync").ends()
     asked = types(desk, "sync")
-    asked.passes("take them out here, too? [y/N]:")
+    asked.passes("purge them here too? [y/N]:")
     away = remote.rename(remote.with_suffix(".away"))
     asked.types("y")
-    assert "rules of it have left their files; run" in " ".join(asked.ends(1).split())
+    assert "the rules are removed from their files; purge" in " ".join(asked.ends(1).split())
     assert TEXT not in desk.file
     away.rename(remote)
     again = types(desk, "sync")
-    again.passes("take them out here, too? [y/N]:")
+    again.passes("purge them here too? [y/N]:")
     again.types("y")
-    assert "it is gone from this store" in again.ends()
+    assert "purged from this store" in again.ends()
     assert scan.places_of(desk.store, TEXT) == []
 
 
@@ -144,12 +144,12 @@ def test_a_new_machine_is_not_asked_about_what_it_never_had(
     before = git(new.store, "rev-parse", "main").strip()
     joining = types(new, "--yes", "remote", "set", str(remote))
     told = joining.passes("yours? [y/N]:")
-    assert "take them out" not in told
+    assert "purge them here" not in told
     joining.types("y")
-    told += joining.passes("yours? [y/N]:")  # the laptop's, then the desk's
+    told += joining.passes("yours? [y/N]:")  # the laptop's, then the other machine's
     joining.types("y")
     ended = " ".join((told + joining.ends()).split())
-    assert ended.count("purged records that this store never had: nothing to take out here") == 1
+    assert ended.count("purged records that this store never had; nothing to purge here") == 1
     assert git(new.store, "merge-base", before, "main").strip() == before, "its own history stays"
     assert types(new, "sync").ends().startswith("nothing new")
     assert "Indent with tabs" in run_cli("rules", "--json", "--all", env=new.env).out
@@ -169,7 +169,7 @@ def test_a_machine_without_anybody_there_follows_a_purge_of_what_it_never_had(
     purge(types, laptop)
     types(laptop, "sync").ends()
     synced = run_cli("sync", env=new.env)
-    assert (synced.code, "took records out" in synced.err) == (0, False)
+    assert (synced.code, "purged records, last" in synced.err) == (0, False)
     assert "purged records that this store never had" in synced.err
     assert not run_cli("sync", "--json", env=new.env).json()["data"]["pulled"]
 
@@ -180,7 +180,7 @@ def test_it_stays_until_the_person_agrees(pair: tuple[Machine, Machine, Path], t
     types(laptop, "sync").ends()
     before = desk.file, git(desk.store, "for-each-ref")
     asked = types(desk, "sync")
-    asked.passes("take them out here, too? [y/N]:")
+    asked.passes("purge them here too? [y/N]:")
     asked.types("n")
-    assert "nothing was exchanged until you agree" in " ".join(asked.ends(4).split())
+    assert "nothing is synced until you agree" in " ".join(asked.ends(4).split())
     assert (desk.file, git(desk.store, "for-each-ref")) == before

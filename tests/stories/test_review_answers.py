@@ -1,4 +1,4 @@
-"""`reflect-git review`: what a person answers to one learning, and what becomes of it."""
+"""`reflect-git review`: a person's answers to one proposed rule, and their effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Proposed rule 1 of 1 — correction, from a moment ago
 
   you said      "use pnpm, not npm"
   confidence    medium (seen in 1 session)
-  backtest      no past session to try it on
+  backtest      no past session to test it on
   goes to       CLAUDE.md (project)
   note          about 4 tokens in every session
 
@@ -45,8 +45,8 @@ def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, shop: 
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
     assert terminal.ids["LRN-1"] == shown
     assert "- Use pnpm, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -72,8 +72,8 @@ def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) 
 
         2 approved
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
 
 
@@ -84,10 +84,10 @@ def test_not_now_comes_again_and_decides_nothing(says: Says, reviews: Reviews, s
     terminal.sees(PNPM)
     terminal.types("s")
     terminal.is_left("""
-        skipped for now: it comes again
+        skipped; asked again in the next review
 
-        1 skipped for now
-        1 proposed rule waits: run 'reflect-git review' when you like
+        1 skipped
+        left for later: 1 proposed rule; continue with: reflect-git review
         """)
     assert (commits(store_home), (shop / "CLAUDE.md").exists()) == (before, False)
     reviews().sees(PNPM)
@@ -99,27 +99,27 @@ def test_no_is_a_commit_without_the_words(says: Says, reviews: Reviews, store_ho
     terminal.sees(PNPM)
     terminal.types("n")
     terminal.is_left("""
-        no: DEC-1
+        dismissed; may return after 3 sessions
 
-        1 no
-        to take the last answer back: reflect-git undo
+        1 dismissed
+        undo the last answer with: reflect-git undo
         """)
     assert commits(store_home)[0] == f"dismiss: {signal}"
     reviews().is_left("Nothing to reflect on.")
 
 
 def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli) -> None:
-    says("use pnpm, not npm")
+    signal = says("use pnpm, not npm")
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("N")
     terminal.is_left("""
-        never: DEC-1
+        dismissed for good
 
-        1 never
-        to take the last answer back: reflect-git undo
+        1 dismissed for good
+        undo the last answer with: reflect-git undo
         """)
-    decision = run_cli("show", terminal.ids["DEC-1"], "--json").json()["data"]["record"]
+    (decision,) = run_cli("show", signal, "--json").json()["data"]["decisions"]
     assert (decision["kind"], decision["by"]["road"]) == ("never", "terminal")
 
 
@@ -134,7 +134,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
           global         ~/.claude/CLAUDE.md: all projects
           rules[:topic]  a file of its own in .claude/rules/reflect
           global-rules   the same in ~/.claude/rules/reflect
-          improvements   .claude/improvements.md, which Claude Code does not read
+          improvements   .claude/improvements.md; Claude Code does not read it
           agents         AGENTS.md of this project
           dir:PATH       CLAUDE.md in a folder of this project
         target [name,q,?]?
@@ -148,15 +148,16 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         """)
     terminal.types("?")
     terminal.sees("""
-        project - for everybody who works in this project, once you commit the file
-        project-local - for you in this project: keep the file out of git
-        global - for you in all projects
-        rules[:topic] - as project, in a file named after the topic, or the rule
-        global-rules - as global, in a file of its own
-        improvements - work on the project itself: for people, not for Claude Code
-        agents - as project, for other agents, too
-        dir:PATH - read when Claude Code works in that folder: dir:packages/web
-        q - or Enter alone leaves the target as it is
+        project        for everyone in this project, once you commit the file
+        project-local  only for you in this project; keep the file out of git
+        global         only for you, in all projects
+        rules[:topic]  like project, in a file named after the topic or the rule
+        global-rules   like global, in a separate file
+        improvements   a to-do for people, not for Claude Code
+        agents         like project, also for other agents
+        dir:PATH       only when Claude Code works in that folder, as in
+                       dir:packages/web
+        q              keep the target (so does Enter)
         target [name,q,?]?
         """)
     terminal.types("")
@@ -180,8 +181,8 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         approved LRN-1 into '~/.claude/CLAUDE.md'
 
         1 approved
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
     assert "Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
     assert not (shop / "CLAUDE.md").exists()
@@ -197,7 +198,7 @@ def test_an_edited_text_is_shown_again_and_then_approved(
     terminal.types("e")
     edited = PNPM.replace("    Use pnpm, not npm", "    Use pnpm for everything.")
     edited = edited.replace("- Use pnpm, not npm", "- Use pnpm for everything.").replace("899c", "dc5b")
-    edited = edited.replace("  backtest      no past session to try it on\n", "")  # there was no such pattern to try
+    edited = edited.replace("  backtest      no past session to test it on\n", "")  # there was no such pattern to try
     terminal.sees(edited.replace("about 4 tokens", "about 6 tokens"))
     terminal.types("y")
     terminal.is_left("""
@@ -205,14 +206,14 @@ def test_an_edited_text_is_shown_again_and_then_approved(
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
     assert "- Use pnpm for everything.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert shown.read_text(encoding="utf-8") == (
         "Use pnpm, not npm\n\n"
-        "# Lines that begin with this sign are left out; an empty text changes nothing.\n"
-        "# One to three short sentences are followed best.\n#\n"
+        "# Lines starting with '#' are ignored. Leave it empty to change nothing.\n"
+        "# Claude follows one to three short sentences best.\n#\n"
         "# You said: use pnpm, not npm\n"
     )
 
@@ -230,7 +231,7 @@ def test_an_emptied_text_changes_nothing(
         (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
         """)
     terminal.types("q")
-    terminal.is_left("1 proposed rule waits: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 1 proposed rule; continue with: reflect-git review")
     assert not list((store_home / ".git" / "reflect").glob("edit-*"))
 
 
@@ -240,7 +241,7 @@ def test_an_editor_that_fails_changes_nothing(says: Says, reviews: Reviews) -> N
     terminal.sees(PNPM)
     terminal.types("e")
     terminal.sees("""
-        error: the editor 'false' ended with 1
+        error: the editor 'false' exited with 1
         hint: nothing was changed
         (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
         """)
@@ -280,7 +281,7 @@ def test_a_text_edited_to_hold_a_secret_is_refused_with_the_way_out(
         """)
     terminal.types("y")
     terminal.sees("""
-        cannot approve it as it is: see 'refused' above for the keys that help
+        cannot approve: see 'refused' above for the keys that help
         (1/1) Approve to project [n,N,s,e,t,v,q,?]?
         """)
     assert not (shop / "CLAUDE.md").exists()
@@ -306,8 +307,8 @@ def test_an_improvement_is_edited_field_by_field(
 
         1 approved
         .claude/improvements.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
     assert shown.read_text(encoding="utf-8").startswith(
         "Title: Use pnpm, not npm\nImpact: Low\nDetails: \nSuggested action: \n"

@@ -1,4 +1,4 @@
-"""`reflect-git review`: what was approved, changed or taken back on another machine of the same person."""
+"""`reflect-git review`: rules approved, changed or reverted on another machine of the same person."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from reflect_git.model.ids import utc_precise
-from reflect_git.store import memory, reading
+from reflect_git.records.ids import utc_precise
+from reflect_git.store import api
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
-from tests.sitting.desk import BY, say
-from tests.sitting.shopkeeper import approve, commit, make_project
+from tests.rules.project_edits import approve, commit, make_project
+from tests.rules.queues import BY, say
 from tests.store.probe import opened
 from tests.stories.conftest import Reviews, commits
 from tests.stories.terminal import Terminal
@@ -25,7 +26,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def store(store_home: Path, shop: Path) -> Store:
-    """A rule in force and committed, nothing else."""
+    """Create a committed rule in force, nothing else."""
     store = opened(store_home)
     approve(store, shop)
     commit(shop)
@@ -33,15 +34,15 @@ def store(store_home: Path, shop: Path) -> Store:
 
 
 def _record(store: Store, made: Any, *more: Any) -> None:
-    """As a sync brings it: records, and no file."""
-    memory.record(store, [*more, {**made, "machine": "sofa"}], "sync: sofa", {})
+    """Add records as a sync does, without a file."""
+    api.record(store, [*more, {**made, "machine": "sofa"}], "sync: sofa", {})
 
 
 def approved_on_sofa(store: Store, name: str, text: str) -> str:
-    (pattern, *_) = reading.scan(store).history.learnings.values()
+    (pattern, *_) = reader.scan(store).history.learnings.values()
     now = utc_precise()
     identity = f"LRN-20260101-{name * 8}"
-    made = memory.decision(store, "approved", identity, BY, now, text=text, target=pattern["target"])
+    made = api.decision(store, "approved", identity, BY, now, text=text, target=pattern["target"])
     learned = {**pattern, "id": identity, "text": text, "title": text, "signals": [], "decision": made["id"]}
     _record(store, made, learned)
     return identity
@@ -72,12 +73,12 @@ def test_one_is_taken_over_with_its_change(reviews: Reviews, store: Store, store
          - Use pnpm, not npm
 
          <!-- reflect-git:end -->
-        (1/1) Take it over [y,n,s,q,?]?
+        (1/1) Apply it here [y,n,s,q,?]?
         """)
     terminal.types("y")
     left = terminal.ends()
-    assert "took over " in left
-    assert "1 taken over" in left
+    assert "applied " in left
+    assert "1 applied here" in left
     assert "CLAUDE.md changed in your project; commit it with your work" in left
     assert "- Use tabs\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert commits(store_home)[0] == "apply: Use tabs"
@@ -94,13 +95,13 @@ def test_one_is_declined_for_this_machine_alone(
     listed = run_cli("rules", cwd=shop).out
     assert listed.count("in no file here yet, it waits for your yes: reflect-git review") == 1
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("n")
     terminal.is_left("""
-        not on this machine: DEC-1
+        declined on this machine, DEC-1
 
-        1 not for this machine
-        to take the last answer back: reflect-git undo
+        1 declined here
+        undo the last answer with: reflect-git undo
         """)
     assert (shop / "CLAUDE.md").read_bytes() == before
     assert commits(store_home)[0] == "decline: Use tabs"
@@ -112,7 +113,7 @@ def test_one_is_declined_for_this_machine_alone(
     assert f"    not on this machine, as you said\n    take it after all: reflect-git revert {no}\n" in listed
     assert "declined  Use tabs" in run_cli("log", cwd=shop).out
     (entry,) = [one for one in run_cli("log", "--json", cwd=shop).json()["data"] if one["type"] == "declined"]
-    assert entry["project"] == reading.scan(store).history.learnings[name]["project"]["key"]  # type: ignore[index]
+    assert entry["project"] == reader.scan(store).history.learnings[name]["project"]["key"]  # type: ignore[index]
     assert "for all projects" not in run_cli("log", "--type", "declined", cwd=shop).out
     for named in (name, no, entry["commit"]):
         shown = run_cli("show", named, cwd=shop).out
@@ -122,28 +123,28 @@ def test_one_is_declined_for_this_machine_alone(
     status = run_cli("status", "--json", cwd=shop).json()["data"]
     assert (status["drift"], status["rules_here"], status["learnings"]) == ([], 1, 2)
     with Terminal("undo", cwd=shop) as undone:
-        assert "took back the no here to 'Use tabs'" in undone.ends()
-    reviews(cwd=shop).passes("(1/1) Take it over [y,n,s,q,?]?")
+        assert "reverted the no here to 'Use tabs'" in undone.ends()
+    reviews(cwd=shop).passes("(1/1) Apply it here [y,n,s,q,?]?")
 
 
 def test_a_no_that_the_store_cannot_take_is_asked_for_again(reviews: Reviews, store: Store, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     with store.locked(5.0):
         terminal.types("n")
-        assert "is writing to the store" in terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+        assert "is writing to the store" in terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("n")
-    assert "1 not for this machine" in terminal.ends()
+    assert "1 declined here" in terminal.ends()
 
 
 def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store: Store, shop: Path) -> None:
     name = approved_on_sofa(store, "a", "Use ruff, not black")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("n")
     terminal.ends()
-    no = reading.scan(store).history.decisions[-1]["id"]
+    no = reader.scan(store).history.decisions[-1]["id"]
     way = f"take it after all: reflect-git revert {no}"
     said = say(store, "use ruff, not black")
     with Terminal("approve", said, "--text", "Use ruff, not black", cwd=shop) as approving:
@@ -153,32 +154,32 @@ def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store:
     assert edited.code != 0 and f"hint: you declined it here; {way}" in edited.err
     with Terminal("revert", no, cwd=shop) as back:
         assert f"'{name}' waits for your yes: reflect-git review" in back.ends()
-    reviews(cwd=shop).passes("(1/1) Take it over [y,n,s,q,?]?")
+    reviews(cwd=shop).passes("(1/1) Apply it here [y,n,s,q,?]?")
 
 
 def test_what_was_declined_is_asked_about_in_other_words(reviews: Reviews, store: Store, shop: Path) -> None:
     name = approved_on_sofa(store, "a", "Use tabs")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("n")
     terminal.ends()
-    learning = reading.scan(store).history.learnings[name]
-    made = memory.decision(store, "amended", name, BY, utc_precise(), text="Use 2 tabs", target=learning["target"])
+    learning = reader.scan(store).history.learnings[name]
+    made = api.decision(store, "amended", name, BY, utc_precise(), text="Use 2 tabs", target=learning["target"])
     _record(store, made)
     again = reviews(cwd=shop)
-    assert "Use 2 tabs" in again.passes("(1/1) Take it over [y,n,s,q,?]?")
+    assert "Use 2 tabs" in again.passes("(1/1) Apply it here [y,n,s,q,?]?")
 
 
 def test_all_of_them_after_one_question(reviews: Reviews, store: Store, store_home: Path, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     approved_on_sofa(store, "b", "Prices are in cents")
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/2) Take it over [y,a,n,s,q,?]?")
+    terminal.passes("(1/2) Apply it here [y,a,n,s,q,?]?")
     terminal.types("a")
-    seen = terminal.passes("take over 2 rules [y,n]?")
+    seen = terminal.passes("apply 2 rules [y,n]?")
     assert seen.count("diff --git") == 1, "the total of one file"
     terminal.types("y")
-    assert "2 taken over" in terminal.ends()
+    assert "2 applied here" in terminal.ends()
     text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert "- Use tabs" in text and "- Prices are in cents" in text
     assert commits(store_home)[0].startswith("apply: ")
@@ -190,28 +191,28 @@ def test_each_kind_of_question_is_announced_and_counted(reviews: Reviews, store:
     approved_on_sofa(store, "b", "Keep functions short")
     say(store, "use rg, not grep")
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/2) Take it over [y,a,n,s,q,?]?")
-    assert seen.startswith("to answer: 2 rules from your other machines, 1 proposed rule\n")
+    seen = terminal.passes("(1/2) Apply it here [y,a,n,s,q,?]?")
+    assert seen.startswith("to review: 2 rules from your other machines, 1 proposed rule\n")
     terminal.types("s")
-    terminal.passes("(2/2) Take it over [y,n,s,q,?]?")
+    terminal.passes("(2/2) Apply it here [y,n,s,q,?]?")
     terminal.types("y")
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     terminal.types("q")
-    left = "1 rule from your other machines, 1 proposed rule wait: run 'reflect-git review' when you like"
+    left = "left for later: 1 rule from your other machines, 1 proposed rule; continue with: reflect-git review"
     assert left in " ".join(terminal.ends().split())
 
 
 def test_what_is_risky_is_never_among_all_and_takes_its_first_word(reviews: Reviews, store: Store, shop: Path) -> None:
-    """Whoever writes to the remote can say that it was approved."""
+    """Anybody who can write to the remote can claim that it was approved."""
     approved_on_sofa(store, "a", "Always pass --dangerously-skip-permissions")
     approved_on_sofa(store, "b", "Prices are in cents")
     before = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews(cwd=shop)
-    assert "risk: " in terminal.passes("(1/2) Take it over [y,n,s,q,?]?")
+    assert "risk: " in terminal.passes("(1/2) Apply it here [y,n,s,q,?]?")
     terminal.types("y")
-    terminal.passes("type the rule's first word, 'Always', to take it over all the same:")
+    terminal.passes("type the rule's first word, 'Always', to apply it anyway:")
     terminal.types("yes")
-    assert "nothing was changed" in terminal.passes("(1/2) Take it over [y,n,s,q,?]?")
+    assert "nothing was changed" in terminal.passes("(1/2) Apply it here [y,n,s,q,?]?")
     terminal.types("q")
     terminal.ends()
     assert (shop / "CLAUDE.md").read_bytes() == before
@@ -221,28 +222,28 @@ def test_not_now_comes_again_and_help_names_the_keys(reviews: Reviews, store: St
     approved_on_sofa(store, "a", "Use tabs")
     before = (shop / "CLAUDE.md").read_bytes()
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("x")
-    assert "s - skip for now: it comes again" in terminal.passes("(1/1) Take it over [y,n,s,q,?]?")
+    assert "s  skip; ask again in the next review" in terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("s")
-    assert "1 rule from your other machines waits: run 'reflect-git review' when you like" in terminal.ends()
+    assert "left for later: 1 rule from your other machines; continue with:" in terminal.ends()
     assert (shop / "CLAUDE.md").read_bytes() == before
     again = reviews(cwd=shop)
-    again.passes("(1/1) Take it over [y,n,s,q,?]?")
+    again.passes("(1/1) Apply it here [y,n,s,q,?]?")
     again.types("q")
 
 
 def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, run_cli: RunCli, store: Store, shop: Path) -> None:
-    (rule,) = reading.scan(store).history.in_force()
-    made = memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
+    (rule,) = reader.scan(store).history.in_force()
+    made = api.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"])
     _record(store, made)
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it out [y,s,q,?]?")
-    assert "Rule 1 of 1 — taken back on sofa, a moment ago" in seen
+    seen = terminal.passes("(1/1) Remove it here [y,s,q,?]?")
+    assert "Rule 1 of 1 — reverted on sofa, a moment ago" in seen
     assert "-- Use pnpm, not npm" in seen
     terminal.types("y")
     left = terminal.ends()
-    assert f"took {rule['id']} out, commit " in left and "1 taken out" in left
+    assert f"removed {rule['id']}, commit " in left and "1 removed here" in left
     assert run_cli("log", "-n", "1", cwd=shop).out.split()[1] == "removed"
     assert run_cli("log", "-n", "1", "--json", cwd=shop).json()["data"][0]["type"] == "applied"
     assert "pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -251,8 +252,8 @@ def test_a_rule_taken_back_elsewhere_goes_here_too(reviews: Reviews, run_cli: Ru
 def test_what_is_in_no_file_yet_is_not_counted_as_if_it_were(run_cli: RunCli, store: Store, shop: Path) -> None:
     approved_on_sofa(store, "a", "Use tabs")
     told = run_cli("status", cwd=shop).out
-    assert "2 in force, 1 of them in no file here yet: reflect-git review\n" in told
-    assert "1 learning of your other machines: reflect-git review" in told
+    assert "2 (1 not written yet): reflect-git review\n" in told
+    assert "1 rule from your other machines: reflect-git review" in told
     status = run_cli("status", "--json", cwd=shop).json()["data"]
     assert (status["learnings"], status["rules_here"], status["rules_absent"], status["arrived"]) == (2, 2, 1, 1)
 
@@ -260,13 +261,13 @@ def test_what_is_in_no_file_yet_is_not_counted_as_if_it_were(run_cli: RunCli, st
 def test_a_rule_for_all_projects_taken_back_elsewhere_is_no_hand_of_yours(
     reviews: Reviews, store: Store, home: Path, shop: Path
 ) -> None:
-    """It is in the file because nobody took it out here."""
+    """It is in the file because nobody removed it here."""
     approve(store, shop, "always run the linter before a push", to="global")
-    (rule,) = (one for one in reading.scan(store).history.in_force() if one["scope"] == "global")
-    _record(store, memory.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"]))
+    (rule,) = (one for one in reader.scan(store).history.in_force() if one["scope"] == "global")
+    _record(store, api.decision(store, "reverted", rule["id"], BY, utc_precise(), reopens=rule["decision"]))
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it out [y,s,q,?]?")
-    assert "Rule 1 of 1 — taken back on sofa, a moment ago" in seen
+    seen = terminal.passes("(1/1) Remove it here [y,s,q,?]?")
+    assert "Rule 1 of 1 — reverted on sofa, a moment ago" in seen
     assert "in            ~/.claude/CLAUDE.md" in seen, "which of the two files of that name"
     terminal.types("y")
     terminal.ends()
@@ -275,33 +276,33 @@ def test_a_rule_for_all_projects_taken_back_elsewhere_is_no_hand_of_yours(
 
 
 def test_two_machines_that_contradict_each_other_are_one_question(reviews: Reviews, store: Store, shop: Path) -> None:
-    """Row 60: both are kept; whoever takes one back does it for all."""
-    (here,) = reading.scan(store).history.in_force()
+    """Row 60: both are kept; reverting one does it on all machines."""
+    (here,) = reader.scan(store).history.in_force()
     approved_on_sofa(store, "a", "Use npm, not pnpm")
     approved_on_sofa(store, "b", "Use tabs")
     approved_on_sofa(store, "c", "Prices are in cents")
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/3) Take it over [y,a,n,s,q,?]?")
+    seen = terminal.passes("(1/3) Apply it here [y,a,n,s,q,?]?")
     told = " ".join(seen.split())
     assert "risk: it contradicts 'LRN-2', which is in force: Use pnpm, not npm" in told
     assert "→ take one of them back: reflect-git revert LRN-2" in told
     terminal.types("a")
-    assert "npm, not pnpm" not in terminal.passes("take over 2 rules [y,n]?"), "never among all"
+    assert "npm, not pnpm" not in terminal.passes("apply 2 rules [y,n]?"), "never among all"
     terminal.types("y")
-    terminal.passes("(3/3) Take it over [y,n,s,q,?]?")
+    terminal.passes("(3/3) Apply it here [y,n,s,q,?]?")
     terminal.types("y")
-    terminal.passes("type the rule's first word, 'Use', to take it over all the same:")
+    terminal.passes("type the rule's first word, 'Use', to apply it anyway:")
     terminal.types("no")
-    assert "nothing was changed" in terminal.passes("(3/3) Take it over [y,n,s,q,?]?")
+    assert "nothing was changed" in terminal.passes("(3/3) Apply it here [y,n,s,q,?]?")
     terminal.types("s")
     terminal.ends()
     assert "npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert {one["text"] for one in reading.scan(store).history.in_force()} >= {"Use npm, not pnpm", here["text"]}
+    assert {one["text"] for one in reader.scan(store).history.in_force()} >= {"Use npm, not pnpm", here["text"]}
 
 
 def reworded_on_sofa(store: Store, text: str, **meta: Any) -> str:
-    (rule,) = reading.scan(store).history.in_force()
-    made = memory.decision(store, "amended", rule["id"], BY, utc_precise(), text=text, target=rule["target"],
+    (rule,) = reader.scan(store).history.in_force()
+    made = api.decision(store, "amended", rule["id"], BY, utc_precise(), text=text, target=rule["target"],
                            meta={"learning": {"title": text}, **meta})  # fmt: skip
     _record(store, made)
     return rule["id"]
@@ -310,28 +311,28 @@ def reworded_on_sofa(store: Store, text: str, **meta: Any) -> str:
 def test_two_machines_that_reworded_one_rule_are_one_question(
     reviews: Reviews, run_cli: RunCli, store: Store, store_home: Path, shop: Path
 ) -> None:
-    """Both wordings are kept until a person chooses; that is an amendment, which the other machine then takes over."""
-    rule = next(one["id"] for one in reading.scan(store).history.in_force())
+    """Both wordings are kept until a person chooses; that is an amendment, which the other machine then applies."""
+    rule = next(one["id"] for one in reader.scan(store).history.in_force())
     with Terminal("edit", rule, "--text", "Install with pnpm", cwd=shop) as edited:
         edited.ends()
     commit(shop)
     reworded_on_sofa(store, "Take pnpm for everything", after=[])
     listed = run_cli("review", cwd=shop)
-    assert "reworded on 2 machines, which did not know of each other → CLAUDE.md" in listed.out
+    assert "reworded differently on 2 machines → CLAUDE.md" in listed.out
     terminal = reviews(cwd=shop)
     terminal.sees("""
-        Rule 1 of 1 — reworded on 2 machines, which did not know of each other
+        Rule 1 of 1 — reworded differently on 2 machines
 
           in            CLAUDE.md
           rule          LRN-1
 
-        1 - here, a moment ago
+        1  here, a moment ago
 
             Install with pnpm
 
-        the file here says so
+        the file here has this wording
 
-        2 - on sofa, a moment ago
+        2  on sofa, a moment ago
 
             Take pnpm for everything
 
@@ -349,20 +350,20 @@ def test_two_machines_that_reworded_one_rule_are_one_question(
         +- Take pnpm for everything
 
          <!-- reflect-git:end -->
-        (1/1) Which one holds [1,2,s,q,?]?
+        (1/1) Which wording [1,2,s,q,?]?
         """)
     terminal.types("x")
-    assert "2 - this one, on all your machines" in terminal.passes("(1/1) Which one holds [1,2,s,q,?]?")
+    assert "2  use this wording on all your machines" in terminal.passes("(1/1) Which wording [1,2,s,q,?]?")
     terminal.types("1")
     left = terminal.ends()
     assert f"amended {rule}, commit " in left and "1 chosen" in left and "changed in your project" not in left
     assert "- Install with pnpm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert [one["text"] for one in reading.scan(store).history.in_force()] == ["Install with pnpm"]
+    assert [one["text"] for one in reader.scan(store).history.in_force()] == ["Install with pnpm"]
     reviews(cwd=shop).is_left("Nothing to reflect on.")
     with Terminal("undo", cwd=shop) as undone:
         undone.ends()
     again = reviews(cwd=shop)
-    again.passes("(1/1) Which one holds [1,2,s,q,?]?")
+    again.passes("(1/1) Which wording [1,2,s,q,?]?")
     again.types("2")
     assert "CLAUDE.md changed in your project; commit it with your work" in again.ends()
     assert "- Take pnpm for everything\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -375,16 +376,16 @@ def test_a_rule_in_other_words_is_taken_over_and_nobody_changed_it_here(
     rule = reworded_on_sofa(store, "Install with pnpm")
     assert run_cli("status", "--json", cwd=shop).json()["data"]["drift"] == []
     terminal = reviews(cwd=shop)
-    seen = terminal.passes("(1/1) Take it over [y,s,q,?]?")
+    seen = terminal.passes("(1/1) Apply it here [y,s,q,?]?")
     assert "Rule 1 of 1 — changed on sofa, a moment ago" in seen and "you changed this rule" not in seen
     assert "-- Use pnpm, not npm\n+- Install with pnpm\n" in seen
     terminal.types("y")
-    assert f"took over {rule}" in terminal.ends()
+    assert f"applied {rule}" in terminal.ends()
     reviews(cwd=shop).is_left("Nothing to reflect on.")
 
 
 def test_a_rule_is_taken_over_before_it_is_changed_again(run_cli: RunCli, store: Store, shop: Path) -> None:
-    """There is nothing to force in an edit: it is not known whether the words of the other machine are wanted here."""
+    """An edit cannot be forced: it is unknown whether the other machine's wording is wanted here."""
     rule = reworded_on_sofa(store, "Install with pnpm")
     arrived = approved_on_sofa(store, "7", "Run make lint first")
     for one, to in ((rule, ("--text", "Take pnpm")), (rule, ("--to", "global")), (arrived, ("--text", "Lint first"))):
@@ -394,7 +395,7 @@ def test_a_rule_is_taken_over_before_it_is_changed_again(run_cli: RunCli, store:
 
 
 def test_what_a_hand_reworded_is_settled_before_it_is_edited(run_cli: RunCli, store: Store, shop: Path) -> None:
-    (rule,) = (one["id"] for one in reading.scan(store).history.in_force())
+    (rule,) = (one["id"] for one in reader.scan(store).history.in_force())
     file = shop / "CLAUDE.md"
     file.write_text(file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Use yarn"), encoding="utf-8")
     ran = run_cli("edit", rule, "--text", "Take pnpm", "--dry-run", cwd=shop)
@@ -420,14 +421,14 @@ def test_a_change_that_does_not_fit_any_more_is_made_and_shown_anew(reviews: Rev
     rule = reworded_on_sofa(store, "Install with pnpm")
     file = shop / "CLAUDE.md"
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,s,q,?]?")
     file.write_text("# Said meanwhile\n\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
     terminal.types("y")
-    seen = terminal.passes("(1/1) Take it over [y,s,q,?]?")
+    seen = terminal.passes("(1/1) Apply it here [y,s,q,?]?")
     assert "was changed meanwhile: here is what would change now" in " ".join(seen.split())
     assert "error" not in seen and "+- Install with pnpm" in seen
     terminal.types("y")
-    assert f"took over {rule}" in terminal.ends()
+    assert f"applied {rule}" in terminal.ends()
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# Said meanwhile\n") and "- Install with pnpm\n" in text
 
@@ -436,12 +437,12 @@ def test_what_the_file_says_meanwhile_is_not_asked_again(reviews: Reviews, store
     reworded_on_sofa(store, "Install with pnpm")
     file = shop / "CLAUDE.md"
     terminal = reviews(cwd=shop)
-    terminal.passes("(1/1) Take it over [y,s,q,?]?")
+    terminal.passes("(1/1) Apply it here [y,s,q,?]?")
     text = file.read_text(encoding="utf-8").replace("Use pnpm, not npm", "Install with pnpm")
     file.write_text(text, encoding="utf-8")
     terminal.types("y")
     left = " ".join(terminal.ends().split())
-    assert "was changed meanwhile: it says that already, and nothing is left to do" in left and "error" not in left
+    assert "was changed meanwhile: nothing left to do" in left and "error" not in left
     assert file.read_text(encoding="utf-8") == text
 
 
@@ -449,4 +450,4 @@ def test_without_a_terminal_they_are_listed(run_cli: RunCli, store: Store, store
     approved_on_sofa(store, "a", "Use tabs")
     done = run_cli("review", cwd=shop, env={"REFLECT_GIT_HOME": str(store_home)})
     assert "  1  approved on sofa, a moment ago → CLAUDE.md\n     Use tabs\n" in done.out
-    assert "only a person can answer these" in done.err
+    assert "answer these in a terminal" in done.err

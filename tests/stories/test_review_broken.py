@@ -1,4 +1,4 @@
-"""`reflect-git review`: a rule in force that the person has to say again."""
+"""`reflect-git review`: a rule in force that the person has to repeat."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 from tests.conftest import RunCli
 from tests.stories.conftest import Reviews, Says, commits
+from tests.stories.terminal import Terminal
 
 PNPM = "use pnpm, not npm"
-ASKED = "(1/1) Sharpen, retire or leave it [e,x,n,s,v,q,?]?"
+ASKED = "(1/1) Reword, retire or leave it [e,x,n,s,v,q,?]?"
 
 
 def card(broken: int, sessions: str) -> str:
@@ -30,7 +31,7 @@ Broken rule 1 of 1 — Claude broke this rule in {broken} of the last {sessions}
 
 @pytest.fixture
 def rule(says: Says, reviews: Reviews) -> str:
-    """Somebody approves a rule; its id."""
+    """Approve a rule; return its id."""
     says(PNPM, "--session", "s-1")
     terminal = reviews()
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
@@ -41,7 +42,7 @@ def rule(says: Says, reviews: Reviews) -> str:
 
 @pytest.fixture
 def again(rule: str, says: Says) -> str:
-    """And has to say it again in two of three later sessions, twice in one of them; the id of the rule."""
+    """Repeat it in two of three later sessions, twice in one of them; return the id of the rule."""
     says(PNPM, "--session", "s-2")
     says(PNPM, "--session", "s-2")
     says("answer in short sentences", "--session", "s-3", kind="convention")
@@ -51,7 +52,7 @@ def again(rule: str, says: Says) -> str:
 
 @pytest.fixture
 def broken(again: str, run_cli: RunCli, shop: Path, says: Says, reviews: Reviews) -> str:
-    """The other thing that was said is out of the way."""
+    """Also dismiss the other thing that was said."""
     other = next(one for one in run_cli("candidates", "--json", cwd=shop).json()["data"])
     assert run_cli("dismiss", other["id"], "--never", cwd=shop).code == 0
     return again
@@ -81,15 +82,40 @@ def test_sharpen(broken: str, reviews: Reviews, editor: Callable[[str], Path], s
     terminal.is_left("""
         amended LRN-1 in 'CLAUDE.md'
 
-        1 sharpened
+        1 reworded
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert "Claude broke this rule in 2 of the last 3 sessions" in shown.read_text(encoding="utf-8")
     assert "- Run every script with pnpm. Never call npm.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert commits(store_home)[0] == "amend: Run every script with pnpm. Never call npm."
     assert "Backup: " in "\n".join(commits(store_home, "--format=%b", "-1"))
-    reviews().is_left("All learnings already captured.")  # what was said before says nothing about the new words
+    reviews().is_left("Nothing to reflect on.")  # earlier repetitions do not count against the new wording
+
+
+def test_what_a_sharper_rule_answers_is_not_proposed_as_a_new_one(
+    says: Says, reviews: Reviews, editor: Callable[[str], Path], shop: Path, run_cli: RunCli
+) -> None:
+    """The rule then has another wording than what the person repeated."""
+    says("write labels in Welsh", kind="convention")
+    first = reviews()
+    first.passes("?]?")
+    first.presses("y")
+    first.ends()
+    says("I told you to write labels in Welsh")
+    editor("Write labels and headings in Welsh, also in drafts.\n")
+    terminal = reviews()
+    terminal.passes("Reword, retire or leave it [e,x,n,s,v,q,?]?")
+    terminal.types("e")
+    terminal.passes("change the rule like this [y,n]?")
+    terminal.types("y")
+    assert "1 reworded" in terminal.ends()
+    assert run_cli("review", "--json", cwd=shop).json()["data"] == []
+    assert run_cli("audit", "--json", cwd=shop).json()["data"]["findings"] == []
+    (rule,) = run_cli("rules", "--json", cwd=shop).json()["data"]
+    with Terminal("--yes", "revert", rule["id"], cwd=shop) as revert:
+        revert.ends()
+    assert run_cli("review", "--json", cwd=shop).json()["data"] == []
 
 
 def test_what_was_sharpened_is_undone(
@@ -124,7 +150,7 @@ def test_retire(broken: str, reviews: Reviews, shop: Path, store_home: Path) -> 
         retired LRN-1
 
         1 retired
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert not (shop / "CLAUDE.md").exists()
     assert commits(store_home)[0] == "revert: Use pnpm, not npm"
@@ -141,10 +167,10 @@ def test_leave_it(broken: str, reviews: Reviews, says: Says, shop: Path, store_h
     terminal.sees(card(2, "3 sessions"))
     terminal.types("n")
     terminal.is_left("""
-        LRN-1 stays as it is; asked again after three more sessions
+        LRN-1 unchanged; asked again when 3 more sessions break it
 
-        1 kept as it is
-        to take the last answer back: reflect-git undo
+        1 kept unchanged
+        undo the last answer with: reflect-git undo
         """)
     assert (shop / "CLAUDE.md").read_bytes() == before
     assert commits(store_home)[0] == f"dismiss: {broken} stays as it is"
@@ -171,20 +197,20 @@ def test_skipping_looking_and_quitting_decide_nothing(broken: str, reviews: Revi
     terminal.types("v")
     assert terminal.passes(ASKED).count("your own words") == 3
     terminal.types("?")
-    assert "e - edit: sharpen the rule in your editor" in terminal.passes(ASKED)
+    assert "e  reword the rule in your editor" in terminal.passes(ASKED)
     terminal.types("s")
-    terminal.is_left("1 broken rule waits: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 1 broken rule; continue with: reflect-git review")
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
     terminal.types("q")
-    terminal.is_left("1 broken rule waits: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 1 broken rule; continue with: reflect-git review")
     assert commits(store_home) == before
 
 
 def test_it_comes_before_what_is_proposed(again: str, reviews: Reviews) -> None:
     terminal = reviews()
     seen = terminal.passes(ASKED)
-    assert "to answer: 1 broken rule, 1 proposed rule\n" in seen
+    assert "to review: 1 broken rule, 1 proposed rule\n" in seen
     terminal.types("s")
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
 
@@ -202,7 +228,5 @@ def test_where_nobody_can_be_asked_it_is_listed(broken: str, run_cli: RunCli, sh
 
 
 def undo(shop: Path) -> None:
-    from tests.stories.terminal import Terminal
-
     with Terminal("undo", cwd=shop) as terminal:
         terminal.ends()

@@ -1,4 +1,4 @@
-"""`reflect-git review`: a rule that is not in its file as it was approved, and what Claude wrote there by itself."""
+"""`reflect-git review`: a rule that differs from its file, and what Claude wrote there by itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.desk import say
-from tests.sitting.shopkeeper import Claude, approve, make_project, with_a_rule
+from tests.rules.project_edits import Claude, approve, make_project, with_a_rule
+from tests.rules.queues import say
 from tests.stories.conftest import Reviews, commits
 from tests.stories.terminal import Terminal
 
@@ -37,7 +37,7 @@ def claude(home: Path, shop: Path) -> Claude:
 
 @pytest.fixture
 def reword(shop: Path, store: Store) -> Reword:
-    """The person edits CLAUDE.md."""
+    """Edit CLAUDE.md as the person."""
 
     def edit(old: str, new: str) -> None:
         text = (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ diff --git a/CLAUDE.md b/CLAUDE.md
 
 
 BY_HAND = changed("you changed this rule", "Put it back")
-BY_CLAUDE = changed("Claude changed this rule in session 5a1b2c3d, a moment ago", "Take it back")
+BY_CLAUDE = changed("Claude changed this rule in session 5a1b2c3d, a moment ago", "Put it back")
 
 
 def test_it_is_put_back_in_one_commit(reword: Reword, reviews: Reviews, shop: Path, store_home: Path) -> None:
@@ -86,7 +86,7 @@ def test_it_is_put_back_in_one_commit(reword: Reword, reviews: Reviews, shop: Pa
         put LRN-1 back into 'CLAUDE.md'
 
         1 put back
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert (shop / "CLAUDE.md").read_bytes() == before
     assert commits(store_home)[:2] == ["apply: Use pnpm, not npm", "approve: Use pnpm, not npm"]
@@ -104,7 +104,7 @@ def test_what_was_put_back_is_undone_and_the_rule_stays(
     terminal.types("b")
     terminal.ends()
     with Terminal("undo", cwd=shop) as undo:
-        assert "took back the change of the file for 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in undo.ends()
+        assert "reverted the change of the file for 'Use pnpm, not npm' in 'CLAUDE.md' of shop" in undo.ends()
     assert (shop / "CLAUDE.md").read_bytes() == changed_file
     assert [rule["text"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]] == ["Use pnpm, not npm"]
 
@@ -115,10 +115,10 @@ def test_it_is_made_so_for_good(reword: Reword, reviews: Reviews, shop: Path, st
     terminal.sees(BY_HAND)
     terminal.types("f")
     terminal.is_left("""
-        amended LRN-1: it says what the file says
+        amended LRN-1 to the file's wording
 
         1 amended
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert "- Use yarn, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert commits(store_home)[0] == "amend: Use yarn, not npm"
@@ -132,9 +132,9 @@ def test_it_is_left_until_it_changes_again(reword: Reword, reviews: Reviews, sto
     terminal.sees(BY_HAND)
     terminal.types("i")
     terminal.is_left("""
-        ignored in this work tree
+        ignored here until it changes
 
-        1 left as it is
+        1 ignored
         """)
     reviews().is_left("Nothing to reflect on.")
     reword("yarn", "bun")
@@ -149,7 +149,7 @@ def test_not_now_and_quitting_decide_nothing(reword: Reword, reviews: Reviews, s
         terminal = reviews()
         terminal.sees(BY_HAND)
         terminal.types(key)
-        terminal.is_left("1 change of a rule waits: run 'reflect-git review' when you like")
+        terminal.is_left("left for later: 1 changed rule; continue with: reflect-git review")
     assert commits(store_home) == before
 
 
@@ -160,12 +160,12 @@ def test_help_tells_what_each_key_comes_to(reword: Reword, reviews: Reviews) -> 
     for typed in ("?", "y"):
         terminal.types(typed)
         terminal.sees("""
-            b - put it back as shown: the file is changed, in one commit
-            f - keep the file's wording: the rule is amended, in one commit
-            i - ignore it in this work tree: not asked again unless it changes
-            s - skip for now: it comes again
-            q - quit: what is undecided waits
-            ? - this help
+            b  change the file as shown, in one commit
+            f  adopt the file's wording, in one commit
+            i  ignore here until it changes
+            s  skip; ask again in the next review
+            q  quit; keep the rest for later
+            ?  this help
             (1/1) Put it back [b,f,i,s,q,?]?
             """)
 
@@ -178,7 +178,7 @@ def test_interrupted_nothing_is_decided(reword: Reword, reviews: Reviews, store_
     terminal.sends("C")
     terminal.is_left(
         """
-        1 change of a rule waits: run 'reflect-git review' when you like
+        left for later: 1 changed rule; continue with: reflect-git review
         interrupted
         """,
         code=130,
@@ -219,7 +219,7 @@ def test_what_is_gone_is_taken_back_for_good(
         retired LRN-1
 
         1 retired
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert run_cli("rules", "--json", cwd=shop).json()["data"] == []
     assert (shop / "CLAUDE.md").read_text(encoding="utf-8") == "# Shop\n\nOur own text.\n"
@@ -235,9 +235,9 @@ def test_what_claude_changed_comes_first_and_is_taken_back(
     claude.edit(shop / "CLAUDE.md", "pnpm", "yarn")
     say(store, "use rg, not grep")
     terminal = reviews()
-    seen = terminal.passes("(1/2) Take it back [b,f,i,s,q,?]?")
+    seen = terminal.passes("(1/2) Put it back [b,f,i,s,q,?]?")
     opening, _, shown = seen.partition("\n")
-    assert opening == "to answer: 2 changes of rules, 1 proposed rule"
+    assert opening == "to review: 2 changed rules, 1 proposed rule"
     assert shown.startswith("\nChange 1 of 2 — Claude changed this rule in session 5a1b2c3d, a moment ago\n")
     terminal.types("b")
     seen = terminal.passes("(2/2) Put it back [b,f,i,s,q,?]?")
@@ -257,23 +257,23 @@ def test_claude_s_words_are_kept_only_by_a_typed_word(
     terminal.sees(BY_CLAUDE)
     asked = """
         risk: it rests on words that are not your own: from the assistant
-        type the rule's first word, 'Use', to keep it all the same:
+        type the rule's first word, 'Use', to keep it anyway:
         """
     terminal.types("f")
     terminal.sees(asked)
     terminal.types("yes")
     terminal.sees("""
         nothing was changed
-        (1/1) Take it back [b,f,i,s,q,?]?
+        (1/1) Put it back [b,f,i,s,q,?]?
         """)
     terminal.types("f")
     terminal.sees(asked)
     terminal.types("use")
     terminal.is_left("""
-        amended LRN-1: it says what the file says
+        amended LRN-1 to the file's wording
 
         1 amended
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert commits(store_home)[0] == "amend: Use yarn, not npm"
 
@@ -284,7 +284,7 @@ def test_what_has_to_be_mended_is_shown_before_it_is_written(reword: Reword, rev
     terminal.passes("(1/1) Put it back [b,f,i,s,q,?]?")
     terminal.types("f")
     terminal.sees("""
-          mended        put '@notes.md' into backticks
+          changed       quoted '@notes.md' so that Claude does not import it
         diff --git a/CLAUDE.md b/CLAUDE.md
         --- a/CLAUDE.md
         +++ b/CLAUDE.md
@@ -328,13 +328,13 @@ diff --git a/CLAUDE.md b/CLAUDE.md
 
  <!-- reflect-git:begin convention LRN-1:899c -->
 
-(1/1) Take it back [b,i,s,q,?]?
+(1/1) Remove it [b,i,s,q,?]?
 """
 
 
 @pytest.fixture
 def yarn(store: Store, shop: Path, claude: Claude) -> None:
-    """Claude writes a rule of its own while it works on something else."""
+    """Let Claude write a rule of its own while it works on something else."""
     claude.say("please fix the checkout page")
     claude.edit(shop / "CLAUDE.md", "Our own text.", "Our own text.\n\n- Always use yarn.")
 
@@ -345,10 +345,10 @@ def test_what_claude_wrote_by_itself_is_taken_back(reviews: Reviews, shop: Path,
     terminal.sees(WRITTEN)
     terminal.types("b")
     terminal.is_left("""
-        took it out of 'CLAUDE.md'
+        removed it from 'CLAUDE.md'
 
         1 put back
-        to take the last answer back: reflect-git undo
+        undo the last answer with: reflect-git undo
         """)
     assert "yarn" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
     assert commits(store_home)[0] == "revert: what Claude wrote into CLAUDE.md"
@@ -395,9 +395,9 @@ def test_what_claude_wrote_by_itself_is_kept(reviews: Reviews, store_home: Path)
     terminal.sees(WRITTEN)
     terminal.types("i")
     terminal.is_left("""
-        ignored in this work tree
+        ignored here until it changes
 
-        1 left as it is
+        1 ignored
         """)
     reviews().is_left("Nothing to reflect on.")
     assert commits(store_home) == before
@@ -414,9 +414,8 @@ def test_what_cannot_be_taken_back_exactly_is_only_shown(reword: Reword, reviews
 
           in            CLAUDE.md
           you typed     "please fix the checkout page"
-          note          it was changed since, so it cannot be taken back exactly: edit
-                        it
-        (1/1) Leave it [i,s,q,?]?
+          note          changed since, so it cannot be removed exactly: edit the file
+        (1/1) Ignore it [i,s,q,?]?
         """)
 
 
@@ -439,7 +438,7 @@ def test_another_branch_is_told_and_not_asked(store: Store, reviews: Reviews, sh
     before = commits(store_home)
     git(shop, "switch", "-q", "-c", "old", "HEAD~1")
     reviews().is_left("""
-        1 rule is not on this branch (CLAUDE.md); nothing to do
+        1 rule missing on this branch (CLAUDE.md); nothing to do
         Nothing to reflect on.
         """)
     git(shop, "switch", "-q", "main")
@@ -456,7 +455,7 @@ def test_what_another_branch_has_in_other_words_or_still_is_told_as_such(
     git(shop, "-c", "user.name=Ada", "-c", "user.email=a@example.com", "commit", "-qam", "yarn")
     before = commits(store_home)
     reviews().is_left("""
-        1 rule reads otherwise on this branch (CLAUDE.md); nothing to do
+        1 rule worded differently on this branch (CLAUDE.md); nothing to do
         Nothing to reflect on.
         """)
     assert commits(store_home) == before
@@ -466,8 +465,8 @@ def test_what_another_branch_has_in_other_words_or_still_is_told_as_such(
     git(shop, "-c", "user.name=Ada", "-c", "user.email=a@example.com", "commit", "-qam", "without")
     git(shop, "switch", "-q", "other")
     reviews().is_left("""
-        1 rule that is not in force here stands on this branch (CLAUDE.md); nothing to
-        do
+        1 rule still present but no longer in force on this branch (CLAUDE.md); nothing
+        to do
         Nothing to reflect on.
         """)
 
@@ -491,7 +490,7 @@ def test_without_a_terminal_they_are_listed(reword: Reword, run_cli: RunCli, sho
      CLAUDE.md: Use pnpm, not npm
 Nothing to reflect on.
 """)  # fmt: skip
-    assert result.err == "only a person can answer these: run 'reflect-git review' in a terminal\n"
+    assert result.err == "answer these in a terminal: reflect-git review\n"
 
 
 def test_inside_claude_code_nobody_answers(reword: Reword, run_cli: RunCli, shop: Path, store_home: Path) -> None:

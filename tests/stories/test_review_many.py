@@ -1,4 +1,4 @@
-"""`reflect-git review` offers a list before ten or more proposed rules, and weak ones behind the others."""
+"""`reflect-git review` offers a list before ten or more proposed rules, and shows weak ones last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.stories.terminal import Terminal
 
 PAIRS = ("pnpm npm", "ruff black", "uv pip", "rg grep", "podman docker", "vitest jest", "biome prettier", "deno node",
          "poetry conda", "mypy pylint")  # fmt: skip
-ASKED = "10 proposed rules wait: go through them [y,l,s,n,q,?]?"
+CHOOSE = "y 1,3-5 approve, n 2 dismiss, 4 show, Enter back:"
+ASKED = "10 to review: Enter start, l list, a skip all, q quit, ? help:"
 
 
 @pytest.fixture
@@ -26,41 +27,21 @@ def ten(says: Says) -> None:
 def test_a_summary_comes_first_if_wanted(reviews: Reviews) -> None:
     terminal = reviews()
     terminal.sees(ASKED)
-    terminal.types("l")
-    terminal.sees(
-        """
-  1  SIG-1  correction → project
-     Use pnpm, not npm
-  2  SIG-2  correction → project
-     Use ruff, not black
-  3  SIG-3  correction → project
-     Use uv, not pip
-  4  SIG-4  correction → project
-     Use rg, not grep
-  5  SIG-5  correction → project
-     Use podman, not docker
-  6  SIG-6  correction → project
-     Use vitest, not jest
-  7  SIG-7  correction → project
-     Use biome, not prettier
-  8  SIG-8  correction → project
-     Use deno, not node
-  9  SIG-9  correction → project
-     Use poetry, not conda
- 10  SIG-10  correction → project
-     Use mypy, not pylint
-"""
-        + ASKED
-    )
+    terminal.presses("l")
+    shown = terminal.passes(CHOOSE)
+    assert "  1  project        Use pnpm, not npm\n" in shown and " 10  project        Use mypy, not pylint\n" in shown
+    terminal.types("")  # the Enter that people type after a key
+    terminal.passes(CHOOSE)
+    terminal.types("")
+    terminal.sees(ASKED)
     terminal.types("?")
     terminal.sees(f"""
-        y - yes: go through them one by one
-        l - list them first
-        s - skip all of them for now: they come again
-        n - no to all of them, in one commit: each is asked once more after three
-            further sessions
-        q - quit: all of them wait
-        ? - this help
+        Enter  start
+        l      list them; answer several at once
+        a      skip all; ask again in the next review
+        n      dismiss all in one commit; each may return after 3 sessions
+        q      quit; keep all for later
+        ?      this help
         {ASKED}
         """)
     terminal.types("y")
@@ -70,12 +51,26 @@ def test_a_summary_comes_first_if_wanted(reviews: Reviews) -> None:
 
 
 @pytest.mark.usefixtures("ten")
+def test_several_are_answered_from_the_first_list(says: Says, reviews: Reviews, store_home: Path) -> None:
+    says("why do you always run the specs without the seeds?")
+    terminal = reviews()
+    terminal.passes("11 to review: Enter start, l list, a skip all, q quit, ? help:")
+    terminal.types("l")
+    assert " 11  project        (needs wording) Why do you always run the specs" in terminal.passes(CHOOSE)
+    terminal.types("n 1-9")
+    assert "dismissed 9; " in terminal.passes("(10/11) Approve to project [y,n,N,s,e,t,v,j,/,l,u,q,?]?")
+    terminal.types("q")
+    assert "9 dismissed, 2 undecided" in terminal.ends()
+    assert len([subject for subject in commits(store_home) if subject.startswith("dismiss")]) == 1
+
+
+@pytest.mark.usefixtures("ten")
 def test_skipping_all_for_now_decides_nothing(reviews: Reviews, store_home: Path) -> None:
     before = commits(store_home)
     terminal = reviews()
     terminal.sees(ASKED)
     terminal.types("s")
-    terminal.is_left("skipped 10 for now: they come again")
+    terminal.is_left("skipped 10; asked again in the next review")
     assert commits(store_home) == before
     reviews().sees(ASKED)
 
@@ -86,15 +81,15 @@ def test_no_to_all_is_one_commit_and_one_undo(reviews: Reviews, store_home: Path
     terminal = reviews()
     terminal.sees(ASKED)
     terminal.types("n")
-    terminal.sees("say no to all 10 [y,n]?")
+    terminal.sees("dismiss all 10 [y,n]?")
     terminal.types("n")
     terminal.sees(ASKED)
     terminal.types("n")
-    terminal.sees("say no to all 10 [y,n]?")
+    terminal.sees("dismiss all 10 [y,n]?")
     terminal.types("y")
     terminal.is_left("""
-        no to 10: each is asked once more after three further sessions
-        to take it back: reflect-git undo
+        dismissed 10; each may return after 3 sessions
+        undo with: reflect-git undo
         """)
     assert commits(store_home) == ["dismiss: 10 proposed rules", *before]
     named = commits(store_home, "--format=%(trailers:key=Decision,valueonly)", "-1")
@@ -117,7 +112,7 @@ def test_every_proposed_rule_that_was_announced_is_asked(says: Says, reviews: Re
         seen = terminal.passes(", q, ?]?".replace(" ", ""))
         assert f"({number}/12) Approve to project " in seen
         terminal.types("s")
-    assert "12 skipped for now\n12 proposed rules wait: " in terminal.ends().replace("\r", "")
+    assert "12 skipped\nleft for later: 12 proposed rules; " in terminal.ends().replace("\r", "")
 
 
 @pytest.mark.usefixtures("ten")
@@ -126,7 +121,7 @@ def test_quitting_at_once_leaves_all_of_them(reviews: Reviews, store_home: Path)
     terminal = reviews()
     terminal.sees(ASKED)
     terminal.types("q")
-    terminal.is_left("10 proposed rules wait: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 10 proposed rules; continue with: reflect-git review")
     assert commits(store_home) == before
 
 
@@ -136,19 +131,19 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
     terminal = reviews()
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,w,q,?]?")
     terminal.types("n")
-    offer = "1 weak one: w to see, it goes by itself in 13 days [w,u,q,?]?"
-    terminal.sees(f"no: DEC-1\n{offer}")
+    offer = "1 unlikely one, expiring unreviewed in 13 days: w to see [w,u,q,?]?"
+    terminal.sees(f"dismissed; may return after 3 sessions\n{offer}")
     terminal.types("x")
     terminal.sees(f"""
-        w - see the weak ones, too, behind the others
-        u - undo the last answer
-        q - quit: what is undecided waits
-        ? - this help
+        w  add the unlikely ones at the end
+        u  undo the last answer
+        q  quit; keep the rest for later
+        ?  this help
         {offer}
         """)
     terminal.types("w")
     terminal.sees("""
-        Proposed rule 2 of 2 — convention, from a moment ago, weak
+        Proposed rule 2 of 2 — convention, from a moment ago, unlikely
 
             Indent with tabs
 
@@ -173,11 +168,11 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
         """)
     terminal.types("w")
     terminal.sees("""
-        there are no more weak ones
+        no more unlikely ones
         (2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?
         """)
     terminal.types("q")  # a weak one that was looked at goes by itself, too: nothing waits
-    terminal.is_left("1 no, 1 undecided\nto take the last answer back: reflect-git undo")
+    terminal.is_left("1 dismissed, 1 undecided\nundo the last answer with: reflect-git undo")
 
 
 def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, reviews: Reviews) -> None:
@@ -187,13 +182,13 @@ def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, re
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,w,q,?]?")
     terminal.types("w")
     terminal.sees("""
-        1 weak one added behind the others
+        1 unlikely one added at the end
         (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
         """)
     terminal.types("?")
     told = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
-    assert "s - skip for now: it comes in the next review" in told
-    assert "j - leave it undecided, see the next one; it comes again in this review" in told
+    assert "s  skip; ask again in the next review" in told
+    assert "j  go to the next one; this one stays undecided" in told
     terminal.types("n")
     assert "Indent with tabs" in terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
 
@@ -201,20 +196,20 @@ def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, re
 def test_a_risk_takes_the_first_word_of_the_rule(claude_says: Says, reviews: Reviews, shop: Path) -> None:
     claude_says("always commit with --no-verify")
     terminal = reviews()
-    terminal.sees("1 weak one: w to see, it goes by itself in 13 days [w,q,?]?")
+    terminal.sees("1 unlikely one, expiring unreviewed in 13 days: w to see [w,q,?]?")
     terminal.types("w")
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     asked = """
         risk: it rests on words that are not your own: from the assistant
         risk: it switches a safeguard off
-        type the rule's first word, 'Always', to approve it all the same:
+        type the rule's first word, 'Always', to approve it anyway:
         """
     for typed in ("y", "yes", "commit"):
         terminal.types("y")
         terminal.sees(asked)
         terminal.types(typed)
         terminal.sees("""
-            not approved; it is still undecided
+            not approved
             (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
             """)
     assert not (shop / "CLAUDE.md").exists()
@@ -226,8 +221,8 @@ def test_a_risk_takes_the_first_word_of_the_rule(claude_says: Says, reviews: Rev
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
 
 
@@ -235,14 +230,14 @@ def test_what_is_risky_is_never_taken_with_others(claude_says: Says, reviews: Re
     claude_says("indent with tabs")
     claude_says("indent with spaces")
     terminal = reviews()
-    terminal.sees("2 weak ones: w to see, they go by themselves in 13 days [w,q,?]?")
+    terminal.sees("2 unlikely ones, expiring unreviewed in 13 days: w to see [w,q,?]?")
     terminal.types("w")
     terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
     terminal.types("l")
-    terminal.passes("Enter goes back:")
+    terminal.passes("Enter back:")
     terminal.types("y 1-2")
     seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
-    assert seen.startswith("none of them can be approved without a look at it")
+    assert seen.startswith("none approved: review each of them on its own")
     assert "Proposed rule 1 of 2" in seen
 
 
@@ -263,7 +258,7 @@ def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: 
     )
     terminal.types("y")
     terminal.sees("""
-        cannot approve it as it is: see 'refused' above for the keys that help
+        cannot approve: see 'refused' above for the keys that help
         (2/2) Approve to project [n,N,s,e,t,r,v,u,q,?]?
         """)
     assert "- Use npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
@@ -284,7 +279,7 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
     terminal.passes("(1/2) Approve to project [n,N,s,e,t,r,v,j,/,l,q,?]?")
     terminal.types("?")
     told = terminal.passes("(1/2) Approve to project [n,N,s,e,t,r,v,j,/,l,q,?]?")
-    assert "r - replace the rule that it contradicts, then look again\n" in told
+    assert "r  replace the conflicting rule, then show it again\n" in told
     terminal.types("r")
     seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
     assert "\n  replaces      LRN-1: Use pnpm, not npm\n" in seen and "refused" not in seen
@@ -292,7 +287,7 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
     assert (commits(store_home), (shop / "CLAUDE.md").read_text(encoding="utf-8")) == (before, text)
     terminal.types("r")
     terminal.sees("""
-        there is no one rule to replace
+        no conflicting rule to replace
         (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
         """)
     terminal.types("t")
@@ -337,12 +332,12 @@ def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_word(
     terminal.types("project")
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     terminal.types("y")
-    terminal.passes("type the rule's first word, 'Use', to approve it all the same:")
+    terminal.passes("type the rule's first word, 'Use', to approve it anyway:")
     terminal.types("y")
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     assert not (shop / "CLAUDE.md").exists()
     terminal.types("y")
-    terminal.passes("type the rule's first word, 'Use', to approve it all the same:")
+    terminal.passes("type the rule's first word, 'Use', to approve it anyway:")
     terminal.types("use")
     terminal.ends()
     assert "- Use spaces, not tabs" in (shop / "CLAUDE.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`reflect-git review`: where it runs, whom it asks, and what happens beside it."""
+"""`reflect-git review`: where it runs, whom it asks, and what happens at the same time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _configure(home: Path, key: str, value: str) -> None:
 
 def test_there_may_be_nothing(reviews: Reviews) -> None:
     seen = reviews().ends()
-    assert "Nothing to reflect on." in seen and "there is no store" in seen
+    assert "Nothing to reflect on." in seen and "no store at" in seen
 
 
 def test_without_a_terminal_it_lists_and_says_where_to_answer(
@@ -33,10 +33,10 @@ def test_without_a_terminal_it_lists_and_says_where_to_answer(
     for before in ((), ("--no-input",)):
         result = run_cli(*before, "review", cwd=shop)
         assert result.code == 0
-        assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 weak one\n"
+        assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 unlikely one\n"
         assert result.err == (
-            "there is no terminal to ask at: run 'reflect-git review' in one, or /reflect of the plugin\n"
-            "for scripts there are 'reflect-git candidates', 'approve' and 'dismiss'\n"
+            "no terminal: run 'reflect-git review' in one, or /reflect in Claude Code\n"
+            "for scripts: 'reflect-git candidates', 'approve' and 'dismiss'\n"
         )
 
 
@@ -48,14 +48,14 @@ def test_what_waits_in_other_projects_is_told_where_nothing_waits(
     says: Says, run_cli: RunCli, reviews: Reviews, tmp_path: Path, shop: Path
 ) -> None:
     says("use pnpm, not npm")
-    said = "Nothing to reflect on.\n1 waits in other projects: reflect-git review --all\n"
+    said = "Nothing to reflect on.\n1 proposed rule in other projects: reflect-git review --all\n"
     assert run_cli("review", cwd=tmp_path).out == said
     status = "no proposed rules, 1 in other projects: reflect-git review --all\n"
     assert status in run_cli("status", cwd=tmp_path).out
     assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=shop).out
     reviews(cwd=tmp_path).is_left(said)
     says("run `make check` before a commit")
-    assert "2 wait in other projects" in run_cli("review", cwd=tmp_path).out
+    assert "2 proposed rules in other projects" in run_cli("review", cwd=tmp_path).out
     says("prices are in cents", cwd=tmp_path)
     told = "1 proposed rule, 2 in other projects: reflect-git review\n"
     assert told in run_cli("status", cwd=tmp_path).out
@@ -73,9 +73,9 @@ def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: R
     terminal = reviews(CLAUDECODE="1")
     terminal.is_left(
         """
-        error: review is a dialogue with a person at a terminal
-        hint: let the person run 'reflect-git review' in a terminal; with the plugin,
-        /reflect asks them here
+        error: review needs a person at a terminal
+        hint: run 'reflect-git review' in a terminal; with the plugin, type /reflect
+        here
         """,
         code=1,
     )
@@ -94,10 +94,10 @@ def test_one_key_without_enter(says: Says, reviews: Reviews, home: Path, store_h
         """)
     terminal.presses("s")
     terminal.is_left("""
-        skipped for now: it comes again
+        skipped; asked again in the next review
 
-        1 skipped for now
-        1 proposed rule waits: run 'reflect-git review' when you like
+        1 skipped
+        left for later: 1 proposed rule; continue with: reflect-git review
         """)
 
 
@@ -106,9 +106,9 @@ def test_one_key_of_several_bytes_and_the_end(says: Says, reviews: Reviews, home
     terminal = reviews()
     terminal.passes(ASKED)
     terminal.writes("\x1b[A")
-    assert "y - yes: approve it as shown" in terminal.passes(ASKED)
+    assert "y  approve as shown" in terminal.passes(ASKED)
     terminal.sends("D")
-    terminal.is_left("1 proposed rule waits: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 1 proposed rule; continue with: reflect-git review")
 
 
 def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Reviews, shop: Path) -> None:
@@ -128,8 +128,8 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
 
         1 approved
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
     assert (
         (shop / "CLAUDE.md").read_text(encoding="utf-8").startswith("# Shop\n\n<!-- reflect-git:begin convention LRN-")
@@ -144,7 +144,7 @@ def test_an_answer_given_elsewhere_stands(
     terminal.passes(ASKED)
     assert run_cli("dismiss", signal, cwd=shop).code == 0
     terminal.types("y")
-    terminal.is_left("SIG-1 was answered elsewhere meanwhile\n\n")
+    terminal.is_left("SIG-1 was answered elsewhere in the meantime\n\n")
     assert not (shop / "CLAUDE.md").exists()
     assert commits(store_home)[0] == f"dismiss: {signal}"
 
@@ -152,7 +152,7 @@ def test_an_answer_given_elsewhere_stands(
 def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: Path, shop: Path) -> None:
     garden = make_project(tmp_path / "garden")
     says("use pnpm, not npm", cwd=garden)
-    reviews().is_left("Nothing to reflect on.\n1 waits in other projects: reflect-git review --all")
+    reviews().is_left("Nothing to reflect on.\n1 proposed rule in other projects: reflect-git review --all")
     reviews("--project", str(garden)).passes(ASKED)
     terminal = reviews("--all")
     terminal.sees("""
@@ -162,22 +162,22 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
 
           you said      "use pnpm, not npm"
           confidence    medium (seen in 1 session)
-          backtest      no past session to try it on
-          refused       it was said in 'garden', and this is another project
-                        → t and 'global'; or quit, and run review in that project
+          backtest      no past session to test it on
+          refused       you said it in another project, 'garden'
+                        → t and 'global'; or quit and run review in that project
         (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("y")
     terminal.sees("""
-        cannot approve it as it is: see 'refused' above for the keys that help
+        cannot approve: see 'refused' above for the keys that help
         (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("project")
     terminal.sees("""
-        error: it was said in 'garden', and this is another project
-        hint: t and 'global'; or quit, and run review in that project
+        error: you said it in another project, 'garden'
+        hint: t and 'global'; or quit and run review in that project
         (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
         """)
     terminal.types("t")
@@ -197,7 +197,7 @@ def test_outside_any_project_the_way_on_is_named(says: Says, reviews: Reviews, h
 
           you said      "use pnpm, not npm"
           confidence    medium (seen in 1 session)
-          backtest      no past session to try it on
+          backtest      no past session to test it on
           refused       'project' needs a project, and this folder is in none
                         → t and 'global'
         (1/1) Approve to another target [n,N,s,e,t,v,q,?]?
@@ -226,8 +226,7 @@ def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, 
     seen = reviews().passes(ASKED)
     assert (
         """
-  backtest      would have applied 2 times in 4 days; last: `npm test` on
-                2026-02-04
+  backtest      2 matches in the last 4 days; last: `npm test` on 2026-02-04
 """
         in seen
     )
@@ -252,7 +251,7 @@ def test_an_edited_text_keeps_the_backtest_where_it_means_the_same_calls(
     terminal = reviews()
     terminal.passes(ASKED)
     terminal.types("e")
-    assert ("would have applied 2 times in 4 days" in terminal.passes(ASKED)) == is_tested
+    assert ("2 matches in the last 4 days" in terminal.passes(ASKED)) == is_tested
 
 
 def test_in_colour(says: Says, reviews: Reviews) -> None:
@@ -281,7 +280,7 @@ def test_a_long_text_is_shown_whole_within_the_terminal(says: Says, reviews: Rev
 def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
     says: Says, reviews: Reviews, tmp_path: Path, shop: Path, home: Path
 ) -> None:
-    """What is in force in the shop holds in the shop; that the garden wants the same is only noted."""
+    """A rule of the shop applies in the shop; that the garden wants the same is only noted."""
     says("use pnpm, not npm")
     first = reviews()
     first.passes(ASKED)
@@ -295,7 +294,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
         says("use pnpm, not npm", cwd=project)
         terminal = reviews(cwd=project)
         seen = terminal.passes(ASKED)
-        assert note in seen and "→ t and 'global' to have it in all projects" in seen and "refused" not in seen
+        assert note in seen and "→ t and 'global' to use it in all projects" in seen and "refused" not in seen
         if to == "global":
             terminal.types("t")
             terminal.passes("target [name,q,?]?")
@@ -308,7 +307,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
     assert "- Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
     attic = make_project(tmp_path / "attic")
     says("use pnpm, not npm", cwd=attic)
-    seen = reviews(cwd=attic).passes("Sharpen, retire or leave it [e,x,n,s,v,q,?]?")
+    seen = reviews(cwd=attic).passes("Reword, retire or leave it [e,x,n,s,v,q,?]?")
     assert "Broken rule 1 of 1" in seen and "Proposed rule" not in seen
 
 
@@ -334,6 +333,6 @@ def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_revi
     assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=garden).out
     assert run_cli("status", "--format", "statusline", cwd=garden).out == "✎ 1\n"
     assert "no proposed rules, 1 in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
-    assert "1 waits in other projects" in run_cli("review", cwd=shop).out
+    assert "1 proposed rule in other projects" in run_cli("review", cwd=shop).out
     rule = run_cli("log", "--json", cwd=shop).json()["data"][-1]["learning"]
     assert not rule or "said again    1 time" in run_cli("show", rule, cwd=shop).out

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import reading
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.sitting.shopkeeper import approve, commit, make_project
+from tests.rules.project_edits import approve, commit, make_project
 from tests.store.probe import opened, swept
 from tests.stories.conftest import Reviews, commits
 
 ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
 SCREEN = """
-Change 1 of 1 — commit 0123456789 of yours took this out of the store
+Change 1 of 1 — your commit 0123456789 removed this from the store
 
     Use pnpm, not npm
   approved      LRN-1, in force again
@@ -45,7 +45,7 @@ def shop(home: Path) -> Path:
 
 @pytest.fixture
 def reverted(store_home: Path, shop: Path) -> Store:
-    """A rule in force, whose approval the person reverted with their own git."""
+    """Create a rule whose approval the person reverted with their own git."""
     store = opened(store_home)
     approve(store, shop)
     commit(shop)
@@ -55,11 +55,11 @@ def reverted(store_home: Path, shop: Path) -> Store:
 
 
 def _in_force(store: Store) -> int:
-    return len(reading.scan(store).history.in_force())
+    return len(reader.scan(store).history.in_force())
 
 
 def test_it_was_meant_for_good(reverted: Store, reviews: Reviews, shop: Path, run_cli: RunCli) -> None:
-    assert "removed       records, by a commit of yours, and put back: reflect-git review" in run_cli("status").out
+    assert "removed       1 commit of yours removed records, now restored: reflect-git review" in run_cli("status").out
     terminal = reviews()
     terminal.sees(SCREEN)
     terminal.types("x")
@@ -76,7 +76,7 @@ def test_it_was_not(reverted: Store, reviews: Reviews, shop: Path, run_cli: RunC
     terminal = reviews()
     terminal.sees(SCREEN)
     terminal.types("?")
-    assert "i - leave it in force: not asked again" in terminal.passes("(1/1) Retire it [x,i,s,q,?]?")
+    assert "i  keep it in force; do not ask again" in terminal.passes("(1/1) Retire it [x,i,s,q,?]?")
     terminal.types("i")
     assert "left in force" in terminal.ends()
     assert _in_force(reverted) == 1 and (shop / "CLAUDE.md").read_bytes() == before
@@ -88,9 +88,9 @@ def test_not_now_and_nobody_to_ask(reverted: Store, reviews: Reviews, shop: Path
     terminal = reviews()
     terminal.sees(SCREEN)
     terminal.types("s")
-    assert "1 change of a rule waits" in terminal.ends()
+    assert "left for later: 1 changed rule" in terminal.ends()
     told = run_cli("review", cwd=shop)
-    assert "took this out of the store" in told.out and "only a person can answer" in told.err
+    assert "removed this from the store" in told.out and "answer these in a terminal" in told.err
     assert _in_force(reverted) == 1
 
 
@@ -103,9 +103,9 @@ def test_from_another_folder_the_project_is_found(reverted: Store, reviews: Revi
 
 
 def test_a_dismissal_that_git_reverted(store_home: Path, shop: Path, reviews: Reviews) -> None:
-    from reflect_git.sitting import dismiss
-    from tests.sitting.desk import BY, say
-    from tests.sitting.shopkeeper import sit
+    from reflect_git.rules import dismiss
+    from tests.rules.project_edits import sit
+    from tests.rules.queues import BY, say
 
     store = opened(store_home)
     signal = say(store, "use pnpm, not npm")
@@ -116,4 +116,4 @@ def test_a_dismissal_that_git_reverted(store_home: Path, shop: Path, reviews: Re
     assert "dismissed" in terminal.passes("(1/1) Retire it [x,i,s,q,?]?")
     terminal.types("x")
     assert "retired it, commit" in terminal.ends()
-    assert reading.scan(store).history.status(signal) == "captured", "the question is open again"
+    assert reader.scan(store).history.status(signal) == "captured", "the question is open again"

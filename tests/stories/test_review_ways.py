@@ -1,4 +1,4 @@
-"""`reflect-git review`: looking around, taking back, taking several, and leaving."""
+"""`reflect-git review`: looking around, undoing, choosing several, and quitting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECK = "run `make check` before a commit"
 
 
 def first(keys: str, of: int = 2) -> str:
-    """The screen of PNPM, the first of several."""
+    """Return the screen of PNPM, the first of several."""
     return f"""
 Proposed rule 1 of {of} — correction, from a moment ago
 
@@ -22,7 +22,7 @@ Proposed rule 1 of {of} — correction, from a moment ago
 
   you said      "use pnpm, not npm"
   confidence    medium (seen in 1 session)
-  backtest      no past session to try it on
+  backtest      no past session to test it on
   goes to       CLAUDE.md (project)
   note          about 4 tokens in every session
 
@@ -41,7 +41,7 @@ new file mode 100644
 
 
 def second(keys: str) -> str:
-    """The screen of CHECK, the second of two, while nothing is approved."""
+    """Return the screen of CHECK, the second of two, while nothing is approved."""
     return f"""
 Proposed rule 2 of 2 — correction, from a moment ago
 
@@ -103,8 +103,8 @@ def test_the_second_is_shown_as_it_would_stand_beside_the_first(says: Says, revi
 
         2 approved
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        see what is in force with 'reflect-git rules'
+        undo the last answer with: reflect-git undo
+        list all rules with: reflect-git rules
         """)
 
 
@@ -116,20 +116,20 @@ def test_next_and_previous_leave_things_undecided(says: Says, reviews: Reviews, 
     terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
     terminal.types("k")
     terminal.sees("""
-        there is no previous one
+        no previous one
         (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
         """)
     terminal.types("j")
     terminal.sees(second("y,n,N,s,e,t,v,k,/,l,q,?"))
     terminal.types("j")
     terminal.sees("""
-        there is no next one
+        no next one
         (2/2) Approve to project [y,n,N,s,e,t,v,k,/,l,q,?]?
         """)
     terminal.types("k")
     terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
     terminal.types("q")
-    terminal.is_left("2 proposed rules wait: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 2 proposed rules; continue with: reflect-git review")
     assert commits(store_home) == before
 
 
@@ -141,7 +141,7 @@ def test_what_was_left_comes_once_more_behind_the_last(says: Says, reviews: Revi
     terminal.types("j")
     terminal.sees(second("y,n,N,s,e,t,v,k,/,l,q,?"))
     terminal.types("s")
-    terminal.sees("skipped for now: it comes again\n" + first("y,n,N,s,e,t,v,u,q,?"))
+    terminal.sees("skipped; asked again in the next review\n" + first("y,n,N,s,e,t,v,u,q,?"))
 
 
 def test_words_are_searched_for(says: Says, reviews: Reviews) -> None:
@@ -161,7 +161,7 @@ def test_words_are_searched_for(says: Says, reviews: Reviews) -> None:
     terminal.sees("search for?")
     terminal.types("unicorn")
     terminal.sees("""
-        nothing undecided has 'unicorn'
+        no undecided one contains 'unicorn'
         (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
         """)
 
@@ -189,15 +189,15 @@ def test_help_lists_the_keys_that_do_something_now(says: Says, reviews: Reviews)
     terminal = reviews()
     terminal.sees(first("y,n,N,s,e,t,v,q,?", of=1))
     keys = """
-        y - yes: approve it as shown; the file is changed, in one commit
-        n - no: asked once more after three further sessions
-        N - never: not asked again
-        s - skip for now: it comes in the next review
-        e - edit the text, then look again
-        t - choose another target, then look again
-        v - show the signals behind it
-        q - quit: what is undecided waits
-        ? - this help
+        y  approve as shown; one commit changes the file
+        n  dismiss; may return after 3 sessions
+        N  dismiss for good
+        s  skip; ask again in the next review
+        e  edit the text, then show it again
+        t  choose another target, then show it again
+        v  show the signals behind it
+        q  quit; keep the rest for later
+        ?  this help
         (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
         """
     for typed in ("?", "x"):
@@ -212,13 +212,13 @@ def test_not_now_is_undone(says: Says, reviews: Reviews, store_home: Path) -> No
     terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
     terminal.types("u")
     terminal.sees("""
-        there is no answer to undo
+        no answer to undo
         (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
         """)
     terminal.types("s")
-    terminal.sees("skipped for now: it comes again\n" + second("y,n,N,s,e,t,v,u,q,?"))
+    terminal.sees("skipped; asked again in the next review\n" + second("y,n,N,s,e,t,v,u,q,?"))
     terminal.types("u")
-    terminal.sees("'skipped for now' undone\n" + first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees("skip undone\n" + first("y,n,N,s,e,t,v,j,/,l,q,?"))
     assert (store_home / ".git" / "reflect" / "shown").read_text(encoding="ascii") == ""
 
 
@@ -228,12 +228,12 @@ def test_no_is_undone_by_a_decision_of_its_own(says: Says, reviews: Reviews, sto
     terminal = reviews()
     terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
     terminal.types("n")
-    terminal.sees("no: DEC-1\n" + second("y,n,N,s,e,t,v,u,q,?"))
-    decision = terminal.ids["DEC-1"]
+    terminal.sees("dismissed; may return after 3 sessions\n" + second("y,n,N,s,e,t,v,u,q,?"))
+    decision = run_cli("show", signal, "--json").json()["data"]["decisions"][-1]["id"]
     terminal.types("u")
-    terminal.sees("'no' undone\n" + first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees("dismissal undone\n" + first("y,n,N,s,e,t,v,j,/,l,q,?"))
     terminal.types("q")
-    terminal.is_left("2 proposed rules wait: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 2 proposed rules; continue with: reflect-git review")
     assert commits(store_home)[:2] == [f"revert: {signal}", f"dismiss: {signal}"]
     assert f"Reverts: {decision}" in commits(store_home, "--format=%b", "-1")
     assert run_cli("show", signal, "--json").json()["data"]["record"]["status"] == "captured"
@@ -254,7 +254,7 @@ def test_an_approval_is_undone_with_the_change_of_its_file(
     assert not (shop / "CLAUDE.md").exists()
     assert commits(store_home)[:2] == ["revert: Use pnpm, not npm", "approve: Use pnpm, not npm"]
     terminal.types("q")  # and no file is named to be committed
-    terminal.is_left("2 proposed rules wait: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 2 proposed rules; continue with: reflect-git review")
 
 
 def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answered_in(
@@ -271,7 +271,7 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
     terminal.passes("(1/2) Approve to global [y,n,N,s,e,t,v,j,/,l,q,?]?")
     terminal.types("e")
     edited = terminal.passes("(1/2) Approve to global [y,n,N,s,e,t,v,j,/,l,q,?]?")
-    for answer, said in (("y", "approval"), ("s", "'skipped for now'"), ("n", "'no'")):
+    for answer, said in (("y", "approval"), ("s", "skip"), ("n", "dismissal")):
         terminal.types(answer)
         terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
         terminal.types("u")
@@ -284,7 +284,7 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
 
 
 def _group(is_above: bool) -> str:
-    """PNPM and ruff together; the second upon the first, above or below it as their ids are."""
+    """Return the screen of PNPM and ruff together, in the order of their ids."""
     ids, bullets = ["LRN-1:899c", "LRN-2:2a86"], [" - Use pnpm, not npm", "+- Use ruff, not black"]
     if is_above:
         ids, bullets = ids[::-1], bullets[::-1]
@@ -317,16 +317,16 @@ diff --git a/CLAUDE.md b/CLAUDE.md
 +++ b/CLAUDE.md
 """ + "\n".join(hunk) + f"""
 
-1 other left out: each needs a look of its own
+1 other left out: review each on its own
 {GROUP}"""  # fmt: skip
 
 
 GROUP = "approve 2 rules, one commit each [y,n]? "
-LIST = "'y 1,3-5' approves these, 'n 2' says no, '4' shows one, Enter goes back:"
+LIST = "y 1,3-5 approve, n 2 dismiss, 4 show, Enter back:"
 
 
 def _shown_together(terminal: Terminal) -> list[str]:
-    """Choose all three from the list. The whole screen that follows, and the ids on it."""
+    """Choose all three from the list; return the whole screen that follows, and its ids."""
     terminal.passes(LIST)
     terminal.types("y 1-3")
     seen = terminal.passes(GROUP.rstrip())
@@ -383,7 +383,7 @@ def test_opposites_are_not_taken_together(says: Says, reviews: Reviews) -> None:
     terminal.passes(LIST)
     terminal.types("y 1,2,3")
     seen = terminal.passes(GROUP.rstrip())
-    assert ("Use npm, not pnpm" in seen, "1 other left out: each needs a look of its own" in seen) == (False, True)
+    assert ("Use npm, not pnpm" in seen, "1 other left out: review each on its own" in seen) == (False, True)
 
 
 def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: Path) -> None:
@@ -398,8 +398,8 @@ def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: P
         """
         1 approved, 1 undecided
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        1 proposed rule waits: run 'reflect-git review' when you like
+        undo the last answer with: reflect-git undo
+        left for later: 1 proposed rule; continue with: reflect-git review
         interrupted
         """,
         code=130,
@@ -412,7 +412,7 @@ def test_the_end_of_input_is_quitting(says: Says, reviews: Reviews) -> None:
     terminal = reviews()
     terminal.sees(first("y,n,N,s,e,t,v,q,?", of=1))
     terminal.sends("D")
-    terminal.is_left("1 proposed rule waits: run 'reflect-git review' when you like")
+    terminal.is_left("left for later: 1 proposed rule; continue with: reflect-git review")
 
 
 def test_what_is_typed_ahead_answers_nothing_unseen(says: Says, reviews: Reviews, store_home: Path) -> None:
@@ -426,8 +426,8 @@ def test_what_is_typed_ahead_answers_nothing_unseen(says: Says, reviews: Reviews
     terminal.is_left("""
         1 approved, 1 undecided
         CLAUDE.md changed in your project; commit it with your work
-        to take the last answer back: reflect-git undo
-        1 proposed rule waits: run 'reflect-git review' when you like
+        undo the last answer with: reflect-git undo
+        left for later: 1 proposed rule; continue with: reflect-git review
         """)
     assert [subject for subject in commits(store_home) if subject.startswith("approve")] == [
         "approve: Use pnpm, not npm"

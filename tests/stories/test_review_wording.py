@@ -1,7 +1,7 @@
-"""A person lets Claude word proposed rules in `reflect-git review`: the offer, the key, the cap, and what goes wrong.
+"""A person lets Claude word proposed rules in `reflect-git review`: the offer, the key, the cap, and failures.
 
-Ada said three things to Claude that are no rules by themselves. She is asked once whether Claude may word such things,
-with the price. Whatever she answers, nothing is written before she says yes to the very text on the screen.
+Ada said three things to Claude that are not rules by themselves. She is asked once whether Claude may word such things,
+with the price. Nothing is written before she approves the exact text on the screen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.stories.terminal import Terminal
 
 SEEDS = "why do you always run the specs without the seeds?"
 PNPM = "never use npm in this project, always use pnpm"
-BIG = "why is that file so big?"
+BIG = "why do you always make that file so big?"
 WORDING = "Run the specs with the seeds."
 OFFER, PRICE = "Claude can word 1 of these", "Claude can word this one"
 ONE = "(1/1) Approve to project [y,n,N,s,e,c,t,v,q,?]?"
@@ -77,7 +77,7 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedClaude:
 
 
 def offered(terminal: Terminal, lead: str) -> None:
-    """See the offer. How many tokens it names depends on the prompt."""
+    """Expect the offer. The number of tokens depends on the prompt."""
     seen = terminal.passes("[o]nce, [n]o")
     pattern = r" \(about \d,\d00 tokens, \$0\.01\)\. Allow\? \[y\]es always,\n\[o\]nce, \[n\]o"
     assert re.fullmatch(re.escape(lead) + pattern, seen.strip("\n")), seen
@@ -110,6 +110,20 @@ def test_once_words_this_review_and_the_person_approves(
     assert [(line["state"], line["rules"]) for line in used(store_home)] == [("done", 1)]
 
 
+def test_the_offer_counts_everything_that_is_sent(says: Says, reviews: Reviews, claude: ScriptedClaude) -> None:
+    says(SEEDS)
+    says(PNPM)
+    claude.says({"n": 1, "rule": WORDING}, {"n": 2, "rule": "Use pnpm, never npm."})
+    terminal = reviews()
+    seen = " ".join(terminal.passes("[o]nce, [n]o").split())
+    assert seen.startswith("Claude can word 2 of these; 1 needs it (about ")
+    terminal.presses("o")
+    assert "Claude worded 2 of 2 proposed rules" in terminal.passes("?]?")
+    assert [item["said"] for item in claude.asked()] == [[SEEDS], [PNPM]]
+    terminal.presses("q")
+    terminal.ends()
+
+
 def test_always_is_a_decision_and_asks_no_more(
     says: Says, reviews: Reviews, claude: ScriptedClaude, store_home: Path
 ) -> None:
@@ -118,13 +132,13 @@ def test_always_is_a_decision_and_asks_no_more(
     offered(terminal, OFFER)
     terminal.presses("y")
     seen = terminal.passes(ONE)
-    assert seen.startswith("reflect.wording is 'claude' from now on; change it with:\nreflect-git config")
+    assert seen.startswith("set reflect.wording to claude; undo with: reflect-git config")
     assert f"    {WORDING}\n    (worded by Claude)\n" in seen
     assert (configured(store_home), commits(store_home)[0]) == ("claude", "policy: reflect.wording=claude")
     terminal.presses("q")
     terminal.ends()
     again = reviews()
-    assert again.passes(ONE).startswith("\nProposed rule 1 of 1")  # paid for already
+    assert again.passes(ONE).startswith("\nProposed rule 1 of 1")  # already paid for
     assert len(claude.calls) == 1
     again.presses("q")
     again.ends()
@@ -144,9 +158,9 @@ def test_a_no_is_remembered_and_the_key_still_asks(
     terminal = reviews()
     offered(terminal, OFFER)
     terminal.presses("x")
-    assert "o - once: in this review only" in terminal.passes("[o]nce, [n]o")
+    assert "o  once: only in this review" in terminal.passes("[o]nce, [n]o")
     terminal.presses("n")
-    assert "reflect.wording is 'off' from now on" in terminal.passes(UNWORDED)
+    assert "set reflect.wording to off" in terminal.passes(UNWORDED)
     terminal.presses("q")
     terminal.ends()
     assert (configured(store_home), commits(store_home)[0]) == ("off", "policy: reflect.wording=off")
@@ -173,7 +187,7 @@ def test_a_no_is_remembered_and_the_key_still_asks(
 def test_what_is_on_the_screen_is_written_whatever_is_kept_meanwhile(
     says: Says, reviews: Reviews, claude: ScriptedClaude, shop: Path, store_home: Path
 ) -> None:
-    """Somebody changes the kept wording between the question and the answer."""
+    """Somebody changes the cached wording between the question and the answer."""
     says(SEEDS)
     terminal = reviews()
     offered(terminal, OFFER)
@@ -224,10 +238,10 @@ def test_what_claude_adds_is_a_risk_and_the_own_text_is_a_key_away(
     ):  # fmt: skip
         assert line in seen
     terminal.presses("y")
-    seen = terminal.passes("type the rule's first word, 'Use', to approve it all the same:")
+    seen = terminal.passes("type the rule's first word, 'Use', to approve it anyway:")
     assert "risk: 'Docker' is not in your words" in seen
     terminal.types("no")
-    assert "not approved; it is still undecided" in terminal.passes(ONE)
+    assert "not approved" in terminal.passes(ONE)
     assert not (shop / "CLAUDE.md").exists()
     terminal.presses("c")
     terminal.passes(ONE)
@@ -246,7 +260,7 @@ def test_no_lasting_rule_is_shown_and_dismisses_nothing(
     terminal.presses("o")
     seen = terminal.passes(UNWORDED)
     assert "Claude worded 0 of 1 proposed rule" in seen
-    assert "  Claude says   no lasting rule: a question about one file\n" in seen and "(needs wording)" in seen
+    assert "  Claude says   not a lasting rule: a question about one file\n" in seen and "(needs wording)" in seen
     terminal.presses("q")
     terminal.ends()
     assert len(run_cli("candidates", "--json", cwd=shop).json()["data"]) == 1
@@ -262,8 +276,8 @@ def test_twins_become_one_only_with_the_persons_key(
     terminal.passes("[n]o")
     terminal.presses("o")
     seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,c,m,t,v,j,/,l,q,?]?")
-    assert "  Claude says   it means the same as 2 of 2: " in seen
-    assert "→ m to make one rule of both, then look again\n" in seen
+    assert "  Claude says   same as 2 of 2: " in seen
+    assert "→ m to merge both into one rule\n" in seen
     terminal.presses("m")
     seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,c,t,v,j,/,l,q,?]?")
     assert "  and you said  " in seen and "it means the same" not in seen
@@ -295,7 +309,7 @@ def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: Scripted
     terminal.presses("u")
     assert "approval undone" in terminal.passes("(2/3) Approve to project [y,n,N,s,e,c,t,v,j,k,/,l,q,?]?")
     terminal.presses("q")
-    assert "3 proposed rules wait" in terminal.ends()
+    assert "left for later: 3 proposed rules" in terminal.ends()
 
 
 def set_cap(shop: Path, amount: str) -> None:
@@ -381,7 +395,7 @@ def test_a_review_inside_claude_code_asks_no_other_claude(
 ) -> None:
     says(SEEDS)
     with Terminal("review", cwd=shop, env={"CLAUDECODE": "1"}) as terminal:
-        assert "review is a dialogue with a person at a terminal" in terminal.ends(1)
+        assert "review needs a person at a terminal" in terminal.ends(1)
     assert run_cli("review", cwd=shop).code == 0 and claude.calls == []
 
 

@@ -1,4 +1,4 @@
-"""Two machines of one person: what was approved on one is known on the other, once that one is known to be theirs."""
+"""Two machines of one person: rules approved on one reach the other, once it is accepted as theirs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.store import machines, reading
+from reflect_git.store import machines
+from reflect_git.store.reading import reader
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.store.probe import swept
@@ -19,7 +20,7 @@ Types = Callable[..., Terminal]
 
 @pytest.fixture
 def types(tmp_path: Path) -> Iterator[Types]:
-    """The person runs a command at the terminal of a machine."""
+    """Run a command at the terminal of a machine."""
     opened: list[Terminal] = []
 
     def run(clone: Clone, *words: str) -> Terminal:
@@ -41,20 +42,20 @@ def pair(tmp_path: Path) -> tuple[Clone, Clone, Path]:
 def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Types, run_cli: RunCli) -> None:
     laptop, desk, remote = pair
     first = types(laptop, "remote", "set", str(remote))
-    assert "yours alone" in first.passes("now and with every sync? [y/N]:")
+    assert "private repository of your own" in first.passes("now and on every sync? [y/N]:")
     first.types("y")
-    assert "0 files came, 4 went" in first.ends()
+    assert "0 files received, 4 sent" in first.ends()
 
     second = types(desk, "remote", "set", str(remote))
-    told = second.passes("now and with every sync? [y/N]:")
+    told = second.passes("now and on every sync? [y/N]:")
     assert "send this" not in told, "there is nothing to send yet"
     second.types("y")
     name = laptop.store.machine
     second.passes(f"new machine '{name}', first seen 2026-02-11: yours? [y/N]:")
     second.types("y")
-    assert "3 files came" in second.ends()
+    assert "3 files received" in second.ends()
     store = swept(desk.root)
-    decisions = machines.decisions_in(reading.scan(store).decided)
+    decisions = machines.decisions_in(reader.scan(store).decided)
     assert set(machines.own(store, decisions) or ()) == {name, desk.store.machine}
     (made,) = [made for made in decisions if made["machine"] == store.machine and made["kind"] == "policy"]
     assert (made["kind"], made["subject"], made["by"]["road"]) == ("policy", "reflect.own", "terminal")
@@ -65,7 +66,7 @@ def test_a_machine_is_accepted_once(pair: tuple[Clone, Clone, Path], types: Type
     assert "  accepted  machine" in run_cli("log", env=here).out
     on_laptop = run_cli("config", "reflect.ignore", "/clients", env={"REFLECT_GIT_HOME": str(laptop.root)})
     assert on_laptop.code == 0
-    meeting = types(laptop, "sync")  # the desk decided to share, so the laptop asks whose it is
+    meeting = types(laptop, "sync")  # the other machine decided to share, so the laptop asks whose it is
     meeting.passes("yours? [y/N]:")
     meeting.types("y")
     assert "error" not in meeting.ends()
@@ -88,7 +89,7 @@ def test_a_stranger_decides_nothing(pair: tuple[Clone, Clone, Path], types: Type
     asked = types(desk, "sync")
     asked.passes("yours? [y/N]:")
     asked.types("n")
-    assert "is no machine of yours yet" in asked.ends()
+    assert "is not accepted yet" in asked.ends()
     assert "Rule number 1." not in run_cli("rules", "--all", env=env).out
 
 
@@ -113,7 +114,7 @@ def test_a_review_begins_with_news_of_the_other_machines(pair: tuple[Clone, Clon
     asked.types("y")
     asked.ends()
     made = laptop.approve(2)
-    meeting = types(laptop, "sync")  # the desk decided something by now: to share
+    meeting = types(laptop, "sync")  # the other machine has decided something by now: to share
     meeting.passes("yours? [y/N]:")
     meeting.types("y")
     meeting.ends()

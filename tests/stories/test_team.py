@@ -1,4 +1,4 @@
-"""Two people work in one project: each has a store of their own, and the project's git carries what they agree on."""
+"""Two people work in one project: each has a store, and the project's git carries what they agree on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git import workflow
+from reflect_git.capture import service
 from tests.conftest import RunCli, store_faults
 from tests.faults import git
-from tests.sitting.desk import say
+from tests.rules.queues import say
 from tests.store.probe import allow_unattended, opened
 from tests.sync.clones import bare
 
 
 class Colleague:
-    """Somebody with a clone of the project, a store and a Claude Code of their own."""
+    """Somebody with their own clone of the project, store and Claude Code."""
 
     def __init__(self, base: Path, name: str, origin: Path, run_cli: RunCli) -> None:
         self.name = name
@@ -34,9 +34,9 @@ class Colleague:
         return done.out + done.err
 
     def learns(self, text: str) -> None:
-        """They say it to Claude, and approve it."""
+        """Say it to Claude, and approve it."""
         store = opened(self.store)
-        signal = say(store, text, project=workflow.project_of(store, str(self.clone)), session_id=text)
+        signal = say(store, text, project=service.project_of(store, str(self.clone)), session_id=text)
         self.runs("approve", signal, "--to", "rules", "--text", text)
 
     def files(self) -> set[str]:
@@ -64,11 +64,11 @@ def test_four_approvals_of_two_people_merge_without_a_conflict(team: tuple[Colle
         for text in texts:
             person.learns(text)
         said = person.runs("propose", "--branch", f"{person.name}/learnings")
-        assert "proposed 2 learnings" in said and "nothing was pushed" in said
+        assert "proposed 2 rules" in said and "nothing was pushed" in said
         assert f"{person.name}/learnings" not in git(origin, "branch", "--list")
         git(person.clone, "push", "-q", "origin", f"{person.name}/learnings")
 
-    # On the host both are merged, one after the other.
+    # On the host both are merged, one after another.
     reviewer = origin.parent / "first"
     for name in ("ada", "bob"):
         git(reviewer, "fetch", "-q")
@@ -83,11 +83,11 @@ def test_four_approvals_of_two_people_merge_without_a_conflict(team: tuple[Colle
         git(person.clone, "pull", "-q", "--ff-only")
         assert mine < person.files() and len(person.files()) == 4
         said = person.runs("audit")
-        assert "but for the 2 findings above, all traces to a person" in said
+        assert "2 findings; everything else traces to a person" in said
         assert said.count("is not of this store") == 2
-        assert "2 entries are not of this store: left alone" in person.runs("review")
+        assert "2 entries from another store: left alone" in person.runs("review")
         before = git(person.clone, "rev-parse", "HEAD")
-        assert "nothing new: 2 learnings" in person.runs("propose")
+        assert "nothing to propose: all 2 are in your branch" in person.runs("propose")
         assert git(person.clone, "rev-parse", "HEAD") == before
         assert git(person.clone, "status", "--porcelain") == ""
         assert not store_faults(person.store)

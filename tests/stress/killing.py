@@ -1,13 +1,14 @@
-"""What the run of many kills does in processes of its own; one function, one operation, no test library."""
+"""Operations for the run of many kills, in separate processes: one function each, no test library."""
 
 from __future__ import annotations
 
 import re
 
-from reflect_git.store import reading, sweep
+from reflect_git.store import recover
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests.sitting import desk
-from tests.sitting.desk import BY
+from tests.rules import queues
+from tests.rules.queues import BY
 from tests.store.operations import say
 
 TYPE_CHECKING = False
@@ -21,54 +22,54 @@ def capture(store: Store, env: Mapping[str, str]) -> None:
     from tests.store.operations import tell_acknowledged
 
     tell_acknowledged()
-    desk.say(store, f"no, never use {env[WORD]} in this project", session_id=env[WORD])
+    queues.say(store, f"no, never use {env[WORD]} in this project", session_id=env[WORD])
 
 
 def approve(store: Store, env: Mapping[str, str]) -> None:
-    from reflect_git.sitting.approve import Request, carry_out, propose
+    from reflect_git.rules.approve import Request, carry_out, propose
 
-    sweep.sweep(store)
-    sitting = desk.sit(store, env)
-    waiting = sitting.gathered.strong
+    recover.sweep(store)
+    queue = queues.sit(store, env)
+    waiting = queue.gathered.strong
     if waiting:
         chosen = waiting[int(env[CHOICE]) % len(waiting)]
-        proposal = propose(sitting, Request(chosen, to="project"))
+        proposal = propose(queue, Request(chosen, to="project"))
         (word,) = re.findall("zq[0-9a-f]+x[0-9]+", chosen.text)
-        say(f"{carry_out(sitting, proposal, BY).learning}:{word}")
+        say(f"{carry_out(queue, proposal, BY).learning}:{word}")
 
 
 def revert(store: Store, env: Mapping[str, str]) -> None:
-    from reflect_git.sitting import revert as reverting
+    from reflect_git.rules import revert as reverting
 
-    sweep.sweep(store)
+    recover.sweep(store)
     rules = own_rules(store)
     if rules:
-        sitting = desk.sit(store, env)
-        found = reverting.find(sitting, rules[int(env[CHOICE]) % len(rules)])
-        reverting.carry_out(sitting, reverting.propose(sitting, found), BY)
+        queue = queues.sit(store, env)
+        found = reverting.find(queue, rules[int(env[CHOICE]) % len(rules)])
+        reverting.carry_out(queue, reverting.propose(queue, found), BY)
         say(f"reverted:{rules[int(env[CHOICE]) % len(rules)]}")
 
 
 def sync(store: Store, env: Mapping[str, str]) -> None:
-    from reflect_git.workflow import syncing
-    from reflect_git.workflow.syncing import Wishes
+    from reflect_git.sync import exchange
+    from reflect_git.sync.exchange import Wishes
 
-    sweep.sweep(store)
-    syncing.sync(store, env, Wishes(pause=lambda seconds: None))
+    recover.sweep(store)
+    exchange.sync(store, env, Wishes(pause=lambda seconds: None))
     say("synced")
 
 
 def purge(store: Store, env: Mapping[str, str]) -> None:
-    from reflect_git.sitting import purge as purging
+    from reflect_git import purge as purging
 
-    sweep.sweep(store)
-    folder = str(desk.project_of(env))
-    proposal = purging.propose(store, env, reading.read, purging.by_pattern(env[WORD]), folder)
-    purging.carry_out(store, env, reading.read, proposal, BY, folder)
+    recover.sweep(store)
+    folder = str(queues.project_of(env))
+    proposal = purging.propose(store, env, reader.read, purging.by_pattern(env[WORD]), folder)
+    purging.carry_out(store, env, reader.read, proposal, BY, folder)
     say(f"purged:{env[WORD]}")
 
 
 def own_rules(store: Store) -> list[str]:
-    """Ids of what is in force in the project here, in order; the other machine approves for one that is not here."""
-    found = reading.scan(store).history.in_force()
+    """Return the ids of the rules in force in this project, in order; the other machine has another project."""
+    found = reader.scan(store).history.in_force()
     return sorted(one["id"] for one in found if one["project"] and one["project"]["name"] == "shop")

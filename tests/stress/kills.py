@@ -1,7 +1,7 @@
-"""Commands that are killed one after the other while a person works in the store: approve, revert, sync, purge.
+"""Kill commands one after another while a person works in the store: approve, revert, sync, purge.
 
-Each world is made from a seed, so that what a run did can be repeated; at which moment a kill by the clock strikes is
-the machine's to say. After each kill the next command has to recover, whatever it is.
+Each world is made from a seed, so that a run can be repeated. The exact moment of a timed kill depends on the machine.
+After each kill the next command must recover, whatever it is.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from reflect_git.adapters import files
-from reflect_git.store import backups, journal
+from reflect_git.platform import files
+from reflect_git.store.main import backups, journal
 from tests import forks
+from tests.counters import count
 from tests.faults import git
-from tests.reckoning import count
 from tests.store.probe import opened, require_promises, swept
 from tests.stress import killing
 from tests.sync.clones import Clone, bare
@@ -28,14 +28,14 @@ from tests.sync.clones import Clone, bare
 OPERATIONS = ("capture", "capture", "approve", "approve", "revert", "sync", "purge")
 MOST_EFFECTS = {"capture": 15, "approve": 90, "revert": 90, "sync": 80, "purge": 160}
 BASE = b"# Shop\r\n\r\nOur own text, without an end"
-# Rules are named in the opening mark of a plain list, and each in a line of its own under headings.
+# Rules are named in the opening marker of a plain list, and each on its own line under headings.
 _ENTRY = re.compile(rb"(?:<!--|(?<=\w)) (LRN-[0-9]{8}-[0-9a-z]{8})(?= -->|:)")
 _SECONDS = 120
 _RECOVERY = 60
 
 
 class User(threading.Thread):
-    """A person who commits in the store, on main and beside it, and lets git collect its garbage."""
+    """A person who commits in the store, on main and other branches, and runs git's garbage collection."""
 
     def __init__(self, root: Path, seed: int, pause: float) -> None:
         super().__init__(daemon=True)
@@ -72,7 +72,7 @@ class User(threading.Thread):
         return self._git("commit", "-qm", name)
 
     def finish(self) -> None:
-        """Commit what is left since a commit was refused."""
+        """Commit what is left from a refused commit."""
         for _ in range(20):
             self._git("add", "--update", "notes-*.txt")
             if self._git("commit", "-qm", "what is left", "--", "notes-*.txt").returncode in (0, 1):
@@ -86,7 +86,7 @@ class User(threading.Thread):
 
 
 class Kills:
-    """A store, a project with a CLAUDE.md, a remote and a second machine, until that many kills have struck."""
+    """A store, a project with a CLAUDE.md, a remote and a second machine, for a number of kills."""
 
     def __init__(self, home: Path, root: Path, folder: Path, seed: int) -> None:
         self.root, self.seed, self.chance = root, seed, random.Random(seed)
@@ -97,19 +97,19 @@ class Kills:
         remote = bare(folder / "remote.git")
         self.machine = Clone(root, str(remote))
         self.other = Clone(folder / "other", str(remote))
-        self.acknowledged: dict[str, str] = {}  # signal → the word that it says
+        self.acknowledged: dict[str, str] = {}  # signal → the word it contains
         self.words: list[str] = []
-        self.struck_purges: set[str] = set()  # begun and killed: done by the next command, or not at all
+        self.struck_purges: set[str] = set()  # started and killed: completed by the next command, or not at all
         self.purged: set[str] = set()
         self.blobs: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.backups: set[str] = set()
-        self.approved: dict[str, str] = {}  # learning → the word that it says
+        self.approved: dict[str, str] = {}  # learning → the word it contains
         self.past: list[str] = []
         self.kills: Counter[str] = Counter()
 
     def run(self, kills: int, pause: float = 1.5, every: int = 15) -> None:
-        """Kill that often, check after every few kills and at the end."""
+        """Kill that often; check after every few kills and at the end."""
         self.machine.sync()
         user = User(self.root, self.seed, pause)
         user.start()
@@ -160,7 +160,7 @@ class Kills:
         os.close(out)
         if way != "effect":
             time.sleep(wait)
-            if begun.poll() is None:  # else its number may be another process's by now
+            if begun.poll() is None:  # otherwise its pid may belong to another process by now
                 _end(begun.pid, way)
         code = begun.wait(_SECONDS)
         with open(told, encoding="utf-8") as said:
@@ -185,7 +185,7 @@ class Kills:
             raise AssertionError(f"seed {self.seed}, after {self.kills.total()} kills: {error}\n{past}") from error
 
     def _check(self, user: User) -> None:
-        self._recover()  # a lock that a killed process left keeps the user's own git from its commit
+        self._recover()  # a lock left by a killed process blocks the user's own commit
         user.finish()
         self._recover()
         safe = self.purged | self.struck_purges
@@ -202,7 +202,7 @@ class Kills:
             assert (where := self._told_of(word)) is None, f"'{word}' was purged and is in {where}"
 
     def _recover(self) -> None:
-        """As the next commands do: one that comes while the user's git writes leaves it to another."""
+        """Recover as the next commands do: one that runs while the user's git writes leaves it to another."""
         deadline = time.monotonic() + _RECOVERY
         while journal.is_standing(swept(self.root)) and time.monotonic() < deadline:
             time.sleep(0.3)
@@ -211,7 +211,7 @@ class Kills:
         assert not left, f"not finished: {left}; {log.read_text()[-600:] if log.exists() else ''}"
 
     def _end_purges(self) -> None:
-        """Do again what was killed: it was done, and then there is nothing to purge, or it is done now."""
+        """Repeat killed purges: either they were completed and there is nothing to purge, or they are completed now."""
         for word in sorted(self.struck_purges - self.purged):
             env = {**os.environ, "REFLECT_GIT_HOME": str(self.root), killing.WORD: word}
             done = forks.run(("operation", killing.__name__, "purge"), env, self.file.parent)
@@ -220,7 +220,7 @@ class Kills:
             self.purged.add(word)
 
     def _require_records(self) -> None:
-        """Records are made and never edited; only a purge takes some away."""
+        """Check that records are created and never edited; only a purge removes some."""
         listed = git(self.root, "ls-tree", "-r", "main", "--", "learnings", "decisions").splitlines()
         now = {path: head.split()[2] for head, _, path in (line.partition("\t") for line in listed)}
         edited = [path for path, blob in now.items() if self.blobs.get(path, blob) != blob]
@@ -235,14 +235,14 @@ class Kills:
         self.texts = {**texts, **{path: (self.root / path).read_text() for path in now if path not in texts}}
 
     def _was_purged(self, text: str) -> bool:
-        """Whether it says a purged word, or is a decision about what does: then it goes with it."""
+        """Tell whether a text contains a purged word, or is a decision about a record that does."""
         about = re.findall(r"(?:LRN|SIG)-[0-9]{8}-[0-9a-z]{8}", text)
         said = [text, *(self.texts.get(f"learnings/{one}.yaml", "") for one in about)]
         words = [self.acknowledged.get(one, "") for one in about]
         return any(word in words or any(word in each for each in said) for word in self.purged)
 
     def _require_backups(self) -> None:
-        """They are there until a purge takes those that say a purged word; with it, those of the same target go."""
+        """Check that backups exist until a purge removes those with a purged word, and others of the same target."""
         kept = set(git(self.root, "for-each-ref", "--format=%(refname)", "refs/heads/backup/").split())
         if not self.purged:
             assert self.backups <= kept, f"backups are gone: {sorted(self.backups - kept)}"
@@ -256,7 +256,7 @@ class Kills:
         self.backups = kept
 
     def _told_of(self, word: str) -> str | None:
-        """Where the store or the project still says it: an object, a file, a name; None if nowhere."""
+        """Return where the store or the project still has a word: an object, a file, a name; None if nowhere."""
         for path in (*self.root.rglob("*"), self.file):
             if word in path.name or (path.is_file() and word.encode() in path.read_bytes()):
                 return str(path)
@@ -268,13 +268,13 @@ class Kills:
 
 
 def _end(pid: int, way: str) -> None:
-    """The process alone, whose git goes on for a while, or all of them."""
+    """Kill the process alone, whose git continues for a while, or its whole group."""
     try:
         if way == "group":
             os.killpg(pid, signal.SIGKILL)
         else:
             os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:  # it came through before
+    except ProcessLookupError:  # it had already finished
         pass
 
 

@@ -1,4 +1,4 @@
-"""Many processes capturing while somebody kills them: the hook alone, its git alone, or both."""
+"""Many processes that capture while others kill them: the hook alone, its git alone, or both."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.counters import count
 from tests.faults import REPO
-from tests.reckoning import count
 
 HOOK, GIT, BOTH = "hook", "git", "both"
 MODES = (HOOK, GIT, BOTH)
 
-# As hook.py does it: what cannot be done now is left to the next one, and the end is 0.
+# Like hook.py: what cannot be done now is left to the next one, and the exit code is 0.
 _WORKER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git import workflow
+from reflect_git.capture import service as workflow
 from reflect_git.errors import ReflectError
 from tests.store import operations as o
 o.tell_acknowledged()
@@ -35,7 +35,7 @@ for number in range(int(sys.argv[2])):
 
 @dataclass
 class Slot:
-    """One of the processes that capture; a killed one is followed by another until the work is done."""
+    """One of the capturing processes; a killed one is replaced until the work is done."""
 
     process: subprocess.Popen[bytes]
     killed: bool = False
@@ -53,7 +53,7 @@ class Storm:
     kills: int = 0
 
     def rage(self, processes: int) -> set[str]:
-        """Run it all; returns the ids that were acknowledged."""
+        """Run everything; return the acknowledged ids."""
         chance = random.Random(self.seed)
         slots = [self._start(number) for number in range(processes)]
         while running := self._running(slots):

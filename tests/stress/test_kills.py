@@ -23,7 +23,7 @@ def test_a_few_kills_while_a_user_works(home: Path, store_home: Path, tmp_path: 
 @pytest.mark.kills
 @pytest.mark.parametrize("part", range(PARTS))
 def test_ten_thousand_kills_while_a_user_works(home: Path, store_home: Path, tmp_path: Path, part: int) -> None:
-    """Each part has a new seed, which a failure names: `KILLS_SEED=N make kills` repeats that one in every part."""
+    """Each part has a new seed, which a failure prints: `KILLS_SEED=N make kills` repeats it in every part."""
     seed = int(os.environ.get("KILLS_SEED", "0")) or random.SystemRandom().getrandbits(24)
     killed = kills.world(home, store_home, tmp_path, seed)
     killed.run(EACH)

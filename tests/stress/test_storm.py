@@ -15,7 +15,7 @@ from typing import Optional
 
 import pytest
 
-from reflect_git.adapters.files import Lock
+from reflect_git.platform.files import Lock
 from tests.conftest import wait_for_background
 from tests.faults import REPO, git
 from tests.store.probe import inbox_ids, opened, require_promises
@@ -56,7 +56,7 @@ def start_hook(number: int, *before: str, env: Optional[Mapping[str, str]] = Non
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
     assert process.stdin is not None
-    with process.stdin:  # at once, and not when its turn comes to be waited for
+    with process.stdin:  # close it at once, not when its turn comes
         process.stdin.write(event(number))
     process.stdin = None
     return process
@@ -77,7 +77,7 @@ def test_thirty_two_first_hooks_make_one_store(home: Path, store_home: Path) -> 
 COUNT = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git.adapters.files import Lock
+from reflect_git.platform.files import Lock
 for _ in range(25):
     lock = Lock(sys.argv[2])
     assert lock.acquire(30)
@@ -99,9 +99,11 @@ def test_one_holder_of_the_lock_at_a_time(tmp_path: Path) -> None:
 
 
 def test_sixty_four_hooks_at_once_take_little_more_than_their_interpreters(home: Path, store_home: Path) -> None:
-    """A second at most on two idle cores, which `make bench ARGS='--only concurrency'` measures; here others may be at
-    work, too, so it is the ratio that counts."""
-    start_hook(0).communicate(timeout=60)  # byte code and store are there
+    """At most a second on two idle cores, which `make bench ARGS='--only concurrency'` measures.
+
+    Other processes may run here, so only the ratio counts.
+    """
+    start_hook(0).communicate(timeout=60)  # byte code and store exist
     bare = burst(lambda number: subprocess.Popen([sys.executable, "-I", "-S", "-c", "import json, re"]))
     hooks = burst(start_hook)
     assert hooks < 3 * bare, f"{hooks:.2f} s, the interpreters alone {bare:.2f} s"
@@ -110,7 +112,7 @@ def test_sixty_four_hooks_at_once_take_little_more_than_their_interpreters(home:
 
 
 def test_the_first_sixty_four_hooks_wait_for_one_store(home: Path, store_home: Path, tmp_path: Path) -> None:
-    """Each making a store of its own, they took twice as long."""
+    """When each created a store of its own, they took twice as long."""
     made = tmp_path / "made"
     git_program = tmp_path / "bin" / "git"
     git_program.parent.mkdir()
@@ -128,7 +130,7 @@ def test_the_first_sixty_four_hooks_wait_for_one_store(home: Path, store_home: P
 
 
 def burst(begin: Callable[[int], subprocess.Popen[bytes]]) -> float:
-    """Seconds until 64 processes that were started together have ended."""
+    """Return the seconds until 64 processes that were started together have ended."""
     started = time.monotonic()
     for process in [begin(number) for number in range(1, 65)]:
         process.communicate(timeout=120)
@@ -170,7 +172,7 @@ def test_a_hook_under_nice_does_not_wait_for_git(home: Path, store_home: Path) -
 SLOW = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git import workflow
+from reflect_git.capture import service as workflow
 from tests.store import operations as o
 o.tell_acknowledged()
 store = workflow.open_store(os.environ)
@@ -205,7 +207,7 @@ def test_the_lock_lives_as_long_as_the_git_of_a_killed_hook(home: Path, store_ho
 def test_a_holder_that_is_killed_frees_the_lock_at_once(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     script = (
-        "import sys, time; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.adapters.files import Lock\n"
+        "import sys, time; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.platform.files import Lock\n"
         "lock = Lock(sys.argv[2]); assert lock.try_acquire(); print('held', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO), path]

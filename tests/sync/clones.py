@@ -1,4 +1,4 @@
-"""Several machines of one person, and the remote between them: stores and a bare repository in temporary folders."""
+"""Several machines of one person, and their remote: stores and a bare repository in temporary folders."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reflect_git import workflow
-from reflect_git.model.ids import ALPHABET
-from reflect_git.model.sought import Sought
-from reflect_git.store import mainline, moves, policy, purging, reading, remotes, sweep
-from reflect_git.store.layout import id_in
-from reflect_git.store.repository import Store
-from reflect_git.sync import epoch
-from reflect_git.sync.epoch import Purge
-from reflect_git.workflow import syncing
-from reflect_git.workflow.syncing import Report, Wishes
+from reflect_git.capture import service
+from reflect_git.records.ids import ALPHABET
+from reflect_git.records.search_text import Sought
+from reflect_git.store import policy, recover, remotes
+from reflect_git.store.main import main_branch, move_main
+from reflect_git.store.purge import purge_main
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import Store, id_in
+from reflect_git.sync import exchange, store_paths
+from reflect_git.sync.exchange import Report, Wishes
+from reflect_git.sync.store_paths import Purge
 from tests.conftest import store_faults
 from tests.faults import git
 from tests.sync.offers import approved, blob_id, decision, files_of
@@ -31,7 +32,7 @@ class Clone:
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root = root
-        self.store = workflow.open_store(self.env)
+        self.store = service.open_store(self.env)
         if url:
             self.connect(url)
 
@@ -43,15 +44,15 @@ class Clone:
         policy.set_keys(self.store, remotes.changes(url))
 
     def open(self) -> Store:
-        """As the next command opens it."""
-        self.store = workflow.open_swept(self.env)
+        """Open the store as the next command does."""
+        self.store = service.open_swept(self.env)
         return self.store
 
     def add(self, *made: dict[str, Any], **files: bytes) -> list[str]:
         new = {**files_of(*made), **files}
         with self.store.locked(5):
-            sweep.finish_interrupted(self.store)
-            mainline.record(self.store, new, "dismiss: something\n")
+            recover.finish_interrupted(self.store)
+            main_branch.record(self.store, new, "dismiss: something\n")
         return list(new)
 
     def approve(self, number: int) -> list[str]:
@@ -61,7 +62,7 @@ class Clone:
         return self.add(decision(number, self.store.machine))
 
     def sync(self, wishes: Wishes = NO_PAUSE) -> Report:
-        return syncing.sync(self.open(), self.env, wishes)
+        return exchange.sync(self.open(), self.env, wishes)
 
     def paths(self) -> set[str]:
         return set(git(self.root, "ls-tree", "-r", "--name-only", "-z", "main").split("\0")) - {""}
@@ -75,7 +76,7 @@ class Clone:
         return git(self.root, "rev-parse", "main").strip()
 
     def commit(self, name: str, data: bytes) -> None:
-        """By the user's own hand and git."""
+        """Commit a file with the user's own git."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -93,34 +94,34 @@ def bare(path: Path, *options: str) -> Path:
 
 
 def rewrite_without(clone: Clone, path: str) -> None:
-    """A purge of a record, with all of the history that stays: who made what can still be told from it."""
+    """Purge a record and keep the rest of the history, so that it still shows who made what."""
     store, sought = clone.open(), Sought([])
     with store.locked(5):
-        found = purging.look(store, sought, [id_in(path)], _about(store))
-        marks = epoch.marks_of(found.records, found.blobs)
-        said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
+        found = purge_main.look(store, sought, [id_in(path)], _about(store))
+        marks = store_paths.marks_of(found.records, found.blobs)
+        said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
         name = "".join(random.Random(path + store.machine).choices(ALPHABET, k=8))
-        purging.carry_out(store, found, sought, marks, {epoch.path_for(1, name): said}, "purge: a record\n")
+        purge_main.carry_out(store, found, sought, marks, {store_paths.path_for(1, name): said}, "purge: a record\n")
 
 
 def _about(store: Store) -> dict[str, list[str]]:
-    decided = reading.read(store).decided.values()
+    decided = reader.read(store).decided.values()
     made = [one for one in decided if one["id"].startswith("DEC-") and one["subject"].startswith("LRN-")]
     return {one["subject"]: [each["id"] for each in made if each["subject"] == one["subject"]] for one in made}
 
 
 def take_out(clone: Clone, paths: Sequence[str]) -> None:
-    """A purge of some records; all history in one commit, which is enough where no hand was in it."""
+    """Purge some records, with all history in one commit, which is enough if nobody edited by hand."""
     store = clone.open()
     known = store.git.tree(clone.tip)
-    marks = epoch.marks_of(map(id_in, paths), (known[path] for path in paths))
+    marks = store_paths.marks_of(map(id_in, paths), (known[path] for path in paths))
     name = "".join(random.Random(str(paths) + clone.store.machine).choices(ALPHABET, k=8))
-    said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
+    said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", store.machine, tuple(marks)))
     with store.locked(5):
         tree = {path: ("100644", blob) for path, blob in known.items() if not _is_of(path, paths)}
-        tree[epoch.path_for(1, name)] = ("100644", blob_id(said))
-        new = moves.make(store, [], 0, moves.changes({}, tree), {blob_id(said): said}, "purge: some records\n")
-        purging.swap(store, clone.tip, new, Sought([]), marks, "purge: some records")
+        tree[store_paths.path_for(1, name)] = ("100644", blob_id(said))
+        new = move_main.make(store, [], 0, move_main.changes({}, tree), {blob_id(said): said}, "purge: some records\n")
+        purge_main.swap(store, clone.tip, new, Sought([]), marks, "purge: some records")
 
 
 def _is_of(path: str, paths: Sequence[str]) -> bool:
@@ -128,7 +129,7 @@ def _is_of(path: str, paths: Sequence[str]) -> bool:
 
 
 def settle(*clones: Clone, rounds: int = 3) -> None:
-    """Everybody syncs until nothing moves."""
+    """Sync all clones until nothing changes."""
     for _ in range(rounds):
         for clone in clones:
             clone.sync()

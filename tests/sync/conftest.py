@@ -1,4 +1,4 @@
-"""A bare repository that is the remote, and a machine that synced with it once."""
+"""A bare repository as the remote, and a machine that has synced with it once."""
 
 from __future__ import annotations
 

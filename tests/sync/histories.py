@@ -1,6 +1,6 @@
-"""Histories of several machines of one person and the remote between them, as they happen; a hypothesis state machine.
+"""A hypothesis state machine: histories of several machines of one person and their remote.
 
-A world is made once and copied before each history, to the same place: a store that moved would take another name.
+A world is made once and copied before each history, to the same path: a store that moved would take another name.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from reflect_git.adapters import faults, records
+from reflect_git.candidates.candidate import Candidate
 from reflect_git.errors import ReflectError
-from reflect_git.review.candidate import Candidate
-from reflect_git.sitting import dismiss, revert, review, waiting
-from reflect_git.sitting.approve import Request, carry_out, propose
-from reflect_git.sitting.review import Sitting
-from reflect_git.store import mainline, reading
-from reflect_git.store.layout import id_in, path_of
-from reflect_git.workflow.syncing import Report, Wishes
+from reflect_git.platform import faults
+from reflect_git.records import yaml_form
+from reflect_git.rules import arrivals, dismiss, queue, revert
+from reflect_git.rules.approve import Request, carry_out, propose
+from reflect_git.rules.queue import Queue
+from reflect_git.store.main import main_branch
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import id_in, path_of
+from reflect_git.sync.exchange import Report, Wishes
 from tests.conftest import store_faults
+from tests.counters import count
 from tests.faults import git
-from tests.reckoning import count
-from tests.sitting.desk import BY, say
+from tests.rules.queues import BY, say
 from tests.store.probe import capture, days_later, inbox_ids
 from tests.sync.clones import Clone, bare, rewrite_without
 
@@ -41,7 +43,7 @@ _IN_MEMORY = "/dev/shm"
 
 
 class Machine(Clone):
-    """A clone with a Claude Code of its own."""
+    """A clone with its own Claude Code."""
 
     @property
     def env(self) -> dict[str, str]:
@@ -49,7 +51,7 @@ class Machine(Clone):
 
 
 class World:
-    """Where all histories take place, one after the other."""
+    """The folders in which all histories run, one after another."""
 
     def __init__(self, base: Path) -> None:
         self.root = base / "world"
@@ -80,7 +82,7 @@ class World:
 
     @staticmethod
     def _copy(to: Path, *sources: Path) -> None:
-        """By one process: what Python does file by file took a tenth of all histories."""
+        """Copy with one process: copying file by file in Python took a tenth of all histories."""
         subprocess.run(["cp", "-a", "--", *map(str, sources), str(to)], check=True)
 
     def end(self) -> None:
@@ -95,7 +97,7 @@ class Histories(RuleBasedStateMachine):
         self.machines: list[Machine] = []
         self.records: set[str] = set()
         self.purged: set[str] = set()
-        self.about: dict[str, str] = {}  # path of a decision → of the learning it is about
+        self.about: dict[str, str] = {}  # path of a decision → path of the learning it is about
         self.signals: list[set[str]] = []
         self.reports: list[Report] = []
         self.is_disjoint = True
@@ -107,13 +109,13 @@ class Histories(RuleBasedStateMachine):
         self.signals = [set() for _ in self.machines]
 
     def _at(self, who: int, what: str) -> Machine:
-        """A machine at which a command begins."""
+        """Return a machine at which a command starts."""
         machine = self._before(who, what)
         machine.open()
         return machine
 
     def _before(self, who: int, what: str) -> Machine:
-        """The same for what opens the store itself."""
+        """Return a machine for a command that opens the store itself."""
         self.world.counts[what] += 1
         return self.machines[who % len(self.machines)]
 
@@ -124,9 +126,9 @@ class Histories(RuleBasedStateMachine):
         self.count += 1
         return self.count
 
-    def _sit(self, machine: Machine) -> Sitting:
-        scan = reading.scan(machine.store)
-        return review.sit(machine.store, machine.env, scan, str(self.world.root), everything=True)
+    def _sit(self, machine: Machine) -> Queue:
+        scan = reader.scan(machine.store)
+        return queue.open_queue(machine.store, machine.env, scan, str(self.world.root), everything=True)
 
     def _some_record(self, machine: Machine, chosen: int, *more: str) -> str:
         folders = ("decisions/", *more)
@@ -140,7 +142,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def decide(self, who: int) -> None:
-        """Records as an approval and an answer of `no` leave them, for projects that are not here."""
+        """Write the records of an approval and of a dismissal, for projects that are not here."""
         machine = self._at(who, "decide")
         [learning, decision] = machine.approve(self._next())
         self.records |= {learning, decision}
@@ -149,13 +151,13 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def approve(self, who: int) -> None:
-        """As a person does, into the file of this machine."""
+        """Approve as a person does, into the file of this machine."""
         machine = self._at(who, "approve")
         said = say(machine.store, f"never commit file number {self._next()} to this repository", project=None)
         self._heard(who, said)
         sitting = self._sit(machine)
         done = carry_out(sitting, propose(sitting, Request(_candidate(sitting, said), to="global")), BY)
-        decision = path_of(reading.scan(machine.store).others[done.learning]["decision"])
+        decision = path_of(reader.scan(machine.store).others[done.learning]["decision"])
         self.records |= {path_of(done.learning), decision}
         self.about[decision] = path_of(done.learning)
 
@@ -168,7 +170,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO, chosen=WHO)
     def revert(self, who: int, chosen: int) -> None:
-        """A learning of this machine or of another one."""
+        """Revert a learning of this machine or of another one."""
         machine = self._at(who, "revert")
         sitting = self._sit(machine)
         learned = sorted(one["id"] for one in sitting.scan.history.in_force())
@@ -185,12 +187,12 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def take_over(self, who: int) -> None:
-        """What the others decided goes into the file here."""
+        """Apply what the other machines decided to the file here."""
         machine = self._at(who, "take over")
         sitting = self._sit(machine)
-        able = [one for one in waiting.waiting(sitting) if one.trouble is None]
+        able = [one for one in arrivals.waiting(sitting) if one.trouble is None]
         if able:
-            waiting.take(sitting, able, BY)
+            arrivals.take(sitting, able, BY)
 
     @rule(who=WHO)
     def expire(self, who: int) -> None:
@@ -205,7 +207,7 @@ class Histories(RuleBasedStateMachine):
         if path:
             data = (machine.root / path).read_bytes()
             try:
-                edited = records.emit({**records.parse(data), "reason": f"edited {self._next()}"})
+                edited = yaml_form.emit({**yaml_form.parse(data), "reason": f"edited {self._next()}"})
             except ReflectError:  # it was edited before
                 return
             self.is_disjoint = False
@@ -223,7 +225,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: len(self.machines) < MOST)
     @rule(who=WHO)
     def copy_store(self, who: int) -> None:
-        """A restored backup, a cloned disk."""
+        """Copy a store, like a restored backup or a cloned disk."""
         source, number = self._at(who, "copy store"), len(self.machines)
         self.world.copy_store(source.root, number)
         self.machines.append(Machine(self.world.folder(number)))
@@ -238,7 +240,7 @@ class Histories(RuleBasedStateMachine):
         if path:
             self.is_disjoint = False
             rewrite_without(machine, path)
-            self.purged.add(self.about.get(path, path))  # with a decision goes the learning that it is about
+            self.purged.add(self.about.get(path, path))  # a decision is purged with the learning it is about
 
     @rule(who=WHO)
     def sync(self, who: int) -> None:
@@ -247,7 +249,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def sync_offline(self, who: int) -> None:
-        machine = self._at(who, "sync offline")  # which puts back what a hand removed
+        machine = self._at(who, "sync offline")  # this restores what was removed by hand
         before = machine.tip
         away = self.world.remote.with_suffix(".away")
         self.world.remote.rename(away)
@@ -263,7 +265,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=WHO, effect=st.integers(1, 90))
     def sync_and_die(self, who: int, effect: int) -> None:
-        """kill -9 at a side effect; what a killed child would print was never acknowledged."""
+        """Kill -9 at a side effect; what a killed child would print was never acknowledged."""
         machine = self._before(who, "sync and die")
         child = os.fork()
         if not child:
@@ -298,14 +300,14 @@ class Histories(RuleBasedStateMachine):
             assert not asked, "disjoint work asked something"
 
     def _require_unspoken(self) -> None:
-        """No decision, and no mirror of any machine, tells of a learning that was purged."""
+        """Check that no decision and no snapshot of any machine mentions a purged learning."""
         for learning in {id_in(path) for path in self.purged if path.startswith("learnings/")}:
             found = git(self.machines[0].root, "grep", "-l", "-e", f'^subject: "{learning}"', "-e",
                         f"<!-- {learning} -->", "main", check=False)  # fmt: skip
             assert not found, "what was purged is spoken of"
 
     def _settle(self) -> None:
-        """Everybody syncs until nothing moves."""
+        """Sync all machines until nothing changes."""
         for _ in range(ROUNDS):
             self.reports += [machine.sync(AGREED) for machine in self.machines]
             trees = {machine.tree for machine in self.machines}
@@ -314,27 +316,27 @@ class Histories(RuleBasedStateMachine):
         assert len(trees) == 1, f"{len(trees)} trees after {ROUNDS} rounds"
 
 
-def _candidate(sitting: Sitting, signal: str) -> Candidate:
-    found = sitting.gathered.of(signal)
+def _candidate(here: Queue, signal: str) -> Candidate:
+    found = here.gathered.of(signal)
     assert found, f"nobody is asked about {signal}"
     return found
 
 
 @contextmanager
 def _nobody_types() -> Iterator[None]:
-    """Nobody works in these stores beside us: main need not wait until their git is quiet."""
-    before = mainline._QUIET
-    mainline._QUIET = 0.0
+    """Skip waiting for the user's git: nobody else works in these stores."""
+    before = main_branch._QUIET
+    main_branch._QUIET = 0.0
     try:
         yield
     finally:
-        mainline._QUIET = before
+        main_branch._QUIET = before
 
 
 def run(examples: int, steps: int, chance: int) -> Counter[str]:
-    """That many histories; how often each thing happened. Another `chance`, other histories.
+    """Run that many histories; return how often each step happened. Another `chance` gives other histories.
 
-    A failing history is told as it was: making it shorter would take many minutes of git.
+    A failing history is reported unchanged: making it shorter would take many minutes of git.
     """
     wanted = settings(
         max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck),

@@ -1,4 +1,4 @@
-"""A remote that somebody else writes to: trees that no product of ours and hardly any git would make."""
+"""A remote that an attacker writes to: trees that our program and hardly any git would create."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def blob(remote: Path, data: bytes) -> str:
 
 
 def tree(remote: Path, files: Files) -> str:
-    """A tree object of any names and modes, written as it is."""
+    """Write a tree object with any names and modes."""
     folders: dict[str, dict[str, tuple[str, bytes]]] = {}
     entries: list[tuple[bytes, bytes, str]] = []
     for path, (mode, data) in files.items():
@@ -42,7 +42,7 @@ def tree(remote: Path, files: Files) -> str:
 
 
 def offer(remote: Path, files: Files, message: bytes = b"harmless\n", who: str = "Mallory <m@example.com>") -> str:
-    """A commit on the remote's main with these files beside those that it has."""
+    """Commit these files to the remote's main, beside the existing ones."""
     parent = subprocess.run(
         [REAL_GIT, "-C", str(remote), "rev-parse", "-q", "--verify", "main"], capture_output=True, check=False
     ).stdout.decode().strip()  # fmt: skip
@@ -62,7 +62,7 @@ def offer(remote: Path, files: Files, message: bytes = b"harmless\n", who: str =
 
 
 def has(root: Path, data: bytes) -> bool:
-    """Whether a store has these bytes as an object, reachable or not."""
+    """Tell whether a store has these bytes as an object, reachable or not."""
     done = subprocess.run(
         [REAL_GIT, "-C", str(root), "cat-file", "-e", blob_id(data)], capture_output=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Records, mirrors and other files as an honest machine would offer them."""
+"""Records, snapshots and other files as an honest machine would send them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import Any
 
-from reflect_git.adapters import records
-from reflect_git.model.ids import digest
-from reflect_git.store.layout import path_of
+from reflect_git.records import yaml_form
+from reflect_git.records.ids import digest
+from reflect_git.store.repository import path_of
 
 WHEN = "2026-02-11T10:00:00.000Z"
 
@@ -49,7 +49,7 @@ def approved(number: int, machine: str = "desk-k3f9", text: str = "") -> list[di
 
 
 def files_of(*made: dict[str, Any]) -> dict[str, bytes]:
-    return {path_of(record["id"]): records.emit(record) for record in made}
+    return {path_of(record["id"]): yaml_form.emit(record) for record in made}
 
 
 def mirror(version: int, text: str = "- a rule\n") -> bytes:

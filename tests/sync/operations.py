@@ -1,13 +1,13 @@
-"""What the fault tests of a sync run in processes of their own; no test library."""
+"""Operations that the fault tests of a sync run in separate processes; no test library."""
 
 from __future__ import annotations
 
 import os
 
-from reflect_git.store import sweep
+from reflect_git.store import recover
 from reflect_git.store.repository import Store
-from reflect_git.workflow import syncing
-from reflect_git.workflow.syncing import Wishes
+from reflect_git.sync import exchange
+from reflect_git.sync.exchange import Wishes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def sync(store: Store, env: Mapping[str, str]) -> None:
-    sweep.sweep(store)
-    report = syncing.sync(store, env, Wishes(pause=lambda seconds: None))
+    recover.sweep(store)
+    report = exchange.sync(store, env, Wishes(pause=lambda seconds: None))
     os.write(1, "".join(f"{path}\n" for path in report.pulled).encode())
 
 
 def move_many(store: Store, env: Mapping[str, str]) -> None:
-    """To the commit of the branch `next`, which has other files, and lacks some."""
-    from reflect_git.store import moves
+    """Move main to the commit of the branch `next`, which has other files and lacks some."""
+    from reflect_git.store.main import move_main
 
     with store.locked(5):
-        sweep.finish_interrupted(store)
-        moves.move(store, str(store.git.resolve("main")), str(store.git.resolve("next")), "sync: a move")
+        recover.finish_interrupted(store)
+        move_main.move(store, str(store.git.resolve("main")), str(store.git.resolve("next")), "sync: a move")
     os.write(1, b"moved\n")

@@ -1,4 +1,4 @@
-"""Sync by itself: seldom, only with something new, never with a question, and what fails is told where one looks."""
+"""Automatic sync: rare, only with something new, never with a question; failures are shown where people look."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters import transport
-from reflect_git.model.ids import utc_precise
+from reflect_git.platform import remote_git
+from reflect_git.records.ids import utc_precise
 from reflect_git.store import policy, remotes
-from reflect_git.workflow import automatic
+from reflect_git.sync import exchange
 from tests.conftest import RunCli, wait_for_background
 from tests.faults import git
 from tests.sessions import Session
@@ -25,39 +25,39 @@ NOW = time.time()
 @pytest.fixture
 def laptop(store_home: Path, remote: Path) -> Clone:
     clone = Clone(store_home, str(remote))
-    policy.switch(clone.store, {automatic.AUTO: "true"}, BY, utc_precise())
+    policy.switch(clone.store, {exchange.AUTO: "true"}, BY, utc_precise())
     return clone
 
 
 def test_it_is_off_until_it_is_switched_on(store_home: Path, remote: Path) -> None:
     clone = Clone(store_home, str(remote))
-    assert not automatic.after_session(clone.store, clone.env, NOW)
-    policy.set_keys(clone.store, {automatic.AUTO: "true"})
-    assert not automatic.after_session(clone.store, clone.env, NOW), "the config alone can be written by anybody"
+    assert not exchange.after_session(clone.store, clone.env, NOW)
+    policy.set_keys(clone.store, {exchange.AUTO: "true"})
+    assert not exchange.after_session(clone.store, clone.env, NOW), "the config alone can be written by anybody"
     assert git(remote, "for-each-ref") == ""
 
 
 def test_it_sends_what_is_new_at_most_every_half_hour(laptop: Clone, remote: Path) -> None:
-    assert automatic.after_session(laptop.store, laptop.env, NOW)
+    assert exchange.after_session(laptop.store, laptop.env, NOW)
     assert git(remote, "rev-parse", "main").strip() == laptop.tip
     laptop.approve(1)
-    assert not automatic.after_session(laptop.store, laptop.env, NOW + 29 * 60)
-    assert automatic.after_session(laptop.store, laptop.env, NOW + 31 * 60)
+    assert not exchange.after_session(laptop.store, laptop.env, NOW + 29 * 60)
+    assert exchange.after_session(laptop.store, laptop.env, NOW + 31 * 60)
     assert git(remote, "rev-parse", "main").strip() == laptop.tip
-    assert not automatic.after_session(laptop.store, laptop.env, NOW + 62 * 60), "nothing new"
-    assert automatic.before_review(laptop.store, laptop.env, NOW + 62 * 60), "but others may have something"
-    assert automatic.is_due(laptop.store, NOW - 86400), "a clock that was put back does not stop it"
+    assert not exchange.after_session(laptop.store, laptop.env, NOW + 62 * 60), "nothing new"
+    assert exchange.before_review(laptop.store, laptop.env, NOW + 62 * 60), "but others may have something"
+    assert exchange.is_due(laptop.store, NOW - 86400), "a clock that was put back does not stop it"
 
 
 def test_signals_are_news_only_where_they_are_shared(laptop: Clone) -> None:
-    automatic.after_session(laptop.store, laptop.env, NOW)
+    exchange.after_session(laptop.store, laptop.env, NOW)
     capture(laptop.store, "a signal")
-    assert not automatic.has_news(laptop.store)
+    assert not exchange.has_news(laptop.store)
     policy.switch(laptop.store, {"reflect.sync.signals": "true"}, BY, utc_precise())
     laptop.sync()
-    assert not automatic.has_news(laptop.store)
+    assert not exchange.has_news(laptop.store)
     capture(laptop.store, "another one")
-    assert automatic.has_news(laptop.store)
+    assert exchange.has_news(laptop.store)
 
 
 def test_the_end_of_a_session_does_it_in_the_background(laptop: Clone, remote: Path, home: Path) -> None:
@@ -85,9 +85,9 @@ def test_what_fails_is_told_by_status_and_doctor_alone(
 def test_nobody_is_asked() -> None:
     """Row 63."""
     user = {"PATH": os.environ["PATH"], "GIT_ASKPASS": "/bin/ask", "SSH_ASKPASS": "/bin/ask", "DISPLAY": ":0"}
-    quiet = transport.quiet(user)
+    quiet = remote_git.quiet(user)
     assert quiet["GIT_SSH_COMMAND"] == "ssh -oBatchMode=yes" and quiet["SSH_ASKPASS_REQUIRE"] == "never"
     assert not {"GIT_ASKPASS", "SSH_ASKPASS", "DISPLAY"} & set(quiet)
-    assert transport.quiet({"GIT_SSH_COMMAND": "ssh -i key"})["GIT_SSH_COMMAND"] == "ssh -i key -oBatchMode=yes"
-    assert "GIT_SSH_COMMAND" not in transport.quiet({"GIT_SSH": "/opt/plink"})
-    assert transport.quiet({"GIT_SSH_COMMAND": "plink -batch"})["GIT_SSH_COMMAND"] == "plink -batch"
+    assert remote_git.quiet({"GIT_SSH_COMMAND": "ssh -i key"})["GIT_SSH_COMMAND"] == "ssh -i key -oBatchMode=yes"
+    assert "GIT_SSH_COMMAND" not in remote_git.quiet({"GIT_SSH": "/opt/plink"})
+    assert remote_git.quiet({"GIT_SSH_COMMAND": "plink -batch"})["GIT_SSH_COMMAND"] == "plink -batch"

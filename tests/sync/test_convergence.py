@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, everybody ends with the same tree, and nothing that was acknowledged is lost."""
+"""Whatever happens in whatever order, all machines end with the same tree, and nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.sync import histories
 from tests.sync.clones import Clone, bare
 
 PARTS, DEEP_PARTS = 8, 20
-A_FEW = 10  # of each part; thousands have a run of their own
+A_FEW = 10  # of each part; thousands have their own run
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -24,7 +24,7 @@ def test_histories_converge(part: int) -> None:
 @pytest.mark.histories
 @pytest.mark.parametrize("part", range(DEEP_PARTS))
 def test_ten_thousand_histories_converge(part: int) -> None:
-    """Others in every run; `chance` is told with a failure, to repeat it."""
+    """Different ones in every run; a failure prints `chance`, to repeat it."""
     chance, wanted = random.SystemRandom().getrandbits(32), 10_000 // DEEP_PARTS
     try:
         counts = histories.run(wanted, 10, chance)

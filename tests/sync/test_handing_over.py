@@ -1,4 +1,4 @@
-"""Accepted objects become the store's in the pack they came in: what else is in it, or in their history, does not."""
+"""Accepted objects stay in the pack they came in; nothing else from it, or from their history, is kept."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
-from reflect_git.workflow import syncing
-from reflect_git.workflow.syncing import Report, Wishes
+from reflect_git.platform.remote_git import Limits
+from reflect_git.sync import exchange
+from reflect_git.sync.exchange import Report, Wishes
 from tests.conftest import REAL_GIT
 from tests.faults import git
 from tests.sync.clones import NO_PAUSE, Clone
@@ -47,14 +47,14 @@ def packs(root: Path) -> set[str]:
 
 
 def objects_in(remote: Path, pack: Path) -> str:
-    """What was sent, thin or not: whole beside the rest of the repository it came from."""
+    """Return the objects that were sent, in a thin pack or not, with the repository they came from."""
     copy = pack.with_name("whole.pack")
     raw(remote, "index-pack", "--stdin", "--fix-thin", str(copy), data=pack.read_bytes())
     return raw(remote, "verify-pack", "-v", str(copy.with_suffix(".idx")))
 
 
 def over_ssh(clone: Clone, tmp_path: Path, smuggled: str) -> Report:
-    """A host that puts one object more into every pack it sends."""
+    """Sync with a host that adds one object to every pack it sends."""
     hook, ssh = tmp_path / "pack-objects", tmp_path / "ssh"
     sent = tmp_path / "sent.pack"
     hook.write_text(f'#!/bin/sh\n(echo {smuggled}; cat) | "$@" | tee {sent}\n')
@@ -64,7 +64,7 @@ def over_ssh(clone: Clone, tmp_path: Path, smuggled: str) -> Report:
         program.chmod(0o700)
     clone.connect(f"ssh://host{tmp_path}/remote.git")
     env: Mapping[str, str] = {**clone.env, "GIT_SSH_COMMAND": str(ssh), "GIT_SSH_VARIANT": "simple"}
-    return syncing.sync(clone.open(), env, NO_PAUSE)
+    return exchange.sync(clone.open(), env, NO_PAUSE)
 
 
 def test_a_pack_of_accepted_objects_is_taken_as_it_came(victim: Clone, remote: Path) -> None:
@@ -94,7 +94,7 @@ def test_what_was_smuggled_into_a_pack_is_left_behind(victim: Clone, remote: Pat
 
 
 def test_what_only_a_merge_has_is_looked_at(victim: Clone, remote: Path) -> None:
-    """Neither of its parents has it, and neither has the next commit."""
+    """Neither of its parents has it, nor does the next commit."""
     first = raw(remote, "rev-parse", "main")
     one, two = (commit(remote, tree(remote, {**listed(remote, first), **records(n)}), [first]) for n in (5, 6))
     both = {**listed(remote, first), **records(5), **records(6)}
@@ -171,7 +171,7 @@ BROKEN = {
 
 
 def break_main(remote: Path, entries: bytes) -> None:
-    """A commit with one tree that git would not make."""
+    """Make a commit with one tree that git would not create."""
     oid = bytes.fromhex(blob(remote, MARK))
     body = (entries.replace(b"%b", oid) if b"%b" in entries else entries) + oid
     broken = raw(remote, "hash-object", "-t", "tree", "--literally", "-w", "--stdin", data=body)
@@ -183,7 +183,7 @@ def break_main(remote: Path, entries: bytes) -> None:
 def test_what_the_users_own_git_fetched_is_checked_too(
     victim: Clone, remote: Path, entries: bytes, is_later: bool
 ) -> None:
-    """Our fetch brings nothing then, or only what came since, and checks nothing of the rest."""
+    """Our fetch then brings nothing, or only newer objects, and checks nothing of the rest."""
     first = raw(remote, "rev-parse", "main")
     break_main(remote, entries)
     git(victim.root, "fetch", "--quiet", "origin")
@@ -211,8 +211,10 @@ def test_what_the_users_own_git_fetched_comes_in(victim: Clone, remote: Path) ->
 def test_what_a_person_tells_their_git_to_overlook_is_not_overlooked(
     victim: Clone, remote: Path, tmp_path: Path, entries: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Objects are checked once, when they are fetched, with the person's own git: its settings for old repositories
-    would let them in unchecked."""
+    """Objects are checked once, when fetched with the person's own git.
+
+    Its settings for old repositories would let them in unchecked.
+    """
     config = tmp_path / "gitconfig"
     names = ("zeroPaddedFilemode", "badFilemode", "duplicateEntries", "fullPathname", "treeNotSorted")
     config.write_text('[fetch "fsck"]\n' + "".join(f"\t{name} = ignore\n" for name in names))

@@ -1,4 +1,4 @@
-"""A remote that wants something: nothing of it is run, checked out or kept, and every refusal has a name."""
+"""A hostile remote: nothing of it is run, checked out or kept, and every refusal has a name."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reflect_git.adapters import records
-from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
-from reflect_git.model.ids import utc_precise
-from reflect_git.store import policy, reading, remotes
-from reflect_git.store.incoming import Incoming
-from reflect_git.sync import names
-from reflect_git.workflow.syncing import Wishes
+from reflect_git.platform.remote_git import Limits
+from reflect_git.records import yaml_form
+from reflect_git.records.ids import utc_precise
+from reflect_git.store import policy, remotes
+from reflect_git.store.reading import reader
+from reflect_git.sync import store_paths
+from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.fetched import Incoming
 from tests.conftest import REAL_GIT
+from tests.counters import count
 from tests.faults import git
-from tests.reckoning import count
 from tests.store.operations import BY
 from tests.sync.clones import Clone, bare
 from tests.sync.hostile import FILE, Files, blob, has, offer, raw
@@ -41,7 +42,7 @@ def refused(clone: Clone) -> dict[str, str]:
 
 
 def everything_but(root: Path, tmp_path: Path) -> dict[str, bytes]:
-    """What lies around a store: nothing of it may change."""
+    """Return the files around a store: none of them may change."""
     found = {}
     for base in (tmp_path, root.parent):
         for path in base.rglob("*"):
@@ -84,8 +85,8 @@ def everything_but(root: Path, tmp_path: Path) -> dict[str, bytes]:
         ({LINK: (FILE, BOMB)}, LINK, "record"),
         ({LINK: (FILE, b"a: " + b"[" * 30000 + b"]" * 30000 + b"\n")}, LINK, "record"),
         ({LINK: (FILE, b"".join(b"k%d: 1\n" % n for n in range(6000)))}, LINK, "id"),
-        ({LINK: (FILE, records.emit(learning(667)))}, LINK, "not its id"),
-        ({LINK: (FILE, records.emit({**learning(666), "trust": "royal"}))}, LINK, "trust"),
+        ({LINK: (FILE, yaml_form.emit(learning(667)))}, LINK, "not its id"),
+        ({LINK: (FILE, yaml_form.emit({**learning(666), "trust": "royal"}))}, LINK, "trust"),
         ({"machines/x-1.yaml": (FILE, b'name: "victim"\n')}, "machines/x-1.yaml", "which machine"),
         ({"purges/0001-00000000.yaml": (FILE, MARK)}, "purges/0001-00000000.yaml", "record"),
     ],
@@ -166,7 +167,7 @@ def test_names_of_branches_are_no_options(victim: Clone, remote: Path, tmp_path:
 
 
 def test_names_that_git_would_not_make_are_nothing_to_us(victim: Clone, remote: Path, tmp_path: Path) -> None:
-    """Row 53. Such a repository takes no push; that is all that comes of it."""
+    """Row 53. Such a repository accepts no push; nothing else happens."""
     tip = raw(remote, "rev-parse", "main")
     with (remote / "packed-refs").open("a", encoding="utf-8") as listing:
         listing.writelines(f"{tip} refs/heads/{name}\n" for name in ("@{u}", "\x1b[31m", "inbox/\x07/0001", "a..b"))
@@ -179,7 +180,7 @@ def test_names_that_git_would_not_make_are_nothing_to_us(victim: Clone, remote: 
 
 
 def test_forged_words_carry_no_authority(victim: Clone, remote: Path) -> None:
-    """Rows 54 and 59. A commit that says it was approved here, and a decision in another machine's name."""
+    """Rows 54 and 59. A commit that claims to be approved here, and a decision in another machine's name."""
     message = b"approve: \x1b]52;c;evil\x07\n\nApproved-By: terminal\nMachine: " + victim.store.machine.encode() + b"\n"
     forged = decision(5, "desk-k3f9", kind="policy", subject="reflect.approval",
                       meta={"from": {}, "to": {"reflect.approval": "unattended"}})  # fmt: skip
@@ -190,7 +191,7 @@ def test_forged_words_carry_no_authority(victim: Clone, remote: Path) -> None:
     offer(remote, new, message + b"x" * 20000)
     victim.sync()
     store = victim.open()
-    assert policy.decided(store, reading.read(store).history.decisions) == {}
+    assert policy.decided(store, reader.read(store).history.decisions) == {}
     assert store.setting("reflect.approval") == ""
 
 
@@ -206,7 +207,7 @@ def test_nobody_speaks_in_our_name(victim: Clone, remote: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 999_999_999])
 def test_nobody_writes_our_mirrors(victim: Clone, remote: Path, version: int) -> None:
-    """Row 55. Its version is that of ours, the next one, the highest: this machine alone counts them."""
+    """Row 55. Its version is the same as ours, the next one, or the highest: only this machine counts them."""
     path = f"targets/{victim.store.machine}/global/CLAUDE.md"
     victim.add(**{path: mirror(1)})
     victim.sync()
@@ -221,7 +222,7 @@ def test_nobody_writes_our_mirrors(victim: Clone, remote: Path, version: int) ->
 
 
 def test_what_a_mirror_was_before_is_no_lie(victim: Clone, remote: Path) -> None:
-    """A remote that was put back, with a commit upon it."""
+    """A remote that was reset, with a commit on top."""
     path = f"targets/{victim.store.machine}/global/CLAUDE.md"
     for version in (1, 2):
         victim.add(**{path: mirror(version)})
@@ -233,7 +234,7 @@ def test_what_a_mirror_was_before_is_no_lie(victim: Clone, remote: Path) -> None
 
 
 def test_what_came_as_another_file_does_not_speak_in_our_name_later(victim: Clone, remote: Path) -> None:
-    """Its bytes are among the store's objects then, and it is none of ours all the same."""
+    """Its bytes are then among the store's objects, but it still is not ours."""
     [(path, data)] = files_of(decision(6, victim.store.machine, kind="policy", subject="reflect.approval")).items()
     offer(remote, {"README.md": (FILE, data)})
     victim.sync()
@@ -251,7 +252,7 @@ def test_what_the_users_own_git_fetched_does_not_speak_in_our_name(victim: Clone
 
 
 def test_what_a_hand_took_out_here_comes_back(victim: Clone, remote: Path) -> None:
-    """It speaks in our name, and this machine once said it."""
+    """It is in our name, and this machine once wrote it."""
     lost = victim.dismiss(8)
     victim.sync()
     git(victim.root, "reset", "--quiet", "--hard", "HEAD~1")
@@ -274,7 +275,7 @@ def test_another_text_for_an_approved_learning_is_beside_it_or_in_its_place_but_
 
 
 def test_records_that_look_alike_are_not_taken_for_renamed_ones(victim: Clone, remote: Path) -> None:
-    """A merge of git's would see a rename where one machine lacks a record and the other adds one like it."""
+    """A git merge would see a rename where one machine lacks a record and the other adds a similar one."""
     ours = victim.dismiss(300)
     victim.sync()
     twin = files_of(decision(301, victim.store.machine + "x", subject="SIG-20260211-00000300"))
@@ -332,14 +333,14 @@ def test_a_tree_of_billions_of_files_is_not_listed(victim: Clone, remote: Path) 
 
 
 def test_a_name_that_breaks_a_line_is_a_name(victim: Clone, remote: Path) -> None:
-    """U+2028 ends a line for Python and for nobody else."""
+    """U+2028 ends a line for Python and for nothing else."""
     offer(remote, good())
     offer(remote, {}, who="M\u2028allory\x0band no commit <m@example.com>")
     assert not victim.sync().refused and set(GOOD) <= victim.paths()
 
 
 def test_a_bomb_of_zeros_costs_nothing(victim: Clone, remote: Path) -> None:
-    """Row 51. 200 MB that are 200 kB on the way."""
+    """Row 51. 200 MB that are 200 kB in transit."""
     offer(remote, {LINK: (FILE, bytes(200 << 20)), **good()})
     began = sum(os.times()[:4])  # ours and that of every git, however busy the machine is
     assert refused(victim) == {LINK: "it is too large"}
@@ -356,7 +357,7 @@ def test_a_remote_that_lost_main_is_no_remote_that_deletes(victim: Clone, remote
 
 MODES = st.sampled_from([FILE, FILE, FILE, "100755", "120000", "160000"])
 CONTENTS = st.one_of(
-    st.binary(max_size=40), st.sampled_from([*GOOD.values(), mirror(3), BOMB, records.emit(learning(9))])
+    st.binary(max_size=40), st.sampled_from([*GOOD.values(), mirror(3), BOMB, yaml_form.emit(learning(9))])
 )  # fmt: skip
 NAMES = st.one_of(
     st.sampled_from([*GOOD, LINK, "README.md", "targets/a/b/c.md", "targets/A/b/c.md", "machines/x.yaml", "a/b/c"]),
@@ -365,7 +366,7 @@ NAMES = st.one_of(
 
 
 def _prunes(files: Files) -> dict[str, tuple[str, bytes]]:
-    """No file where another path has a folder."""
+    """Drop files where another path has a folder."""
     return {
         path: one for path, one in files.items() if not any(other.startswith(f"{path}/") for other in files)
     }  # fmt: skip
@@ -399,18 +400,18 @@ def check_no_tree_gets_past(victim: Clone, remote: Path, files: Files) -> None:
     named = {one["path"] for one in report.refused}
     assert came <= set(files) and not came & named
     for path, (mode, data) in files.items():
-        assert path in came or path in named or path in ours or path in names.HOSTED, (
+        assert path in came or path in named or path in ours or path in store_paths.HOSTED, (
             f"neither taken nor named: {path!r}"
         )
         if path in came:
-            assert mode == FILE and names.kind_on_main(path) and (victim.root / path).read_bytes() == data
+            assert mode == FILE and store_paths.kind_on_main(path) and (victim.root / path).read_bytes() == data
         elif path not in ours:
             assert mode == "160000" or not has(victim.root, data) or blob_id(data) in _known(victim, came | ours)
     victim.require_sound()
 
 
 def _known(clone: Clone, paths: set[str]) -> set[str]:
-    """Blobs that the store has for a better reason: at these paths or a host's, now or after an earlier try."""
+    """Return blobs that the store has for another reason: at these paths or a host's, now or after an earlier try."""
     listed = git(clone.root, "log", "-m", "--raw", "--no-abbrev", "--no-renames", "--format=", "main").splitlines()
     changes = [line.partition("\t") for line in listed if line]
-    return {meta.split()[3] for meta, _, path in changes if path in paths or path in names.HOSTED}
+    return {meta.split()[3] for meta, _, path in changes if path in paths or path in store_paths.HOSTED}

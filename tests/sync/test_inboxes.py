@@ -1,4 +1,4 @@
-"""Signals between own machines: off by default, and then one writer for each inbox."""
+"""Signals between own machines: off by default, and only one writer for each inbox."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.model.ids import utc_precise
-from reflect_git.store import machines, policy, reading
-from reflect_git.store.incoming import Incoming
-from reflect_git.workflow import inboxes
+from reflect_git.records.ids import utc_precise
+from reflect_git.store import machines, policy
+from reflect_git.store.reading import reader
+from reflect_git.sync import inboxes
+from reflect_git.sync.fetched import Incoming
 from tests.faults import git
 from tests.scan import places_of
 from tests.store.operations import BY, DAY
@@ -21,7 +22,7 @@ from tests.sync.hostile import FILE, blob, raw, tree
 
 @pytest.fixture
 def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
-    """Two machines that know each other and share signals."""
+    """Create two machines that know each other and share signals."""
     pair = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
     names = [clone.store.machine for clone in pair]
     for clone in pair:
@@ -45,7 +46,7 @@ def test_by_default_no_signal_leaves(tmp_path: Path, remote: Path) -> None:
 def test_what_another_machine_heard_counts_as_a_session_without_its_words(
     tmp_path: Path, remote: Path, is_own: bool
 ) -> None:
-    """A tally tells of it once it is gone there; that of a machine that nobody accepted tells nothing."""
+    """A tally records it once it has expired there; tallies of machines that nobody accepted do not count."""
     laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
     if is_own:
         machines.accept(desk.store, [laptop.store.machine], BY, utc_precise())
@@ -54,7 +55,7 @@ def test_what_another_machine_heard_counts_as_a_session_without_its_words(
     assert inbox_ids(laptop.root) == set()
     settle(laptop, desk, rounds=1)
     capture(desk.open(), "use pnpm and not npm", session_id="s-2", trust="tool_output", type="failure")
-    assert [one["confidence"] for one in reading.read(desk.store).signals] == [2 if is_own else 1]
+    assert [one["confidence"] for one in reader.read(desk.store).signals] == [2 if is_own else 1]
     assert places_of(desk.root, "s-1") == []
 
 
@@ -63,7 +64,7 @@ def test_a_signal_of_an_own_machine_is_there_with_its_trust(pair: tuple[Clone, C
     said = capture(laptop.store, "use pnpm and not npm", session_id="s-1")
     capture(desk.store, "use pnpm and not npm", session_id="s-2")
     settle(laptop, desk, rounds=2)
-    signals = {one["id"]: one for one in reading.read(desk.open()).signals}
+    signals = {one["id"]: one for one in reader.read(desk.open()).signals}
     assert signals[said["id"]]["trust"] == "user_typed"
     assert {one["confidence"] for one in signals.values()} == {2}, "two sessions, on two machines"
     assert said["id"] not in {path.stem for path in (desk.root / "signals").rglob("*.yaml")}, "its copies are its own"
@@ -141,13 +142,13 @@ def test_a_machine_that_was_silent_for_90_days_is_folded_away(pair: tuple[Clone,
     capture(laptop.store, "use pnpm and not npm", session_id="s-1")
     key = capture(desk.store, "use pnpm and not npm", session_id="s-2")["key"]
     laptop.sync()
-    from reflect_git.workflow import syncing
+    from reflect_git.sync import exchange
 
     store = desk.open()
-    incoming = syncing.converse(store, desk.env, syncing.remote_of(store), syncing.Wishes())
+    incoming = exchange.converse(store, desk.env, exchange.remote_of(store), exchange.Wishes())
     inboxes.exchange(store, incoming, incoming.heads(), time.time() + 91 * DAY)
     assert not [name for name in (*inboxes_at(desk.root), *inboxes_at(remote)) if laptop.store.machine in name]
-    scan = reading.read(desk.open())
+    scan = reader.read(desk.open())
     assert [line[0] for line in scan.history.tallied] == [key]
     assert scan.signals[0]["confidence"] == 2, "what it counted still counts"
 

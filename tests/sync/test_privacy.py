@@ -1,4 +1,4 @@
-"""What leaves the machine by default: approved texts, decisions and figures. Not a word that was only said."""
+"""By default only approved texts, decisions and figures leave the machine, and nothing that was only said."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.sitting.approve import Request, carry_out, propose
-from reflect_git.sitting.dismiss import dismiss
-from reflect_git.store import exposures
+from reflect_git.rules.approve import Request, carry_out, propose
+from reflect_git.rules.dismiss import dismiss
+from reflect_git.store import session_state
 from tests.conftest import RunCli, wait_for_background
 from tests.faults import git
+from tests.rules.queues import BY, say, sit
 from tests.scan import places_of
 from tests.sessions import Session
-from tests.sitting.desk import BY, say, sit
 from tests.sync.clones import Clone, bare
 
 QUOTE = "for heaven's sake, in this project never use npm, always use pnpm instead"
@@ -40,14 +40,14 @@ def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
     session.say(f"{QUOTE}, {ASIDE}")
     session.hook("SessionEnd")
     wait_for_background(home)
-    sitting = sit(clone.open(), os.environ)
-    candidate = sitting.gathered.strong[0]
-    done = carry_out(sitting, propose(sitting, Request(candidate, to=to, text="Use pnpm, never npm")), BY)
+    queue = sit(clone.open(), os.environ)
+    candidate = queue.gathered.strong[0]
+    done = carry_out(queue, propose(queue, Request(candidate, to=to, text="Use pnpm, never npm")), BY)
     say(clone.store, NO, session_id="0f0e0d0c-secret-session")
-    sitting = sit(clone.open(), os.environ)
-    dismiss(clone.store, next(one for one in sitting.gathered.strong if "semicolon" in one.text), BY)
+    queue = sit(clone.open(), os.environ)
+    dismiss(clone.store, next(one for one in queue.gathered.strong if "semicolon" in one.text), BY)
     with clone.store.locked(5):
-        exposures.move(clone.store)
+        session_state.move(clone.store)
     assert places_of(clone.root, QUOTE), "it is here, so the scan can fail"
     if to in ("global", "project"):
         assert places_of(clone.root, MINE), "in the backup"

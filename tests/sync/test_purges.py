@@ -1,4 +1,4 @@
-"""What one machine took out of all history does not come back from another, and nothing else is lost."""
+"""Records purged on one machine do not come back from another, and nothing else is lost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.model.sought import Sought
-from reflect_git.store import forgetting, purged, purging, remotes
-from reflect_git.sync import epoch
-from reflect_git.sync.epoch import Purge
-from reflect_git.workflow.syncing import Wishes
+from reflect_git.records.search_text import Sought
+from reflect_git.store import remotes
+from reflect_git.store.purge import purge_main, purge_marks, purge_refs
+from reflect_git.sync import store_paths
+from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.store_paths import Purge
 from tests.faults import git
 from tests.scan import places_of
 from tests.sync.clones import Clone, bare, rewrite_without, settle, take_out
@@ -28,7 +29,7 @@ AGREED = Wishes(agrees=lambda purges: True, pause=lambda seconds: None)
 
 @pytest.fixture
 def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
-    """Both have the secret, and something else."""
+    """Create two machines with the secret, and something else."""
     laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
     laptop.add(BAD)
     laptop.approve(2)
@@ -41,17 +42,19 @@ def purge(clone: Clone) -> None:
 
 
 def purge_really(clone: Clone, patterns: list[str]) -> None:
-    """The same with all of the history that stays."""
+    """Purge and keep the rest of the history."""
     sought = Sought(patterns)
     with clone.store.locked(5):
-        found = purging.look(clone.store, sought, [BAD["id"]])
-        marks = epoch.marks_of(found.records, found.blobs)
-        said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
-        purging.carry_out(clone.store, found, sought, marks, {epoch.path_for(1, "00000000"): said}, "purge: it")
+        found = purge_main.look(clone.store, sought, [BAD["id"]])
+        marks = store_paths.marks_of(found.records, found.blobs)
+        said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
+        purge_main.carry_out(
+            clone.store, found, sought, marks, {store_paths.path_for(1, "00000000"): said}, "purge: it"
+        )
 
 
 def by_hand(clone: Clone) -> None:
-    """The last commit becomes one of a person's own git."""
+    """Make the last commit one of a person's own git."""
     git(clone.root, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--amend", "--no-edit")
 
 
@@ -103,7 +106,7 @@ def test_what_was_purged_is_captured_again_on_no_machine(
     new = Clone(tmp_path / "new", str(remote))
     for clone in (desk, new):
         clone.sync(AGREED)
-        assert purged.among(clone.store, [BAD["id"], learning(2, "x")["id"]]) == {BAD["id"]}
+        assert purge_marks.among(clone.store, [BAD["id"], learning(2, "x")["id"]]) == {BAD["id"]}
 
 
 def test_what_a_hand_spoiled_before_a_purge_gives_way_to_what_it_was(pair: tuple[Clone, Clone]) -> None:
@@ -136,7 +139,7 @@ def _gone(said: bytes) -> None:
 def test_nothing_is_exchanged_while_main_does_not_name_all_that_was_purged(
     pair: tuple[Clone, Clone], remote: Path, by_hand: Callable[[bytes], bytes | None]
 ) -> None:
-    """The remote still has it, and nothing else keeps it from coming back."""
+    """The remote still has it, and nothing else prevents its return."""
     laptop, _ = pair
     purge(laptop)
     (path,) = (name for name in laptop.paths() if name.startswith("purges/"))
@@ -186,8 +189,10 @@ def test_what_another_machines_person_made_by_hand_is_still_there_afterwards(
 def test_a_new_remote_gets_what_another_machines_person_made_by_hand_before_a_purge(
     pair: tuple[Clone, Clone], tmp_path: Path
 ) -> None:
-    """The purge took the log of main along, which tells that it came from a remote; what a hand here wrote in another
-    machine's name stays here all the same."""
+    """The purge also removed the reflog of main, which shows that it came from a remote.
+
+    What somebody wrote here in another machine's name still stays here.
+    """
     laptop, desk = pair
     theirs = desk.approve(3)
     by_hand(desk)
@@ -196,7 +201,7 @@ def test_a_new_remote_gets_what_another_machines_person_made_by_hand_before_a_pu
     by_hand(laptop)
     purge_really(laptop, [SECRET])
     with laptop.store.locked(5):
-        forgetting.forget(laptop.store, [])  # as who finds the journal of a killed purge does once more
+        purge_refs.forget(laptop.store, [])  # as a command does that finds the journal of a killed purge
     remotes.forget(laptop.store)
     laptop.connect(str(bare(tmp_path / "other.git")))
     assert [one["path"] for one in laptop.sync().refused] == [forged]
@@ -225,7 +230,7 @@ OTHER = ("LRN-20260211-00000002", "Rule number 2.")
 
 
 def taken_over(desk: Clone) -> dict[str, bytes]:
-    """What a machine that took the learning over has of it: a decision with its text, and the mirror of its file."""
+    """Return what a machine has that applied the learning: a decision with its text, and a snapshot."""
     said = decision(7, desk.store.machine, kind="applied", subject=BAD["id"], text=BAD["text"])
     path = f"targets/{desk.store.machine}/global/CLAUDE.md"
     return {**files_of(said), path: mirror(3, entries((BAD["id"], BAD["text"]), OTHER))}
@@ -235,7 +240,7 @@ def taken_over(desk: Clone) -> dict[str, bytes]:
 def test_what_another_machine_took_over_meanwhile_does_not_bring_it_back(
     pair: tuple[Clone, Clone], remote: Path, is_sent: bool
 ) -> None:
-    """Nobody who purges could know these files; sent before the purge reached the remote, or never sent."""
+    """The purging machine could not know these files; sent before the purge reached the remote, or never sent."""
     laptop, desk = pair
     mine = desk.approve(8)
     [told, kept] = desk.add(**taken_over(desk))
@@ -258,7 +263,7 @@ def test_what_another_machine_took_over_meanwhile_does_not_bring_it_back(
 
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_a_mirror_that_has_it_in_its_name_goes(pair: tuple[Clone, Clone], remote: Path, is_sent: bool) -> None:
-    """A file of rules, empty since its rule was taken out, on the machine of which the one who purges knows nothing."""
+    """An empty rules file on a machine that the purging one does not know."""
     laptop, desk = pair
     slug = "the-password-is-swordfish"
     place = f"targets/{desk.store.machine}/global/rules/reflect"
@@ -277,16 +282,16 @@ def test_a_mirror_that_has_it_in_its_name_goes(pair: tuple[Clone, Clone], remote
 
 
 def test_a_mirror_in_a_folder_that_says_it_goes_where_it_is_spent(pair: tuple[Clone, Clone]) -> None:
-    """The place is marked: what was left there of the purged learning goes; what came there since, and went, stays."""
+    """The path is marked: remains of the purged learning are removed; later files at that path stay."""
     laptop, desk = pair
     spent = f"targets/{desk.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
     used = f"targets/{laptop.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
     with laptop.store.locked(5):
-        found = purging.look(laptop.store, Sought([SECRET]), [BAD["id"]])
-        marks = epoch.marks_of(found.records, found.blobs, [spent])
-        said = epoch.emit(Purge(1, "2026-02-12T10:00:00Z", laptop.store.machine, tuple(marks)))
-        new = {epoch.path_for(1, "00000000"): said}
-        purging.carry_out(laptop.store, found, Sought([SECRET]), marks, new, "purge: it")
+        found = purge_main.look(laptop.store, Sought([SECRET]), [BAD["id"]])
+        marks = store_paths.marks_of(found.records, found.blobs, [spent])
+        said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", laptop.store.machine, tuple(marks)))
+        new = {store_paths.path_for(1, "00000000"): said}
+        purge_main.carry_out(laptop.store, found, Sought([SECRET]), marks, new, "purge: it")
     desk.add(**{spent: mirror(2, "")})
     laptop.add(**{used: mirror(2, "").replace(BAD["id"].encode(), OTHER[0].encode())})
     laptop.sync()
@@ -299,8 +304,10 @@ def test_a_mirror_in_a_folder_that_says_it_goes_where_it_is_spent(pair: tuple[Cl
 
 
 def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
-    """Said again on the other machine, and approved there: other ids, the same words. A remote told what was purged,
-    and nobody agreed to lose this."""
+    """Repeated and approved on the other machine: other ids, the same words.
+
+    A remote announced the purge, and nobody agreed to lose this.
+    """
     laptop, desk = pair
     again = desk.add(*approved(9, desk.store.machine, BAD["text"]))
     purge_really(laptop, [SECRET])
@@ -312,7 +319,7 @@ def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Cl
 
 
 def test_what_says_the_same_and_was_sent_is_named(pair: tuple[Clone, Clone]) -> None:
-    """It came to the remote after the purge, in other words than the ids that were purged: nothing told of it."""
+    """It reached the remote after the purge, under other ids than the purged ones: nothing announced it."""
     laptop, desk = pair
     take_out(laptop, [PATH])
     [again, _] = desk.add(*approved(9, desk.store.machine, BAD["text"]))
@@ -335,7 +342,7 @@ def test_a_decision_about_another_learning_stays(pair: tuple[Clone, Clone]) -> N
 
 
 def test_a_remote_cannot_bring_it_with_the_very_purge(pair: tuple[Clone, Clone], remote: Path) -> None:
-    """A history that tells of a purge and has what speaks of it: the record does not come, and neither does that."""
+    """A history that announces a purge and has what mentions it: neither the record nor that is accepted."""
     laptop, desk = pair
     told = files_of(decision(7, "other-k3f9", kind="applied", subject=BAD["id"], text=BAD["text"]))
     purge_really(laptop, [SECRET])
@@ -371,7 +378,7 @@ def test_purged_bytes_are_refused_whatever_offers_them(pair: tuple[Clone, Clone]
 
 
 def test_neither_side_takes_a_purge_for_a_loss_or_a_lie(pair: tuple[Clone, Clone], remote: Path) -> None:
-    """The one who purged said it in its own name; the other one has what the remote lacks."""
+    """The purging machine announced it in its own name; the other one has what the remote lacks."""
     laptop, desk = pair
     mine = laptop.dismiss(5)
     settle(laptop, desk, rounds=1)

@@ -1,12 +1,12 @@
-"""Each decision that a sync or a purge leaves on main has a receipt: an audit takes none of them for hand-made."""
+"""Each decision that a sync or a purge leaves on main has a receipt, so an audit never calls it hand-made."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from reflect_git.store import receipts
-from reflect_git.store.layout import id_in
+from reflect_git.store.main import receipts
+from reflect_git.store.repository import id_in
 from tests.sync.clones import Clone, take_out
 
 
@@ -27,7 +27,7 @@ def test_what_came_from_another_machine(tmp_path: Path, remote: Path) -> None:
 
 
 def test_what_a_copied_store_gets_from_where_it_was_copied(tmp_path: Path, remote: Path) -> None:
-    """A restored backup in another folder goes on under a name of its own."""
+    """A backup restored into another folder continues under its own name."""
     laptop = Clone(tmp_path / "laptop", str(remote))
     laptop.approve(1)
     laptop.sync()

@@ -1,4 +1,4 @@
-"""What a sync says it did is what was done, whichever of its two halves ended first, or was done again."""
+"""A sync reports what was done, whichever of its two halves ended first or was repeated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reflect_git.store import moves
-from reflect_git.store.incoming import Incoming
-from reflect_git.workflow.syncing import Report
+from reflect_git.store.main import move_main
+from reflect_git.sync.exchange import Report
+from reflect_git.sync.fetched import Incoming
 from tests.faults import git
 from tests.sync.clones import Clone, settle
 
@@ -27,8 +27,8 @@ def tree_of(remote: Path) -> set[str]:
 
 
 def disturbed(desk: Clone, monkeypatch: pytest.MonkeyPatch, before: Any = lambda: None, times: int = 1) -> Report:
-    """A sync of which the first landings fail, since the user's own git commits while the remote is sent the merge."""
-    left, real = list(range(times)), moves.move
+    """Run a sync whose first attempts to move main fail, because the user's git commits meanwhile."""
+    left, real = list(range(times)), move_main.move
 
     def late(*given: Any, **named: Any) -> None:
         if left:
@@ -36,7 +36,7 @@ def disturbed(desk: Clone, monkeypatch: pytest.MonkeyPatch, before: Any = lambda
             desk.commit(f"notes-{left.pop()}.txt", b"by hand")
         real(*given, **named)
 
-    monkeypatch.setattr(moves, "move", late)
+    monkeypatch.setattr(move_main, "move", late)
     report = desk.sync()
     monkeypatch.undo()
     return report
@@ -45,7 +45,7 @@ def disturbed(desk: Clone, monkeypatch: pytest.MonkeyPatch, before: Any = lambda
 def test_what_went_before_the_landing_failed_is_told(
     pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The remote has taken it: that it was sent again in the second round is not true, that nothing went neither."""
+    """The remote has accepted it: the report must say so once, neither twice nor not at all."""
     laptop, desk = pair
     theirs, mine = laptop.approve(1), desk.approve(2)
     laptop.sync()

@@ -1,4 +1,4 @@
-"""Remotes that answer never, too slowly or without end: left at the time limit, and nothing of them stays."""
+"""Remotes that never answer, or too slowly, or without end: stopped at the time limit, without leftovers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters import network, transport
-from reflect_git.adapters.child import Child
-from reflect_git.adapters.git import Git, find_program
-from reflect_git.adapters.transport import Limits, Remote
 from reflect_git.errors import ReflectError
-from reflect_git.store import sweep
-from reflect_git.workflow import automatic, syncing
-from reflect_git.workflow.syncing import Wishes
+from reflect_git.platform import remote_git
+from reflect_git.platform.git import Child, Git, find_program
+from reflect_git.platform.remote_git import Limits, Remote
+from reflect_git.store import recover
+from reflect_git.sync import exchange
+from reflect_git.sync.exchange import Wishes
 from tests.conftest import REPO
 from tests.faults import git
 from tests.stories.terminal import Terminal
@@ -32,14 +31,14 @@ from tests.sync.wires import daemon
 
 GIT = find_program(os.environ["PATH"])
 SECONDS = 2
-# What a command may take beside the time limit, on a machine that others use, too.
+# How long a command may take besides the time limit, on a shared machine.
 PATIENCE = 15
 Answer = Callable[[socket.socket], None]
 
 
 @contextmanager
 def server(answer: Answer) -> Iterator[int]:
-    """Answer each connection on the loopback in a thread of its own; the port."""
+    """Answer each loopback connection in its own thread; yield the port."""
 
     def serve() -> None:
         while True:
@@ -53,7 +52,7 @@ def server(answer: Answer) -> Iterator[int]:
         with met:
             try:
                 answer(met)
-            except OSError:  # they hung up
+            except OSError:  # the client hung up
                 pass
 
     listening = socket.create_server(("127.0.0.1", 0))
@@ -72,12 +71,12 @@ def never(met: socket.socket) -> None:
 def byte_by_byte(met: socket.socket) -> None:
     met.recv(65536)
     while True:
-        met.sendall(b"1")  # four of them say that 4369 bytes come
+        met.sendall(b"1")  # four of them announce 4369 bytes
         time.sleep(0.2)
 
 
 def endless_page(met: socket.socket) -> None:
-    """An http answer without an end, a chunk at a time."""
+    """Send an endless http response, one chunk at a time."""
     met.recv(65536)
     met.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n")
     met.sendall(b"Transfer-Encoding: chunked\r\n\r\n")
@@ -87,7 +86,7 @@ def endless_page(met: socket.socket) -> None:
 
 
 class Stalling:
-    """A way to a port that stops after so many bytes from there, or to there, and keeps the line open."""
+    """A connection to a port that stops after so many bytes in one direction, and stays open."""
 
     def __init__(self, port: int, down: float = float("inf"), up: float = float("inf")) -> None:
         self._port, self._down, self._up = port, down, up
@@ -114,7 +113,7 @@ class Stalling:
 
 
 def start(clone: Clone, *words: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """The program as a process of its own, in a session without a terminal."""
+    """Start the program as a separate process, in a session without a terminal."""
     return subprocess.Popen(
         [sys.executable, "-m", "reflect_git.cli.start", *words], cwd=clone.env["HOME"],
         env={**clone.env, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})},
@@ -129,7 +128,7 @@ def run(clone: Clone, *words: str, env: dict[str, str] | None = None) -> tuple[i
 
 
 def require_clean(clone: Clone) -> None:
-    """Nothing that was begun is left, and the next command works."""
+    """Check that nothing is left over, and that the next command works."""
     private = Path(clone.store.private_path("incoming"))
     assert not private.exists(), "the throw-away repository is gone"
     assert not list(Path(clone.store.git_dir).rglob("*.lock")) and not list(
@@ -140,7 +139,7 @@ def require_clean(clone: Clone) -> None:
 
 
 def living(word: str) -> list[str]:
-    """Processes that name this word in their command line."""
+    """Return processes with this word in their command line."""
     found = []
     for name in os.listdir("/proc"):
         try:
@@ -162,7 +161,7 @@ def require_nobody(word: str) -> None:
 
 @pytest.fixture
 def hanging_ssh(tmp_path: Path) -> Path:
-    """An ssh that ignores every polite signal, and so does the program that it starts."""
+    """Create an ssh that ignores all signals but SIGKILL, and so does the program it starts."""
     ssh, helper = tmp_path / "hanging-ssh", tmp_path / "hanging-ssh-helper"
     ssh.write_text(f"#!/bin/sh\ntrap '' TERM INT HUP PIPE\n{helper} &\nwait\n{helper}\n")
     helper.write_text("#!/bin/sh\ntrap '' TERM INT HUP PIPE\nwhile :; do sleep 0.2; done\n")
@@ -182,13 +181,13 @@ def test_a_remote_that_never_ends_is_left_at_the_limit(tmp_path: Path, scheme: s
     assert took < SECONDS + PATIENCE
     if answer is never:
         assert f"gave up waiting for '127.0.0.1:{port}' after {SECONDS} seconds" in err
-        assert "hint: give it more time: reflect-git sync --timeout 300" in err
+        assert "hint: allow more time: reflect-git sync --timeout 300" in err
     require_clean(clone)
 
 
 @pytest.mark.parametrize("way", ["down", "up"])
 def test_a_remote_that_stalls_in_the_middle(tmp_path: Path, way: str) -> None:
-    """In the middle of the pack that comes, and of the push; the next sync does it."""
+    """In the middle of the incoming pack, and of the push; the next sync completes it."""
     remote = bare(tmp_path / "srv" / "remote.git")
     with daemon(remote.parent) as port:
         good = f"git://127.0.0.1:{port}/remote.git"
@@ -233,7 +232,7 @@ def test_remote_set_has_the_limit_too(tmp_path: Path) -> None:
         url = f"git://127.0.0.1:{port}/remote.git"
         code, _, err, took = run(clone, "--yes", "remote", "set", url, "--timeout", "1")
     assert code == 1 and took < 1 + PATIENCE
-    assert f"hint: give it more time: reflect-git remote set {url} --timeout 300" in err
+    assert f"hint: allow more time: reflect-git remote set {url} --timeout 300" in err
     require_clean(clone)
 
 
@@ -241,19 +240,19 @@ def test_a_sync_that_nobody_asked_for_has_the_limit(tmp_path: Path) -> None:
     with server(never) as port:
         clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{port}/remote.git")
         clone.store.change_config({"reflect.sync.timeout": "1"})
-        wishes = automatic._wishes(clone.store, 20.0)
+        wishes = exchange._wishes(clone.store, 20.0)
         assert (wishes.limits.seconds, wishes.unattended) == (1.0, True)
         began = time.monotonic()
         with pytest.raises(ReflectError, match="after 1 seconds"):
-            syncing.sync(clone.store, clone.env, wishes)
+            exchange.sync(clone.store, clone.env, wishes)
         assert time.monotonic() - began < 1 + PATIENCE
 
 
 def test_the_limit_of_an_automatic_sync_is_never_longer_than_its_own(tmp_path: Path) -> None:
     clone = Clone(tmp_path / "laptop", "ssh://example.com/notes")
     clone.store.change_config({"reflect.sync.timeout": "3600"})
-    assert automatic._wishes(clone.store, 5.0).limits.seconds == 5.0
-    assert syncing.limits_of(clone.store).seconds == 3600.0
+    assert exchange._wishes(clone.store, 5.0).limits.seconds == 5.0
+    assert exchange.limits_of(clone.store).seconds == 3600.0
 
 
 def test_an_ssh_that_ignores_signals_ends_at_the_limit(tmp_path: Path, hanging_ssh: Path) -> None:
@@ -288,7 +287,7 @@ def _wait_for(is_so: Callable[[], bool]) -> None:
 
 
 def test_at_a_terminal_it_says_for_whom_it_waits_and_ctrl_c_ends_all(tmp_path: Path, hanging_ssh: Path) -> None:
-    """With a terminal ssh may ask for a pass phrase: it stays in the group of the terminal, and ends all the same."""
+    """With a terminal ssh may ask for a passphrase: it stays in the terminal's process group, and still ends."""
     clone = Clone(tmp_path / "laptop", "ssh://example.com/notes")
     with Terminal("sync", cwd=tmp_path, env={**clone.env, "GIT_SSH_COMMAND": str(hanging_ssh)}) as terminal:
         terminal.passes("waiting for 'example.com' (2 s); Ctrl-C stops it, nothing is lost\n")
@@ -310,11 +309,11 @@ def test_what_a_killed_sync_left_is_removed_by_the_next_command(tmp_path: Path, 
     child = start(clone, "sync", env={"GIT_SSH_COMMAND": str(hanging_ssh)})
     folder = Path(clone.store.private_path("incoming"))
     _wait_for(lambda: bool(living(str(hanging_ssh))) and folder.exists())
-    sweep.sweep(clone.store)
+    recover.sweep(clone.store)
     assert folder.exists(), "a sync that runs keeps what it fetches"
-    started = network.started_by(child.pid)
+    started = remote_git.started_by(child.pid)
     child.kill()
-    network.end_all(started)
+    remote_git.end_all(started)
     child.communicate()
     require_nobody(str(hanging_ssh))
     assert run(clone, "status")[0] == 0
@@ -322,7 +321,7 @@ def test_what_a_killed_sync_left_is_removed_by_the_next_command(tmp_path: Path, 
 
 
 def test_many_small_files_are_refused_while_they_arrive(tmp_path: Path) -> None:
-    """The system holds one file to the limit; here something writes many of them, without end."""
+    """The system limits the size of one file; here something writes many of them, without end."""
     program = tmp_path / "git"
     program.write_text(
         '#!/bin/sh\nn=0\nwhile :; do n=$((n+1)); head -c 65536 /dev/zero > "$GIT_DIR/$n"; sleep 0.01; done\n'
@@ -333,9 +332,9 @@ def test_many_small_files_are_refused_while_they_arrive(tmp_path: Path) -> None:
     fake = Git(str(program), str(tmp_path), git_dir=str(folder), user=dict(os.environ))
     limits = Limits(size=2 << 20, seconds=30.0)
     with pytest.raises(ReflectError) as stop:
-        transport.fetch(fake, Remote("https://example.com/x"), {}, limits).end()
+        remote_git.fetch(fake, Remote("https://example.com/x"), {}, limits).end()
     assert stop.value.code == "too-much"
-    assert network.size_below(str(folder)) < 2 * limits.size
+    assert remote_git.size_below(str(folder)) < 2 * limits.size
     count = len(os.listdir(folder))
     time.sleep(0.2)
     assert len(os.listdir(folder)) == count, "nobody writes any more"
@@ -355,7 +354,7 @@ def test_a_large_pack_is_stopped_while_it_arrives(tmp_path: Path) -> None:
 
     def look() -> None:
         while not done.wait(0.005):
-            most[0] = max(most[0], network.size_below(str(folder)))
+            most[0] = max(most[0], remote_git.size_below(str(folder)))
 
     watching = threading.Thread(target=look)
     watching.start()
@@ -368,7 +367,7 @@ def test_a_large_pack_is_stopped_while_it_arrives(tmp_path: Path) -> None:
 
 
 def test_a_remote_that_talks_without_end_is_left_too(tmp_path: Path) -> None:
-    """What it says comes so fast that there is always something to read: the clock is looked at all the same."""
+    """Its output always has something to read, and the time limit is still checked."""
     child = Child(["/bin/sh", "-c", "while :; do echo remote: and on and on; done >&2"], dict(os.environ))
     began = time.monotonic()
     assert child.finish(seconds=0.5).code == -9
@@ -378,14 +377,14 @@ def test_a_remote_that_talks_without_end_is_left_too(tmp_path: Path) -> None:
 def test_processes_below_a_process_are_found_and_ended() -> None:
     mark = f"sleep 61{os.getpid()}"
     child = subprocess.Popen(["/bin/sh", "-c", f"trap '' TERM; sh -c '{mark}; :'; :"])
-    _wait_for(lambda: len(network.started_by(child.pid)) >= 2)
-    found = network.started_by(child.pid)
-    assert set(network._asked_of_ps()) & set(found) == set(found), "ps tells the same"
+    _wait_for(lambda: len(remote_git.started_by(child.pid)) >= 2)
+    found = remote_git.started_by(child.pid)
+    assert set(remote_git._asked_of_ps()) & set(found) == set(found), "ps tells the same"
     child.kill()
     child.wait()
-    network.end_all(dict.fromkeys(found, "another start"))
+    remote_git.end_all(dict.fromkeys(found, "another start"))
     assert living(mark), "another process that has the number by now is left alone"
-    network.end_all(found)
+    remote_git.end_all(found)
     require_nobody(mark)
 
 

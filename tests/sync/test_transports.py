@@ -1,4 +1,4 @@
-"""Over real wires: what is cut in the middle is done by the next sync, and nothing was half done."""
+"""Real transports: what is cut in the middle is done by the next sync, and nothing was half done."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.adapters import transport
-from reflect_git.adapters.child import Result
-from reflect_git.adapters.git import Git, GitError
-from reflect_git.adapters.transport import Limits, Remote, heads
 from reflect_git.errors import ReflectError
-from reflect_git.store.incoming import Incoming
-from reflect_git.workflow import contact, syncing
-from reflect_git.workflow.syncing import Wishes
-from tests import reckoning
+from reflect_git.platform import remote_git
+from reflect_git.platform.git import Git, GitError, Result
+from reflect_git.platform.remote_git import Limits, Remote, heads
+from reflect_git.sync import exchange as syncing
+from reflect_git.sync import remote_setup
+from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.fetched import Incoming
+from tests import counters
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle
 from tests.sync.wires import Wire, daemon, http_backend
@@ -84,7 +84,7 @@ def test_a_wire_that_is_cut_anywhere(tmp_path: Path, remote: Path, count: int) -
         wire.close()
     assert failures > count // 4, "the wire was never cut"
     assert laptop.tip == desk.tip and made <= laptop.paths()
-    reckoning.count("connections cut in the middle of a sync", failures)
+    counters.count("connections cut in the middle of a sync", failures)
 
 
 def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_remote_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("linger", [None, struct.pack("ii", 1, 0)], ids=["closed", "reset"])
 def test_a_remote_that_hangs_up_cannot_be_reached(tmp_path: Path, linger: bytes | None) -> None:
-    """git dies of the first and says nothing."""
+    """git dies of the first and prints nothing."""
 
     def hang_up() -> None:
         met, _ = rude.accept()
@@ -126,18 +126,18 @@ def test_a_remote_that_hangs_up_cannot_be_reached(tmp_path: Path, linger: bytes 
     ],
 )
 def test_why_a_conversation_was_cut_is_said_in_gits_words(said: str) -> None:
-    error = transport._failure(("push",), Result(128, b"", said.encode()))
+    error = remote_git._failure(("push",), Result(128, b"", said.encode()))
     assert (error.code, said.partition("\n")[0] in error.message) == ("git", True)
 
 
 def test_what_a_sync_that_nobody_watches_started_ends_with_it(tmp_path: Path) -> None:
-    """An ssh that hangs would hang for ever, and another one half an hour later."""
+    """A hanging ssh would hang forever, and another one half an hour later."""
     ssh, started = tmp_path / "ssh", tmp_path / "pid"
     ssh.write_text(f"#!/bin/sh\necho $$ > {started}.new; mv {started}.new {started}\nexec sleep 600\n")
     ssh.chmod(0o700)
     clone = Clone(tmp_path / "laptop", "ssh://example.com/notes")
     env = {**clone.env, "GIT_SSH_COMMAND": str(ssh)}
-    for seconds in (2.0, 10.0, 50.0):  # a machine that is busy may not get as far in the first
+    for seconds in (2.0, 10.0, 50.0):  # a busy machine may not get that far in the first
         with pytest.raises(ReflectError) as stop:
             syncing.sync(clone.store, env, Wishes(unattended=True, limits=Limits(seconds=seconds)))
         assert stop.value.code == "unreachable"
@@ -152,7 +152,7 @@ def test_what_a_sync_that_nobody_watches_started_ends_with_it(tmp_path: Path) ->
 
 
 def test_the_limits_are_those_of_git_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours would be those of a process that has worked for long, of all its threads, and of its next children."""
+    """Ours would be those of a long-running process, with all its threads and later children."""
     monkeypatch.delattr(resource, "setrlimit")
     program = tmp_path / "git"
     program.write_text("#!/bin/sh\nexec >&2\nulimit -f; ulimit -v; ulimit -t; ulimit -t unlimited\nexit 1\n")
@@ -180,7 +180,7 @@ def test_a_repository_that_is_gone_is_said_plainly(tmp_path: Path) -> None:
 
 
 def test_five_clones_at_once_against_a_shared_repository(tmp_path: Path) -> None:
-    """As `git init --bare --shared` makes it: nothing but fast-forwards."""
+    """As created by `git init --bare --shared`: nothing but fast-forwards."""
     remote = bare(tmp_path / "shared.git", "--shared")
     assert git(remote, "config", "receive.denyNonFastForwards").strip() == "true"
     clones = [Clone(tmp_path / f"machine-{number}", str(remote)) for number in range(5)]
@@ -202,12 +202,12 @@ def test_five_clones_at_once_against_a_shared_repository(tmp_path: Path) -> None
 
 def test_who_never_gets_through_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row 64."""
-    from reflect_git.adapters import transport
+    from reflect_git.platform import remote_git
 
     clone = Clone(tmp_path / "laptop", str(bare(tmp_path / "remote.git")))
     waited: list[float] = []
     monkeypatch.setattr(Incoming, "begin_push", lambda *arguments: None)
-    monkeypatch.setattr(Incoming, "pushed", lambda incoming: transport.BEHIND)
+    monkeypatch.setattr(Incoming, "pushed", lambda incoming: remote_git.BEHIND)
     with pytest.raises(ReflectError) as stop:
         clone.sync(Wishes(pause=waited.append))
     assert stop.value.code == "race" and len(waited) == 7 and max(waited) <= 30
@@ -221,5 +221,5 @@ def test_a_first_look_that_ends_early_leaves_nothing_behind(tmp_path: Path, remo
     desk.sync()
     before = sorted(os.listdir("/dev/fd"))
     with pytest.raises(ReflectError) as stop:
-        contact.look(laptop.store, laptop.env, str(remote), Wishes(limits=Limits(entries=5)))
+        remote_setup.look(laptop.store, laptop.env, str(remote), Wishes(limits=Limits(entries=5)))
     assert (stop.value.code, sorted(os.listdir("/dev/fd"))) == ("too-much", before)

@@ -1,4 +1,4 @@
-"""What was learned anywhere is known everywhere, in whatever order it is exchanged."""
+"""Rules learned anywhere reach all machines, in whatever order they sync."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from reflect_git.adapters.transport import Limits
 from reflect_git.errors import ReflectError
-from reflect_git.store import mainline, moves, remotes
-from reflect_git.store.incoming import Incoming
-from reflect_git.workflow import syncing
-from reflect_git.workflow.syncing import Wishes
+from reflect_git.platform.remote_git import Limits
+from reflect_git.store import remotes
+from reflect_git.store.main import main_branch, move_main
+from reflect_git.sync import exchange
+from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.fetched import Incoming
 from tests.faults import git
 from tests.sync.clones import Clone, bare, settle, take_out
 from tests.sync.offers import blob_id, decision, files_of, learning, mirror
@@ -42,7 +43,7 @@ def test_an_empty_remote_gets_what_we_have(pair: tuple[Clone, Clone], remote: Pa
 
 
 def test_a_large_store_of_ones_own_is_never_too_much(pair: tuple[Clone, Clone], remote: Path) -> None:
-    """Limits are for what a remote offers."""
+    """Limits apply only to what a remote offers."""
     laptop, _ = pair
     for number in range(3):
         laptop.approve(number)
@@ -53,7 +54,7 @@ def test_a_large_store_of_ones_own_is_never_too_much(pair: tuple[Clone, Clone], 
 def test_main_that_moved_while_the_remote_answered_is_not_sent_as_it_was(
     pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing came, so nothing is merged; but a purge may have taken out what was about to be sent."""
+    """Nothing came, so nothing is merged; but a purge may have removed what was about to be sent."""
     laptop, _ = pair
     laptop.sync()
     made, fetch = laptop.approve(1), Incoming.fetch_main
@@ -88,7 +89,7 @@ def test_damage_of_ones_own_store_is_not_told_as_the_remotes(pair: tuple[Clone, 
 
 
 def _loose(root: Path, name: str) -> Path:
-    """The file of an object, after every object became one."""
+    """Return the file of an object, after all objects were unpacked."""
     for pack in (root / ".git" / "objects" / "pack").glob("*.pack"):
         moved = pack.rename(root.parent / pack.name)
         pack.with_suffix(".idx").unlink()
@@ -181,7 +182,7 @@ def test_the_higher_version_of_a_mirror_wins_whoever_syncs_first(pair: tuple[Clo
 
 
 def test_the_next_version_of_a_mirror_is_no_loss(pair: tuple[Clone, Clone]) -> None:
-    """Every approval on one machine makes one: nothing is set aside for a person on the other."""
+    """Every approval on one machine makes one: the other machine sets nothing aside."""
     laptop, desk = pair
     path = f"targets/{laptop.store.machine}/shop-1/CLAUDE.md"
     for version in (1, 2, 3):
@@ -251,7 +252,7 @@ def test_a_hand_edit_of_what_nobody_else_has_is_undone_by_what_it_was(pair: tupl
 def test_what_a_copied_store_sets_aside_of_our_own_is_known_again(
     tmp_path: Path, remote: Path, is_smaller: bool
 ) -> None:
-    """The copy still has what a hand changed here before anybody else had seen it."""
+    """The copy still has an edit that was made here by hand before anybody else had seen it."""
     laptop = Clone(tmp_path / "laptop", str(remote))
     [path] = laptop.dismiss(1)
     shutil.copytree(laptop.root, tmp_path / "copy", symlinks=True)
@@ -271,7 +272,7 @@ def test_what_a_copied_store_sets_aside_of_our_own_is_known_again(
 
 
 def _remove(clone: Clone, path: str) -> None:
-    """By the user's own hand; the next command puts it back."""
+    """Remove a file with the user's own git; the next command puts it back."""
     git(clone.root, "rm", "-q", "--", path)
     git(clone.root, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "away with it")
     clone.open()
@@ -279,7 +280,7 @@ def _remove(clone: Clone, path: str) -> None:
 
 
 def test_a_hand_edit_that_was_removed_and_put_back_is_undone_all_the_same(pair: tuple[Clone, Clone]) -> None:
-    """A commit of the product has it, which made nothing of it."""
+    """A commit of our program has it, but did not create it."""
     laptop, desk = pair
     [path, _] = laptop.approve(1)
     good = (laptop.root / path).read_bytes()
@@ -310,7 +311,7 @@ def test_what_a_hand_wrote_in_anothers_name_stays_here_though_it_was_removed_and
 def test_a_record_of_ours_that_a_hand_changed_is_known_again_when_it_comes_back(
     pair: tuple[Clone, Clone], edit: bytes
 ) -> None:
-    """It speaks in our name, and we have it: not in main any more, but in its history."""
+    """It is in our name, and we have it: no longer in main, but in its history."""
     laptop, desk = pair
     [path] = laptop.dismiss(1)
     settle(laptop, desk)
@@ -323,7 +324,7 @@ def test_a_record_of_ours_that_a_hand_changed_is_known_again_when_it_comes_back(
 
 
 def test_a_hand_does_not_write_in_the_name_of_another_machine(pair: tuple[Clone, Clone]) -> None:
-    """That machine would refuse it: the edit gives way, and is kept here."""
+    """That machine would refuse it: the edit is undone, and saved here."""
     laptop, desk = pair
     [path] = laptop.dismiss(1)
     settle(laptop, desk)
@@ -358,7 +359,7 @@ def test_a_file_of_the_users_own_stays_here_and_is_named(pair: tuple[Clone, Clon
 
 
 def _by_own_hand(clone: Clone) -> None:
-    """A person's commit in the store, of what the product made there."""
+    """Commit what our program wrote, with a person's own git."""
     git(clone.root, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "--amend", "--no-edit")
 
 
@@ -477,7 +478,7 @@ def test_a_dry_run_says_the_same_and_changes_nothing(pair: tuple[Clone, Clone], 
 def test_what_was_sent_while_main_could_not_move_comes_with_the_next_sync(
     pair: tuple[Clone, Clone], remote: Path, monkeypatch: pytest.MonkeyPatch, is_sent: bool
 ) -> None:
-    """The remote takes the merge while files are written here, and one of the two fails."""
+    """The remote accepts the merge while files are written here, and one of the two fails."""
     laptop, desk = pair
     settle(laptop, desk)
     made = [*laptop.approve(1), *desk.approve(2)]
@@ -487,10 +488,10 @@ def test_what_was_sent_while_main_could_not_move_comes_with_the_next_sync(
     def refused(*_: object, **__: object) -> None:
         while is_sent and git(remote, "rev-parse", "main").strip() == laptop.tip:
             time.sleep(0.01)
-        raise mainline.IndexLocked(desk.store, 1.0)
+        raise main_branch.IndexLocked(desk.store, 1.0)
 
-    monkeypatch.setattr(moves, "move", refused)
-    with pytest.raises(mainline.IndexLocked):
+    monkeypatch.setattr(move_main, "move", refused)
+    with pytest.raises(main_branch.IndexLocked):
         desk.sync()
     monkeypatch.undo()
     assert desk.tip == before
@@ -506,13 +507,13 @@ def test_what_is_asked_ahead_of_a_sync_is_what_it_goes_on_with(pair: tuple[Clone
     made = laptop.approve(1)
     laptop.sync()
     store = desk.open()
-    begun = syncing.begin(store, desk.env, store.git.refs("refs/heads/main", remotes.TRACKED))
+    begun = exchange.begin(store, desk.env, store.git.refs("refs/heads/main", remotes.TRACKED))
     assert begun is not None
     with pytest.raises(ReflectError, match="another sync is running"):
-        syncing.sync(store, desk.env, Wishes(unattended=True))
-    assert set(made) <= set(syncing.sync(store, desk.env, Wishes(begun=begun)).pulled)
+        exchange.sync(store, desk.env, Wishes(unattended=True))
+    assert set(made) <= set(exchange.sync(store, desk.env, Wishes(begun=begun)).pulled)
     assert desk.tip == laptop.tip
-    begun.drop()  # it is over, and takes nothing along
+    begun.drop()  # it has ended, and affects nothing else
     desk.require_sound()
 
 
@@ -520,7 +521,7 @@ def test_what_is_asked_ahead_and_not_wanted_leaves_nothing(pair: tuple[Clone, Cl
     laptop, desk = pair
     settle(laptop, desk)
     store = desk.open()
-    begun = syncing.begin(store, desk.env, store.git.refs("refs/heads/main", remotes.TRACKED))
+    begun = exchange.begin(store, desk.env, store.git.refs("refs/heads/main", remotes.TRACKED))
     assert begun is not None
     begun.drop()
     desk.require_sound()

@@ -1,4 +1,4 @@
-"""Any order of merges ends in the same tree, and nothing that was well made is gone."""
+"""Any order of merges ends in the same tree, and no valid record is lost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_git.sync import epoch, names, union
-from reflect_git.sync.epoch import Purge
-from tests.reckoning import count
+from reflect_git.sync import store_paths, validate
+from reflect_git.sync.store_paths import Purge
+from tests.counters import count
 from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 ID = "LRN-20260211-00000001"
@@ -21,10 +21,10 @@ MIRROR = "targets/desk-k3f9/global/CLAUDE.md"
 BLOBS = [f"{number:040x}" for number in range(6)]
 
 
-def rank_of(path: str, blob: str) -> union.Rank:
-    """Blob 5 is not canonical; mirrors have the version that their number says."""
+def rank_of(path: str, blob: str) -> validate.Rank:
+    """Return a rank: blob 5 is not canonical; snapshots have the version of their number."""
     number = int(blob, 16)
-    version = number // 2 if names.kind_on_main(path) == names.MIRROR else 0
+    version = number // 2 if store_paths.kind_on_main(path) == store_paths.MIRROR else 0
     return (0 if number < 5 else 1, -version, blob)
 
 
@@ -33,11 +33,11 @@ trees = st.dictionaries(
 )
 
 
-def merged(*several: union.Tree) -> dict[str, str]:
-    return reduce(lambda one, other: union.merge(one, other, rank_of).tree, several, {})
+def merged(*several: validate.Tree) -> dict[str, str]:
+    return reduce(lambda one, other: validate.merge(one, other, rank_of).tree, several, {})
 
 
-def laws(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
+def laws(one: validate.Tree, two: validate.Tree, three: validate.Tree) -> None:
     assert merged(one, two) == merged(two, one)
     assert merged(merged(one, two), three) == merged(one, merged(two, three))
     assert merged(one, one) == dict(one)
@@ -46,7 +46,7 @@ def laws(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
 
 @given(trees, trees, trees)
 @settings(max_examples=500)
-def test_merging_commutes_associates_and_repeats(one: union.Tree, two: union.Tree, three: union.Tree) -> None:
+def test_merging_commutes_associates_and_repeats(one: validate.Tree, two: validate.Tree, three: validate.Tree) -> None:
     laws(one, two, three)
 
 
@@ -54,53 +54,53 @@ def test_merging_commutes_associates_and_repeats(one: union.Tree, two: union.Tre
 @given(trees, trees, trees)
 @settings(max_examples=100_000)
 def test_merging_commutes_associates_and_repeats_very_often(
-    one: union.Tree, two: union.Tree, three: union.Tree
+    one: validate.Tree, two: validate.Tree, three: validate.Tree
 ) -> None:
     laws(one, two, three)
     count("merges of three trees")
 
 
 @given(st.lists(trees, max_size=5), st.randoms(use_true_random=False))
-def test_any_order_of_many_ends_in_one_tree(several: list[union.Tree], random: object) -> None:
+def test_any_order_of_many_ends_in_one_tree(several: list[validate.Tree], random: object) -> None:
     shuffled = sorted(several, key=lambda _: random.random())  # type: ignore[attr-defined]
     assert merged(*several) == merged(*shuffled)
 
 
 @given(trees, trees)
-def test_what_one_side_lacks_stays_and_every_canonical_record_is_kept(one: union.Tree, two: union.Tree) -> None:
+def test_what_one_side_lacks_stays_and_every_canonical_record_is_kept(one: validate.Tree, two: validate.Tree) -> None:
     both = merged(one, two)
     assert set(one) | set(two) <= set(both)
     for tree in (one, two):
         for path, blob in tree.items():
-            if names.kind_on_main(path) == names.RECORD and rank_of(path, blob)[0] == 0:
-                assert blob in (both[path], both.get(names.aside(path, blob)))
+            if store_paths.kind_on_main(path) == store_paths.RECORD and rank_of(path, blob)[0] == 0:
+                assert blob in (both[path], both.get(store_paths.aside(path, blob)))
 
 
 def test_the_smaller_blob_stays_and_the_other_is_kept_beside_it() -> None:
     small, large = BLOBS[1], BLOBS[3]
-    found = union.merge({PATH: large}, {PATH: small}, rank_of)
+    found = validate.merge({PATH: large}, {PATH: small}, rank_of)
     assert found.tree == {PATH: small, f"aside/{ID}/{large}.yaml": large}
     assert found.beside == [(PATH, large)] and not found.dropped
 
 
 def test_ill_made_bytes_never_win_and_are_not_kept() -> None:
-    found = union.merge({PATH: BLOBS[5]}, {PATH: BLOBS[4]}, rank_of)
+    found = validate.merge({PATH: BLOBS[5]}, {PATH: BLOBS[4]}, rank_of)
     assert found.tree == {PATH: BLOBS[4]} and found.dropped == [(PATH, BLOBS[5])]
 
 
 def test_the_higher_version_of_a_mirror_stays() -> None:
     old, new = mirror(2), mirror(10)
-    ranks = {blob_id(data): union.rank(MIRROR, blob_id(data), data, True) for data in (old, new)}
+    ranks = {blob_id(data): validate.rank(MIRROR, blob_id(data), data, True) for data in (old, new)}
     for ours, theirs in ((old, new), (new, old)):
-        found = union.merge({MIRROR: blob_id(ours)}, {MIRROR: blob_id(theirs)}, lambda _, blob: ranks[blob])
+        found = validate.merge({MIRROR: blob_id(ours)}, {MIRROR: blob_id(theirs)}, lambda _, blob: ranks[blob])
         assert found.tree == {MIRROR: blob_id(new)} and not found.beside
 
 
 def dropped(path: str, one: bytes, two: bytes) -> tuple[bytes, list[bytes]]:
-    """What stays of two at one path, whichever comes first, and what has to be told."""
+    """Return what remains of two files at one path, whichever comes first, and what must be reported."""
     by_id = {blob_id(data): data for data in (one, two)}
-    ranks = {blob: union.rank(path, blob, data, True) for blob, data in by_id.items()}
-    found = [union.merge({path: ours}, {path: theirs}, lambda _, blob: ranks[blob])
+    ranks = {blob: validate.rank(path, blob, data, True) for blob, data in by_id.items()}
+    found = [validate.merge({path: ours}, {path: theirs}, lambda _, blob: ranks[blob])
              for ours, theirs in (list(by_id), list(by_id)[::-1])]  # fmt: skip
     assert found[0].tree == found[1].tree and not found[0].beside and found[0].dropped == found[1].dropped
     return by_id[found[0].tree[path]], [by_id[blob] for _, blob in found[0].dropped]
@@ -117,21 +117,23 @@ def test_only_the_older_version_of_a_mirror_goes_without_a_trace() -> None:
 @pytest.mark.parametrize("more", range(2, 6))
 def test_of_two_purges_at_one_path_the_one_that_names_more_stays(more: int) -> None:
     few, many = (
-        epoch.emit(Purge(1, "2026-02-12T10:00:00Z", "desk-k3f9", tuple(f"{n:032x}" for n in range(count))))
+        store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", "desk-k3f9", tuple(f"{n:032x}" for n in range(count))))
         for count in (1, more)
     )
-    assert dropped(epoch.path_for(1, "00000000"), few, many) == (many, [few])
+    assert dropped(store_paths.path_for(1, "00000000"), few, many) == (many, [few])
 
 
 def test_a_version_is_a_number_in_the_first_line() -> None:
-    assert union.version_in(mirror(7)) == 7
-    assert union.version_in(b"version: -1\n") == union.version_in(b"version: 7x\n") == union.version_in(b"") == 0
-    assert union.version_in(b"version: " + b"9" * 5000) == 0
+    assert validate.version_in(mirror(7)) == 7
+    assert (
+        validate.version_in(b"version: -1\n") == validate.version_in(b"version: 7x\n") == validate.version_in(b"") == 0
+    )
+    assert validate.version_in(b"version: " + b"9" * 5000) == 0
 
 
 def test_only_contested_files_must_be_looked_at() -> None:
     one, two = files_of(decision(1)), files_of(learning(1, "One."))
     ours = {path: blob_id(data) for path, data in {**one, **two}.items()}
-    assert union.contested(ours, ours) == []
+    assert validate.contested(ours, ours) == []
     theirs = {**ours, PATH: BLOBS[0]}
-    assert union.contested(ours, theirs) == [(PATH, ours[PATH]), (PATH, BLOBS[0])]
+    assert validate.contested(ours, theirs) == [(PATH, ours[PATH]), (PATH, BLOBS[0])]

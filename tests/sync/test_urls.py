@@ -1,4 +1,4 @@
-"""Addresses that git may be given, and those that it never sees."""
+"""URLs that git may be given, and those that it never sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may come in from a remote is what we would have written; the rest is named."""
+"""Only what we would have written may come in from a remote; the rest is reported."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.adapters import records
-from reflect_git.model.marks import blob_mark
+from reflect_git.records import yaml_form
+from reflect_git.records.purge_marks import blob_mark
 from reflect_git.store import machines
-from reflect_git.sync import epoch, names, validate
-from reflect_git.sync.epoch import Purge
+from reflect_git.sync import store_paths, validate
+from reflect_git.sync.store_paths import Purge
 from tests.sync.offers import blob_id, decision, files_of, learning, mirror
 
 LEARNING = files_of(learning(1))
 [(PATH, DATA)] = LEARNING.items()
 MIRROR = "targets/desk-k3f9/shop-0a1b2c3d/.claude/CLAUDE.md"
-PURGE = epoch.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (blob_mark("x"),)))
+PURGE = store_paths.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (blob_mark("x"),)))
 TALLY = {"id": "TLY-20260211-00000001", "version": 1, "machine": "desk-k3f9", "day": "2026-02-11", "lines": []}
 
 
 def shape(path: str, data: bytes = DATA, mode: str = "100644") -> str:
-    """Why a file is refused that nobody has looked into; empty if it is not."""
-    return validate.fault_of(mode, path, blob_id(data), names.kind_on_main)
+    """Return why a file is refused by its path and mode alone; "" if it is not."""
+    return validate.fault_of(mode, path, blob_id(data), store_paths.kind_on_main)
 
 
 def content(path: str, data: bytes) -> str:
-    return validate.by_content([path], [data], names.kind_on_main)[0]
+    return validate.by_content([path], [data], store_paths.kind_on_main)[0]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_other_paths_do_not(path: str) -> None:
 
 
 def test_a_large_file_does_not_come_in() -> None:
-    assert content(PATH, b"x" * (records.MAX_BYTES + 1)) == "it is too large"
-    assert content(MIRROR, mirror(1, "x" * records.MAX_BYTES)) == ""
+    assert content(PATH, b"x" * (yaml_form.MAX_BYTES + 1)) == "it is too large"
+    assert content(MIRROR, mirror(1, "x" * yaml_form.MAX_BYTES)) == ""
     assert content(MIRROR, mirror(1, "x" * (1 << 20))) == "it is too large"
 
 
@@ -118,7 +118,7 @@ def test_bytes_that_are_no_record_of_that_id_do_not(data: bytes) -> None:
 
 def test_a_record_of_a_newer_version_comes_in_as_it_is() -> None:
     """Row 62."""
-    newer = records.emit({"id": "LRN-20260211-00000001", "version": 99, "anything": "else"})
+    newer = yaml_form.emit({"id": "LRN-20260211-00000001", "version": 99, "anything": "else"})
     assert content(PATH, newer) == ""
     assert content("learnings/LRN-20260211-00000002.yaml", newer) == "its name is not its id"
 
@@ -143,9 +143,9 @@ def test_a_name_below_aside_is_that_of_its_bytes() -> None:
 def test_an_inbox_has_signals_and_figures_only() -> None:
     for path in ("signals/2026/02/11/00/SIG-20260211-00000001.yaml", "signals/README.md",
                  "exposure/2026/02/EXP-20260211-00000001.yaml"):  # fmt: skip
-        assert names.kind_on_inbox(path)
+        assert store_paths.kind_on_inbox(path)
     for path in (PATH, "README.md", MIRROR, "signals/SIG-20260211-00000001.yaml"):
-        assert not names.kind_on_inbox(path)
+        assert not store_paths.kind_on_inbox(path)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_an_inbox_has_signals_and_figures_only() -> None:
     ],
 )  # fmt: skip
 def test_refs_of_inboxes_are_known_by_their_form(ref: str, machine: str) -> None:
-    assert names.inbox_of(ref) == machine
+    assert store_paths.inbox_of(ref) == machine
 
 
 PARTS = st.one_of(

@@ -1,4 +1,4 @@
-"""Real transports on the loopback: git's own daemon, its http backend, and a wire that is cut."""
+"""Real transports on the loopback: git's own daemon, its http backend, and a connection that is cut."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 @contextmanager
 def daemon(base: Path) -> Iterator[int]:
-    """git://127.0.0.1:PORT/…, for reading and writing."""
+    """Run a daemon at git://127.0.0.1:PORT/…, for reading and writing."""
     port = free_port()
     child = subprocess.Popen(
         [REAL_GIT, "daemon", "--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={base}",
@@ -48,7 +48,7 @@ def _wait_for(port: int) -> None:
 
 
 class Wire:
-    """A way to a port that is cut after so many bytes, either way; never, with none."""
+    """A connection to a port that is cut after so many bytes in either direction; never, with None."""
 
     def __init__(self, port: int) -> None:
         self.target = port
@@ -72,7 +72,7 @@ class Wire:
         left = [self.cut_after if self.cut_after is not None else 1 << 60]
         try:
             server = socket.create_connection(("127.0.0.1", self.target))
-        except OSError:  # the other end is gone already
+        except OSError:  # the other end has already closed
             client.close()
             return
         with client, server:

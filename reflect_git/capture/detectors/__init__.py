@@ -1,15 +1,11 @@
-"""What a transcript shows without anybody saying it: one kind of moment, one file.
+"""Detectors: find lessons that a transcript shows without anybody stating them.
 
-shell      commands in a normal form
-outcome    what a failed call means: a real obstacle, a red test, or nothing
-moment     the facts of a signal, and how far apart its parts may stand
-repeated   the same thing fails again
-loop       one tool fails five times in a row
-stop       the client gave a turn up
-fix        a failure, then the form that works
-edits      one file fights back
-undo       an edit is taken back
-thrash     searches in vain, then a hit
-asked      the assistant had to ask, and the answer will hold tomorrow
-again      the same request in several sessions
+shell              shell commands in a normal form
+outcome            whether a failed call is a real obstacle, a failing test or nothing
+moment             the fields of a signal, and how close its parts must be
+repeated_failures  the same failure again, five in a row, or a turn that Claude Code gave up
+fix                a failure, then a form that works
+edits              a file that resists edits, and edits that were undone
+failed_searches    empty searches, then a hit
+repeated_requests  answers that will last, and the same request in several sessions
 """

@@ -1,35 +1,36 @@
-"""A command fails, then a form of it works.
+"""Detect a command that fails, and then a form of it that works.
 
-The working form is the same program with other words, another program for the same purpose or told the same, the same
-words behind others (in a container, with a variable set), or the same command in another place or after a step that it
-needs. No fixes: the same command again, a success that could be that of a pager or of `|| true`, a red test that turned
-green because a file was edited, a check that was made narrower, a failure that passes by itself, a word mistyped.
+Forms: the same program with other words; another program with the same purpose or arguments; the same words behind a
+prefix (in a container, with a variable set); the same command in another folder or after a step it needs.
+
+Not counted: the same command again; a success that may be that of a pager or of `|| true`; a failing test that passes
+after an edit; a check made narrower; a temporary failure; a typo.
 """
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import fill, redact
 from reflect_git.capture.detectors.moment import Clock, facts_of, name_of, quote
 from reflect_git.capture.detectors.outcome import NOT_FOUND, REAL, WRITERS, Judge, Outcome, is_meant
 from reflect_git.capture.detectors.shell import SMALL, Command, command_of, stem
+from reflect_git.redact import fill, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Optional
 
-    from reflect_git.adapters.redact import Redacted
-    from reflect_git.adapters.transcript import Turn
-    from reflect_git.capture.facts import Facts
+    from reflect_git.capture.new_signal import Facts
+    from reflect_git.capture.transcript import Turn
+    from reflect_git.redact import Redacted
 
 FAMILY = "fix"
 _MOST = 4
-_CALLS = 8  # of Bash between the failure and the form that works
+_CALLS = 8  # Bash calls between the failure and the form that works
 _STEPS = frozenset(
     """install i ci add sync generate gen codegen migrate up start build login init create pull fetch update use link
     setup bootstrap submodule run deploy seed restore auth enable createdb initdb compile configure""".split()
 )
-# State of the working tree rather than knowledge: git says `error:` for what the next command undoes.
+# Working-tree state rather than knowledge: git says `error:` for things that the next command undoes.
 _STATEFUL = frozenset(("git", "jj", "hg", "svn"))
 _SWITCHES = frozenset(
     """runInBand test-threads features all-features tags workers maxWorkers config env timeout project profile serial
@@ -45,6 +46,8 @@ _ADVICE = (" use ", "use:", " run ", "run:", " try ", "try:", "instead", "please
 
 
 class _Failure:
+    """A failed command that no working form was found for yet."""
+
     __slots__ = ("calls", "command", "cwd", "edits", "outcome", "steps", "texts", "tool_use_id")
 
     def __init__(self, turn: Turn, outcome: Outcome, command: Command, texts: int, edits: int) -> None:
@@ -59,6 +62,8 @@ class _Failure:
 
 
 class Fix:
+    """Detects a working form of a command that failed."""
+
     def __init__(self, clock: Clock, judge: Judge) -> None:
         self._clock = clock
         self._judge = judge
@@ -69,6 +74,7 @@ class Fix:
         return tool == "Bash" or (tool in WRITERS and not is_error) or kind == "assistant"
 
     def see(self, turn: Turn) -> Sequence[Facts]:
+        """Remember failed commands, and report a success that is a form of one."""
         if turn.kind == "assistant":
             if self._open and is_meant(turn.raw):
                 self._open.pop()
@@ -115,7 +121,7 @@ class Fix:
             self._open = [one for one in self._open if one.calls <= _CALLS and self._clock.is_near(one.texts)]
 
     def _relate(self, failure: _Failure, command: Command, output: str) -> str:
-        """How the command that worked is a form of the one that failed; empty if it is none."""
+        """Return how the command that worked relates to the one that failed; empty if it does not."""
         if command.is_look and not failure.command.is_look:
             return ""
         is_untouched = failure.edits == self._edits
@@ -136,16 +142,16 @@ class Fix:
 
 
 def _works(failure: _Failure, command: Command, output: str) -> bool:
-    """A success that is one: seen, not bought by stepping around a guard, and without what was wrong before."""
+    """Return whether a success is real: visible, without bypassing a guard or repeating the earlier error."""
     if any(word in command.essence for word in _BYPASSES):
         return False
     if command.masked and _looks_wrong(output, failure.outcome.cause):
         return False
-    return failure.outcome.cause not in _whole_lines(output)  # said in either case, so not what was wrong
+    return failure.outcome.cause not in _whole_lines(output)  # if printed in both cases, it was not the problem
 
 
 def _is_wrapped(first: Command, command: Command) -> bool:
-    """The same words with something before them: in a container, as somebody else, with a variable set."""
+    """Return whether it is the same command behind a prefix: in a container, as another user, with a variable set."""
     before, found, rest = command.main.rpartition(f" {first.main}")
     return bool(found and first.main and not rest) and any(
         word not in _NEUTRAL and word[0] not in "-0123456789" for word in before.split()
@@ -153,13 +159,13 @@ def _is_wrapped(first: Command, command: Command) -> bool:
 
 
 def _is_relaunched(first: Command, command: Command) -> bool:
-    """Two words or more that another program was told."""
+    """Return whether another program was called with the same arguments, at least two of them."""
     is_plain = not first.is_look and first.tool not in SMALL
     return is_plain and len(first.words) > 2 and first.words[1:] == command.words[1:]
 
 
 def _is_addition(step: Command, cause: str) -> bool:
-    """What new code wants is made part of the project: work, which the project remembers by itself."""
+    """Return whether a step adds a dependency that new code needs: ordinary work, which the project records itself."""
     return step.tool in _ADDING and any(
         len(word) > 1 and word.partition("@")[0] and word.rstrip("/") in cause
         for word in step.words[2:]
@@ -168,13 +174,13 @@ def _is_addition(step: Command, cause: str) -> bool:
 
 
 def _is_named(step: Command, low: str) -> bool:
-    """The failure names what the step is about."""
+    """Return whether the failure names the object of a step."""
     names = [word.rpartition("=")[2].lower() for word in step.words[1:] if word[:1] != "-" or "=" in word]
     return any(len(name) > 3 and name not in _STEPS and name in low for name in names)
 
 
 def _is_slip(first: Command, command: Command) -> bool:
-    """One word, mistyped, or one file looked for in another folder."""
+    """Return whether one word was mistyped, or one file was looked for in another folder."""
     if len(first.words) != len(command.words) or first.folder != command.folder:
         return False
     pairs = [(left, right) for left, right in zip(first.words, command.words) if left != right]
@@ -187,8 +193,10 @@ def _is_same_file(left: str, right: str) -> bool:
 
 
 def _is_mistyped(left: str, right: str) -> bool:
-    """A letter too few, too many or in another place, within the word: `tests` for `test` is another name, and so is
-    `--names=` for `--name=`."""
+    """Return whether one letter inside a word is missing, added or swapped.
+
+    Changes at the end make another name: `tests` and `test`, `--names=` and `--name=`.
+    """
     start = next((at for at, (one, other) in enumerate(zip(left, right)) if one != other), 0)
     short, long = sorted((left[start:], right[start:]), key=len)
     if min(len(left), len(right)) < 4 or not start or not short:
@@ -200,7 +208,7 @@ def _is_mistyped(left: str, right: str) -> bool:
 
 def _relate_real(failure: _Failure, command: Command) -> str:
     first = failure.command
-    if first.inline and first.words != command.words:  # another script, unless it is the same one run otherwise
+    if first.inline and first.words != command.words:  # a different script, unless the same one is run in another way
         return "form" if first.words[1:] == command.words[1:] else ""
     if first.tool == command.tool:
         return _relate_same_tool(failure, command)
@@ -212,7 +220,7 @@ def _relate_real(failure: _Failure, command: Command) -> str:
 
 
 def _relate_same(failure: _Failure, command: Command) -> str:
-    """The very same words: after a step that was missing, or quoted for the shell."""
+    """Relate identical commands: run after a missing step, or quoted for the shell."""
     misread = any(sign in failure.outcome.cause.lower() for sign in _SHELL_SIGNS)
     if misread:
         return "quoted" if failure.command.text != command.text and not command.masked else ""
@@ -225,7 +233,7 @@ def _relate_same(failure: _Failure, command: Command) -> str:
 
 def _relate_same_tool(failure: _Failure, command: Command) -> str:
     first, cause = failure.command, failure.outcome.cause
-    if failure.outcome.kind == "place":  # a path that was guessed is no place
+    if failure.outcome.kind == "place":  # a guessed path does not mean a wrong folder
         is_about_files = "no such file" in cause.lower() and first.tool in _STATEFUL | SMALL
         return "place" if command.folder != first.folder and not is_about_files else ""
     if _same_action(first, command):
@@ -245,7 +253,7 @@ def _relate_unknown(failure: _Failure, command: Command) -> str:
 
 
 def _relate_red(failure: _Failure, command: Command) -> str:
-    """Red, and green by a switch alone that neither narrows the check nor changes what is checked."""
+    """Relate a failing check to one that passes only because of a switch that neither narrows nor changes it."""
     first = failure.command
     if first.tool != command.tool or first.action != command.action or command.masked:
         return ""
@@ -269,7 +277,7 @@ def _is_absent(failure: _Failure) -> bool:
 
 
 def _is_advised(failure: _Failure, command: Command) -> bool:
-    """The failure itself names the program that works."""
+    """Return whether the failure itself names the program that works."""
     if len(command.tool) < 2 or failure.calls > 3:
         return False
     name = command.words[0] if command.words else command.tool
@@ -285,14 +293,14 @@ _SIGNS = str.maketrans(dict.fromkeys("`'\"()[],;:", " "))
 
 
 def _is_step(command: Command) -> bool:
-    """Something that makes other commands work."""
+    """Return whether a command makes other commands work, such as an installation."""
     if command.tool in ("source", ".", "export", "chmod", "createdb", "corepack") or command.purpose == "install":
         return True
     return any(part in _STEPS for word in command.words[1:4] for part in word.split(":"))
 
 
 def _is_settled(failure: _Failure, command: Command) -> bool:
-    """It works by now, or the same thing does."""
+    """Return whether the same command works by now."""
     return failure.command.essence == command.essence and not command.masked
 
 
@@ -322,6 +330,6 @@ def _facts(turn: Turn, failure: _Failure, command: Command, how: str) -> Facts:
 
 
 def _shown(command: Command, cwd: Optional[str]) -> Redacted:
-    """Return the redacted command, without the way to where the session is anyway."""
+    """Return the redacted command, without a `cd` to the folder of the session."""
     prefix, essence = f"cd {cwd} && ", command.redacted().essence
     return redact(essence[len(prefix) :] if cwd and essence.startswith(prefix) else essence)

@@ -1,20 +1,20 @@
-"""The facts of a signal that no message carries, and how far apart its parts may stand."""
+"""Build the fields of a signal that detectors report, and measure how close its parts must be."""
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import clip, clip_middle, fill, flatten, redact, redact_ends
 from reflect_git.capture.failure import EXCERPT_LIMIT
+from reflect_git.redact import clip, clip_middle, fill, flatten, redact, redact_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-    from reflect_git.adapters.redact import Redacted
-    from reflect_git.adapters.transcript import Turn
-    from reflect_git.capture.facts import Facts, Meta
+    from reflect_git.capture.new_signal import Facts, Meta
+    from reflect_git.capture.transcript import Turn
+    from reflect_git.redact import Redacted
 
-# In texts of the user and the assistant. The next reading begins 20 of them back: of what stands further apart than
-# SPAN a reading from the beginning would see more than one that goes on.
+# Counted in texts of the user and the assistant. The next pass starts 20 of them back. If evidence could span more than
+# SPAN, a pass from the start would find more than one that continues.
 HORIZON = 9
 SPAN = 2 * HORIZON
 _CLIP = 160
@@ -23,7 +23,7 @@ _READ_LIMIT = 32 << 10
 
 
 class Clock:
-    """Counts the texts of a conversation, so that detectors can forget what is too far back."""
+    """Counts the texts of a conversation; detectors forget what is more than SPAN texts back."""
 
     __slots__ = ("texts",)
 
@@ -31,13 +31,14 @@ class Clock:
         self.texts = 0
 
     def is_near(self, texts: int) -> bool:
+        """Return whether a position is recent enough to count."""
         return self.texts - texts <= SPAN
 
 
 def completes(times: list[int], length: int) -> bool:
-    """Whether the last of like moments makes a row of them, and the one before did not: a row counts once.
+    """Return whether the last event completes a series that was not complete before, so that it counts once.
 
-    Looks back two horizons at the most, so that it does not matter where reading began.
+    Looks back two horizons at most, so that the result does not depend on where reading began.
     """
     return _is_row(times, length) and not _is_row(times[:-1], length)
 
@@ -51,7 +52,7 @@ def facts_of(
     context: Optional[Redacted] = None, category: str = "gotcha", trust: str = "tool_output", file: str = "",
     meta: Optional[Meta] = None,
 ) -> Facts:  # fmt: skip
-    """As messages give them; named by the call, or by the entry where there is none."""
+    """Return the fields of a signal, identified by the tool call or else by the transcript entry."""
     told: Meta = {"score": 0.5, "durable": True, **(meta or {})}
     if turn.sidechain:
         told["agent"] = name_of(turn.agent)
@@ -78,20 +79,21 @@ def facts_of(
 
 
 def name_of(text: str) -> Redacted:
-    """Return a name from a transcript, without secrets and not too long."""
+    """Redact and truncate a name from a transcript."""
     return clip(redact(text), _NAME_LIMIT)
 
 
 def shorten(text: str, limit: int = _CLIP) -> Redacted:
-    """Redact a whole text, then put it on one line and cut it to what fits into a sentence."""
+    """Redact a whole text, then put it on one line and truncate it to fit into a sentence."""
     return flatten(redact_ends(text, _READ_LIMIT), limit)
 
 
 def text_in(turn: Turn, field: str) -> str:
+    """Return a text field of a call's input; empty if it is missing or not a text."""
     value = turn.input.get(field)
     return value if type(value) is str else ""
 
 
 def quote(text: Redacted, limit: int = 120) -> Redacted:
-    """As code; a backtick within would end it."""
+    """Format a text as code; backticks inside would end it and are replaced."""
     return fill("`{}`", redact(flatten(text, limit).replace("`", "'")))

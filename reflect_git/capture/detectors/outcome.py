@@ -1,29 +1,30 @@
-"""What a failed call means: a real obstacle, a red test, or nothing at all.
+"""Classify a failed call: a real obstacle, a failing test, or nothing of interest.
 
-Programs say it in words, so words decide; nothing is compiled, since most readings meet few failures.
+Programs report errors in words, so words decide. No patterns are compiled, because most transcripts contain few
+failures.
 """
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import flatten, redact
 from reflect_git.capture.detectors import shell
 from reflect_git.capture.detectors.moment import text_in
+from reflect_git.redact import flatten, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-    from reflect_git.adapters.redact import Redacted
-    from reflect_git.adapters.transcript import Turn
+    from reflect_git.capture.transcript import Turn
+    from reflect_git.redact import Redacted
 
-_READ = 1500  # at either end: errors say what they are where they begin or where they end
+_READ = 1500  # at either end: errors explain themselves at the start or the end of the output
 _LINES = 60
 _LONG = 120
 _SENTENCE = 3  # words
 _LINE = 160
 _KEPT = 2048
 
-# What stands in the way whatever else the output says: tests that cannot reach their database fail as tests, too.
+# Real obstacles, whatever else the output says: tests that cannot reach their database also fail as tests.
 _SURE = {
     "calling": (
         "command not found", "missing script", "no rule to make target", "unknown option", "unrecognized option",
@@ -63,7 +64,7 @@ _SURE = {
         "required scopes",
     ),
 }  # fmt: skip
-# Findings about the work itself: what a test, a compiler or a linter is there to say.
+# Findings about the code itself, which tests, compilers and linters exist to report.
 _RED = (
     "assertionerror", "assertion failed", "tests failed", " failed,", "failed in ", "failed (", "test failed",
     "failures:", " failing", "--- fail", "✗", "✘", "✕", "not ok ", "error ts", "error[e", "could not compile",
@@ -75,7 +76,7 @@ _RED = (
     " problems found", "error  ", "warnings generated", "errors generated", "test suites:", "fail  ",
     "cannot find module '.", "snapshot failed",
 )  # fmt: skip
-# The moment's own: gone, or done already, by the next try.
+# Temporary: resolved, or already done, by the next attempt.
 _PASSING = (
     "econnreset", "index.lock", "pathspec", "nothing to commit", "no changes added",
     "non-fast-forward", "fetch first", "[rejected]", "already exists", "conflict", "rate limit", "502 bad", "503 ",
@@ -83,7 +84,7 @@ _PASSING = (
     "no upstream branch", "nothing added to commit", "unstaged changes", "uncommitted changes", "not fully merged",
     "bad gateway", "is already used by worktree", "overloaded", "is not mergeable",
 )  # fmt: skip
-# Packages that cannot be had together are no conflict of the moment.
+# Dependency conflicts between packages are not temporary.
 _LASTING = ("eresolve", "dependency conflict", "conflicting dependencies", "version conflict", "resolutionimpossible")
 _LIKELY = {
     "calling": (
@@ -113,16 +114,16 @@ _ERROR_WORDS = (
     "missing", "exceed", "exception", "panic", "no such", "unknown", "abort", "must ", "required", "blocked", "not ",
     "fehler", "erreur", "errore", "ошибка", "错误", "失败", "エラー", "오류",
 )  # fmt: skip
-# From which exit code on a checker says that it could not work, rather than that it found something.
+# From this exit code on, a checker reports that it could not run, rather than that it found something.
 _USAGE_CODES = {"pytest": 4, "eslint": 2, "golangci-lint": 3, "mypy": 2, "prettier": 2, "ruff": 2}
-# These check nothing: whatever signs they put before it, they could not work.
+# These check nothing. Whatever symbols they print, they could not do their work.
 _USAGE_CODES.update(
     dict.fromkeys("wrangler terraform tofu kubectl helm aws gcloud az vercel netlify fly supabase".split(), 1)
 )
-# What these are asked is written on the spot, like a script.
+# Queries for these are written on the spot, like an inline script.
 _QUERYING = frozenset("psql sqlite3 mysql mariadb mongosh duckdb bq ssh".split())
 _CONTAINERS = frozenset("docker podman nerdctl kubectl".split())
-# Of a forge: how its checks stand, which are red or still running.
+# For a forge: commands that report on checks, which may be failing or still running.
 _LOOKS_OF_FORGES = frozenset("checks watch view status list".split())
 _LOOKS_OF_GIT = frozenset("diff log show grep status ls-files rev-parse cat-file check-ignore describe config".split())
 _NO_SUCH_TEXT = ("String to replace not found", "matches of the string to replace")
@@ -131,19 +132,19 @@ WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
 _WARNINGS = ("npm warn", "warning", "warn ", "(node:", "deprecat", "** warning")
 _OTHER_SYSTEM = ("command not found", "illegal option", "invalid option", "unrecognized option", "unknown primary")
 
-# How the assistant says that a failure was what it wanted to see.
+# Phrases with which the assistant says that a failure was expected.
 _MEANT = (
     "as expected", "expected error", "expected failure", "correctly reject", "correctly fail", "correctly refuse",
     "properly reject", "is rejected as", "fails as it should", "should fail", "as intended",
 )  # fmt: skip
 
-NOT_FOUND = 127  # what a shell returns for a program that it does not find
+NOT_FOUND = 127  # exit code of a shell for a program it cannot find
 REAL = frozenset(("calling", "place", "surroundings"))
 COUNTED = REAL | {"astray", "server", "unknown"}
 
 
 class Findings:
-    """What may be kept of a failure: its cause and what was tried."""
+    """The redacted parts of a failure that may be stored: its cause and what was tried."""
 
     __slots__ = ("cause", "tried")
 
@@ -153,8 +154,11 @@ class Findings:
 
 
 class Outcome:
-    """`kind` is one of calling, place, surroundings (a real obstacle), unknown, astray (in the wrong folder), server
-    (may still be starting), passing, red, or nothing; `family` is what the call is about, `cause` what went wrong."""
+    """The classification of one failed call.
+
+    `kind` is calling, place or surroundings (real obstacles), unknown, astray (wrong folder), server (may still be
+    starting), passing, red, or empty. `family` is the subject of the call and `cause` is what went wrong.
+    """
 
     __slots__ = ("_turn", "cause", "code", "command", "family", "kind", "text")
 
@@ -171,7 +175,7 @@ class Outcome:
         self.family = self.command.family if self.command else family_of(turn)
 
     def redacted(self) -> Findings:
-        """Look again at the whole redacted output, for words that may be kept."""
+        """Classify the full redacted output again, for words that may be stored."""
         same = Outcome(self._turn, self._turn.output)
         return Findings(flatten(redact(same.cause or same.text[: _LINE * 2]), _LINE), _tried(self._turn))
 
@@ -181,6 +185,7 @@ class Outcome:
 
     @property
     def is_counted(self) -> bool:
+        """Return whether this kind of failure counts towards a series."""
         return self.kind in COUNTED
 
     def _judge(self, command: shell.Command) -> str:
@@ -192,7 +197,7 @@ class Outcome:
         if self._is_red(command, low):
             self.cause = self._error_line()
             return "red"
-        if self.code == NOT_FOUND:  # whatever language the shell speaks
+        if self.code == NOT_FOUND:  # works for any language of the shell
             self.cause = self._error_line() or clean(next(iter(_lines(self.text)), ""))
             return "calling"
         found = self._find_kind(_LIKELY, low)
@@ -201,17 +206,18 @@ class Outcome:
             return "unknown"
         if "cd:" not in self.cause:
             return found
-        return "calling" if ":\\" in command.text else "astray"  # a shell that eats the signs of C:\\ is there to stay
+        # a shell that strips the backslashes of a Windows path will do so again
+        return "calling" if ":\\" in command.text else "astray"
 
     def _judge_other(self, turn: Turn) -> str:
-        """Of the tools that are no programs only some can meet an obstacle that others will meet again."""
+        """Classify a tool other than Bash; only some can meet an obstacle that others will meet again."""
         self.cause = self._error_line()
         low = self.text.lower()
         if turn.tool in WRITERS:
             return self._find("surroundings", _SURE["surroundings"], low)
         if turn.tool == "Read":
             return "unknown" if "exceeds maximum" in low else ""
-        if turn.tool.startswith("mcp__"):  # what a server says in JSON is about this very call
+        if turn.tool.startswith("mcp__"):  # the JSON a server returns concerns only this call
             self.cause = self.cause.partition("{")[0].rstrip(" [:") or self.cause
         is_outside = turn.tool.startswith("mcp__") or turn.tool == "WebFetch"
         return "unknown" if is_outside and "404" not in low and "ENOTFOUND" not in self.text else ""
@@ -233,7 +239,7 @@ class Outcome:
         return any(mark in f"{low}\n" for mark in _RED)
 
     def _unless_looking(self, kind: str) -> str:
-        """A look around that finds nothing is no failure, nor is a script written on the spot that has a bug."""
+        """Drop the kind if the command only looked around and found nothing, or ran an inline script with a bug."""
         command = self.command
         if command is None or not command.tool:
             return ""
@@ -252,12 +258,12 @@ class Outcome:
 
     def _line_with(self, mark: str) -> str:
         found = next((line for line in _lines(self.text) if mark in line.lower()), "")
-        if found.rstrip().endswith(":"):  # the head of a list of what is possible
+        if found.rstrip().endswith(":"):  # the heading of a list of valid values
             return self._error_line()
         return clean(_clause(found, mark)) or self._error_line()
 
     def _only_line(self) -> str:
-        """All that a program has to say when it fails is why, if it is a sentence."""
+        """Return the only line of the output if it is a sentence: it then says why the program failed."""
         lines = _lines(self.text)
         return clean(lines[0]) if len(lines) == 1 and len(lines[0].split()) >= _SENTENCE else ""
 
@@ -271,7 +277,7 @@ class Outcome:
 
 
 def family_of(turn: Turn) -> str:
-    """What a call is about: the program and its action, the host, the file; nothing for the tools of servers."""
+    """Return the subject of a call: program and action, host or file; empty for tools of MCP servers."""
     if turn.tool == "Bash":
         return shell.command_of(turn.input.get("command")).family
     return text_in(turn, "file_path") or _host(text_in(turn, "url"))
@@ -294,39 +300,40 @@ def _is_about_data(cause: str) -> bool:
 
 
 def _is_asking(command: shell.Command) -> bool:
-    """A database or another machine, maybe from within a container."""
+    """Return whether a command queries a database or another machine, possibly inside a container."""
     if command.tool in _QUERYING:
         return True
     return command.tool in _CONTAINERS and any(word in _QUERYING for word in command.words[2:8])
 
 
 def _is_query(command: shell.Command) -> bool:
-    """What is asked with it is written on the spot, too."""
+    """Return whether a command contains an expression that was written on the spot."""
     if command.tool in ("sed", "awk", "perl"):
         return True
     return any(word.partition("=")[0] in ("--jq", "--query", "--template", "-q") for word in command.words)
 
 
 def _is_report(command: shell.Command) -> bool:
+    """Return whether a command only reports a state, such as `git log` or `gh pr checks`."""
     if command.tool == "git":
         return command.action in _LOOKS_OF_GIT
     return command.tool in ("gh", "glab") and not _LOOKS_OF_FORGES.isdisjoint(command.words[1:3])
 
 
 def gist(cause: str) -> str:
-    """Without what is named in it: two files that may not be written fail for one reason."""
+    """Return a cause without the names in it: two files that cannot be written fail for the same reason."""
     words = cause.replace('"', "'").split("'")[::2]
     return " ".join(word for part in words for word in part.split() if "/" not in word and not word.isdigit())
 
 
 def is_meant(text: str) -> bool:
-    """The assistant says of a failure that it was to come: a program that must refuse was tried out."""
+    """Return whether the assistant says that a failure was expected, for example when testing a refusal."""
     low = text[:400].lower()
     return any(mark in low for mark in _MEANT)
 
 
 class Judge:
-    """Several detectors ask about one call; it is judged once."""
+    """Classifies each call once, although several detectors ask about it."""
 
     __slots__ = ("_outcome", "_turn")
 
@@ -335,7 +342,7 @@ class Judge:
         self._outcome: Optional[Outcome] = None
 
     def of(self, turn: Turn) -> Optional[Outcome]:
-        """What a call that failed came to; None if that is nothing."""
+        """Return the outcome of a failed call; None if it is of no interest."""
         if turn is not self._turn:
             self._turn = turn
             outcome = Outcome(turn) if is_failure(turn) else None
@@ -344,19 +351,19 @@ class Judge:
 
 
 def is_failure(turn: Turn) -> bool:
-    """A call that was run and failed; not one that was refused, cancelled, interrupted or never run."""
+    """Return whether a call ran and failed; refused, cancelled, interrupted and invalid calls do not count."""
     if not turn.is_error or turn.kind != "tool" or not turn.tool or turn.refused or turn.interrupted:
         return False
     return not turn.invalid and not any(mark in turn.raw_output[:200] for mark in _CANCELLED)
 
 
 def is_lost_edit(turn: Turn) -> bool:
-    """The file does not say what the assistant thought it says."""
+    """Return whether an edit failed because the file does not contain the text to replace."""
     return turn.is_error and any(mark in turn.raw_output[:400] for mark in _NO_SUCH_TEXT)
 
 
 def _strip(output: str) -> tuple[int, str]:
-    """The exit code, 1 if none is given, and the output without it; of a long one both ends."""
+    """Return the exit code (1 if none is given) and the output without it; a long output keeps both ends."""
     text = output if len(output) <= 2 * _READ else f"{output[:_READ]}\n{output[-_READ:]}"
     text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     if text.startswith("Exit code "):
@@ -379,13 +386,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _clause(line: str, mark: str) -> str:
-    """Of a long line the part that says it: errors are passed on with one name before the other."""
+    """Return the relevant part of a long line: nested errors are prefixed with one name after the other."""
     begin = line.rfind(": ", 0, line.lower().find(mark) + 1)
     return line[begin + 2 :] if len(line) > _LONG and begin > 0 else line
 
 
 def clean(line: str) -> str:
-    """Without colours and the names that programs put before what they say."""
+    """Remove colours and the prefixes that programs put before an error."""
     while "\x1b[" in line:
         before, _, after = line.partition("\x1b[")
         line = before + after.lstrip("0123456789;?")[1:]

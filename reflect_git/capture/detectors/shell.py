@@ -1,12 +1,12 @@
-"""Shell commands in a normal form, so that two tries at one thing can be told from two things.
+"""Parse shell commands into a normal form, to tell two attempts at one thing from two different things.
 
-Not a shell: it is enough to find the program that matters, what it was asked to do, where, and whether its exit code
-could be seen. Environment, wrappers such as `sudo` or `timeout 60`, runners such as `uv run` and paths are peeled off.
+This is not a shell. It finds the program that matters, what it was asked to do, in which folder, and whether its exit
+code was visible. It strips variables, wrappers such as `sudo` or `timeout 60`, runners such as `uv run`, and paths.
 """
 
 from __future__ import annotations
 
-from reflect_git.adapters.redact import redact_ends
+from reflect_git.redact import redact_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ VERBS = frozenset(
     lerna deno snap adb pod sqlx ansible jj hg svn fly flyctl heroku firebase op vault ng expo eas rustup nvm pyenv asdf
     mise tox nox invoke golangci-lint ruff js nix claude ssh sbt stack cabal zig hugo""".split()
 )
-_NESTED = frozenset("gh glab aws gcloud az".split())  # `gh pr view` and `gh pr edit` want two things
+_NESTED = frozenset("gh glab aws gcloud az".split())  # `gh pr view` and `gh pr edit` do different things
 _PURPOSES = {
     "test": "test tests pytest jest vitest mocha rspec phpunit playwright cypress tox nox ctest unittest spec nextest",
     "lint": "lint eslint ruff flake8 pylint golangci-lint clippy biome rubocop shellcheck oxlint stylelint ktlint",
@@ -74,7 +74,7 @@ _PURPOSE_OF = {word: purpose for purpose, words in _PURPOSES.items() for word in
 
 
 class Part:
-    """One simple command: how it hangs on the one before, and its words without redirections."""
+    """One simple command: the operator before it, and its words without redirections."""
 
     __slots__ = ("operator", "silent", "words")
 
@@ -85,6 +85,7 @@ class Part:
 
     @property
     def program(self) -> str:
+        """Return the name of the program, without wrappers and path."""
         first = self.words[0]
         if first.isalpha() and first not in _WRAPPERS:
             return _ALIASES.get(first, first)
@@ -94,7 +95,7 @@ class Part:
 
 
 class Command:
-    """`tool` and `action` say what was wanted; the rest is found out when it is asked for."""
+    """A parsed command line; `tool` and `action` say what was wanted, and the rest is computed on demand."""
 
     __slots__ = (
         "_essence", "_main", "_parts", "action", "inline", "purpose", "script", "text", "tool", "whole", "words",
@@ -113,40 +114,44 @@ class Command:
         self.purpose = _purpose(self.words)
 
     def redacted(self) -> Command:
-        """Return the same command without secrets, for showing: redacted as a whole, then parsed."""
+        """Return the same command without secrets, for display: redacted as a whole, then parsed."""
         return command_of(redact_ends(self.whole, _REDACTED))
 
     @property
     def main(self) -> str:
+        """Return the part of the line that matters."""
         return " ".join(self._main.words)
 
     @property
     def essence(self) -> str:
-        """The whole, without what only shapes its output."""
+        """Return the whole command without the parts that only shape its output."""
         if not self._essence:
             self._essence = " && ".join(" ".join(part.words) for part in self._parts if _counts(part, self._main))
         return self._essence
 
     @property
     def folder(self) -> str:
+        """Return the folder that the command runs in; empty if it is not given."""
         return _folder(self._parts, self._main)
 
     @property
     def silent(self) -> bool:
+        """Return whether the command's errors are sent to /dev/null."""
         return self._main.silent
 
     @property
     def masked(self) -> bool:
-        """Whether success could be that of something else."""
+        """Return whether the exit code may come from something else."""
         return _is_masked(self._parts, self._main, self.text)
 
     @property
     def family(self) -> str:
+        """Return tool and action, such as `git push`."""
         return f"{self.tool} {self.action}".strip()
 
     @property
     def is_look(self) -> bool:
-        """A look around; `sed` may be one, or change a file."""
+        """Return whether the command only looks around; `sed -i` does not."""
         return self.tool in _LOOKS and not (self.tool == "sed" and any(w[:2] == "-i" for w in self.words))
 
     def _resolve(self) -> tuple[str, str]:
@@ -165,20 +170,20 @@ class Command:
         return tool, _action(rest, tool in _NESTED) if tool in VERBS else ""
 
     def _host(self, tool: str, rest: list[str]) -> tuple[str, str]:
-        """A script that is named is what was run; one that is written on the spot is none."""
+        """Return the script that an interpreter runs; an inline script has no name."""
         self.inline = self.inline or any(word in _INLINE for word in rest[:3])
         named = next((word for word in rest if not word.startswith("-")), "")
         if self.inline or not named:
             return tool, ""
         script = _name(named)
-        if script in VERBS:  # `php artisan`: a program of a framework, not somebody's script
+        if script in VERBS:  # `php artisan`: a framework's program, not somebody's script
             return script, _action(rest[rest.index(named) + 1 :])
         self.script = script
         return script, ""
 
 
 def _titled(text: str) -> str:
-    """With its title for a message that is handed in by `"$(cat <<EOF`: that is how the client commits."""
+    """Replace a message passed by `"$(cat <<EOF` with its first line: Claude Code commits that way."""
     before, sign, rest = text.partition("$(cat <<")
     if not sign:
         return text
@@ -189,7 +194,7 @@ def _titled(text: str) -> str:
 
 
 def parse(text: str) -> list[Part]:
-    """The simple commands of a line. A text that is handed in by `<<` is not looked at."""
+    """Split a line into simple commands. Here-documents are ignored."""
     text = text.partition("<<")[0].replace("\\\n", " ")
     parts = [Part("")]
     for token in _pattern().findall(text):
@@ -201,10 +206,10 @@ def parse(text: str) -> list[Part]:
 
 
 def _pattern() -> Pattern[str]:
-    """Compiled when the first command is looked at; `2>&1` and `&>log` are no ends."""
+    """Return the token pattern, compiled on first use. `2>&1` and `&>log` do not end a command."""
     global _tokens
     if _tokens is None:
-        import re  # most hooks look at no command
+        import re  # most hooks see no command
 
         quoted = r"""\"(?:[^"\\]|\\.)*"?|'[^']*'?"""
         _tokens = re.compile(
@@ -214,7 +219,7 @@ def _pattern() -> Pattern[str]:
 
 
 def _take(part: Part, token: str) -> None:
-    """A word, without its quotes; redirections are left out."""
+    """Add a token to a command, without its quotes; redirections are left out."""
     words = part.words
     if words and words[-1] in _REDIRECTIONS:
         sign = words.pop()
@@ -235,7 +240,7 @@ def _unquoted(token: str) -> str:
 
 
 def peel(words: list[str]) -> list[str]:
-    """Without assignments and wrappers."""
+    """Return the words without assignments and wrappers."""
     at = 0
     while at < len(words):
         word = words[at]
@@ -249,14 +254,14 @@ def peel(words: list[str]) -> list[str]:
 
 
 def _name(word: str) -> str:
-    """`/usr/bin/python3.11` → `python`."""
+    """Return the name of a program: `/usr/bin/python3.11` → `python`."""
     name = word.rstrip("/").rpartition("/")[2]
     name = name.rstrip("0123456789.") or name if name[:6] == "python" or name[:3] in ("pip", "py3") else name
     return _ALIASES.get(name, name)
 
 
 def _unwrap_runner(words: list[str]) -> list[str]:
-    """`uv run pytest`, `npx jest`, `python -m pytest`, `bundle exec rspec` → the tool that is run."""
+    """Return the command that a runner runs: `uv run pytest`, `npx jest`, `bundle exec rspec`."""
     tool = _name(words[0]) if words else ""
     if tool in _NODE_RUNNERS:
         rest = words[1:]
@@ -273,7 +278,7 @@ def _unwrap_runner(words: list[str]) -> list[str]:
 
 def _node_action(rest: list[str]) -> str:
     plain = [word for word in _without_options(rest) if word != "run"]
-    plain = plain[2:] if plain[:1] == ["workspace"] else plain  # and the name of it
+    plain = plain[2:] if plain[:1] == ["workspace"] else plain  # skip the name of the workspace too
     action = plain[0] if plain else "install"
     return {"i": "install", "ci": "install", "add": "install", "t": "test", "tst": "test"}.get(action, action)
 
@@ -281,13 +286,14 @@ def _node_action(rest: list[str]) -> str:
 def _without_options(rest: list[str]) -> list[str]:
     kept, skip = [], False
     for word in rest:
-        if not skip and word[:1] not in ("-", "+"):  # `cargo +stable test` tests
+        if not skip and word[:1] not in ("-", "+"):  # the action of `cargo +stable test` is `test`
             kept.append(word)
         skip = not skip and word in _VALUED
     return kept
 
 
 def _action(rest: list[str], is_nested: bool = False) -> str:
+    """Return the subcommand; two words for tools with nested subcommands."""
     plain = _without_options(rest)
     if is_nested or plain[:1] == ["compose"]:
         return " ".join(plain[:2])
@@ -295,7 +301,7 @@ def _action(rest: list[str], is_nested: bool = False) -> str:
 
 
 def _main(parts: list[Part]) -> Part:
-    """The part that matters: a program rather than a look around, a look around rather than a `cd`."""
+    """Return the part that matters: a program rather than a look around, a look around rather than `cd`."""
     if not parts:
         return Part("")
     programs = [part.program for part in parts]
@@ -307,6 +313,7 @@ def _main(parts: list[Part]) -> Part:
 
 
 def _folder(parts: list[Part], main: Part) -> str:
+    """Return the folder that a command runs in, from an option or an earlier `cd`."""
     for at, word in enumerate(main.words[:-1]):
         if word in _FOLDERS:
             return main.words[at + 1]
@@ -316,6 +323,7 @@ def _folder(parts: list[Part], main: Part) -> str:
 
 
 def _is_masked(parts: list[Part], main: Part, text: str) -> bool:
+    """Return whether something after the main part hides its exit code."""
     if main not in parts:
         return False
     after = [part.operator for part in parts[parts.index(main) + 1 :]]
@@ -324,12 +332,14 @@ def _is_masked(parts: list[Part], main: Part, text: str) -> bool:
 
 
 def _counts(part: Part, main: Part) -> bool:
+    """Return whether a part belongs to the essence of a command."""
     if part is main:
         return True
     return part.operator in ("", "&&", ";", "\n") and part.program not in ("echo", "printf", "true", "sleep", "pwd")
 
 
 def _purpose(words: list[str]) -> str:
+    """Return what a command is for, such as test, lint or build; empty if unknown."""
     for word in words[:5]:
         name = _name(word)
         if word[:1] == "-" or ("/" in word and word is not words[0]):
@@ -341,7 +351,7 @@ def _purpose(words: list[str]) -> str:
 
 
 def stem(word: str) -> str:
-    """`test:unit` → `test`."""
+    """Return a name up to its first separator: `test:unit` → `test`."""
     for sign in ":-_.":
         word = word.partition(sign)[0]
     return word
@@ -351,7 +361,7 @@ _parsed: dict[str, Command] = {}
 
 
 def command_of(given: Any) -> Command:
-    """Several detectors look at one call, and agents repeat themselves."""
+    """Return the parsed command, cached: several detectors look at one call, and agents repeat commands."""
     text = given if type(given) is str else ""
     found = _parsed.get(text)
     if found is None:

@@ -1,0 +1,244 @@
+"""Check that every rule traces to a decision, and every decision to a person: by terminal, answer or policy."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reflect_git import paths
+from reflect_git.audit.context import DECIDE, NOTE, WARNING, Finding, Matter
+from reflect_git.capture.transcript.dialogs import find_dialogs
+from reflect_git.errors import ReflectError
+from reflect_git.records.ids import digest, plural
+from reflect_git.records.schema import SWITCHING_KINDS
+from reflect_git.rules.approver import GIVE_A_NAME, meaning_of
+from reflect_git.store import asked_questions
+from reflect_git.store.repository import path_of
+
+if TYPE_CHECKING:
+    from reflect_git.audit.context import Matter, Sheet
+    from reflect_git.records.schema import Decision, Learning
+
+APPROVING = ("approved", "applied", "amended")
+_QUESTIONS = 4  # the most questions that one dialog of the client can have
+
+
+def look_at_learnings(matter: Matter) -> Iterator[Finding]:
+    """Report rules without a matching approval, and decisions whose text does not match its hash."""
+    for identity, learning in matter.learnings.items():
+        trouble = _unapproved(learning, matter.decisions.get(learning["decision"]))
+        if trouble:
+            severity = DECIDE if identity in matter.in_force else WARNING
+            hint = f"take it out: reflect-git revert {identity}; its story: reflect-git show {identity}"
+            message = f"no approval stands behind '{identity}': {trouble}"
+            yield Finding("learning-unapproved", severity, identity, message, hint, path_of(identity))
+    for identity, made in matter.decisions.items():
+        if made["text"] is not None and made["text_sha256"] != digest(made["text"]):
+            message = f"the text of '{identity}' is not the one that was decided: its hash is another"
+            hint = f"see: {matter.git('log', '-p', '--', path_of(identity))}"
+            yield Finding("record-edited", DECIDE, identity, message, hint, path_of(identity))
+
+
+def _unapproved(learning: Learning, made: Decision | None) -> str:
+    """Return why a decision does not approve a learning, or ""."""
+    if made is None:
+        return f"there is no decision '{learning['decision']}'"
+    if made["kind"] not in APPROVING or made["subject"] != learning["id"]:
+        return f"'{made['id']}' decides something else"
+    if made["text"] != learning["text"] or made["text_sha256"] != digest(learning["text"]):
+        return f"'{made['id']}' approved another text"
+    if made["target"] != learning["target"]:
+        return f"'{made['id']}' approved it for another file"
+    return ""
+
+
+def look_at_roads(matter: Matter) -> Iterator[Finding]:
+    """Report unattended approvals without a policy in force at that time on that machine."""
+    for made in _approving(matter, "unattended"):
+        if not _allows_unattended(matter, made["machine"], made["timestamp"]):
+            message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
+            yield Finding("unattended", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+
+
+def look_at_names(matter: Matter) -> Iterator[Finding]:
+    """Note decisions without a person's name."""
+    history = matter.scan.history
+    decided = [one for one in history.decisions if one["kind"] not in SWITCHING_KINDS and one["id"] not in history.void]
+    nameless = [one["id"] for one in decided if not one["by"]["name"]]
+    if nameless:
+        message = f"no name stands under {plural(len(nameless), 'decision')}; the last is '{nameless[-1]}'"
+        yield Finding("nameless", NOTE, nameless[-1], message, GIVE_A_NAME)
+
+
+def _retired(matter: Matter) -> list[Decision]:
+    """Return the rules reverted inside Claude Code, which requires an answer about a broken rule."""
+    return [
+        one
+        for one in matter.scan.history.decisions
+        if one["kind"] == "reverted" and one["by"]["road"] == "ask-user-question"
+    ]  # fmt: skip
+
+
+def _approving(matter: Matter, road: str) -> list[Decision]:
+    return [one for one in matter.scan.history.decisions if one["kind"] in APPROVING and one["by"]["road"] == road]
+
+
+def _allows_unattended(matter: Matter, machine: str, moment: str) -> bool:
+    """Tell whether a policy allowed unattended approval on a machine at a moment."""
+    value = None
+    for made in matter.scan.history.decisions:
+        switched = made["meta"].get("to")
+        is_before = made["timestamp"][:19] <= moment[:19]
+        if made["kind"] == "policy" and made["machine"] == machine and is_before and isinstance(switched, dict):
+            value = switched.get("reflect.approval", value)
+    return value == "unattended"
+
+
+def _take_back(made: Decision) -> str:
+    return f"take it back: reflect-git revert {made['subject']}"
+
+
+def look_at_answers(matter: Matter) -> Iterator[Finding]:
+    """Report answers that were used twice, or that the client's transcript does not have."""
+    rested = [*_approving(matter, "ask-user-question"), *_retired(matter)]
+    used: dict[tuple[str, str], list[Decision]] = {}
+    for made in rested:
+        answer = answer_of(made)
+        if answer is None:
+            message = f"'{made['id']}' names no answer of a person"
+            yield Finding("answer-missing", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+        else:
+            used.setdefault(answer, []).append(made)
+    for (session, call), decided in used.items():
+        yield from _replayed(matter, session, call, decided)
+    for session in {session for session, _ in used}:
+        yield from _untold(matter, session, {call: made for (of, call), made in used.items() if of == session})
+
+
+def answer_of(made: Decision) -> tuple[str, str] | None:
+    """Return (session, call) in which the person answered, or None."""
+    answer = made["meta"].get("answer")
+    if not isinstance(answer, dict) or not answer.get("session") or not answer.get("call"):
+        return None
+    return str(answer["session"]), str(answer["call"])
+
+
+def _replayed(matter: Matter, session: str, call: str, decided: list[Decision]) -> Iterator[Finding]:
+    """Report approvals that share one answer: of the same text or signal, or more than a dialog has questions."""
+    seen: set[str] = set()
+    for number, made in enumerate(decided):
+        marks = {f"text {made['text_sha256']}", *matter.scan.history.signals_of(made)}
+        if seen & marks or number >= _QUESTIONS:
+            message = f"'{made['id']}' rests on an answer that was used before: call {call} of session {session}"
+            yield Finding("answer-replayed", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+        seen |= marks
+
+
+def _untold(matter: Matter, session: str, used: Mapping[str, list[Decision]]) -> Iterator[Finding]:
+    """Report approvals that the session's transcript, if it still exists, does not confirm."""
+    transcript = transcript_of(matter, session)
+    everything = [made for decided in used.values() for made in decided]
+    if not transcript:
+        message = (
+            f"session {session}: its transcript is gone, and what was recorded then stands behind "
+            f"{plural(len(everything), 'approval')}"
+        )
+        yield Finding("transcript-gone", NOTE, session, message, "")
+        return
+    told = dict(_told(matter, transcript))
+    for call, decided in used.items():
+        for made in decided:
+            trouble = _contradiction(made, told.get(call))
+            if trouble:
+                message = f"'{made['id']}' rests on call {call}, and {trouble}"
+                yield Finding("answer-unfounded", DECIDE, made["id"], message, _take_back(made), transcript)
+
+
+def without_transcript(matter: Matter) -> list[Decision]:
+    """Return the approvals inside Claude Code whose session no longer has a transcript."""
+    rested = [(made, answer_of(made)) for made in _approving(matter, "ask-user-question")]
+    return [made for made, answer in rested if answer and not transcript_of(matter, answer[0])]
+
+
+def transcript_of(matter: Matter, session: str) -> str:
+    """Return the transcript of a session, below the folder of the project it started in; "" if it is gone."""
+    name = os.path.join(glob.escape(paths.projects_dir(matter.env)), "*", f"{glob.escape(session)}.jsonl")
+    return next(iter(sorted(glob.glob(name))), "")
+
+
+def _told(matter: Matter, transcript: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
+    """Yield (call, (why the client did not write it, text hash or subject → label)) for each answered dialog."""
+    try:
+        for dialog in find_dialogs(transcript, paths.projects_dir(matter.env)):
+            yield dialog.call, (dialog.trouble, dict(_answers(dialog.result.get("answers"))))
+    except ReflectError:
+        return
+
+
+def _answers(given: Any) -> Iterator[tuple[str, str]]:
+    for question, label in given.items() if isinstance(given, dict) else ():
+        answer = asked_questions.answer_to(str(question), label)
+        if answer:
+            yield answer["sha256"], answer["label"]
+            yield answer["subject"], answer["label"]
+
+
+def _contradiction(made: Decision, told: tuple[str, dict[str, str]] | None) -> str:
+    """Return how the transcript contradicts a decision, or ""."""
+    if told is None:
+        return "the transcript of that session has no such call"
+    trouble, labels = told
+    if trouble:
+        return f"the client did not write that answer: it {trouble}"
+    is_retired = made["kind"] == "reverted"
+    label = labels.get(made["subject"] if is_retired else str(made["text_sha256"]))
+    if label is None:
+        return "the person was asked for another text there"
+    meant, kind = meaning_of(label), made["target"]["kind"] if made["target"] else ""
+    allowed = ("retire",) if is_retired else (kind, "sharpen") if made["kind"] == "amended" else (kind,)
+    if meant not in allowed:
+        return f"the person answered '{label[:60]}' there"
+    return ""
+
+
+_UNSIGNED = "unsigned"
+
+
+def of_rules(matter: Matter, sheets: Iterable[Sheet]) -> list[dict[str, Any]]:
+    """List the evidence for each rule in force, oldest first; a rule that is in no file here has no lines."""
+    where: dict[str, list[dict[str, Any]]] = {}
+    for sheet in sheets:
+        for line in sheet.lines:
+            where.setdefault(line.id, []).append({"file": sheet.path, "line": line.number})
+    listed = sorted(matter.in_force.values(), key=lambda one: (one["timestamp"], one["id"]))
+    return [_rule(matter, one, where.get(one["id"], [])) for one in listed]
+
+
+def _rule(matter: Matter, learning: Learning, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    history = matter.scan.history
+    approval = matter.decisions.get(learning["decision"])
+    changes = [
+        made
+        for made in history.decisions
+        if made["subject"] == learning["id"] and made["kind"] == "amended" and made["id"] not in history.void
+    ]
+    return {
+        "id": learning["id"], "text": learning["text"], "scope": learning["scope"], "target": learning["target"],
+        "project": learning["project"]["name"] if learning["project"] else None, "trust": learning["trust"],
+        "lines": lines, "approved": _decided(matter, approval) if approval else None,
+        "amended": [_decided(matter, made) for made in changes],
+    }  # fmt: skip
+
+
+def _decided(matter: Matter, made: Decision) -> dict[str, Any]:
+    """Describe a decision: by whom and where; `answer` identifies the person's answer in the client's records."""
+    commit, answer = matter.brought.get(path_of(made["id"])), answer_of(made)
+    return {
+        "decision": made["id"], "time": made["timestamp"], "machine": made["machine"], "by": made["by"],
+        "text_sha256": made["text_sha256"],
+        "answer": {"session": answer[0], "call": answer[1]} if answer else None,
+        "commit": commit.id if commit else None,
+        "signature": matter.signatures.get(commit.id, _UNSIGNED) if commit else None,
+    }  # fmt: skip

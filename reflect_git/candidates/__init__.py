@@ -1,0 +1,1 @@
+"""Turn signals into proposed rules."""

@@ -1,0 +1,176 @@
+"""The data types for candidates (proposed rules): one candidate, lazy lists of them, and the full result of gathering.
+
+All of it is plain data, so that a cached list can be shown at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, overload
+
+from reflect_git.records.ids import NamedTuple
+
+Entries = tuple[dict[str, Any], ...]
+NAMES = ("strong", "more", "weak", "held", "recurrences")
+NOTHING = "Nothing to reflect on."
+_NEAR = ("similar", "conflicts_with")
+
+
+class Near:
+    """Lazy lookup of the texts that are similar to a candidate or contradict it; most lists never show them."""
+
+    def __init__(self, look: Callable[[], tuple[Entries, Entries]]) -> None:
+        self._look = look
+        self.found: tuple[Entries, Entries] | None = None
+
+    def __call__(self) -> tuple[Entries, Entries]:
+        if self.found is None:
+            self.found = self._look()
+        return self.found
+
+    def __eq__(self, other: object) -> bool:
+        """Treat all instances as equal: a candidate is the same whether or not the lookup has run."""
+        return isinstance(other, Near)
+
+    __hash__ = object.__hash__
+
+
+class Candidate(NamedTuple):
+    """A proposed rule with its evidence, its classification and its proposed target."""
+
+    id: str
+    text: str
+    type: str
+    category: str
+    scope: str
+    target: str
+    tier: str
+    confidence: int
+    occurrences: int
+    sessions: int
+    trust: str
+    signals: tuple[str, ...]
+    first_seen: str
+    last_seen: str
+    near: Near
+    backtest: dict[str, Any] | None
+    warnings: tuple[str, ...]
+    sha256: str
+    quote: str
+    title: str
+    side: str
+    paths: tuple[str, ...]
+    key: str
+    matcher: dict[str, str] | None
+    project: dict[str, str] | None  # where it was said first
+    projects: tuple[str, ...]  # keys of all projects in which it was said
+    outside: bool  # it was also said outside any project
+    sessions_ago: int | None  # sessions started since it was last said; None if it was not said in a session
+    needs_wording: bool = False  # the text is a quote that is not worded as a rule yet
+    why_no_rule: str = ""
+    until: str | None = None  # the day on which it expires, if the text gives one
+    recurrence_of: str | None = None
+    dismissed_before: str | None = None
+
+    @property
+    def similar(self) -> Entries:
+        """Return similar texts, looked up on first use."""
+        return self.near()[0]
+
+    @property
+    def conflicts_with(self) -> Entries:
+        """Return contradicting texts, looked up on first use."""
+        return self.near()[1]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields, including `similar` and `conflicts_with`."""
+        return self._told(_NEAR)
+
+    def as_kept(self) -> dict[str, Any]:
+        """Return the fields known so far, for the cache; does not trigger the lookup of similar texts."""
+        return self._told(_NEAR if self.near.found else ())
+
+    def tells_more_than(self, kept: Mapping[str, Any] | None) -> bool:
+        """Return whether this candidate has data that its cached form lacks."""
+        return kept is None or (self.near.found is not None and _NEAR[0] not in kept)
+
+    def _told(self, near: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _names(near)}
+
+    @classmethod
+    def recalled(cls, kept: Mapping[str, Any], near: Near) -> Candidate:
+        """Rebuild a candidate from its cached JSON form."""
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
+        }
+        if _NEAR[0] in given:
+            near.found = given.pop(_NEAR[0]), given.pop(_NEAR[1])
+        return cls(**given, near=near)
+
+
+@cache
+def _names(near: tuple[str, ...]) -> list[str]:
+    return [name for field in Candidate._fields for name in (near if field == "near" else (field,))]
+
+
+class Lazily(Sequence[Candidate]):
+    """A sequence whose candidates are created on access.
+
+    A flood of 10,000 can be counted without wording each one.
+    """
+
+    def __init__(self, count: int, make: Callable[[int], Candidate]) -> None:
+        self._count = count
+        self._make = make
+        self.made: dict[int, Candidate] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, at: int | slice) -> Candidate | Sequence[Candidate]:
+        places = range(self._count)[at]
+        if isinstance(places, range):
+            return Lazily(len(places), lambda spot: self[places[spot]])
+        if places not in self.made:
+            self.made[places] = self._make(places)
+        return self.made[places]
+
+
+class Gathered(NamedTuple):
+    """The result of gathering candidates.
+
+    `strong` is shown in one review and `more` are the strong ones after those. `held` exceeds the daily limit of its
+    source. `recurrences` repeat a rule in force. `known` counts signals that files already cover. `settled` are
+    captured signals that need no question. `questions` lists the signals of each strong candidate.
+    """
+
+    strong: Lazily
+    more: Lazily
+    weak: Lazily
+    held: Lazily
+    recurrences: Lazily
+    gathered: int
+    known: int
+    place_of: Callable[[str], tuple[str, int] | None]
+    settled: tuple[str, ...]
+    questions: tuple[tuple[str, ...], ...]
+
+    @property
+    def message(self) -> str:
+        """Return why there is nothing to review; empty if there is something."""
+        if self.strong or self.weak or self.held:
+            return ""
+        return "All learnings already captured." if self.known or self.recurrences else NOTHING
+
+    def of(self, signal: str) -> Candidate | None:
+        """Return the candidate that contains a signal; any signal id of the group works."""
+        place = self.place_of(signal)
+        if place is None:
+            return None
+        found: Candidate = getattr(self, place[0])[place[1]]
+        return found

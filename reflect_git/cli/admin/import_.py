@@ -1,0 +1,217 @@
+"""Run `reflect-git import` and `mine`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git import paths
+from reflect_git.candidates import import_sources
+from reflect_git.capture import service, sessions
+from reflect_git.cli.context import Front, one_line, printable, terminal_width
+from reflect_git.cli.options import Subverbs, dry_run_option, json_option, yes_option
+from reflect_git.cli.output import candidate_view
+from reflect_git.cli.output.history_view import day
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.records.ids import plural, seconds_of
+
+if TYPE_CHECKING:
+    from reflect_git.records.schema import Signal
+    from reflect_git.store.repository import Store
+
+_PATIENCE = 1.0
+_EXAMPLES = 10
+
+
+@click.group(cls=Subverbs, invoke_without_command=True)
+@click.pass_context
+def import_command(ctx: click.Context) -> None:
+    """Import signals from past sessions or other tools."""
+    if ctx.invoked_subcommand is None:
+        raise ReflectError(
+            "what is to be imported?", f"one of: transcripts, {', '.join(import_sources.KINDS)}", "usage", EXIT_USAGE
+        )
+
+
+@import_command.command()
+@click.argument("path", metavar="[PATH]", required=False)
+@click.option("--since", metavar="TIME", help="Only transcripts that changed since: 2026-02-11, 30d, 8w.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool) -> None:
+    """Import signals from past sessions of Claude Code: all of them, or one folder or file.
+
+    You can stop it and run it again; nothing is captured twice. The lifetime of the signals starts today.
+    """
+    root = paths.projects_dir(front.env)
+    found = _transcripts(path or root, service.parse_since(since) if since else "")
+    if not found:
+        when, hint = (f" that changed since {since}", "take an earlier --since") if since else ("", f"see '{root}'")
+        raise ReflectError(f"there is no transcript in '{path or root}'{when}", hint, "no-transcript")
+    done = _Done()
+    store = front.store_if_any() if dry_run else front.store()
+    for transcript in _shown(found):
+        try:
+            _mine(front, store, os.path.abspath(transcript), done, dry_run)
+        except (ReflectError, OSError) as error:  # one that cannot be read is told of and left out
+            front.talk(click.style(printable(f"warning: {error}"), fg="yellow"))
+    if front.json:
+        front.data({"transcripts": len(found), **asdict(done)})
+        return
+    _say(front, len(found), done, dry_run)
+
+
+def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None:
+    store = front.store_if_any() if dry_run else front.store()
+    got = import_sources.found(kind, front.env, path or "")
+    for why in got.left_out:
+        front.talk(click.style(printable(f"warning: {why}"), fg="yellow"))
+    made = import_sources.signals(kind, got.kept, store, front.scan(store) if store else None, front.env)
+    if not dry_run and made and not front.json:
+        _list(front, made)
+        if not front.confirm(f"import {plural(len(made), 'signal')}? nothing is approved by it"):
+            raise ReflectError("nothing was imported", code="declined")
+    taken = import_sources.take(store, made) if store and not dry_run else []
+    if front.json:
+        front.data({"found": len(got.kept), "new": len(made), "signals": taken, "left_out": got.left_out})
+    elif dry_run and made:
+        _list(front, made)
+        front.tell(f"would import {plural(len(made), 'signal')}")
+    elif taken:
+        wait = "it waits" if len(taken) == 1 else "they wait"
+        front.tell(f"{plural(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
+    else:
+        front.tell("nothing new there")
+
+
+def _list(front: Front, made: list[Signal]) -> None:
+    for signal in made[:_EXAMPLES]:
+        where = f"{signal['project']['name']}: " if signal["project"] else ""
+        front.out(f"  {one_line(where + signal['content'], candidate_view.width() - 2)}")
+    if len(made) > _EXAMPLES:
+        front.tell(f"  and {len(made) - _EXAMPLES} more")
+
+
+def _register(kind: str, text: str) -> None:
+    @import_command.command(kind, help=f"{text} The source is never changed.")
+    @click.argument("path", metavar="[PATH]", required=False)
+    @yes_option
+    @dry_run_option
+    @json_option
+    @click.pass_obj
+    def take_over(front: Front, path: str | None, dry_run: bool) -> None:
+        _take_over(front, kind, path, dry_run)
+
+
+_register(import_sources.CLAUDE_REFLECT, "Import the queue of claude-reflect.")
+_register(import_sources.AUTO_MEMORY, "Import the memories of Claude Code, of every project or one folder.")
+_register(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown files in a folder.")
+
+
+def _transcripts(place: str, since: str) -> list[Path]:
+    """Sessions, oldest first; what subagents wrote lies deeper and is no session of a person."""
+    folder = Path(place)
+    listed = [folder] if folder.is_file() else [*folder.glob("*.jsonl"), *folder.glob("*/*.jsonl")]
+    dated = [(path.stat().st_mtime, path) for path in listed if path.is_file() and not path.is_symlink()]
+    return [path for when, path in sorted(dated) if not since or when >= seconds_of(since)]
+
+
+@dataclass
+class _Done:
+    """`left_out` are those of sessions without a person."""
+
+    new: int = 0
+    signals: int = 0
+    left_out: int = 0
+
+
+def _mine(front: Front, store: Store | None, path: str, done: _Done, dry_run: bool) -> None:
+    if dry_run:
+        found, left_out = sessions.preview(store, front.env, path)
+    else:
+        assert store is not None
+        found, left_out = sessions.bootstrap(store, front.env, path, time.time())
+    done.signals += found
+    done.left_out += left_out
+    done.new += found > 0
+
+
+def _shown(found: list[Path]) -> Iterator[Path]:
+    """With a bar on a terminal, from the second second on; measured in bytes, since sessions differ a thousandfold."""
+    if not sys.stderr.isatty():
+        yield from found
+        return
+    began = time.monotonic()
+    sizes = [path.stat().st_size for path in found]
+    with click.progressbar(length=sum(sizes), label="mining", file=sys.stderr, width=30) as bar:
+        for path, size in zip(found, sizes, strict=True):
+            yield path
+            if time.monotonic() - began > _PATIENCE:
+                bar.update(size)
+            else:
+                bar.pos += size
+
+
+def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
+    files, signals = plural(transcripts, "transcript"), plural(done.signals, "signal")
+    if dry_run:
+        front.tell(f"would mine {files}: {signals}")
+    elif done.signals:
+        front.tell(f"{signals} from {done.new} of {files}; see 'reflect-git signals'")
+    else:
+        front.tell(f"nothing new in {files}")
+    if done.left_out:
+        left = f"{plural(done.left_out, 'signal')} of sessions without a person left out"
+        front.talk(f"{left}; after 'reflect-git config capture.unattended all' they are taken")
+
+
+@click.command()
+@click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True)
+@click.option("--all", "everything", is_flag=True, help="Also list messages that would not be captured, with scores.")
+@json_option
+@click.pass_obj
+def mine_command(front: Front, transcripts: tuple[str, ...], everything: bool) -> None:
+    """Show the signals in transcripts; change nothing."""
+    for path in transcripts:
+        _require(path)
+    _load_phrases(front)
+    mined = service.mine(transcripts, paths.home_dir(front.env), everything)
+    found: list[dict[str, Any]] = [{**signal, "transcript": path} for path, signal in mined]
+    if front.json:
+        front.data(found)
+        return
+    if not found:
+        front.tell("nothing to learn from there")
+    for signal in found:
+        lasts = "lasting" if signal["meta"].get("durable") else "for now"
+        if signal["meta"].get("captured") is False:
+            head = f"{day(signal['timestamp'])}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
+        else:
+            head = f"{day(signal['timestamp'])}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
+        front.out(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
+    if not everything:
+        front.talk("'--all' also lists the messages that would not be captured, each with its score")
+
+
+def _require(path: str) -> None:
+    if not os.path.exists(path):
+        hint = "they are below ~/.claude/projects"
+        raise ReflectError(f"there is no transcript '{path}'", hint, code="no-transcript")
+
+
+def _load_phrases(front: Front) -> None:
+    """Score with the user's own phrases, as hooks do; name a file that cannot be read, and go on without it."""
+    store = front.store_if_any()
+    try:
+        if store is not None:
+            service.load_phrases(store)
+    except (ReflectError, OSError) as error:
+        front.talk(printable(f"warning: reflect.phrases is not used: {error}"))

@@ -1,0 +1,207 @@
+"""Run `reflect-git capture`: store one signal by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git import paths
+from reflect_git.capture import service
+from reflect_git.cli.context import Front, printable
+from reflect_git.cli.options import Word, dry_run_option, json_option
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.platform.project import top_of
+from reflect_git.records import schema
+
+if TYPE_CHECKING:
+    from reflect_git.records.schema import Signal
+    from reflect_git.store.repository import Store
+
+_WAIT = 5.0
+_STDIN_LIMIT = 1 << 20
+
+
+@click.command()
+@click.option(
+    "--type",
+    "kind",
+    type=Word("type", schema.TYPES),
+    metavar="TYPE",
+    required=True,
+    help=f"The type: {', '.join(schema.TYPES)}.",
+)
+@click.option("--content", metavar="TEXT", required=True, help="The sentence to store; '-' reads stdin.")
+@click.option(
+    "--category",
+    type=Word("category", schema.CATEGORIES),
+    metavar="WORD",
+    help=f"The topic: {', '.join(schema.CATEGORIES)}.",
+)
+@click.option("--tag", "tags", metavar="WORD", multiple=True, help="A tag; may be repeated.")
+@click.option("--context", metavar="TEXT", default="", help="What happened around it.")
+@click.option("--quote", metavar="TEXT", default="", help="What the user said, word for word: a sentence or clause.")
+@click.option(
+    "--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="The project; default: here."
+)
+@click.option("--session", metavar="ID", help="The session; default: the one this runs in.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def capture_command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -> None:
+    """Store one signal by hand.
+
+    At a terminal, it counts as the user's own words. From a script or inside Claude Code it counts as Claude's words,
+    unless --quote is a sentence that the user typed in this session and the content adds nothing to it.
+    """
+    facts, doubt = _facts(front, **given)
+    if doubt:
+        front.talk(printable(f"the quote does not count as the user's own words: {doubt}"))
+    folder = project or _project_here()
+    if dry_run:
+        _preview(front, facts, folder)
+        return
+    store = front.store()
+    _place(store, facts, folder)
+    signal, commit = service.capture(store, facts, front.env, _WAIT)
+    _say(front, signal, commit, facts["content"])
+
+
+def _facts(
+    front: Front, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
+    session: str | None,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Return what is to be stored, and why the quote does not count if it does not."""
+    typed = front.at_terminal
+    text = _readable(_stdin() if content == "-" else os.fsencode(content))
+    trust, doubt = ("user_typed", "") if typed else _trust_of(front, quote, text)
+    is_own = trust != "assistant"
+    # Words that the user is known to have said stand alone: what Claude says about them is kept apart.
+    is_quoted = is_own and not typed
+    said = f'the user said: "{quote}"' if quote else ""
+    told = [quote] if is_quoted else [part for part in (context, said) if part]
+    facts = {
+        "type": kind,
+        "content": text,
+        "category": category,
+        "tags": [_readable(os.fsencode(tag)) for tag in tags],
+        "context": _readable(os.fsencode("\n".join(told))),
+        "meta": {"note": _readable(os.fsencode(context))} if is_quoted and context else {},
+        "session_id": session if session is not None else front.env.get("CLAUDE_CODE_SESSION_ID", ""),
+        "trust": trust,
+        # Who sits down to type a rule means it; what a script reports has to be seen again to count as much.
+        "confidence": 2 if is_own else 1,
+    }
+    return facts, doubt
+
+
+def _trust_of(front: Front, quote: str, content: str) -> tuple[str, str]:
+    """Return how the user said this in the running session, or `assistant` and why the quote does not count."""
+    if not quote.strip():
+        return "assistant", ""
+    from reflect_git.candidates import quotes
+
+    place, message, via = _best_place(front, quote)
+    doubt = quotes.find_doubt(quote, place, message) or quotes.find_difference(quote, content)
+    return ("assistant", doubt) if doubt else ("user_feedback" if via == "feedback" else "user_typed", "")
+
+
+def _best_place(front: Front, quote: str) -> tuple[str, str, str]:
+    """Return what the quote is in the message where it fits best, that message, and how the user sent it."""
+    from reflect_git.candidates import quotes
+    from reflect_git.capture.transcript import Reader
+    from reflect_git.rules.approver import find_session
+
+    session, projects = find_session(front.env)
+    path = _transcript(projects, session)
+    best, message, via = "", "", ""
+    try:
+        for turn in Reader(path, projects=projects) if path else ():
+            if turn.kind == "user" and turn.attended:
+                place = quotes.find_place(quote, turn.raw)
+                if quotes.PLACES.index(place) > quotes.PLACES.index(best):
+                    best, message, via = place, turn.raw, turn.via
+    except ReflectError:  # not a file of the client's
+        pass
+    return best, message, via
+
+
+def _transcript(projects: str, session: str) -> str:
+    """The file of a session; empty where there is none."""
+    if not session or not session.replace("-", "").isalnum():
+        return ""
+    try:
+        folders = [entry.path for entry in os.scandir(projects) if entry.is_dir()]
+    except OSError:
+        return ""
+    found = (os.path.join(folder, f"{session}.jsonl") for folder in folders)
+    return next(filter(os.path.isfile, found), "")
+
+
+def _stdin() -> bytes:
+    data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
+    if len(data) > _STDIN_LIMIT:
+        raise ReflectError("the content is larger than 1 MiB", "give the sentence that matters", "usage", EXIT_USAGE)
+    return data
+
+
+def _readable(data: bytes) -> str:
+    """Bytes that are no UTF-8 are kept as their escapes: nothing is lost, and every reader can read the file."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _project_here() -> str:
+    """The repository around the current folder, or the folder itself."""
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:  # deleted under our feet
+        return ""
+    return top_of(folder) or folder
+
+
+def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
+    if folder and service.is_ignored(store, os.path.abspath(folder)):
+        raise ReflectError(
+            f"nothing is captured in '{folder}'",
+            "its .reflectignore or the setting reflect.ignore says so",
+            code="ignored",
+        )
+    facts["project"] = service.project_of(store, folder)
+
+
+def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
+    """The record as it would be stored."""
+    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.records import yaml_form
+    from reflect_git.records.ids import utc_precise
+
+    store = front.store_if_any()
+    if store is not None:
+        _place(store, facts, folder)
+    else:
+        front.talk("there is no store yet: it would be made first, and name this machine")
+    signal = draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
+    yaml_form.check(signal)
+    if front.json:
+        front.data(signal)
+    else:
+        front.out(printable(yaml_form.emit(signal).decode("utf-8")).rstrip("\n"))
+
+
+def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
+    if front.json:
+        front.data({"id": signal["id"], "commit": commit})
+        return
+    if commit:
+        front.out(f"stored {signal['id']} in commit {commit[:10]}")
+    else:
+        front.out(f"stored {signal['id']}")
+        front.talk("it is safe, and not committed yet: a later reflect-git command does that")
+    changed = {
+        "the content was too long and was cut": signal["content"].endswith("…") and not given.endswith("…"),
+        "what looked like a secret was replaced": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
+    }
+    for said in (said for said, is_so in changed.items() if is_so):
+        front.talk(f"{said}; '{front.command('show', signal['id'])}' prints what is left")

@@ -1,0 +1,327 @@
+"""Show capture, proposed rules, rules and the state of the store on one screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reflect_git import doctor, paths
+from reflect_git.capture import service
+from reflect_git.cli import capture_switch
+from reflect_git.cli.capture_switch import Capture, capture_here
+from reflect_git.cli.context import Front, ago, columns, printable
+from reflect_git.cli.options import json_option
+from reflect_git.errors import ReflectError
+from reflect_git.records.ids import plural
+from reflect_git.rules import queue
+from reflect_git.store import machines, pending, policy, remotes
+from reflect_git.store.reading import waiting_counts
+from reflect_git.store.salvage import some
+from reflect_git.sync import urls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reflect_git.store.reading.reader import Scan
+    from reflect_git.store.reading.waiting_counts import Glance
+    from reflect_git.store.repository import Store
+
+_DRIFT_SECONDS = 0.3  # of looking through transcripts, on one screen that people wait for
+FORMATS = ("table", "statusline", "statusline-setup")
+
+
+_NO_HOOKS = "off (no hooks installed): reflect-git enable"
+_UNCALLED = {
+    None: "none installed: reflect-git enable",
+    capture_switch.PROJECTS: "only in some projects: reflect-git doctor",
+}
+
+
+@dataclass
+class Report:
+    store: str
+    exists: bool = False
+    capture: str = "on"
+    paused_until: str | None = None
+    hooks: str | None = None
+    machine: str | None = None
+    waiting: int = 0
+    waiting_here: int = 0
+    strong: int = 0
+    questions: int = 0
+    questions_elsewhere: int = 0
+    weak_here: int = 0
+    going: list[dict[str, int]] = field(default_factory=list)
+    last_capture: str | None = None
+    learnings: int = 0
+    rules_here: int = 0
+    rules_absent: int = 0
+    arrived: int = 0
+    drift: list[dict[str, Any]] = field(default_factory=list)
+    foreign: int = 0
+    pending: int = 0
+    branch: str | None = None
+    quarantined: int = 0
+    unreadable: int = 0
+    newer: int = 0
+    changes: list[str] = field(default_factory=list)
+    remote: str | None = None
+    ahead: int | None = None
+    behind: int | None = None
+    sync_error: str | None = None
+    removed: int = 0
+    undecided: list[str] = field(default_factory=list)
+
+
+@click.command()
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", help="'statusline' prints one short line."
+)
+@click.option(
+    "--for-skill",
+    is_flag=True,
+    expose_value=False,
+    help="For /reflect-toggle: say if packages must be fetched.",
+)
+@json_option
+@click.pass_obj
+def status_command(front: Front, form: str) -> None:
+    """Show capture, proposed rules, rules and what needs attention."""
+    if form == "statusline-setup":
+        _show_setup(front)
+        return
+    root = service.locate_store(front.env, front.store_option)
+    try:
+        store = front.store(create=False)
+    except ReflectError as error:
+        if error.code != "no-store":
+            raise
+        _say_none(front, root, form)
+        return
+    if form == "statusline":
+        before, scan = waiting_counts.seen(store), front.scan(store)
+        _statusline(front, queue.count(store, front.env, scan, _here(), before))
+        return
+    capture = capture_here(store, front.env, _here(), time.time())
+    report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
+    state = capture_switch.look(front.env).state
+    report.hooks = None if state == capture_switch.NONE else state
+    before = waiting_counts.seen(front.caught_up(store))
+    scan = front.scan(store)
+    _look_at_records(report, store, scan, queue.count(store, front.env, scan, _here(), before))
+    _look_at_files(report, store, front.env, scan)
+    _look_at_git(report, store)
+    decisions = machines.decisions_in(scan.decided)
+    report.undecided = policy.undecided(store, decisions) + [machines.OWN] * bool(machines.unaccepted(store, decisions))
+    _look_at_arrivals(report, store, front.env, scan)
+    if front.json:
+        front.data(asdict(report))
+    else:
+        _print(front, rows(report, capture))
+
+
+def _show_setup(front: Front) -> None:
+    """What to put into the client's settings for a status line."""
+    line = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(paths.resource('hooks', 'statusline.py'))}"
+    setting = {"statusLine": {"type": "command", "command": line}}
+    if front.json:
+        front.data(setting)
+    else:
+        front.out(json.dumps(setting)[1:-1])
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # deleted under our feet
+        return os.sep
+
+
+def _say_none(front: Front, root: str, form: str) -> None:
+    if front.json:
+        front.data(asdict(Report(root)))
+    elif form == "table":
+        front.tell(f"no store at '{printable(root)}' yet; the first capture creates it")
+        is_called = capture_switch.look(front.env).state != capture_switch.NONE
+        begin = f"create it now with '{front.command('init')}'" if is_called else capture_switch.BEGIN
+        front.talk(click.style(f"hint: {begin}", fg="yellow"))
+
+
+def _look_at_records(report: Report, store: Store, scan: Scan, counted: Glance) -> None:
+    report.questions, report.questions_elsewhere = counted.questions, counted.elsewhere
+    report.waiting, report.strong, report.weak_here = counted.waiting, counted.strong, counted.weak
+    report.waiting_here, report.going = counted.waiting_here, counted.going
+    report.last_capture = counted.last_capture
+    report.learnings = len(scan.history.in_force())
+    report.pending = len(pending.pending(store))
+    report.quarantined = len(doctor.quarantined(store))
+    report.unreadable, report.newer = len(scan.unreadable), len(scan.newer)
+
+
+def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+    """Which rules are not in their files here as they were approved."""
+    from reflect_git.rules import dismiss, project_files, restore
+    from reflect_git.rules.drift import drift
+
+    here = project_files.place(store, env, _here())
+    noes = dismiss.declined(scan.history, store.machine)
+    report.rules_here = sum(here.reaches(one) and one["id"] not in noes for one in scan.history.in_force())
+    found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
+    report.removed = len(restore.look(store, scan.history))
+    report.foreign = found.foreign
+    report.drift = [
+        {"learning": one.learning["id"], "kind": one.found.kind, "author": one.author,
+         "target": here.label(one.page.path), "line": one.found.line}
+        for one in (*found.asked, *found.elsewhere)
+    ]  # fmt: skip
+
+
+def _look_at_arrivals(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+    """What other own machines decided and this one's files do not have."""
+    if all(made["machine"] == store.machine for made in scan.history.decisions):
+        return
+    from reflect_git.rules import arrivals, project_files
+
+    found = arrivals.waiting(arrivals.Look(store, project_files.place(store, env, _here()), scan))
+    report.arrived = sum(not one.own for one in found)
+    report.rules_absent = sum(one.kind == arrivals.ADD for one in found)
+
+
+def _look_at_git(report: Report, store: Store) -> None:
+    """Branch, uncommitted changes and distance to the remote, from one git process."""
+    out = store.git.run("status", "--porcelain=v2", "--branch", "-z", "--no-renames").out
+    for entry in out.decode("utf-8", "surrogateescape").split("\0"):
+        kind, _, rest = entry.partition(" ")
+        if entry.startswith("# branch.head "):
+            report.branch = entry[14:]
+        elif entry.startswith("# branch.ab ") and report.branch == "main":
+            ahead, behind = entry[12:].split()
+            report.ahead, report.behind = int(ahead), -int(behind)
+        elif kind in ("1", "u", "?"):
+            report.changes.append(rest.split(" ", {"1": 7, "u": 9, "?": 0}[kind])[-1])
+    url = remotes.url_of(store)
+    report.remote = urls.shown(url) if url else None
+    report.sync_error = remotes.state(store).get("error") if url else None
+
+
+def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
+    """(label, value, whether it wants attention); what is as it should be and says nothing is left out."""
+    found = [
+        *_capture(report, capture),
+        ("store", report.store, False),
+        ("machine", report.machine or "", False),
+        ("waiting", _waiting(report), False),
+    ]
+    if report.going:
+        found.append(("expiring", waiting_counts.going_said(report.going), True))
+    found += [
+        ("last capture", f"{ago(report.last_capture)} ago" if report.last_capture else "none yet", False),
+        ("rules", _rules(report), False),
+        *_waits_from_elsewhere(report),
+        *_drift(report),
+    ]
+    return found + _troubles(report) + _remote(report)
+
+
+def _capture(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
+    """Whether it is switched on, and what calls it: switched on without a hook, it captures nothing."""
+    is_on = capture.state == "on"
+    if is_on and report.hooks is None:
+        return [("capture", _NO_HOOKS, True)]
+    called = [("hooks", _UNCALLED[report.hooks], True)] if report.hooks in _UNCALLED else []
+    return [("capture", capture.said(), not is_on), *called]
+
+
+def _waiting(report: Report) -> str:
+    """Name the questions that a review asks here, then those of other projects, then what no review asks by itself."""
+    found = [plural(report.questions, "proposed rule") if report.questions else "no proposed rules"]
+    found += [f"{report.questions_elsewhere} in other projects"] if report.questions_elsewhere else []
+    found += [plural(report.weak_here, "unlikely one")] if report.weak_here else []
+    command = "reflect-git review" if report.questions else "reflect-git review --all"
+    return ", ".join(found) + (f": {command}" if report.questions or report.questions_elsewhere else "")
+
+
+def _rules(report: Report) -> str:
+    """Those that 'rules' lists here, and those that 'rules --all' lists."""
+    absent = "" if report.rules_absent == report.rules_here else f"{report.rules_absent} "
+    here = (
+        f"{report.rules_here or 'none'} here"
+        if report.rules_here < report.learnings
+        else str(report.learnings or "none")
+    )
+    here += f" ({absent}not written yet)" if report.rules_absent else ""
+    total = f", {report.learnings} in total" if report.rules_here < report.learnings else ""
+    return here + total + (": reflect-git review" if report.rules_absent else "")
+
+
+def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
+    said = plural(report.arrived, "rule")
+    return [("arrived", f"{said} from your other machines: reflect-git review", True)] if report.arrived else []
+
+
+def _drift(report: Report) -> list[tuple[str, str, bool]]:
+    """What is not on this branch is as it should be."""
+    count = sum(one["author"] != "branch" for one in report.drift)
+    said = "1 rule differs from its file" if count == 1 else f"{count} rules differ from their files"
+    return [("drift", f"{said}: reflect-git review", True)] if count else []
+
+
+def _troubles(report: Report) -> list[tuple[str, str, bool]]:
+    found = []
+    if report.pending:
+        found.append(("pending", f"{report.pending} not committed yet; the next command commits them", True))
+    if report.branch != "main":
+        where = f"on '{report.branch}'" if report.branch != "(detached)" else "detached"
+        found.append(("HEAD", f"{where}; switch back with: git -C '{report.store}' switch main", True))
+    if report.removed:
+        by = plural(report.removed, "commit")
+        found.append(("removed", f"{by} of yours removed records, now restored: reflect-git review", True))
+    if report.changes:
+        found.append(("changed", f"{some(report.changes)}; see 'git -C {report.store} status'", True))
+    broken = [(report.quarantined, "quarantined"), (report.unreadable, "unreadable")]
+    if any(number for number, _ in broken):
+        said = ", ".join(f"{number} {word}" for number, word in broken if number)
+        found.append(("files", f"{said}; see 'reflect-git doctor'", True))
+    if report.undecided:
+        said = f"set by hand: {', '.join(report.undecided)}; see 'reflect-git doctor'"
+        found.append(("settings", said, True))
+    if report.newer:
+        found.append(("newer", f"{report.newer} from a newer reflect-git; upgrade to read them", True))
+    return found
+
+
+def _remote(report: Report) -> list[tuple[str, str, bool]]:
+    if report.remote is None:
+        return []
+    distance = "" if report.ahead is None else f", {report.ahead} ahead, {report.behind} behind"
+    if report.ahead or report.behind:
+        distance += "; run 'reflect-git sync'"
+    found = [("remote", report.remote + distance, False)]
+    if report.sync_error:
+        found.append(("last sync", f"failed: {report.sync_error}", True))
+    return found
+
+
+def _print(front: Front, listed: list[tuple[str, str, bool]]) -> None:
+    width = max(columns(label) for label, _, _ in listed)
+    for label, value, loud in listed:
+        shown = printable(value)
+        line = f"{click.style(label.ljust(width), dim=True)}  {click.style(shown, fg='yellow') if loud else shown}"
+        if label == "store":  # a path, which may have blanks
+            front.out(line)
+        else:
+            front.tell(line, width + 2)
+
+
+def _statusline(front: Front, counted: Glance) -> None:
+    if front.json:
+        front.data({"waiting": counted.waiting, "questions": counted.questions, "going": counted.going})
+    elif counted.questions:
+        front.out(waiting_counts.line(counted))

@@ -1,0 +1,405 @@
+"""What every verb needs from its surroundings: the environment, the store, and a way to speak."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from io import TextIOWrapper
+
+from reflect_git import paths
+from reflect_git.errors import ReflectError
+from reflect_git.records.ids import plural
+from reflect_git.records.json_form import dumps
+
+# The store's modules take 15 ms to import: --help, --version and completion do without. A plain `sync` does without
+# click, which takes twice that.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn, TextIO
+
+    from reflect_git.cli.fast_start import Ahead
+    from reflect_git.store.reading.lookup import Excerpt
+    from reflect_git.store.reading.reader import Foreseen, Scan, Snapshot
+    from reflect_git.store.repository import Store
+
+SCHEMA_VERSION = 1
+_MINING_SECONDS = 0.5
+_AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
+_WIDE = "WF"
+_NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
+_WISHED = ("declined", "interrupted")  # a person's no to what was asked, and ^C: no error
+PIPED = "the output goes to a pipe or a file; run it without, so that you can answer"
+
+
+class Front:
+    """One run of the program. stdout is data, stderr is talk."""
+
+    def __init__(self, env: Mapping[str, str], ahead: Ahead | None = None) -> None:
+        self.env = env
+        self.ahead = ahead
+        self.store_option = ""
+        self.json = False
+        self.color = "auto"
+        self.no_input = False
+        self.yes = False
+        self.opened: Store | None = None
+        self.later: Callable[[], object] | None = None  # what is done when the answer is out
+
+    def store(self, create: bool = True) -> Store:
+        """The swept store."""
+        from reflect_git.capture import service
+
+        try:
+            self.opened = service.open_swept(self.env, self.store_option, create)
+        except ReflectError as error:
+            if error.code == "no-store":
+                self._require_room()
+            raise
+        self.opened.on_wait = self.talk if sys.stderr.isatty() else None
+        return self.opened
+
+    def _require_room(self) -> None:
+        """What is in the way of a store is told, not that one will be made."""
+        from reflect_git.capture import service
+        from reflect_git.store import creation
+
+        creation.require_room(service.locate_store(self.env, self.store_option))
+
+    def existing(self) -> Store | None:
+        """The swept store, with what was said up to now; None where there is none: who only reads makes none."""
+        try:
+            return self.caught_up(self.store(create=False))
+        except ReflectError as error:
+            if error.code != "no-store":
+                raise
+            return None
+
+    def caught_up(self, store: Store, patience: float = _MINING_SECONDS) -> Store:
+        """Living sessions are mined first, for half a second at the most; the rest when the answer is out. `patience`
+        is for what somebody else is mining."""
+        from reflect_git.capture import sessions
+
+        if self.env.get("REFLECT_GIT_OFF") == "1":
+            return store
+        if not sessions.catch_up_all(store, self.env, _MINING_SECONDS, patience):
+            self.later = lambda: sessions.catch_up_all(store, self.env)
+        return store
+
+    @property
+    def unread(self) -> str:
+        """What to say where an answer may lack what was said last; nothing where it has all."""
+        return "still reading the last messages; try again in a moment" if self.later else ""
+
+    def say_no_store(self) -> None:
+        from reflect_git.capture import service
+
+        self._require_room()
+        root = service.locate_store(self.env, self.store_option)
+        self.talk(f"no store at '{printable(root)}' yet; the first capture creates it")
+
+    def store_if_any(self) -> Store | None:
+        """The store as it is, nothing made and nothing swept; None where there is none."""
+        from reflect_git.capture import service
+
+        try:
+            return service.open_store(self.env, self.store_option, create=False)
+        except ReflectError as error:
+            if error.code != "no-store":
+                raise
+            return None
+
+    def snapshot(self, store: Store) -> Snapshot:
+        from reflect_git.store.reading import reader
+
+        return reader.read(store, _by_hand)
+
+    @property
+    def at_terminal(self) -> bool:
+        """Whether a person sits there: below Claude Code a terminal is one that a model made for itself."""
+        return sys.stdin.isatty() and sys.stdout.isatty() and not self.is_inside_client
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether a person sits there who does not see what is asked."""
+        return sys.stdin.isatty() and not sys.stdout.isatty() and not self.is_inside_client
+
+    @property
+    def is_inside_client(self) -> bool:
+        from reflect_git.rules.approver import is_inside_client
+
+        return is_inside_client(self.env)
+
+    def require_outside(self, why: str, words: Sequence[str], more: str = "") -> None:
+        """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
+        if self.is_inside_client:
+            said = self.command(*words)
+            raise ReflectError(why, f"run '{said}' in your own terminal{more}", code="approval")
+
+    def command(self, *words: str) -> str:
+        """What a person can copy to go on with the same store."""
+        import shlex  # hardly ever needed, and a sync counts milliseconds
+
+        store = ["--store", self.store_option] if self.store_option else []
+        return printable(shlex.join(["reflect-git", *store, *words]))
+
+    def scan(self, store: Store, foreseen: Foreseen | None = None) -> Scan:
+        """What lists and counts need of it."""
+        from reflect_git.store.reading import reader
+
+        return reader.scan(store, _by_hand, foreseen)
+
+    def foresee(self, store: Store, commit: str) -> Foreseen:
+        """What was decided by a commit that main is about to be."""
+        from reflect_git.store.reading import reader
+
+        return reader.Foreseen(store, commit, _by_hand)
+
+    def excerpt(self, store: Store) -> Excerpt:
+        """What a question about few ids needs of it."""
+        from reflect_git.store.reading.lookup import Excerpt
+
+        return Excerpt(store, _by_hand)
+
+    def data(self, data: Any, **beside: Any) -> None:
+        """The one JSON document of this run. `beside`: more members of the document, for what is not in `data`."""
+        more = [b',"%s":%s' % (name.encode("ascii"), dumps(value)) for name, value in beside.items()]
+        _write_document("data", [dumps(data), *more])
+
+    def parts(self, parts: list[bytes]) -> None:
+        """The one JSON document of this run, from JSON that was made before."""
+        _write_document("data", parts)
+
+    def out(self, text: str = "") -> None:
+        """A line of the answer."""
+        try:
+            _echo(text, sys.stdout, self.uses_color(sys.stdout.isatty()))
+        except BrokenPipeError:
+            leave(0)
+
+    def tell(self, text: str, hang: int = 0) -> None:
+        """A line of the answer in words: at a terminal it is broken between them, never in what a person may copy.
+        `hang`: how far the lines below are indented, if not like this one."""
+        self.out(self.folded(text, sys.stdout, hang))
+
+    def talk(self, text: str, as_is: bool = False) -> None:
+        """A line beside the answer, in words unless it is to stay `as_is`."""
+        shown = text if as_is else self.folded(text, sys.stderr)
+        _echo(shown, sys.stderr, self.uses_color(sys.stderr.isatty()))
+
+    def folded(self, text: str, stream: TextIO, hang: int = 0) -> str:
+        """As that stream shows it; what goes to a file or to another program is broken nowhere."""
+        if self.json or not stream.isatty() or columns(text) <= (room := terminal_width(stream)):
+            return text
+        from reflect_git.cli.output.wrap import folded
+
+        return folded(text, room, hang)
+
+    def hint(self, name: str, text: str) -> None:
+        """Advice that a person can silence with `git config --global reflect.hint.<name> false`."""
+        if not self.json and self._hints(name):
+            import click
+
+            self.talk(click.style(f"hint: {text}", fg="yellow"))
+            self.talk(click.style(f"hint: silence this with 'git config --global reflect.hint.{name} false'", dim=True))
+
+    def _hints(self, name: str) -> bool:
+        from reflect_git.capture import service
+
+        try:
+            settings = service.open_store(self.env, self.store_option, create=False).git.user_settings()
+        except ReflectError:
+            return True
+        values = settings.get(f"reflect.hint.{name.lower()}", ["true"])
+        return values[-1].lower() not in ("false", "no", "off", "0")
+
+    def uses_color(self, tty: bool) -> bool:
+        """--color, then NO_COLOR, then CLICOLOR_FORCE, then whether a terminal looks at it."""
+        if self.color != "auto":
+            return self.color == "always"
+        if self.env.get("NO_COLOR"):
+            return False
+        if self.env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+            return True
+        return tty and self.env.get("TERM") != "dumb"
+
+    def everywhere(self, path: str) -> str:
+        """A file of all projects as a person names it: that of a project may have the same name."""
+        return paths.shown(os.path.join(paths.config_dir(self.env), path), self.env)
+
+    def is_everywhere(self, listed: str) -> tuple[str, bool]:
+        """The path of a file that is given as it is listed, and whether it is one of all projects."""
+        base, path = paths.config_dir(self.env) + os.sep, listed
+        if listed.startswith("~/"):
+            path = os.path.join(paths.home_dir(self.env), listed[2:])
+        return (path[len(base) :], True) if path.startswith(base) else (listed, False)
+
+    def confirm(self, question: str) -> bool:
+        """Ask, unless --yes answers; without a person to ask, refuse and name the flag."""
+        if self.yes:
+            return True
+        if self.no_input or not self.at_terminal:
+            raise ReflectError(f"cannot ask '{question}' without a terminal", "pass --yes", code="no-input")
+        return self.is_yes(question)
+
+    def is_yes(self, question: str) -> bool:
+        """What a person at a terminal answers; asked again where it is neither yes nor no."""
+        import click
+
+        while True:
+            asked = self.folded(f"{question} [y/N]: ", sys.stderr)
+            typed: str = click.prompt(asked, "", show_default=False, prompt_suffix="", err=True)
+            answer = typed.strip().lower()
+            if answer in ("", "n", "no", "y", "yes"):
+                return answer.startswith("y")
+            report(self, ReflectError(f"'{answer}' is not an answer", "type y or n"))
+
+
+def _echo(text: str, stream: TextIO, color: bool) -> None:
+    """A line; click takes out what colours it where it goes to a file."""
+    if "\x1b" in text:
+        import click
+
+        click.echo(text, stream, color=color)
+        return
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+def _by_hand(data: bytes) -> dict[str, Any]:
+    """A file that a person edited; the first one loads ruamel.yaml, which takes 30 ms."""
+    from reflect_git.platform import yaml_loose
+
+    return yaml_loose.read(data)
+
+
+def terminal_width(stream: TextIO | None = None) -> int:
+    """Columns of the terminal, 80 where there is none: as `shutil` has it, whose imports take 7 ms."""
+    given = _given_width()
+    try:
+        return given if given > 0 else os.get_terminal_size((stream or sys.__stdout__).fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return 80
+
+
+def _given_width() -> int:
+    """What COLUMNS says, as a pager is told, too; 0 if it says nothing."""
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        return 0
+
+
+def _has_edge() -> bool:
+    """Whether a line can be too long: what goes to a file or to another program is cut nowhere."""
+    return _given_width() > 0 or (sys.stdout is not None and sys.stdout.isatty())
+
+
+def printable(text: str) -> str:
+    """Text from a record as a terminal may show it: what acts on a terminal, or hides in it, is spelled out."""
+    return "".join(c if c.isprintable() or c == "\n" else _spelled(c) for c in text)
+
+
+def _spelled(char: str) -> str:
+    return "    " if char == "\t" else f"<U+{ord(char):04X}>"
+
+
+def one_line(text: str, width: int) -> str:
+    """The text on one line, for a terminal of at most `width` columns and marked where it was cut."""
+    flat = " ".join(printable(text).split())
+    if columns(flat) <= width or not _has_edge():
+        return flat
+    kept = flat[: max(0, width - 1)]
+    while kept and columns(kept) > width - 1:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def columns(text: str) -> int:
+    """How many cells of a terminal a text takes: Chinese, Japanese, Korean letters and emoji take two, accents none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in _WIDE else 1 for c in text)
+
+
+def age(seconds: float) -> str:
+    """A span of time as people say it: `3 days`."""
+    for unit, name in _AGES:
+        count = int(seconds // unit)
+        if count >= (2 if name == "week" else 1):  # ten days are ten days, not one week
+            return plural(count, name)
+    return "a moment"
+
+
+def local_time(timestamp: str) -> str:
+    """Format a UTC time of a record as local time: `2026-02-11 10:30`, or `10:30` if that is today."""
+    from reflect_git.records.ids import local_day, seconds_of
+
+    moment = seconds_of(timestamp)
+    is_today = local_day(moment) == local_day(time.time())
+    return time.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M", time.localtime(moment))
+
+
+def ago(timestamp: str) -> str:
+    """How long ago a UTC time of a record was."""
+    from reflect_git.records.ids import seconds_of
+
+    return age(max(0.0, time.time() - seconds_of(timestamp)))
+
+
+def _write_document(kind: str, parts: list[bytes]) -> None:
+    try:
+        sys.stdout.flush()
+        head = b'{"schema_version":%d,"%s":' % (SCHEMA_VERSION, kind.encode("ascii"))
+        sys.stdout.buffer.write(b"".join((head, *parts, b"}\n")))
+    except BrokenPipeError:
+        leave(0)
+
+
+def report(front: Front, error: ReflectError) -> int:
+    """Say what failed and what to do, in the form this run speaks."""
+    if front.json:
+        failure = {"code": error.code, "message": error.message, "hint": error.hint}
+        _write_document("error", [dumps(failure)])
+        return error.exit_code
+    if error.code in _WISHED:
+        front.talk(error.message)
+        return error.exit_code
+    import click
+
+    front.talk(click.style("error: ", fg="red", bold=True) + printable(error.message))
+    hint = PIPED if error.code in _NEED_A_PERSON and not front.no_input and front.is_piped else error.hint
+    if hint:
+        front.talk(click.style(f"hint: {printable(hint)}", fg="yellow"))
+    return error.exit_code
+
+
+def open_streams() -> None:
+    """As every run begins."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller: what is said goes nowhere
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the run
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no "…" gets its escape, not a traceback
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end(front: Front, code: int) -> NoReturn:
+    """As every run ends: what nobody waits for is begun."""
+    if front.opened is not None:
+        from reflect_git.cli.background import work_if_due
+
+        work_if_due(front.opened, front.later)
+    leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """Exit after what was printed has really gone out; a reader that left early is no failure of ours."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

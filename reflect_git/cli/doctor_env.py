@@ -1,0 +1,490 @@
+"""What `doctor` looks at outside the store: Claude Code, its files, git, and what older installations left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import reflect_git
+from reflect_git import __version__, paths
+from reflect_git.candidates.gate import MOST_ENTRIES
+from reflect_git.capture import service
+from reflect_git.capture.transcript.lines import survey
+from reflect_git.cli import capture_switch
+from reflect_git.cli.context import age
+from reflect_git.cli.review_setup import here
+from reflect_git.errors import ReflectError
+from reflect_git.platform import claude_settings, files
+from reflect_git.platform.git import Git
+from reflect_git.platform.instruction_files import LIMIT
+from reflect_git.platform.project import top_of
+from reflect_git.records.ids import plural
+from reflect_git.rules import approver
+from reflect_git.store import expiry, inbox, pending, recover, remotes
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import MAIN, Store, id_in
+from reflect_git.store.salvage import DAY, NOTE, OK, WARNING
+from reflect_git.targets import block
+
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+_LATELY = 7 * DAY
+_LOOKED_AT = 5
+_LONG_FILE = 200  # lines: what Anthropic advises for a CLAUDE.md
+_READ_AT_START = ("CLAUDE.md", os.path.join(".claude", "CLAUDE.md"), "CLAUDE.local.md")
+_BYTES_A_TOKEN = 4
+_COMMENT = re.compile(rb"^<!--.*?-->[ \t]*$\s*", re.M | re.S)  # the client leaves them out
+_ANSWER = 15.0  # seconds that a remote has to answer
+_ASK_IT = "run 'reflect-git sync' for details"
+_TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
+# Weaknesses of git that a hostile repository or remote could use, as of 2026-11-10, with the first version of each
+# line of releases that is known to have the remedy: the release notes of git 2.45.1 and 2.50.1, and those of Git for
+# Windows 2.56.1 for the last two. Distributions bring remedies into older versions without a new number.
+_ADVISORIES = {
+    "CVE-2024-32002": ((2, 39, 4), (2, 40, 2), (2, 41, 1), (2, 42, 2), (2, 43, 4), (2, 44, 1), (2, 45, 1)),
+    "CVE-2025-48384": (
+        (2, 43, 7), (2, 44, 4), (2, 45, 4), (2, 46, 4), (2, 47, 3), (2, 48, 2), (2, 49, 1), (2, 50, 1),
+    ),
+    "CVE-2026-111760": ((2, 56, 1),),
+    "CVE-2026-113408": ((2, 56, 1),),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finding with the name of its check."""
+
+    check: str
+    level: str
+    message: str
+    hint: str = ""
+    fixable: bool = False
+    details: tuple[str, ...] = ()
+
+
+Known_contra = TypeVar("Known_contra", contravariant=True)  # the store, or none where there is none yet
+
+
+@dataclass(frozen=True)
+class Look(Generic[Known_contra]):
+    """One thing to look at, in a line or more; `mend` does something about those that are fixable and says what."""
+
+    run: Callable[[Mapping[str, str], Known_contra], Iterator[Line]]
+    mend: Callable[[Mapping[str, str], Known_contra], str] | None = None
+
+
+def _hooks(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
+    """Whether Claude Code calls us, by which road, at the place where we are now, and whether it did lately."""
+    if _setting(env, "disableAllHooks") is True:
+        yield Line(
+            "hooks", WARNING, "Claude Code's settings.json disables all hooks", 'remove "disableAllHooks" from it'
+        )
+    found = capture_switch.look(env)
+    try:
+        planned = capture_switch.plan(env, store, True)
+    except (ReflectError, OSError) as error:
+        yield Line("hooks", WARNING, str(error), getattr(error, "hint", None) or f"look at '{found.path}'")
+        return
+    if found.state == capture_switch.NONE:
+        yield Line("hooks", NOTE, "not installed", "run 'reflect-git enable' or install the plugin")
+        return
+    if found.state == capture_switch.PROJECTS:
+        said = f"installed by the plugin, only in {', '.join(map(repr, found.projects))}{_last_call(store)}"
+        yield Line("hooks", OK, said)
+        return
+    yield _road(store, found, planned.changes)
+    yield from _silent(env, store)
+
+
+def _road(store: Store | None, found: capture_switch.Wiring, changes: bool) -> Line:
+    """By which road hooks come, and whether they still fit."""
+    if found.state == capture_switch.PLUGIN and claude_settings.has_ours(found.before):
+        said = f"installed twice: by the plugin and in '{found.path}'; nothing is captured twice"
+        return Line("hooks", NOTE, said, "remove the second ones with 'reflect-git enable'", fixable=True)
+    folder = claude_settings.marketplace_folder(found.before) if found.state == capture_switch.PLUGIN else ""
+    if folder and not os.path.isfile(os.path.join(folder, "hooks", "launch.sh")):
+        hint = "restore it, or register its new place: claude plugin marketplace add DIR"
+        return Line("hooks", WARNING, f"the plugin is missing from '{folder}'", hint)
+    if changes:
+        said = f"'{found.path}' points to another installation"
+        return Line("hooks", WARNING, said, "update it with 'reflect-git enable'", fixable=True)
+    where = "by the plugin" if found.state == capture_switch.PLUGIN else f"in '{found.path}'"
+    return Line("hooks", OK, f"installed {where}{_last_call(store)}")
+
+
+def _heard(store: Store | None) -> float:
+    """When a hook was called last, as far as the store knows."""
+    return _newest(Path(store.private_path("cursors")).glob("*/*.json")) if store else 0.0
+
+
+def _last_call(store: Store | None) -> str:
+    last = _heard(store)
+    if not last:
+        return ", not run yet"
+    since = age(time.time() - last)
+    return ", last run just now" if since == "a moment" else f", last run {since} ago"
+
+
+def _renew_hooks(env: Mapping[str, str], store: Store | None) -> str:
+    renewed = capture_switch.install_hooks(env, store, True)
+    return f"repaired the hooks in '{renewed.path}'"
+
+
+def _silent(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
+    """Sessions went on and no hook was heard of: the client may not trust them, or be another one."""
+    spoken = _newest(Path(paths.projects_dir(env)).glob("*/*.jsonl"))
+    is_on = store is None or store.switched("reflect.capture", True)
+    if is_on and spoken - _heard(store) > _LATELY and time.time() - spoken < _LATELY:
+        said = f"a session ran {age(time.time() - spoken)} ago, but no hook ran"
+        yield Line("hooks", WARNING, said, "restart Claude Code, then check '/hooks' in it")
+
+
+def _newest(found: Iterator[Path]) -> float:
+    return max((changed for changed, _ in _dated(found)), default=0.0)
+
+
+def _dated(found: Iterator[Path]) -> Iterator[tuple[float, str]]:
+    """When each was changed; what went meanwhile, or is a link to nowhere, is not there."""
+    for path in found:
+        try:
+            yield path.stat().st_mtime, str(path)
+        except OSError:
+            continue
+
+
+def _client(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    folder = paths.config_dir(env)
+    if not os.path.isdir(folder):
+        yield Line("client", NOTE, f"no '{folder}' yet", "start Claude Code once")
+        return
+    elsewhere = " (CLAUDE_CONFIG_DIR)" if env.get("CLAUDE_CONFIG_DIR") else ""
+    given = _setting(env, "cleanupPeriodDays")
+    days = given if isinstance(given, int) and not isinstance(given, bool) else _TRANSCRIPT_DAYS
+    kept = f"transcripts are kept for {plural(days, 'day')}"
+    lifetime = expiry.lifetime(store)
+    if days < lifetime:
+        hint = f'set "cleanupPeriodDays" in its settings.json to {lifetime} or more'
+        yield Line("client", WARNING, f"{kept}, signals for {lifetime}: an audit cannot check the older ones", hint)
+    else:
+        yield Line("client", OK, f"'{folder}'{elsewhere}, {kept}")
+
+
+def _setting(env: Mapping[str, str], name: str) -> object:
+    try:
+        settings = json.loads(
+            claude_settings.read_settings(claude_settings.settings_path(paths.config_dir(env))) or b"{}"
+        )
+    except (ReflectError, ValueError, OSError, RecursionError):
+        return None
+    return settings.get(name) if isinstance(settings, dict) else None
+
+
+def _transcripts(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
+    """Whether what the client writes is what we read."""
+    root = paths.projects_dir(env)
+    dated = sorted(_dated(Path(root).glob("*/*.jsonl")), reverse=True)
+    if not dated:
+        yield Line("transcripts", OK, f"none below '{root}' yet")
+        return
+    found = survey([path for _, path in dated[:_LOOKED_AT]], root)
+    if not found.files:
+        said = f"not a regular file of yours: '{dated[0][1]}'"
+        yield Line("transcripts", WARNING, said, "links are not followed; move the files here")
+        return
+    versions = ", ".join(sorted(found.versions)[-3:])
+    if found.is_odd:
+        entries = plural(found.entries, "entry", "entries")
+        said = f"{found.unreadable + found.odd} of {entries} cannot be read (client {versions})"
+        yield Line("transcripts", WARNING, said, "upgrade reflect-git, then run 'reflect-git import transcripts'")
+    else:
+        client = f", client {versions}" if versions else ""
+        which = "the newest one is" if found.files == 1 else f"the newest {found.files} are"
+        yield Line("transcripts", OK, f"{which} readable{client}")
+
+
+def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
+    """What the client reads at every start costs tokens in every session, and long files are followed less."""
+    root = top_of(here()) or here()
+    listed = [os.path.join(paths.config_dir(env), "CLAUDE.md"), *(os.path.join(root, name) for name in _READ_AT_START)]
+    for path in dict.fromkeys(os.path.realpath(one) for one in listed):
+        try:
+            data = files.read_followed(path, LIMIT)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            yield Line("instructions", WARNING, f"cannot read '{path}'", "check it with 'ls -l'")
+            continue
+        lines, tokens = data.count(b"\n"), len(_COMMENT.sub(b"", data)) // _BYTES_A_TOKEN
+        learned = _learned(data)
+        rules = f"{learned} of at most {MOST_ENTRIES} rules, " if learned else ""
+        said = f"'{path}' has {rules}{plural(lines, 'line')}, about {plural(tokens, 'token')} in every session"
+        is_long = lines > _LONG_FILE  # 50 rules, of which an approval warns, are as many
+        yield Line("instructions", NOTE, said, _shorter(learned)) if is_long else Line("instructions", OK, said)
+
+
+def _learned(data: bytes) -> int:
+    try:
+        found = block.find(data)
+    except ReflectError:  # no text
+        return 0
+    return len(found.entries) if found else 0
+
+
+def _shorter(learned: int) -> str:
+    if learned:
+        return "list the rules with 'reflect-git rules' and move some: reflect-git edit LRN --to rules"
+    return "move parts of it to files in '.claude/rules'; add 'paths:' for rules about some files only"
+
+
+def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Who keeps ~/.claude in a repository of dotfiles would commit the store into it."""
+    top = top_of(os.path.dirname(store.root))
+    if not top or os.path.realpath(top) == os.path.realpath(store.root):
+        return
+    name, outer = os.path.relpath(store.root, top), Git(store.git.program, top)
+    if outer.run("ls-files", "-z", "--", name, check=False).out:
+        hint = f"untrack it: git -C {shlex.quote(top)} rm -r -f -q --cached {shlex.quote(name)}"
+        yield Line("nested", WARNING, f"the repository '{top}' tracks the store", hint)
+        return
+    asked = outer.run("check-ignore", "--quiet", "--no-index", "--", name, check=False)
+    if asked.code == 0:
+        yield Line("nested", OK, f"the repository '{top}' ignores the store")
+    else:
+        hint = f"add '/{name}/' to '{os.path.join(top, '.gitignore')}'"
+        yield Line("nested", WARNING, f"the store is inside the repository '{top}'", hint)
+
+
+def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Whether the remote answers, and what was decided here and is not there yet."""
+    if not remotes.url_of(store):
+        return
+    from reflect_git.platform import remote_git
+    from reflect_git.sync import exchange
+
+    git = Git(store.git.program, store.root, user=remote_git.quiet(env))
+    try:
+        there = remote_git.heads(git, exchange.remote_of(store), remote_git.Limits(seconds=_ANSWER))
+    except ReflectError as error:
+        yield Line("remote", WARNING, error.message, error.hint or _ASK_IT)
+        return
+    unsent = _unsent(store)
+    if unsent is None:
+        yield Line(
+            "remote", NOTE, "reachable; local history was rewritten since the last sync", "run 'reflect-git sync'"
+        )
+    elif unsent:
+        yield Line("remote", NOTE, f"reachable; {plural(unsent, 'decision')} not sent yet", "run 'reflect-git sync'")
+    elif there.get(MAIN) not in (remotes.state(store).get("tip"), store.git.resolve(remotes.TRACKED)):
+        yield Line("remote", NOTE, "reachable; changed since the last sync", "run 'reflect-git sync'")
+    else:
+        yield Line("remote", OK, "reachable and up to date")
+
+
+def _unsent(store: Store) -> int | None:
+    """Decisions since the last sync, or since a push of the user's own. What is there may be a commit that is not here:
+    it has no ref then. None after a purge: what was sent is no more."""
+    known = [str(one) for one in (remotes.state(store).get("main"), store.git.resolve(remotes.TRACKED)) if one]
+    if not known:
+        return 0
+    asked = store.git.run("rev-list", "--count", MAIN, "--not", *known, "--", "decisions", check=False)
+    return int(asked.out) if asked.code == 0 else None
+
+
+def _leftovers(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
+    """Other versions on PATH, and what was left by runs that were killed."""
+    programs = _programs(env)
+    if len(programs) > 1:
+        hint = f"the first one runs (version {__version__}); uninstall the others"
+        yield Line("leftovers", NOTE, "reflect-git is on PATH more than once", hint, details=tuple(programs))
+    line = _setting(env, "statusLine")
+    lost = [path for path in _scripts(line) if not os.path.isfile(path)]
+    if lost:
+        hint = "print the correct entry with 'reflect-git status --format statusline-setup'"
+        yield Line("leftovers", WARNING, f"the status line runs a missing file: '{lost[0]}'", hint)
+    copies = claude_settings.copies(paths.config_dir(env), left_over=True)
+    if copies:
+        said = "unused copies of the plugin, left by Claude Code"
+        yield Line("leftovers", NOTE, said, "remove them with 'rm -r'", details=tuple(copies))
+    staged = capture_switch.left_behind(env)
+    if staged:
+        yield Line("leftovers", NOTE, "a killed run left a file behind", fixable=True, details=(staged,))
+
+
+def _scripts(line: object) -> list[str]:
+    """Our scripts in the entry for a status line."""
+    command = line.get("command") if isinstance(line, dict) else None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        return []
+    return [word for word in words if word.endswith("/hooks/statusline.py")]
+
+
+def _remove_staged(env: Mapping[str, str], store: Store | None) -> str:
+    return f"removed {capture_switch.remove_left_behind(env, store)}"
+
+
+def _programs(env: Mapping[str, str]) -> list[str]:
+    folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    listed = dict.fromkeys(os.path.join(folder, "reflect-git") for folder in folders)
+    return list({os.path.realpath(path): path for path in listed if os.access(path, os.X_OK)}.values())
+
+
+def advisories(version: tuple[int, ...]) -> list[str]:
+    """The weaknesses that this version of git has, going by its number alone."""
+    return [name for name, mended in _ADVISORIES.items() if not _is_mended(version, mended)]
+
+
+def _is_mended(version: tuple[int, ...], mended: tuple[tuple[int, ...], ...]) -> bool:
+    line = [first for first in mended if first[:2] == version[:2]]
+    return version >= line[0] if line else version[:2] > mended[-1][:2]
+
+
+def _identity(env: Mapping[str, str], store: Store) -> Iterator[Line]:
+    """Whose name stands under decisions."""
+    name = (store.git.user_settings().get("user.name") or [""])[-1]
+    if name:
+        yield Line("identity", OK, f"decisions are recorded as '{name}'")
+    else:
+        yield Line("identity", NOTE, approver.NAMELESS, approver.GIVE_A_NAME)
+
+
+# Why no hook made a store yet.
+WITHOUT_A_STORE: tuple[Look[Store | None], ...] = (
+    Look(_hooks, _renew_hooks),
+    Look(_transcripts),
+    Look(_instructions),
+    Look(_leftovers, _remove_staged),
+)
+LOOKS: tuple[Look[Store], ...] = (
+    *WITHOUT_A_STORE,
+    Look(_client),
+    Look(_surrounding_git),
+    Look(_identity),
+    Look(_remote),
+)
+
+
+PROCESSES = 20
+KILLED_AT = 18  # side effects; five captures have 20 at least, more when this process gets the lock
+_KILLED_CAPTURES = 5
+_SECONDS = 60
+_CHILD = """\
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from reflect_git.capture import service
+store = service.open_store(os.environ)
+for number in range(int(sys.argv[3])):
+    facts = {"type": "discovery", "content": f"self-test {sys.argv[2]} {number}", "session_id": "self-test"}
+    signal, _ = service.capture(store, facts, os.environ)
+    os.write(1, (signal["id"] + "\\n").encode())
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    ok: bool
+    message: str
+    seconds: float
+
+
+class _Trial:
+    """One run: the store, and the ids that were acknowledged to their processes."""
+
+    def __init__(self, folder: str, env: Mapping[str, str]) -> None:
+        kept = {name: env[name] for name in ("PATH", "LANG", "LC_ALL") if name in env}
+        self.env = {**kept, "HOME": folder, "TMPDIR": os.path.dirname(folder), "REFLECT_GIT_HOME": f"{folder}/store"}
+        self.acknowledged: set[str] = set()
+        self._opened: Store | None = None
+
+    @property
+    def store(self) -> Store:
+        if self._opened is None:
+            self._opened = service.open_store(self.env)
+        return self._opened
+
+    def create(self) -> str:
+        return f"created a temporary store with '{self.store.git.program}'"
+
+    def capture(self) -> str:
+        children = [self._start(number) for number in range(PROCESSES)]
+        codes = []
+        for child in children:
+            out, _ = child.communicate(timeout=_SECONDS)
+            self.acknowledged.update(out.decode("ascii").split())
+            codes.append(child.returncode)
+        if codes[0] != -9 or any(codes[1:]):
+            raise ReflectError(f"processes ended with {sorted(set(codes))}")
+        return f"{PROCESSES} processes at once, one killed: {plural(len(self.acknowledged), 'capture')} acknowledged"
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        package = os.path.dirname(os.path.dirname(reflect_git.__file__))
+        captures = _KILLED_CAPTURES if number == 0 else 1
+        command = [sys.executable, "-I", "-S", "-c", _CHILD, package, str(number), str(captures)]
+        fault = {service.FAULT: f"kill:{KILLED_AT}"} if number == 0 else {}
+        return subprocess.Popen(
+            command,
+            env={**self.env, **fault},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def sweep(self) -> str:
+        waiting = len(pending.pending(self.store))
+        recover.sweep(self.store)
+        left = pending.pending(self.store)
+        if left:
+            raise ReflectError(f"still pending: {plural(len(left), 'capture')}")
+        return f"{plural(waiting, 'pending capture')} committed"
+
+    def compare(self) -> str:
+        tree = self.store.git.tree(inbox.current(self.store), "signals")
+        lost = self.acknowledged - {id_in(path) for path in tree}
+        if lost or not self.acknowledged:
+            raise ReflectError(f"{len(lost)} of {len(self.acknowledged)} acknowledged captures are lost")
+        found = len(reader.read(self.store).signals)
+        return f"all {len(self.acknowledged)} acknowledged captures are in the inbox ({found} in all)"
+
+    def check(self) -> str:
+        result = self.store.git.fsck()
+        changed = self.store.git.run("status", "--porcelain").out
+        if result.code or changed:
+            raise ReflectError("git fsck or git status complains")
+        return "git fsck and git status are clean"
+
+
+def run(env: Mapping[str, str]) -> Iterator[Step]:
+    """The steps as they are done; it stops at the first that fails."""
+    with tempfile.TemporaryDirectory(prefix="reflect-git-selftest-") as folder:
+        trial = _Trial(os.path.realpath(folder), env)
+        steps: dict[str, Callable[[], str]] = {
+            "store": trial.create, "capture": trial.capture, "sweep": trial.sweep, "compare": trial.compare,
+            "git": trial.check,
+        }  # fmt: skip
+        for name, act in steps.items():
+            step = _timed(name, act)
+            yield step
+            if not step.ok:
+                return
+
+
+def _timed(name: str, act: Callable[[], str]) -> Step:
+    start = time.monotonic()
+    try:
+        ok, message = True, act()
+    except (ReflectError, OSError, subprocess.TimeoutExpired) as error:
+        ok, message = False, str(error)
+    return Step(name, ok, message, round(time.monotonic() - start, 3))

@@ -1,0 +1,102 @@
+"""Prose for a terminal, broken between words; what a person may copy stays on one line, however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reflect_git.cli.context import columns
+
+# What a command begins with that is named without quotes, as in "undo with: reflect-git remote remove".
+_PROGRAMS = frozenset("reflect-git git claude eval pipx sudo uv rm chmod cd".split())
+_QUOTES = ("'", "`")
+_BESIDE_QUOTES = ".,:;?!()"
+_MOST = 60  # words of a name or a command in quotes
+
+
+def folded(text: str, room: int, hang: int = 0) -> str:
+    """In lines of at most `room` cells. Those below are indented by `hang`, or else like the line they go on with."""
+    return "\n".join(part for line in text.split("\n") for part in _lines(line, room, hang))
+
+
+def _lines(text: str, room: int, hang: int) -> Iterator[str]:
+    bare = _unstyled(text)
+    lead = len(bare) - len(bare.lstrip(" "))
+    margin = min(hang or lead, room // 2)
+    line: list[str] = []
+    width, is_begun = -1, False
+    for piece in _pieces(text.split(" ")):
+        wide = columns(_unstyled(piece))
+        is_full = is_begun and width + 1 + wide > room
+        if is_full and not piece:  # the second of two blanks
+            continue
+        if is_full and wide:  # a colour alone takes no room
+            yield _joined(line)
+            line, width = [" " * margin + piece], margin + wide
+        else:
+            line.append(piece)
+            width += 1 + wide
+        is_begun = is_begun or wide > 0
+    yield " ".join(line)
+
+
+def _joined(pieces: list[str]) -> str:
+    while len(pieces) > 1 and not pieces[-1]:
+        del pieces[-1]
+    return " ".join(pieces)
+
+
+def _pieces(words: Sequence[str]) -> Iterator[str]:
+    """Words, and what must not be broken: what stands in quotes, which is a name or a command, and other commands."""
+    bare, at = [_unstyled(word) for word in words], 0
+    while at < len(words):
+        end = _end(bare, at)
+        yield " ".join(words[at:end])
+        at = end
+
+
+def _end(words: Sequence[str], at: int) -> int:
+    """Behind the last word that belongs to this one."""
+    word = words[at].lstrip("(")
+    if word.startswith(_QUOTES):
+        return _end_of_quote(words, at, word[0])
+    if word in _PROGRAMS and _is_command(words, at):
+        return _end_of_command(words, at)
+    return at + 1
+
+
+def _end_of_quote(words: Sequence[str], at: int, quote: str) -> int:
+    """Quotes may stand in quotes: a command that has a path with blanks in it."""
+    depth = 0
+    for number in range(at, min(len(words), at + _MOST)):
+        word = words[number].lstrip("(")
+        depth += word.startswith(quote)
+        depth -= word.rstrip(_BESIDE_QUOTES).endswith(quote) and len(word) > 1
+        if not depth:
+            return number + 1
+    return at + 1
+
+
+def _is_command(words: Sequence[str], at: int) -> bool:
+    """Whether one begins here: at the head of a line or of a column, or behind a colon, but for "error: git failed"."""
+    if at + 1 < len(words) and not words[at + 1]:  # the name of a row
+        return False
+    before = words[at - 1] if at else ""
+    return not before or (before.endswith(":") and before != "error:")
+
+
+def _end_of_command(words: Sequence[str], at: int) -> int:
+    """Up to a semicolon that stands in no quotes, or to the end."""
+    quotes = 0
+    for number in range(at, len(words)):
+        quotes += words[number].count("'")
+        if words[number].endswith(";") and quotes % 2 == 0:
+            return number + 1
+    return len(words)
+
+
+def _unstyled(text: str) -> str:
+    if "\x1b" not in text:
+        return text
+    import click  # who coloured it has loaded it
+
+    return click.unstyle(text)

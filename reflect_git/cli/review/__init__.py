@@ -1,0 +1,1 @@
+"""Ask the questions of `reflect-git review`."""

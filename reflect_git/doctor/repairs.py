@@ -1,0 +1,297 @@
+"""Repairs for `doctor --fix`, and the owners of lock files in the store.
+
+A lock file is ours if it has our inode (index and config), if a journal names it, or if it is on our own inbox. Only
+holders of the store's lock write to that inbox. A file older than the boot has no owner. Any other lock file belongs to
+somebody else: it is reported, never removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+from reflect_git.errors import ReflectError
+from reflect_git.platform import files, processes
+from reflect_git.records.ids import plural
+from reflect_git.store import copies, inbox, maintenance, opening, policy, recover, salvage
+from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
+from reflect_git.store.main import journal, ref_updates
+from reflect_git.store.repository import INBOX, MAIN, PRIVATE
+from reflect_git.store.salvage import Case
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reflect_git.store.repository import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NamedTuple, Optional
+
+    from reflect_git.store.repository import Store
+
+    class LockFile(NamedTuple):
+        name: str
+        age: float
+        owner: str
+
+else:
+    from collections import namedtuple
+
+    LockFile = namedtuple("LockFile", "name age owner")
+
+DEAD, BUSY, FOREIGN = "dead", "busy", "foreign"
+_LIMIT = 1 << 20
+
+
+def standing(store: Store, now: float) -> list[LockFile]:
+    """List every lock file of git in the store, by name. Call it without the store's lock."""
+    busy, named = holder(store) is not None, _named_by_journals(store)
+    found = []
+    for name in sorted(_names(store)):
+        try:
+            changed = os.lstat(os.path.join(store.git_dir, name)).st_mtime
+        except FileNotFoundError:
+            continue
+        found.append(LockFile(name, now - changed, _owner(store, name, changed, now - changed, busy, named)))
+    return found
+
+
+def holder(store: Store) -> Optional[tuple[int, float]]:
+    """Return process and start time of the holder of the store's lock, or None if it is free."""
+    lock = files.Lock(store.lock.path)
+    if lock.try_acquire():
+        lock.release()
+        return None
+    words = (files.read_if_there(lock.path) or b"").split()
+    pid, since = (int(word) if word.isdigit() else 0 for word in (*words, b"", b"")[:2])
+    return pid, float(since)
+
+
+def _names(store: Store) -> Iterator[str]:
+    for base, folders, names in os.walk(store.git_dir):
+        inside = os.path.relpath(base, store.git_dir)
+        if inside == ".":
+            folders[:] = [folder for folder in folders if folder != "reflect"]
+        elif inside == "objects":
+            folders[:] = [folder for folder in folders if folder in ("info", "pack")]
+        for name in names:
+            if name.endswith(".lock"):
+                yield os.path.normpath(os.path.join(inside, name))
+
+
+def _owner(store: Store, name: str, changed: float, age: float, busy: bool, named: set[str]) -> str:
+    boot = processes.boot_time()
+    if boot is not None and changed < boot:
+        return DEAD
+    if _is_our_link(store, name):
+        return BUSY if busy else DEAD
+    if name in named or name.startswith(f"{INBOX}{store.machine}/"):
+        return BUSY if busy or abs(age) < journal.AGE else DEAD
+    return FOREIGN
+
+
+def _is_our_link(store: Store, name: str) -> bool:
+    """Tell whether a lock is ours: the locks of index and config are hard links to our temporary files."""
+    kind = name.removesuffix(".lock")
+    return kind in ("index", "config") and files.is_same(os.path.join(store.git_dir, name), store.private_path(kind))
+
+
+def _named_by_journals(store: Store) -> set[str]:
+    named: set[str] = set()
+    for name in files.names_in(store.private_path("journal")):
+        try:
+            facts = json.loads(files.read_regular(store.private_path("journal", name), _LIMIT << 6))
+        except (OSError, ValueError):
+            continue
+        if isinstance(facts, dict):
+            named.update(str(lock) for lock in facts.get("locks", ()))
+    return named
+
+
+WAIT = 5.0
+SHIPPED = (("info/exclude", "exclude"), ("info/attributes", "attributes"), ("hooks/pre-push", "pre-push"))
+REFLOGS = ("logs/HEAD", "logs/refs/heads/main")
+CONFIG = {
+    "core.logAllRefUpdates": "false", "core.sharedRepository": "0600", "core.fsmonitor": "false", "gc.auto": "0",
+    "maintenance.auto": "false", **DRIVER,
+}  # fmt: skip
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def make_private(case: Case) -> str:
+    """Remove all permissions of other users."""
+    open_paths = list(opened_to_others(case.store))
+    for path in open_paths:
+        os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHERS)
+    return f"made {plural(len(open_paths), 'file or folder', 'files and folders')} private"
+
+
+def opened_to_others(store: Store) -> Iterator[str]:
+    """Yield our files and folders that other users may read or write; links have no permissions of their own."""
+    for path, status in everything(store):
+        if not stat.S_ISLNK(status.st_mode) and status.st_mode & _OTHERS and status.st_uid == os.geteuid():
+            yield path
+
+
+def everything(store: Store) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the store's folder and everything in it, except files that disappear meanwhile."""
+    yield store.root, os.lstat(store.root)
+    for base, folders, names in os.walk(store.root):
+        for name in (*folders, *names):
+            path = os.path.join(base, name)
+            try:
+                yield path, os.lstat(path)
+            except FileNotFoundError:
+                continue
+
+
+def write_shipped(case: Case) -> str:
+    """Restore the folders and files of a new store; lines that a person added stay."""
+    store = case.store
+    missing = missing_files(store)
+    for name in PRIVATE:
+        files.make_private_dirs(store.private_path(name))
+    for name, source in SHIPPED:
+        if name in missing:
+            _write_shipped(os.path.join(store.git_dir, name), template("store", source))
+    os.chmod(os.path.join(store.git_dir, "hooks", "pre-push"), 0o700)
+    for name in REFLOGS:
+        if name in missing:
+            _write_shipped(os.path.join(store.git_dir, name), b"")
+    return f"wrote {', '.join(missing)}"
+
+
+def missing_files(store: Store) -> list[str]:
+    """Return the names below .git that a new store has and this one lacks, wholly or in part."""
+    found = [f"reflect/{name}" for name in PRIVATE if not os.path.isdir(store.private_path(name))]
+    found += [name for name, source in SHIPPED if _lacks(os.path.join(store.git_dir, name), template("store", source))]
+    return found + [name for name in REFLOGS if not os.path.lexists(os.path.join(store.git_dir, name))]
+
+
+def _lacks(path: str, shipped: bytes) -> bool:
+    live = files.read_if_there(path)
+    if live is None:
+        return True
+    if path.endswith("pre-push"):  # the user may change its text
+        return not os.access(path, os.X_OK)
+    return bool(lines_lacking(live, shipped))
+
+
+def _write_shipped(path: str, shipped: bytes) -> None:
+    if not os.path.lexists(path) or path.endswith(("exclude", "attributes")):
+        add_lines(path, shipped)
+
+
+def set_config(case: Case) -> str:
+    wrong = wrong_config(case.store)
+    policy.set_keys(case.store, {key: CONFIG[key] for key in wrong})
+    return f"set {', '.join(wrong)}"
+
+
+def wrong_config(store: Store) -> list[str]:
+    """Return the git settings that differ from CONFIG."""
+    return [key for key, value in CONFIG.items() if store.setting(key) != value]
+
+
+def bury_locks(case: Case) -> str:
+    """Move dead lock files to corpses/; never touch those of a living or foreign process."""
+    store = case.store
+    dead = [lock.name for lock in standing(store, case.now) if lock.owner == DEAD]
+    with store.locked(WAIT):
+        for name in dead:
+            journal.lay_aside(store, name)
+    return f"moved {', '.join(dead)} to '.git/reflect/corpses'"
+
+
+def finish(case: Case) -> str:
+    """Finish interrupted steps, as every command does first, but report errors."""
+    store = case.store
+    with store.locked(WAIT):
+        recover.finish_interrupted(store)
+        recover.mend_inbox(store)
+    return "finished what was interrupted and committed what was pending"
+
+
+def take_new_name(case: Case) -> str:
+    """Give a copied store a new machine name and its own inbox."""
+    store = case.store
+    with store.locked(WAIT):
+        old = store.machine
+        opening.rename(store)
+        inbox.start_inbox(store)
+    return f"this store goes on as '{store.machine}', with what '{old}' captured"
+
+
+def restore_refs(case: Case) -> str:
+    """Restore main from the reflog, and start a new inbox from the plain copies."""
+    store, said = case.store, []
+    with store.locked(WAIT):
+        if store.git.resolve(MAIN) is None:
+            said.append(f"put 'main' back to {_restore_main(store)[:10]}")
+        if not inbox.generations(store):
+            files.remove(store.private_path("cache", "inbox"))
+            inbox.start_inbox(store)
+            said.append(f"started the inbox again with {plural(_rescue(store), 'signal')} from plain copies")
+    return "; ".join(said)
+
+
+def _rescue(store: Store) -> int:
+    """Commit plain copies that a new inbox does not have yet; return how many."""
+    if not os.path.exists(store.private_path(inbox.RESCUE)):
+        return 0
+    rescued = copies.rescue(store)
+    inbox.commit_all(store)
+    files.remove(store.private_path(inbox.RESCUE))
+    return rescued
+
+
+def _restore_main(store: Store) -> str:
+    """Point main at the newest commit in the reflog that exists; return it."""
+    for commit in last_places(store):
+        if store.git.resolve(f"{commit}^{{commit}}"):
+            locks = ref_updates.locks_of([MAIN, "HEAD"])
+            ref_updates.run(store, locks, "update-ref", "-m", "doctor: put back", MAIN, commit, "0" * 40)
+            return commit
+    raise ReflectError("the reflog knows no commit of 'main'", "put the folder back from a backup or another machine")
+
+
+def last_places(store: Store) -> list[str]:
+    """List the commits that main was at, newest first, from the reflogs."""
+    places = []
+    for name in reversed(REFLOGS):
+        log = files.read_if_there(os.path.join(store.git_dir, name), 1 << 26) or b""
+        places += [line.split()[1].decode("ascii", "replace") for line in reversed(log.splitlines()) if b" " in line]
+    return places
+
+
+def clear_objects(case: Case) -> str:
+    """Rebuild damaged inboxes, and remove damaged objects that no branch holds."""
+    store, broken, bad = case.store, case.broken_inboxes, case.bad_objects
+    with store.locked(WAIT):
+        said = f"{salvage.rebuild(store, broken, bad)}; " if broken else ""
+        maintenance.free(store)
+    return f"{said}took out what no branch holds"
+
+
+def recover_signals(case: Case) -> str:
+    """Store deleted signals again where git still has them."""
+    store = case.store
+    with store.locked(WAIT):
+        recover.finish_interrupted(store)
+        recover.mend_inbox(store)
+        found, lost = salvage.recover(store, case.now)
+    rest = f"; {plural(lost - found, 'signal')} cannot be recovered" if lost > found else ""
+    return f"recovered {plural(found, 'signal')}{rest}"
+
+
+def run_upkeep(case: Case) -> str:
+    """Run the overdue maintenance."""
+    store = case.store
+    with store.locked(WAIT):
+        recover.finish_interrupted(store)
+        inbox.commit_all(store)
+        gone = maintenance.upkeep(store, case.read_again(), case.now)
+    return f"ran the upkeep; {plural(gone, 'signal')} went"

@@ -1,0 +1,260 @@
+"""Split a text into plain words: lower case, stems, marks for the parts of an instruction, and two separators.
+
+Also loads the word tables in `knowledge/`, and splits messages into sentences.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
+_loaded: dict[str, dict[str, Any]] = {}
+
+
+class _Context:
+    """The attributes that the C scanner of `json` needs, with the values of `json.JSONDecoder`."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+    def __init__(self) -> None:
+        self.memo: dict[str, str] = {}
+
+
+def _parse(text: str) -> dict[str, Any]:
+    """Parse a table without `import json`, which takes as long as the rest of a hook."""
+    try:
+        from _json import make_scanner
+    except ImportError:
+        import json
+
+        return dict(json.loads(text))
+    scan: Any = make_scanner(_Context())  # type: ignore[arg-type]
+    return dict(scan(text.strip(), 0)[0])
+
+
+def load_table(name: str) -> dict[str, Any]:
+    """Return the table `knowledge/NAME.json`, loaded once."""
+    if name not in _loaded:
+        with open(os.path.join(KNOWLEDGE, f"{name}.json"), encoding="utf-8") as file:
+            _loaded[name] = _parse(file.read())
+    return _loaded[name]
+
+
+def words_in(name: str, key: str) -> frozenset[str]:
+    """Return the words that stand under a key of the table, as a set."""
+    return frozenset(load_table(name)[key].split())
+
+
+_WORDS = load_table("orders")
+
+
+def _by_first_word() -> dict[str, list[tuple[list[str], str]]]:
+    """Map each first word to the phrases that begin with it, longest first."""
+    found: dict[str, list[tuple[list[str], str]]] = {}
+    for mark, phrases in _WORDS["phrases"]:
+        for phrase in phrases.split("|"):
+            words = phrase.split()
+            found.setdefault(words[0], []).append((words, mark))
+    for starting in found.values():
+        starting.sort(key=lambda phrase: -len(phrase[0]))
+    return found
+
+
+PHRASES = _by_first_word()
+# Said before anything is said: dropped at the beginning, with what follows up to the comma.
+OPENERS = words_in("orders", "openers")
+SUBJECTS = words_in("orders", "subjects")
+US = words_in("orders", "us")  # who says "we use X"
+HOUSES = words_in("orders", "houses")
+REFUSALS = words_in("orders", "refusals")  # a sentence of one word that only says no to what was done
+SILENT = frozenset(("USE", "USEPOST", "PREFER", "ALWAYS", "ONLY", "instead", "ASK", "will"))  # how, not what
+ORDERS = words_in("orders", "verbs")  # the verbs that begin an order; stems
+PREPOSITIONS = words_in("orders", "prepositions")
+REASONS = words_in("orders", "reasons")
+TALK = words_in("orders", "talk")  # no name of a thing: what stands before a "not" in talk
+IRREGULAR: dict[str, str] = _WORDS["irregular"]
+MARKS: dict[str, str] = {word: mark for mark, words in _WORDS["marked"].items() for word in words.split()}
+# French puts its negation around the verb; the second half alone says nothing.
+MARKS.update(dict.fromkeys((*_WORDS["dropped"].split(), *_WORDS["dropped_whole"].split()), ""))
+for _word in (*PREPOSITIONS, *SUBJECTS, *REASONS, *TALK, "be", "from", "to", "with", "by", "something"):
+    MARKS.setdefault(_word, _word)
+_RUN_TOGETHER = ("BAN", "INSTEAD", "INSTEADPOST", "NOTPOST", "USEPOST", "ALWAYS", "USE")
+# Where a script does without spaces: these are set apart before anything else is looked at.
+UNSPACED = tuple(
+    sorted(
+        (word for mark in _RUN_TOGETHER for word in _WORDS["marked"][mark].split() if word[0] >= "\u3040" < word[1:]),
+        key=lambda word: -len(word),
+    )
+)
+
+
+_SIGNS = str.maketrans(dict.fromkeys('`"“”„«»*<>「」『』', " ") | {
+    "’": "'", "，": ", ", "、": ", ", "。": ". ", "；": "; ", "：": ": ", "！": "! ", "？": "? ",
+    "—": " , ", "–": " , ", "\n": " ; ", "（": " ( ", "）": " ) ",
+})  # fmt: skip
+_TAIL = ".,;:!?…"
+_WRAP = "()[]{}'"
+_VOWELS = frozenset("aeiouy")
+BANS = frozenset(("NOT", "BAN", "PAS", "NOTPOST"))
+_BARE_OPENERS = words_in("orders", "bare_openers")
+
+
+def plain_words(text: str) -> list[str]:
+    """Return the marks and stems of a text, with the two separators `,` and `;`."""
+    text = text.casefold()
+    if "`" in text:
+        text = _literal(text)
+    if ">" in text:
+        text = text.replace("->", " → ").replace("=>", " → ")
+    text = text.translate(_SIGNS)
+    if not text.isascii():
+        text = _spaced(text)
+    bare = []
+    ends = {}
+    for raw in text.split():
+        if raw.isalnum():  # most are, and this saves half of the time
+            bare.append(raw)
+            continue
+        word = raw.strip(_WRAP)
+        kept = word.rstrip(_TAIL).rstrip("'")
+        if kept:
+            bare.append(kept)
+        if len(kept) < len(word):
+            ends[len(bare) - 1] = "," if word[-1] == "," else ";"
+    return _marked(bare, ends)
+
+
+def _literal(text: str) -> str:
+    """Mark `any` and `in` in backticks as names, so that they are neither dropped nor parsed.
+
+    Commands keep all of their words.
+    """
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return text
+    for at in range(1, len(parts), 2):
+        words = parts[at].split()
+        if len(words) == 1 and words[0] in MARKS:
+            parts[at] = f"={words[0]}"
+        elif any(MARKS.get(word) == "" for word in words):
+            parts[at] = " ".join([f"={word}" if MARKS.get(word) == "" else word for word in words])
+    return " ".join(parts)
+
+
+def _marked(bare: list[str], ends: dict[int, str]) -> list[str]:
+    words: list[str] = []
+    at, last = 0, len(bare)
+    while at < last:
+        word = bare[at]
+        length, plain = _phrase(bare, at, ends) if word in PHRASES else (1, None)
+        if plain is None:
+            plain = _known.get(word)
+        if plain is None and word == "stop":  # `stop adding` is a ban, `stop the server` an order
+            plain = "BAN" if "".join(bare[at + 1 : at + 2]).endswith("ing") else "stop"
+        elif plain is None:
+            plain = _remember(word)
+        if plain == "WHY":
+            words.append(";")
+        if plain:
+            words.append(plain)
+        at += length
+        if at - 1 in ends:
+            words.append(ends[at - 1])
+    return words
+
+
+def _phrase(bare: list[str], at: int, ends: dict[int, str]) -> tuple[int, Optional[str]]:
+    """Return how many words form a phrase here, and its mark; phrases do not cross a comma."""
+    for phrase, mark in PHRASES[bare[at]]:
+        end = at + len(phrase)
+        if bare[at:end] == phrase and not any(spot in ends for spot in range(at, end - 1)):
+            return len(phrase), mark
+    return 1, None
+
+
+_known = dict(MARKS)
+
+
+def _remember(word: str) -> str:
+    if len(_known) > 20_000:
+        _known.clear()
+        _known.update(MARKS)
+    _known[word] = found = stem(word)
+    return found
+
+
+def _spaced(text: str) -> str:
+    """Separate marks and foreign letters in scripts without spaces."""
+    if max(text) < "\u1100":
+        return text
+    text = text.translate(_NO_PLACES)
+    for place, mark in zip(_PLACES, UNSPACED):  # a mark that was found is not cut by a shorter one within it
+        if mark in text:
+            text = text.replace(mark, place)
+    parts = []
+    was_ascii = True
+    for sign in text:
+        is_ascii = sign < "\u1100"
+        if is_ascii != was_ascii:
+            parts.append(" ")
+            was_ascii = is_ascii
+        parts.append(_MARK_AT.get(sign) or sign)
+    return "".join(parts)
+
+
+_PLACES = [chr(0xE000 + at) for at in range(len(UNSPACED))]
+_MARK_AT = {place: f" {mark} " for place, mark in zip(_PLACES, UNSPACED)}
+_NO_PLACES = dict.fromkeys(map(ord, _PLACES))
+
+
+def opened(words: list[str]) -> list[str]:
+    """Drop introductory words such as "no,", "hmm" and "again:"."""
+    start = 0
+    while start < len(words):
+        word = words[start]
+        after = words[start + 1] if start + 1 < len(words) else ""
+        is_opener = word in OPENERS or (word == "NOT" and after in (",", ";"))
+        if word in (",", ";") or (is_opener and (after in (",", ";") or word in _BARE_OPENERS)):
+            start += 1
+        else:
+            break
+    end = len(words)
+    while end > start and words[end - 1] in (",", ";"):
+        end -= 1
+    return words[start:end]
+
+
+def stem(word: str) -> str:
+    """Return the stem of a word: without plural, -ing, -ed and a final e."""
+    known = IRREGULAR.get(word)
+    if known is not None:
+        return known
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    if word[-1] == "s" and word[-2] not in "su":
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        if (
+            word.endswith(ending)
+            and len(word) - len(ending) > 2
+            and not word.endswith("eed")
+            and not _VOWELS.isdisjoint(word[: -len(ending)])
+        ):
+            return _undoubled(word[: -len(ending)])
+    return word[:-1] if word[-1] == "e" and len(word) > 3 else word
+
+
+def _undoubled(word: str) -> str:
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+        return word[:-1]
+    return word[:-1] if word[-1] == "e" else word

@@ -1,1 +1,0 @@
-"""What the product talks about: the shapes of records, their vocabularies and their ids."""

@@ -1,0 +1,405 @@
+"""Turn a candidate into a rule: propose it with its diff and findings, then write it in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reflect_git.candidates import gate
+from reflect_git.candidates.already_said import Statement
+from reflect_git.candidates.gate import Finding, lowest
+from reflect_git.candidates.matcher import matcher_for
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.language.parse import frame_of
+from reflect_git.language.rule_form import is_question
+from reflect_git.platform import instruction_files
+from reflect_git.records import schema
+from reflect_git.records.ids import NamedTuple, day_of, plural, timed_id, utc_precise
+from reflect_git.redact import redact
+from reflect_git.rules import project_files, write_change
+from reflect_git.rules.gate import additions, findings_on, secret_fields, ways_back
+from reflect_git.rules.snapshot import news_for
+from reflect_git.rules.write_change import Approved, message_of, require_unrefused, shown, steps, write
+from reflect_git.store import api
+from reflect_git.targets import improvements, targets
+from reflect_git.targets import plan as plans
+from reflect_git.targets.improvements import Improvement
+from reflect_git.targets.inert import inert, normal, same
+from reflect_git.targets.plan import Item, Plan, Rule
+from reflect_git.targets.targets import Target
+
+if TYPE_CHECKING:
+    from reflect_git.candidates.gather import Candidate
+    from reflect_git.records.schema import By, Decision, Learning
+    from reflect_git.rules.context import Context
+    from reflect_git.rules.project_files import Place
+    from reflect_git.targets.plan import Plan
+
+_ACTIONS = {
+    "gotcha": "Fix it, or document it where it is met",
+    "project_friction": "Fix it, or document it where it is looked for",
+    "failure": "Make it work, or document what works instead",
+    "discovery": "Document it",
+}
+FIELDS = ("title", "impact", "details", "action")  # fields of an improvement that a person may word, besides its text
+CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
+NEEDS_WORDING = "needs-wording"
+
+
+class Request(NamedTuple):
+    """A person's request to approve; an empty field keeps what the candidate proposes.
+
+    `is_own`: the person typed the text at a terminal, so every word is theirs. `wording`: the model that worded the
+    text instead, and what that call cost.
+    """
+
+    candidate: Candidate
+    to: str = ""
+    text: str = ""
+    joined: tuple[Candidate, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    title: str = ""
+    impact: str = ""
+    details: str = ""
+    action: str = ""
+    paths: tuple[str, ...] = ()
+    reason: str = ""
+    until: str = ""
+    is_own: bool = False
+    wording: Mapping[str, Any] | None = None
+
+
+class Proposal(NamedTuple):
+    """A planned approval; the same plans are previewed and written."""
+
+    place: Place
+    request: Request
+    learning: Learning
+    to: str
+    plans: tuple[Plan, ...]
+    findings: tuple[Finding, ...]
+    replaced: tuple[Learning, ...] = ()
+
+    @property
+    def diff(self) -> str:
+        return shown(self.place, self.plans)
+
+    @property
+    def is_refused(self) -> bool:
+        return gate.is_refused(self.findings)
+
+    @property
+    def is_risky(self) -> bool:
+        return gate.is_risky(self.findings)
+
+
+def propose(ctx: Context, request: Request) -> Proposal:
+    """Plan the exact change and collect every finding against it; write nothing."""
+    candidate = request.candidate
+    text, mended = inert(request.text or candidate.text)
+    if not text:
+        raise ReflectError("there is no text to approve", "give one with --text TEXT", "usage")
+    named = {old["id"]: old for old in (in_force_here(ctx, each) for each in request.supersedes)}
+    # Make the fields inert, as the file and the question will show them.
+    fields: dict[str, Any] = {name: inert(getattr(request, name))[0] for name in FIELDS}
+    request, replaced = request._replace(supersedes=tuple(named), **fields), tuple(named.values())
+    now = utc_precise()
+    identity = timed_id("LRN", now)
+    to = request.to or candidate.target
+    around = project_files.surroundings(ctx.place, to)
+    target = targets.resolve(to, around, identity, _title(request, text))
+    if not target.is_global:
+        project_files.require_wanted(ctx.store, ctx.place)
+    learning = _learning(ctx, request, text, identity, target, now)
+    before = instruction_files.read(ctx.place.path_of(target))
+    try:
+        made = _plans(ctx, target, before, item_of(learning), replaced)
+    except ReflectError as error:
+        raise with_way_out(ctx, replaced, error) from None
+    write_change.require_single_names(ctx.place, made)
+    sources = _sources(ctx, learning) if learning["trust"] == "imported" else {}
+    found = findings_on(ctx, text, learning["trust"], target, before, mended, request.supersedes, sources)
+    linked = write_change.in_the_way(ctx.store, ctx.place, made)
+    is_reworded = request.text and not request.is_own
+    added = additions(ctx, text, (candidate, *request.joined)) if is_reworded else []
+    against = (
+        *_unworded(request, text), *secret_fields(learning), *linked, *found, *added,
+        *_narrowed(learning, replaced), *_ending(learning),
+    )  # fmt: skip
+    return Proposal(ctx.place, request, learning, to, made, against, replaced)
+
+
+def _unworded(request: Request, text: str) -> list[Finding]:
+    """Refuse a bare quote or a question as a rule, whoever worded it."""
+    candidate = request.candidate
+    if request.text:
+        return question_in(text)
+    if not candidate.needs_wording:
+        return []
+    message = f"it needs wording: as it was said it {candidate.why_no_rule}"
+    return [Finding(gate.REFUSED, NEEDS_WORDING, message, f"reflect-git approve {candidate.id} --text TEXT")]
+
+
+def question_in(text: str) -> list[Finding]:
+    """Refuse a text that is a question."""
+    way = "say what to do instead: --text TEXT"
+    return [Finding(gate.REFUSED, "question", "a question is no rule", way)] if is_question(text) else []
+
+
+def _ending(learning: Learning) -> list[Finding]:
+    """Note the day on which the rule ends."""
+    until = learning["meta"].get("until")
+    return [Finding(gate.NOTE, "until", f"ends on {until}: review asks then whether it still holds")] if until else []
+
+
+def find_end(candidates: Sequence[Candidate], text: str, until: str, now: str, is_own: bool = False) -> str:
+    """Return the day on which a rule ends: as requested, else as its text says.
+
+    A model's wording may omit the end date; the date the person gave still counts.
+    """
+    from reflect_git.language.rule_form import end_date
+
+    if not until:
+        said = "" if is_own else next((each.until for each in candidates if each.until), "")
+        return end_date(text, now) or said or ""
+    found = end_date(f"until {until}", now)
+    if not found:
+        hint = "give a day, for example --until 2027-03-01"
+        raise ReflectError(f"'{until}' is not a date", hint, "usage", EXIT_USAGE)
+    if found <= now[:10]:
+        raise ReflectError(f"the end date {found} is not in the future", "give a later day", "usage", EXIT_USAGE)
+    return found
+
+
+def _narrowed(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]:
+    """Note each replaced global rule when the new rule is for one project only."""
+    wide = [old["id"] for old in replaced if old["scope"] == "global" != learning["scope"]]
+    return [
+        Finding(gate.NOTE, "narrowed", f"'{one}' goes from all projects, and this rule is for one of them")
+        for one in wide
+    ]
+
+
+def carry_out(ctx: Context, proposal: Proposal, by: By, basis: Mapping[str, str] | None = None) -> Approved:
+    """Write what was proposed. `basis` is the recorded answer that approved it, if any."""
+    require_unrefused(proposal.findings)
+    learning: Learning = {**proposal.learning, "timestamp": utc_precise()}  # the time of the answer, not of the preview
+    decided = _decisions(ctx, proposal, learning, by, basis or {})
+    signals = [("Signal-Id", one) for one in learning["signals"]]
+    message = message_of(ctx, "approve", learning, decided, by, signals)
+    made = [{**learning, "decision": decided[0]["id"]}, *decided]
+    return write(ctx, learning["id"], steps(proposal.plans), made, message, proposal.findings)
+
+
+def _learning(ctx: Context, request: Request, text: str, identity: str, target: Target, now: str) -> Learning:
+    """Build the learning record for a request."""
+    candidate, everyone = request.candidate, (request.candidate, *request.joined)
+    scope = "global" if target.is_global else "project"
+    meta: dict[str, Any] = {"type": candidate.type}
+    until = find_end(everyone, text, request.until, now, request.is_own and bool(request.text))
+    if until:
+        meta["until"] = until
+    title = _title(request, text)
+    if target.form == "improvements":
+        meta["improvement"] = _improvement_fields(request, title, text)
+    return {
+        "id": identity, "version": schema.VERSION, "timestamp": now, "text": text,
+        "title": title, "category": candidate.category, "scope": scope,
+        "project": ctx.place.project if scope == "project" else None,
+        "target": {"kind": target.kind, "path": target.path}, "topic": topic_of(request.to, target),
+        "paths": list(request.paths or (candidate.paths if target.form == "rules" else ())),
+        "signals": list(dict.fromkeys(one for each in everyone for one in each.signals)), "decision": "",
+        "supersedes": list(request.supersedes), "reason": redact(request.reason),
+        "trust": lowest([each.trust for each in everyone]),
+        "matcher": matcher_for(candidate, request.text), "meta": meta,
+    }  # fmt: skip
+
+
+def topic_of(to: str, target: Target) -> str | None:
+    """Return the topic that a person gave, such as `testing` in `rules:testing`."""
+    return to.partition(":")[2] or None if target.form == "rules" else None
+
+
+def _title(request: Request, text: str) -> str:
+    """Return the title, taken from the approved text only.
+
+    The title is sent to other machines. Words that were only said, or that were made inert, must not be in it.
+    """
+    candidate = request.candidate
+    if request.title or text == candidate.text:
+        return request.title or candidate.title or api.title(text)
+    from reflect_git.candidates.gather import title_of
+
+    return title_of(text) or api.title(text)
+
+
+def _improvement_fields(request: Request, title: str, text: str) -> dict[str, str]:
+    """Return the fields of an improvement: as worded, else from the facts of the signal."""
+    candidate = request.candidate
+    times = f"seen in {plural(candidate.sessions, 'session')}"
+    action = request.action or _action(candidate.type, text)
+    return {
+        "impact": request.impact or CONFIDENCE[max(1, min(3, candidate.sessions))],
+        **say_once(title, text, request.details, action),
+        "confidence": f"{CONFIDENCE[candidate.confidence]} ({times})",
+    }
+
+
+def say_once(title: str, text: str, details: str, action: str) -> dict[str, str]:
+    """Return details and action of an improvement, with its text in one place: title, else action, else details.
+
+    Words that were only said are in none of them: an improvement is sent to other machines.
+    """
+    if normal(title).rstrip(".") == normal(text).rstrip("."):
+        return {"details": details, "action": "" if action == text else action}
+    return {"details": details or ("" if action == text else text), "action": action}
+
+
+def _action(kind: str, text: str) -> str:
+    """Return the text if it is an instruction, else a default action for this kind of signal.
+
+    "No section documents it" looks like a prohibition but only describes something.
+    """
+    is_order = frame_of(text) is not None and not text.lower().startswith(("no ", "there is no ", "nothing "))
+    return text if kind not in _ACTIONS or is_order else _ACTIONS[kind]
+
+
+def item_of(learning: Learning) -> Item:
+    """Return the entry for this learning as it appears in its file."""
+    fields = learning["meta"].get("improvement")
+    if target_of(learning).form != "improvements" or not fields:
+        return Rule(learning["id"], learning["text"], learning["category"], tuple(learning["paths"]))
+    category = learning["category"].replace("-", " ").capitalize()
+    return Improvement(
+        learning["id"], day_of(learning["id"]), learning["title"], category, fields["impact"], fields["details"],
+        fields["action"], fields["confidence"],
+    )  # fmt: skip
+
+
+def says(learning: Learning, text: str) -> bool:
+    """Tell whether a file's text matches the learning, ignoring what a formatter may change."""
+    item = item_of(learning)
+    if isinstance(item, Improvement):
+        return normal(improvements.text_of(item)) == normal(text)
+    return same(text, item.text)
+
+
+def target_of(learning: Learning) -> Target:
+    """Return the file that a learning is in."""
+    return Target(learning["target"]["kind"], learning["target"]["path"])
+
+
+def _plans(
+    ctx: Context, target: Target, before: bytes | None, item: Item, replaced: Sequence[Learning]
+) -> tuple[Plan, ...]:  # fmt: skip
+    """Plan the new rule in place of a replaced one in the same file, else at the end; remove other replaced rules."""
+    here = [old for old in replaced if target_of(old) == Target(target.kind, target.path)]
+    if here and isinstance(item, Rule) and before is not None and target.form == "block":
+        first = plans.replace(target, before, item_of(here[0]), item)
+        rest = [old for old in replaced if old is not here[0]]
+    else:
+        first, rest = plans.add(target, before, item), list(replaced)
+    made = [first]
+    for old in rest:
+        place = target_of(old)
+        is_same = (place.is_global, place.path) == (target.is_global, target.path)
+        live_bytes = first.after if is_same else instruction_files.read(ctx.place.path_of(place))
+        made.append(plans.remove(place, live_bytes, item_of(old)))
+    return tuple(_merged(made))
+
+
+def _merged(made: Sequence[Plan]) -> list[Plan]:
+    """Merge two changes of the same file into one plan."""
+    first, *rest = made
+    found = [first]
+    for one in rest:
+        if one.path == first.path and one.target.kind == first.target.kind:
+            found[0] = Plan(first.target, found[0].before, one.after, first.learning, first.kind, first.replaces)
+        else:
+            found.append(one)
+    return found
+
+
+def in_force_here(ctx: Context, prefix: str) -> Learning:
+    """Find a rule in force that applies here; raise if it belongs to another project."""
+    rules = {learning["id"]: learning for learning in ctx.scan.history.in_force()}
+    known = [*ctx.scan.columns["id"], *ctx.scan.others]
+    hint = "see what is in force with 'reflect-git rules --all'"
+    found = rules[api.find_as("a rule in force", rules, prefix, known, hint)]
+    project = found["project"]
+    if project and not ctx.place.reaches(found):
+        raise ReflectError(
+            f"'{found['id']}' belongs to the project '{project['name']}'", "run it there, or with --project DIR",
+            code="other-project",
+        )  # fmt: skip
+    return found
+
+
+def with_way_out(ctx: Context, rules: Sequence[Learning], error: ReflectError) -> ReflectError:
+    """Return the error with a hint that fits why the file does not have the entry as it is in force.
+
+    Possible reasons: another machine, another branch, an edit by hand, or a declined rule. There is no way to force it.
+    """
+    ways = {
+        "missing": error.hint or "see where it is, and put it back: reflect-git review",
+        "reworded": "say which of the two it is to be: reflect-git review",
+        "entry-doubled": "delete one of the two",
+    }
+    if error.code not in ways:
+        return error
+    news, noes = news_for(ctx.place, ctx.scan.history, ctx.store.machine), ways_back(ctx)
+    message, hint = error.message, ways[error.code]
+    for rule in (each["id"] for each in rules):
+        if rule in noes and not error.hint:
+            hint = noes[rule]
+        elif rule in news and error.code != "entry-doubled":
+            message = f"what was decided about '{rule}' on '{news[rule]['machine']}' is not in its file here yet"
+            hint = "take it over first: reflect-git review"
+    return ReflectError(message, hint, error.code, error.exit_code)
+
+
+def _sources(ctx: Context, learning: Learning) -> dict[str, str]:
+    """Return the files its signals were imported from, so that a file does not conflict with its own text."""
+    from reflect_git.candidates.already_said import sources_of
+
+    scan, wanted = ctx.scan, set(learning["signals"])
+    return sources_of(scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted))
+
+
+def _decisions(
+    ctx: Context, proposal: Proposal, learning: Learning, by: By, basis: Mapping[str, str]
+) -> list[Decision]:  # fmt: skip
+    """Make the `approved` decision, and a `superseded` one for each replaced rule."""
+    candidate = proposal.request.candidate
+    meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
+    meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
+    approved = api.decision(
+        ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
+        target=learning["target"], reason=proposal.request.reason, meta=meta,
+    )  # fmt: skip
+    gone = [
+        api.decision(
+            ctx.store, "superseded", old["id"], by, learning["timestamp"], target=old["target"],
+            meta={"by": learning["id"]},
+        )
+        for old in proposal.replaced
+    ]  # fmt: skip
+    return [approved, *gone]
+
+
+def propose_after(ctx: Context, request: Request, earlier: Sequence[Proposal]) -> Proposal:
+    """Plan an approval as if the earlier ones were already in force and in their files."""
+    said = [Statement(one.plans[0].path, 0, one.learning["text"], one.learning["id"]) for one in earlier]
+    made = propose(ctx.replace(said=[*said, *ctx.said]), request)
+    return made._replace(plans=(_upon(made, earlier),)) if len(made.plans) == 1 else made
+
+
+def _upon(made: Proposal, earlier: Sequence[Proposal]) -> Plan:
+    """Return the plan on top of the last earlier plan for the same file."""
+    (plan,) = made.plans
+    same = [one.plans[0] for one in earlier if _place(one.plans[0]) == _place(plan)]
+    return plans.add(plan.target, same[-1].after, item_of(made.learning)) if same else plan
+
+
+def _place(plan: Plan) -> tuple[bool, str]:
+    return plan.target.is_global, plan.path

@@ -1,0 +1,345 @@
+"""Check who approved: a person at a terminal, a recorded answer of a person in Claude Code, or a policy.
+
+Also builds the questions that Claude Code asks, and checks that the person saw them unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from reflect_git import paths
+from reflect_git.capture.service import require_approval
+from reflect_git.errors import ReflectError
+from reflect_git.platform import processes
+from reflect_git.records.ids import NamedTuple, digest
+from reflect_git.rules import project_files
+from reflect_git.store import asked_questions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reflect_git.capture.transcript.dialogs import Dialog
+    from reflect_git.records.schema import Decision
+    from reflect_git.store.repository import Store
+
+
+FRESH = 15 * 60
+_SESSION = "CLAUDE_CODE_SESSION_ID"
+NAMELESS = "git does not know your name, so history says that 'somebody' decided"
+GIVE_A_NAME = "tell it: git config --global user.name 'Your Name'"
+ASK = "ask with AskUserQuestion exactly what 'reflect-git candidates --ask' prints, then run this again"
+# Not among the options, which are limited to four, but a person can type them.
+_TYPED = {"no": "no", "never": "never"}
+# The command to run instead, by answer.
+_FOLLOW = {
+    "project": "that is 'reflect-git approve {} --to project'",
+    "global": "that is 'reflect-git approve {} --to global'",
+    "improvements": "that is 'reflect-git approve {} --to improvements'",
+    "skip": "that is 'reflect-git dismiss {} --later'",
+    "no": "that is 'reflect-git dismiss {}'",
+    "never": "that is 'reflect-git dismiss {} --never'",
+    "sharpen": "that is 'reflect-git edit {} --text TEXT'",
+    "retire": "that is 'reflect-git revert {}'",
+    "leave": "that is 'reflect-git dismiss {}'",
+    "": "a free text is a new wording: show it with 'reflect-git candidates --ask --id {} --text TEXT'",
+}
+_LONGEST = 60
+
+
+class Wish(NamedTuple):
+    """An approval that a person's answer must support.
+
+    `to`: a target; for a dismissal, `no` or `never`. `text`: empty accepts an answer to any wording. `shown`: lines the
+    question must have had after the text, such as a risk. `projects`: keys of the project whose file changes; the
+    person must have been asked there. `form`: the question as it would be asked now; without it, any printed question
+    is accepted.
+    """
+
+    subject: str
+    text: str
+    to: str
+    shown: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    form: Form | None = None
+
+
+def road_for(
+    store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], wish: Wish
+) -> tuple[str, str]:
+    """Return the channel of an approval and the file of the answer behind it; raise if there is no approval."""
+    if not is_inside_client(env):
+        return require_approval(store, env, at_terminal, decisions), ""
+    return "ask-user-question", answered(store, env, wish)
+
+
+def is_inside_client(env: Mapping[str, str]) -> bool:
+    """Tell whether a model may be running this: the environment says so, or a parent process is the client.
+
+    Any client counts, whatever its HOME and store: a command can change both before it starts us.
+    """
+    return processes.is_marked(env) or processes.is_client_above()
+
+
+def find_session(env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the session that a command runs in, and the folder of its transcripts, as the client set them.
+
+    A command can set another session or folder for the next one. The outermost process that names a session is the
+    client's shell. A tmux server around the client does not count, whoever started it. A client with another home
+    folder is ignored: tests run below such a client.
+    """
+    home = os.path.realpath(paths.home_dir(env))
+    for above in reversed(list(processes.environments_above())):
+        if above.get(_SESSION) and os.path.realpath(paths.home_dir(above)) == home:
+            return above[_SESSION], paths.projects_dir(above)
+    return env.get(_SESSION, ""), paths.projects_dir(env)
+
+
+def answered(store: Store, env: Mapping[str, str], wish: Wish) -> str:
+    """Return the file of the answer that supports the request; raise if it is missing or cannot be trusted."""
+    session, projects = find_session(env)
+    given = dict(_given(store, session, wish))
+    if not given:
+        raise _refusal("no person has answered for this text" if wish.text else "no person has answered for this")
+    # The latest answer counts. Anybody can create an answer file, so the transcript decides.
+    found = [one for path in {path for path, _ in given.values()} for one in _asked(projects, session, path, wish)]
+    if not found:
+        raise _refusal("the transcript of this session has no such answer")
+    dialog, question, label = max(found, key=lambda one: _seconds(one[0].timestamp))
+    if dialog.trouble:
+        raise _refusal(f"the client did not write the last answer: it {dialog.trouble}")
+    if dialog.call not in given:
+        raise _refusal("the person's last answer is not one that waits to be used")
+    if time.time() - _seconds(dialog.timestamp) > FRESH:
+        raise _refusal("the person's answer is older than 15 minutes")
+    _require_meant(label, wish)
+    _require_ours(store, dialog, question, wish)
+    _require_here(store, env, dialog, wish)
+    return given[dialog.call][1]
+
+
+def _given(store: Store, session: str, wish: Wish) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield (call, (transcript, file)) for each unused answer of this session to this text."""
+    for path, kept in asked_questions.standing(store):
+        if session and kept.get("session") == session and any(_speaks_of(one, wish) for one in kept["answers"]):
+            yield str(kept.get("call")), (str(kept.get("transcript")), path)
+
+
+def _speaks_of(answer: Mapping[str, Any], wish: Wish) -> bool:
+    """Tell whether an answer is about the requested record and text."""
+    is_text = not wish.text or answer.get("sha256") == digest(wish.text)
+    return is_text and answer.get("subject") == wish.subject
+
+
+def meaning_of(label: str) -> str:
+    """Return what an answer means, or "" if it is not one of ours."""
+    return MEANINGS.get(label) or _TYPED.get(label.strip().rstrip(".!").casefold(), "")
+
+
+def _require_meant(label: str, wish: Wish) -> None:
+    """Raise if the person picked something else than what the command does."""
+    meaning = meaning_of(label)
+    if meaning != wish.to:
+        said = label if len(label) <= _LONGEST else f"{label[:_LONGEST]}…"
+        raise ReflectError(f"the person answered '{said}'", _FOLLOW[meaning].format(wish.subject), code="approval")
+
+
+def _asked(projects: str, session: str, transcript: str, wish: Wish) -> Iterator[tuple[Dialog, str, str]]:
+    """Yield each call in the session's transcript that asked about this text, with the question and the answer."""
+    if os.path.basename(transcript) != f"{session}.jsonl":
+        return
+    from reflect_git.capture.transcript.dialogs import find_dialogs  # only inside Claude Code
+
+    try:
+        dialogs = find_dialogs(transcript, projects)
+    except ReflectError as error:
+        hint = "let the person run 'reflect-git review' in a terminal"
+        raise ReflectError(error.message, hint, code="approval") from error
+    for dialog in dialogs:
+        for question, label in dialog.result["answers"].items():
+            told = asked_questions.answer_to(str(question), label)
+            if told and _speaks_of(told, wish):
+                yield dialog, str(question), told["label"]
+
+
+def _require_ours(store: Store, dialog: Dialog, question: str, wish: Wish) -> None:
+    """Refuse an answer unless its question is, byte for byte, what was printed and would be printed now."""
+    lines = question.split("\n")
+    for line in wish.shown:
+        if line not in lines:
+            raise _refusal(f"the person was not shown '{line}'")
+    change = find_change(store, dialog.input, dialog.result, question)
+    if change:
+        raise _refusal(f"the person was shown {change}")
+    noted = dialog.result.get("annotations")
+    if isinstance(noted, dict) and any(noted.values()):
+        raise _refusal("the person added a note to the answer")
+    listed = (one for one in dialog.input["questions"] if one.get("question") == question)
+    news = find_news(next(listed, {}), wish.form) if wish.form else ""
+    if news:
+        raise _refusal(f"the question has changed since it was asked: '{news}'")
+
+
+def _require_here(store: Store, env: Mapping[str, str], dialog: Dialog, wish: Wish) -> None:
+    """Refuse an answer given in another project: `this project` means the session's, whatever folder is given."""
+    if not wish.projects:
+        return
+    if not set(project_files.place(store, env, dialog.cwd or os.sep).keys) & set(wish.projects):
+        hint = "let them run it in a terminal"
+        raise ReflectError("the person was asked in another project", hint, code="approval")
+
+
+def _seconds(timestamp: str) -> float:
+    """Parse a timestamp. Unparsable timestamps count as expired."""
+    try:
+        return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _refusal(message: str) -> ReflectError:
+    """Return an approval error that says how to ask the person."""
+    return ReflectError(message, ASK, code="approval")
+
+
+BAR = "---"
+CONFLICT = "Conflicts with: "
+HEADER = "Learning"
+# The options of a question and their meanings. The tool shows two to four options.
+LABELS = {
+    "Add to project CLAUDE.md": "project",
+    "Add to global CLAUDE.md": "global",
+    "Add to improvements.md": "improvements",
+    "Skip": "skip",
+}
+# The options for a rule that was broken again. Guards can add options, up to four in total.
+FOR_BROKEN = {
+    "Use this wording": "sharpen",
+    "Retire the rule": "retire",
+    "Leave it as it is": "leave",
+}
+MEANINGS = {**LABELS, **FOR_BROKEN}
+MEANS = {
+    "project": "every session in this project reads it",
+    "global": "every session of yours reads it, in all projects",
+    "improvements": "a proposal for the project itself; Claude does not read it",
+    "skip": "not now; it comes again",
+    "sharpen": "the rule says this from now on",
+    "retire": "the rule leaves its file",
+    "leave": "asked again if it is broken in three more sessions",
+}
+_PLACE = re.compile(r"Learning ([0-9]{1,4}) of ([0-9]{1,4}) ")
+_FIRST, _TEXT, _TAIL = "another first line than ours", "another text than ours", "other lines after the text than ours"
+_UNPRINTED = "a question that was not printed, has expired or was used before"
+_MORE = "more than the question"
+# The only fields a call may have. The person does not see its metadata.
+_FIELDS = ("questions", "metadata")
+
+
+class Form(NamedTuple):
+    """The contents of a question: record id, text, lines after the text, the option to list first, and all options."""
+
+    subject: str
+    text: str
+    tail: tuple[str, ...]
+    to: str
+    labels: tuple[str, ...] = tuple(LABELS)
+
+
+def build(form: Form, number: str, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
+    """Return a question in the format of AskUserQuestion. `number` identifies this printing."""
+    head = f"Learning {place[0]} of {place[1]} ({number}) [{form.subject}]"
+    lines = [head, BAR, form.text, BAR, *form.tail]
+    options = [{"label": label, "description": MEANS[MEANINGS[label]]} for label in form.labels]
+    options.sort(key=lambda option: MEANINGS[option["label"]] != form.to)
+    return {"question": "\n".join(lines), "header": HEADER, "options": options, "multiSelect": False}
+
+
+def keep(store: Store, form: Form, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
+    """Build a question and store it, so that its answer can be checked."""
+    number = asked_questions.new_number(store)
+    question = build(form, number, place)
+    try:
+        asked_questions.keep_question(store, number, parts_of(question))
+    except OSError as error:
+        why = f"cannot keep the question: {(error.strerror or str(error)).lower()}"
+        raise ReflectError(why, "let the person run 'reflect-git review' in a terminal", code="system") from error
+    return question
+
+
+def parts_of(question: Mapping[str, Any]) -> dict[str, str]:
+    """Return every part of a question that a person sees, keyed by what to report if it was changed."""
+    head, _, rest = str(question.get("question")).partition("\n")
+    text, _, tail = f"{rest}\n".rpartition(f"\n{BAR}\n")
+    more = {name: value for name, value in question.items() if name not in ("question", "header", "options")}
+    return {
+        _FIRST: head,
+        _TEXT: text,
+        _TAIL: tail,
+        "another header than ours": _canonical(question.get("header")),
+        "other options than ours": _canonical(question.get("options")),
+        # The client adds its default value.
+        _MORE: _canonical({"multiSelect": False, **more}),
+    }
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def find_change(store: Store, asked: Mapping[str, Any], reported: Mapping[str, Any], question: str) -> str:
+    """Return what a person was shown that was not printed, or "" if nothing.
+
+    `asked` is the input of the call, `reported` is what the client says was shown. Every question of the call counts: a
+    question beside ours can change how people read ours.
+    """
+    shown = [asked.get("questions"), reported.get("questions", asked.get("questions"))]
+    listed = [one if isinstance(one, list) and all(isinstance(each, dict) for each in one) else [] for one in shown]
+    if any(name not in _FIELDS for name in asked) or not listed[0]:
+        return _MORE
+    if list(map(parts_of, listed[0])) != list(map(parts_of, listed[1])):
+        return "another question than the model asked"
+    if asked_questions.is_used(store, asked_questions.number_in(question)):
+        return _UNPRINTED
+    # Check ours first: a change in it is more useful to report than an extra question.
+    for one in sorted(listed[0], key=lambda each: each.get("question") != question):
+        change = _find_change_of(store, one)
+        if change:
+            return change if one.get("question") == question else "another question beside ours"
+    return ""
+
+
+def _find_change_of(store: Store, question: Mapping[str, Any]) -> str:
+    """Return which part of a question differs from the printed one, or ""."""
+    number = asked_questions.number_in(str(question.get("question")))
+    if not number:
+        return _FIRST
+    kept = asked_questions.load(store, number)
+    if kept is None:
+        return _UNPRINTED
+    parts = parts_of(question)
+    return next((name for name, value in parts.items() if kept.get(name) != digest(value)), "")
+
+
+def find_news(question: Mapping[str, Any], form: Form) -> str:
+    """Return what would be asked differently now, or "": rules, files or signals may have changed since then."""
+    parts = parts_of(question)
+    # Only the position in the list may differ. A forged record of the printing cannot introduce another first line.
+    place = _PLACE.match(parts[_FIRST])
+    number = asked_questions.number_in(parts[_FIRST])
+    today = parts_of(build(form, number, (int(place[1]), int(place[2])) if place else (1, 1)))
+    lines = parts[_TAIL].split("\n")[:-1]
+    # A conflict resolved since then does not weaken the person's answer.
+    still = tuple(line for line in lines if line in form.tail or not line.startswith(CONFLICT))
+    missing = next((line for line in form.tail if line not in lines), "")
+    if missing:
+        return missing
+    if still != form.tail:
+        return next((line for line in still if line not in form.tail), _TAIL)
+    changed = [name for name in today if name != _TAIL and today[name] != parts[name]]
+    return changed[0] if changed else ""

@@ -1,0 +1,1 @@
+"""Find rules that differ from their files, who changed them, and resolve the difference."""

@@ -1,0 +1,265 @@
+"""Compare rules in force with their files, and find who made each difference.
+
+A finding is a question, not a decision.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reflect_git.errors import ReflectError
+from reflect_git.platform import files, instruction_files
+from reflect_git.records.ids import NamedTuple, digest, seconds_of
+from reflect_git.rules.approve import item_of, says, target_of
+from reflect_git.rules.drift.change_author import BRANCH, CLAUDE, YOU, Call, Heads, calls, explains
+from reflect_git.rules.snapshot import EVERYWHERE, FOLDER, entries_in, mark_of, news_for
+from reflect_git.store.purge.purge_marks import Gone
+from reflect_git.store.repository import MAIN
+from reflect_git.targets import plan, targets
+from reflect_git.targets.inert import same
+from reflect_git.targets.plan import Finding
+from reflect_git.targets.targets import Target
+
+if TYPE_CHECKING:
+    from reflect_git.records.history import History
+    from reflect_git.records.schema import Decision, Learning
+    from reflect_git.rules.project_files import Place
+    from reflect_git.store.repository import Store
+
+RETURNED = "returned"  # an entry of a rule that is not in force, or belongs to another file
+SECONDS = 1.0
+_ID = re.compile(rb"LRN-[0-9]{8}-[0-9a-z]+")
+_KEPT = 5000
+_RULES = 500
+
+
+class TargetFile(NamedTuple):
+    """An instruction file as it was read, and the rules that belong in it."""
+
+    target: Target
+    path: str
+    data: bytes | None
+    rules: tuple[Learning, ...] = ()
+
+
+class Difference(NamedTuple):
+    """A rule whose file differs from what was approved. `author` is branch, claude (by `call`) or you."""
+
+    learning: Learning
+    page: TargetFile
+    found: Finding
+    author: str = YOU
+    call: Call | None = None
+
+    @property
+    def mark(self) -> str:
+        """Return the key to remember if a person ignores it: this state of this rule in this work tree."""
+        return digest(self.page.path, self.learning["id"], self.found.kind, self.found.live)
+
+
+class Drift(NamedTuple):
+    """The differences found.
+
+    `asked`: for a person to answer, Claude's first. `elsewhere`: not on this branch. `foreign`: number of entries with
+    ids unknown to this store. `troubles`: files that cannot be parsed, and entries of purged rules.
+    """
+
+    asked: tuple[Difference, ...] = ()
+    elsewhere: tuple[Difference, ...] = ()
+    foreign: int = 0
+    troubles: tuple[str, ...] = ()
+    pages: tuple[TargetFile, ...] = ()
+
+
+def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
+    """Compare every rule that this machine wrote here with its file; write nothing."""
+    written, gone = _Written(store, place), Gone(store)
+    arriving = _Arriving(written, history, news_for(place, history, store.machine))
+    ours = [one for one in history.in_force() if place.reaches(one)]
+    pages = tuple(page for one in pages_here(place, ours) for page in _here(one, written))
+    found: list[Difference] = []
+    troubles: list[str] = []
+    foreign = 0
+    for page in pages:
+        for one in _findings(page):
+            learning = history.learnings.get(one.id)
+            where = f"{place.label(page.path)}:{one.line}" if one.line else place.label(page.path)
+            if one.kind == "marker":
+                troubles.append(f"{where}: {one.live}")
+            elif learning is None and gone.has(one.id):
+                troubles.append(f"{where}: '{one.id}' was purged and stands here still: delete the entry")
+            elif learning is None:
+                foreign += 1
+            elif one.kind != "foreign":
+                if not arriving.explains(page, one):
+                    found.append(Difference(learning, page, one))
+            # Otherwise it was reverted on another machine and is removed here later.
+            elif not written.has_in(one.id, page.target):
+                found.append(Difference(learning, page, one._replace(kind=RETURNED)))
+    told = left(store)
+    judged = _judged(store, env, place, history, [one for one in found if one.mark not in told], seconds)
+    asked = sorted((one for one in judged if one.author != BRANCH), key=lambda one: one.author != CLAUDE)
+    elsewhere = tuple(one for one in judged if one.author == BRANCH)
+    return Drift(tuple(asked), elsewhere, foreign, tuple(troubles), pages)
+
+
+def _here(page: TargetFile, written: _Written) -> Iterator[TargetFile]:
+    """Yield the file with the rules expected in it: those we wrote, and those that came with the file."""
+    data = page.data or b""
+    rules = tuple(one for one in page.rules if one["id"].encode() in data or written.has_in(one["id"], page.target))
+    if rules or page.data is not None:
+        yield page._replace(rules=rules)
+
+
+def _findings(page: TargetFile) -> list[Finding]:
+    """Compare the file with its rules; report a file that cannot be parsed as one finding."""
+    if not page.rules and b"LRN-" not in (page.data or b""):
+        return []
+    try:
+        return plan.of_file(page.target.form, page.data, [item_of(rule) for rule in page.rules])
+    except ReflectError as error:  # not text, too large, or broken
+        return [Finding("marker", "", live=error.message)]
+
+
+class _Written:
+    """The rules that this machine wrote: rules approved elsewhere, or only recorded, were never in a file here."""
+
+    def __init__(self, store: Store, place: Place) -> None:
+        self._store = store
+        self._place = place
+
+    @cached_property
+    def _mirrors(self) -> dict[tuple[str, str], list[bytes]]:
+        """Map (suffix of the snapshot folder, path of the file) to our part of it as last written."""
+        found: dict[tuple[str, str], list[bytes]] = {}
+        tree = self._store.git.tree(MAIN, f"{FOLDER}/{self._store.machine}")
+        for path, data in zip(tree, self._store.git.blobs(list(tree.values())), strict=True):
+            _, _, folder, name = path.split("/", 3)
+            found.setdefault((folder.rpartition("-")[2], name), []).append(data.partition(b"\n\n")[2])
+        return found
+
+    def has_in(self, identity: str, target: Target) -> bool:
+        return any(self._having(identity, target))
+
+    def texts(self, identity: str, target: Target) -> list[str]:
+        """Return the rule as we last wrote it into this file, for each key of the project."""
+        return [entries_in(target.kind, data).get(identity, "") for data in self._having(identity, target)]
+
+    def _having(self, identity: str, target: Target) -> Iterator[bytes]:
+        folders = [EVERYWHERE] if target.is_global else map(mark_of, self._place.keys)
+        for folder in folders:
+            for data in self._mirrors.get((folder, target.path), ()):
+                if identity.encode() in _ID.findall(data):
+                    yield data
+
+
+class _Arriving(NamedTuple):
+    """Decisions made elsewhere since: nobody edited the file, it only lacks the decision."""
+
+    written: _Written
+    history: History
+    news: Mapping[str, Decision]
+
+    def explains(self, page: TargetFile, found: Finding) -> bool:
+        """Tell whether the file has what we last wrote there or, if we never did, an earlier wording of the rule."""
+        if found.kind != "different" or found.id not in self.news:
+            return False
+        texts = self.written.texts(found.id, page.target)
+        if texts and not any(same(found.live, text) for text in texts):
+            return False
+        return any(says(was, found.live) for was in self.history.wordings(found.id))
+
+
+def pages_here(place: Place, rules: Iterable[Learning]) -> Iterator[TargetFile]:
+    """Yield the files that rules belong in, and every other instruction file that exists."""
+    listed: dict[str, TargetFile] = {}
+    for rule in rules:
+        for page in _page(place, target_of(rule)):
+            before = listed.setdefault(page.path, page)
+            listed[page.path] = before._replace(rules=(*before.rules, rule))
+    for target in _usual(place):
+        for page in _page(place, target):
+            if page.data is not None:
+                listed.setdefault(page.path, page)
+    yield from listed.values()
+
+
+def _page(place: Place, target: Target) -> Iterator[TargetFile]:
+    try:
+        path = place.path_of(target)
+        yield TargetFile(target, path, instruction_files.read(path))
+    except (ReflectError, OSError):  # a link that leads outside, or a folder in its place: `approve` reports it
+        return
+
+
+def _usual(place: Place) -> Iterator[Target]:
+    """Yield the usual instruction files of the client and the project."""
+    yield targets.GLOBAL
+    if place.root:
+        yield from (targets.of_file(name, is_global=False) for name in targets.USUAL_FILES)
+    for kind, base, folder in (("global-rules", place.config, "rules"), ("rules", place.root, ".claude/rules")):
+        for path in files.files_below(os.path.join(base, *folder.split("/")))[:_RULES] if base else ():
+            if path.endswith(".md"):
+                yield Target(kind, os.path.relpath(path, base))
+
+
+def _judged(
+    store: Store, env: Mapping[str, str], place: Place, history: History, found: list[Difference], seconds: float
+) -> list[Difference]:
+    """Return the differences with their authors."""
+    if not found:
+        return []
+    last = {made["subject"]: made["timestamp"] for made in history.decisions}
+    heads = Heads(store.git.program)
+    everywhere = any(one.page.target.is_global for one in found)
+    since = min(last.get(one.learning["id"], "") for one in found)
+    made = calls(store, env, place, {one.page.path for one in found}, since, seconds, everywhere)
+    return [_with_author(one, heads, made, last.get(one.learning["id"], "")) for one in found]
+
+
+def _with_author(one: Difference, heads: Heads, made: list[Call], since: str) -> Difference:
+    """Return the difference with its author.
+
+    Claude's transcript counts more than a commit: what Claude removed may not be in any commit yet.
+    """
+    page, found = one.page, one.found
+
+    def state(data: bytes | None) -> Finding | None:
+        return state_in(page, one.learning, data)
+
+    later = (call for call in made if call.path == page.path and call.timestamp > since.removesuffix("Z"))
+    call = next((call for call in later if explains(call, page.data, found, state)), None)
+    if heads.has(page.path, page.data, found, state, page.target.is_global):
+        moved = heads.moved(page.path)
+        if call is None or moved is None or seconds_of(call.timestamp) < moved:
+            return one._replace(author=BRANCH)
+    return one._replace(author=CLAUDE, call=call) if call else one
+
+
+def state_in(page: TargetFile, learning: Learning, data: bytes | None) -> Finding | None:
+    """Return the state of a rule in these bytes; None if it is as approved or cannot be parsed."""
+    belongs = any(rule["id"] == learning["id"] for rule in page.rules)
+    try:
+        listed = plan.of_file(page.target.form, data, [item_of(learning)] if belongs else [])
+    except ReflectError:
+        return None
+    for one in listed:
+        if one.id == learning["id"]:
+            return one if belongs else one._replace(kind=RETURNED)
+    return None
+
+
+def left(store: Store) -> list[str]:
+    """Return the marks of the differences that a person chose to ignore."""
+    return (files.read_if_there(store.private_path("left"), 1 << 24) or b"").decode("ascii", "replace").split()
+
+
+def leave(store: Store, mark: str) -> None:
+    """Ignore a difference on this machine until it changes."""
+    known = left(store)
+    if mark not in known:
+        files.write_whole(store.private_path("left"), "".join(f"{one}\n" for one in [*known, mark][-_KEPT:]).encode())

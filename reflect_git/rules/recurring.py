@@ -1,0 +1,236 @@
+"""Find rules in force that do not work: the person repeats them, or Claude runs what they forbid.
+
+Evidence counts once per session, from the time the rule got its current wording. `ANSWERS` lists the possible answers.
+To add one, add a line there, a key in `cli/review/broken_rules.py` and a command that carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reflect_git.errors import ReflectError
+from reflect_git.records.history import session_hash
+from reflect_git.records.ids import NamedTuple, utc_precise
+from reflect_git.rules.queue import as_queue
+from reflect_git.store import api
+
+if TYPE_CHECKING:
+    from reflect_git.records.schema import By, Decision, Learning, Signal
+    from reflect_git.rules.context import Context
+    from reflect_git.rules.queue import Queue
+
+LAST = 5  # sessions that are examined
+AGAIN = 3  # broken sessions after "leave it" before asking again
+_SECOND = len("2026-02-11T10:00:00")
+_CALLS_ALONE = 2  # sessions: a single matching call may have been justified
+_MOST = 50  # groups of signals that are examined
+_LONGEST = 300  # characters of a quote
+_OWN_WORDS = ("user_typed", "user_feedback")
+ANSWERS = {
+    "sharpen": "reflect-git edit {} --text TEXT",
+    "retire": "reflect-git revert {}",
+    "leave": "reflect-git dismiss {}",
+}
+
+
+class Broken(NamedTuple):
+    """A broken rule: in how many of the last sessions, and what the person said then, newest first.
+
+    `calls`: ids of the exposure records of sessions in which Claude ran what the rule forbids.
+    """
+
+    rule: Learning
+    broken: int
+    sessions: int
+    said: tuple[Signal, ...]
+    calls: tuple[str, ...]
+    last: str
+
+    @property
+    def headline(self) -> str:
+        if self.sessions == 1:
+            return "Claude broke this rule in the last session"
+        return f"Claude broke this rule in {self.broken} of the last {self.sessions} sessions"
+
+    @property
+    def quotes(self) -> list[str]:
+        """Return the person's words without duplicates."""
+        said = (" ".join(str(one["context"] or one["content"]).split()) for one in self.said)
+        return list(dict.fromkeys(one if len(one) <= _LONGEST else f"{one[: _LONGEST - 1]}…" for one in said))
+
+    def as_json(self) -> dict[str, Any]:
+        rule = self.rule
+        return {
+            "rule": rule["id"], "text": rule["text"], "target": rule["target"]["path"], "broken": self.broken,
+            "sessions": self.sessions, "last": self.last, "said": self.quotes,
+            "signals": [one["id"] for one in self.said],
+            "answers": {name: command.format(rule["id"]) for name, command in ANSWERS.items()},
+        }  # fmt: skip
+
+
+def find_broken(ctx: Context) -> list[Broken]:
+    """Return the rules here that need an answer, most recently broken first."""
+    history = ctx.scan.history
+    rules = {
+        one["id"]: one
+        for one in history.in_force()
+        if ctx.place.reaches(one) and one["target"]["kind"] != "improvements"  # Claude does not read improvements
+    }
+    since = _since(rules, history.decisions, history.void)
+    said = _repeated(as_queue(ctx), since)
+    exposures = [one for one in ctx.scan.others.values() if _is_exposure_here(ctx, one)] if rules else []
+    found = [_judge(ctx, rule, since[name], said.get(name, []), exposures) for name, rule in rules.items()]
+    asked = [one for one in found if one and not _is_left(ctx, one, exposures)]
+    return sorted(asked, key=lambda one: one.last, reverse=True)
+
+
+def find_one(ctx: Context, prefix: str) -> Broken:
+    """Return the broken rule that an id or its prefix names."""
+    listed = {one.rule["id"]: one for one in find_broken(ctx)}
+    known = [*ctx.scan.columns["id"], *ctx.scan.others]
+    try:
+        return listed[api.find(listed, prefix)]
+    except ReflectError:
+        identity = api.find(known, prefix)
+        hint = f"to reword it: reflect-git edit {identity}; to take it back: reflect-git revert {identity}"
+        raise ReflectError(f"nothing is asked about '{identity}'", hint, "no-candidate") from None
+
+
+def find_repeated(ctx: Context, rule: str) -> list[str]:
+    """Return the signals in which a person repeated a rule. A new wording of the rule answers them."""
+    return [signal["id"] for one in find_broken(ctx) if one.rule["id"] == rule for signal in one.said]
+
+
+def _since(rules: Iterable[str], decisions: Iterable[Decision], void: set[str]) -> dict[str, str]:
+    """Return when each rule got its current wording: earlier evidence does not count."""
+    found = dict.fromkeys(rules, "")
+    for made in decisions:
+        if made["subject"] in found and made["kind"] in ("approved", "amended") and made["id"] not in void:
+            found[made["subject"]] = max(found[made["subject"]], made["timestamp"])
+    return found
+
+
+def _repeated(queue: Queue, since: Mapping[str, str]) -> dict[str, list[Signal]]:
+    """Map each rule to what the person said since then that repeats it."""
+    columns = queue.scan.columns
+    rows = {identity: row for row, identity in enumerate(columns["id"])}
+    found: dict[str, list[Signal]] = {}
+    for candidate in queue.gathered.recurrences[:_MOST]:
+        rule = candidate.recurrence_of or ""
+        wanted = [
+            rows[one]
+            for one in candidate.signals
+            if rule in since and one in rows
+            and columns["status"][rows[one]] == "captured" and columns["trust"][rows[one]] in _OWN_WORDS
+            and _is_later(columns["timestamp"][rows[one]], columns["stored"][rows[one]], since[rule])
+            and _is_here(queue, columns["project"][rows[one]])
+        ]  # fmt: skip
+        found.setdefault(rule, []).extend(queue.scan.whole(wanted))
+    return {rule: sorted(said, key=lambda one: one["timestamp"], reverse=True) for rule, said in found.items()}
+
+
+def _is_later(said: str, stored: str, since: str) -> bool:
+    """Tell whether something was said after a decision.
+
+    Clients record seconds, decisions record milliseconds. Within the same second the time of storing decides.
+    """
+    return stored > since if said[:_SECOND] == since[:_SECOND] else said > since
+
+
+def _is_here(ctx: Context, project: Mapping[str, str] | None) -> bool:
+    return project is None or not ctx.place.keys or project["key"] in ctx.place.keys
+
+
+def _is_exposure_here(ctx: Context, record: Mapping[str, Any]) -> bool:
+    return str(record["id"]).startswith("EXP-") and _is_here(ctx, record["project"])
+
+
+def _name(signal: Mapping[str, Any]) -> str:
+    return session_hash(signal["session_id"] or signal["id"])
+
+
+def _evidence(rule: str, since: str, said: Iterable[Signal], exposures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Map each session to when the rule was last broken in it."""
+    found: dict[str, str] = {}
+    for signal in said:
+        found[_name(signal)] = max(signal["timestamp"], found.get(_name(signal), ""))
+    for one in exposures:
+        if one["hits"].get(rule) and _had_it(one, rule, since):
+            found[one["session"]] = max(one["end"], found.get(one["session"], ""))
+    return found
+
+
+def _had_it(exposure: Mapping[str, Any], rule: str, since: str) -> bool:
+    """Tell whether the session started with the rule. If nobody recorded what it read, assume that it did."""
+    read = exposure["rules"]
+    return exposure["start"][:_SECOND] > since[:_SECOND] and (
+        not read or any(rule in listed for listed in read.values())
+    )
+
+
+def _judge(
+    ctx: Context, rule: Learning, since: str, said: list[Signal], exposures: list[Mapping[str, Any]]
+) -> Broken | None:  # fmt: skip
+    """Return the rule with its evidence, or None if there is too little."""
+    evidence = _evidence(rule["id"], since, said, exposures)
+    if not evidence:
+        return None
+    sessions = dict(_sessions(ctx, rule, since, exposures))
+    for name, moment in evidence.items():
+        sessions[name] = max(moment, sessions.get(name, ""))
+    last = sorted(sessions, key=lambda name: sessions[name])[-LAST:]
+    broken = [name for name in last if name in evidence]
+    if len(broken) < (1 if said else _CALLS_ALONE):
+        return None
+    calls = tuple(one["id"] for one in exposures if one["hits"].get(rule["id"]) and _had_it(one, rule["id"], since))
+    return Broken(rule, len(broken), len(last), tuple(said), calls, max(evidence[name] for name in broken))
+
+
+def _sessions(
+    ctx: Context, rule: Learning, since: str, exposures: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """Yield (session, end) for each recorded session here that could have broken the rule."""
+    columns, behind = ctx.scan.columns, set(rule["signals"])
+    names = ("session_id", "id", "timestamp", "stored", "project")
+    for name, identity, moment, stored, project in zip(*(columns[each] for each in names), strict=True):
+        if _is_later(moment, stored, since) and name and identity not in behind and _is_here(ctx, project):
+            yield session_hash(name), moment
+    yield from ((one["session"], one["end"]) for one in exposures if _had_it(one, rule["id"], since))
+
+
+def _is_left(ctx: Context, one: Broken, exposures: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether a person chose "leave it" and the rule was broken in fewer than three sessions since."""
+    history, rule = ctx.scan.history, one.rule["id"]
+    left = [
+        made["timestamp"]
+        for made in history.decisions
+        if made["kind"] == "dismissed" and made["meta"].get("rule") == rule and made["id"] not in history.void
+    ]
+    if not left:
+        return False
+    evidence = _evidence(
+        rule, left[-1], [said for said in one.said if _is_later(said["timestamp"], said["stored"], left[-1])], exposures
+    )
+    return len(evidence) < AGAIN
+
+
+def leave(ctx: Context, one: Broken, by: By, basis: Mapping[str, str] | None = None) -> tuple[list[str], str]:
+    """Record that the rule stays unchanged: a decision for each repeated statement, one commit.
+
+    Return the ids of the decisions and of the commit.
+    """
+    by_key: dict[str, list[str]] = {}
+    for signal in one.said:
+        by_key.setdefault(signal["key"], []).append(signal["id"])
+    project = one.rule["project"] if one.rule["scope"] != "global" else None
+    meta: dict[str, Any] = {"rule": one.rule["id"], "projects": [project["key"]] if project else None}
+    meta |= {"answer": dict(basis)} if basis else {}
+    now, made = utc_precise(), []
+    # The rule itself is not the subject: dismissing it would dismiss the signals behind it.
+    for key, signals in by_key.items() or {"": [one.calls[-1]]}.items():
+        said = {"signals": signals[1:], **meta}
+        made.append(api.decision(ctx.store, "dismissed", signals[0], by, now, key=key or None, meta=said))
+    named = {"Signal-Id": [said["id"] for said in one.said][:20]}
+    commit = api.record(ctx.store, made, f"dismiss: {one.rule['id']} stays as it is", named)
+    return [each["id"] for each in made], commit

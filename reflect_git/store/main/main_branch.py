@@ -1,0 +1,458 @@
+"""Commit decisions to main, while the user may be working in the same repository.
+
+main is checked out. Moving only its ref would leave the user's index behind, and the next `git commit` would delete the
+new records. `git merge --ff-only` left 187 of 500 killed runs in a state that could not be repeated. So the steps are:
+
+- create the commit
+- add the new entries to a private copy of the index
+- prepare a ref transaction
+- replace the user's index by the private one (locked as git locks it, for three system calls)
+- commit the transaction
+
+All this waits for a quiet moment of the user's own git, and every step can be repeated from the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from reflect_git.errors import ReflectError
+from reflect_git.platform import files
+from reflect_git.platform.git import NOBODY, SYNCED, GitError
+from reflect_git.store.main import journal, receipts, ref_updates, signing
+from reflect_git.store.repository import MAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Optional
+
+    from reflect_git.store.repository import Store
+
+    Stamp = Optional[tuple[int, int, int]]
+    from types import TracebackType
+    from typing import Optional
+
+    from reflect_git.platform.git import Child
+
+__all__ = ["IndexLocked"]
+
+_REF_LOCKS = ("refs/heads/main.lock", "HEAD.lock")
+_MOVING = "moving"  # the commit that our transaction is about to write
+PATIENCE = 10.0
+SHORT_PATIENCE = 1.0  # for steps that a recovery finishes: the next one tries again
+_QUIET = 0.25
+_HEX = frozenset("0123456789abcdef")
+_ID = 40
+_ATTEMPTS = 3
+
+
+def record(store: Store, new: Mapping[str, bytes], message: str, unsigned: bool = False) -> str:
+    """Add files to main in one commit, with index and work tree; return it. The caller holds the lock.
+
+    `unsigned`: do not sign it, even if decisions are signed here.
+    """
+    receipts.add(store, new)
+    facts = {"message": message, "files": {path: data.decode("utf-8") for path, data in new.items()}}
+    more = {"unsigned": True} if unsigned else {}
+    standing = journal.begin(store, "main", (_REF_LOCKS[0], *ref_updates.LOCKS), {**facts, **more})
+    try:
+        commit = _land(store, new, message, PATIENCE, unsigned)
+    except BaseException:
+        if _withdraw(store, new):
+            ref_updates.release(store)
+            journal.end(standing)
+        raise
+    ref_updates.release(store)
+    journal.end(standing)
+    return commit
+
+
+def has(store: Store, new: Mapping[str, bytes]) -> bool:
+    """Return whether main contains exactly these files; False for no files."""
+    main = store.git.resolve(MAIN)
+    return bool(new) and main is not None and _has_all(store, main, new)
+
+
+def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+    """Finish a recording that was interrupted: repeat the missing steps."""
+    release_index(store)
+    bury_refs(store)
+    new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
+    _land(store, new, facts["message"], SHORT_PATIENCE, bool(facts.get("unsigned")))
+    ref_updates.release(store)
+    journal.end(path)
+
+
+def _land(store: Store, new: Mapping[str, bytes], message: str, patience: float, unsigned: bool) -> str:
+    """Retry until it succeeds or patience ends. Keep what the user or another step of ours committed first."""
+    wait = Wait(store, patience)
+    parent = commit = ""
+
+    def prepare(tip: str) -> Stamp:
+        return _prepare_index(store, tip, new)
+
+    while True:
+        old, here = standing(store)
+        if not old:
+            raise ReflectError("the store has no branch 'main'", "run 'reflect-git doctor'", code="no-main")
+        patient = here and wait.is_patient  # on another branch, nothing of the user's depends on main
+        if not (patient and user_is_at_work(store)):
+            with HeldMain(store, old if here and not patient else "") as held:
+                if old != parent and not held.is_lost:
+                    commit = old if _has_all(store, old, new) else make_commit(store, old, new, message, unsigned)
+                    parent = old
+                if not held.is_lost and advance(
+                    store, old, commit, prepare, message, patient, here, held.release
+                ):  # fmt: skip
+                    return commit
+            if commit and store.git.resolve(f"{commit}^{{commit}}") is None:  # a gc removed it
+                parent = ""
+        wait.pause()
+
+
+def _has_all(store: Store, commit: str, new: Mapping[str, bytes]) -> bool:
+    """Return whether a commit already has exactly these files, as after a kill following the commit."""
+    present = store.git.tree(commit, *new)
+    if len(present) < len(new):
+        return False
+    blobs = store.git.blobs([present[path] for path in new])
+    return all(blob == data for blob, data in zip(blobs, new.values()))
+
+
+def make_commit(store: Store, old: str, new: Mapping[str, bytes], message: str, unsigned: bool = False) -> str:
+    """Create the next commit of main. A ref protects it from `git gc` until `ref_updates.release`."""
+    text = message.encode("utf-8")
+    parts = [
+        f"commit {ref_updates.NEXT}\nmark :1\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\n".encode(),
+        f"data {len(text)}\n".encode(), text, f"\nfrom {old}\n".encode(),
+    ]  # fmt: skip
+    for path, data in new.items():
+        parts += (f"M 100644 inline {path}\ndata {len(data)}\n".encode(), data, b"\n")
+    parts.append(b"get-mark :1\ndone\n")
+    made = ref_updates.fast_import(store, ref_updates.NEXT, parts, force=True)
+    return _signed(store, made) if not unsigned and signing.is_wanted(store, new) else made
+
+
+def _signed(store: Store, made: str) -> str:
+    """Return a signed copy of the commit; repeat if a gc removed it before a ref protected it."""
+    for _ in range(_ATTEMPTS):
+        commit = signing.signed(store, made)
+        if ref_updates.hold(store, commit):
+            return commit
+    raise ReflectError("git gc keeps removing new objects", "wait for it to end, then run it again", code="gc")
+
+
+def tip(store: Store) -> str:
+    """Return the commit of main: from the loose ref, which has priority, or from git if it is packed."""
+    loose = files.read_if_there(os.path.join(store.git_dir, *MAIN.split("/"))) or b""
+    said = loose.decode("ascii", "replace").strip()
+    return said if len(said) == _ID and _HEX.issuperset(said) else store.git.resolve(MAIN) or ""
+
+
+def standing(store: Store) -> tuple[str, bool]:
+    """Return the commit of main, and whether it is checked out."""
+    told = store.git.run("for-each-ref", "--format=%(HEAD)%(objectname)", MAIN).out.decode("ascii")
+    return told[1:].strip(), told[:1] == "*"
+
+
+def advance(
+    store: Store, old: str, commit: str, prepare: Callable[[str], Stamp], message: str, patient: bool,
+    is_checked_out: bool, let_go: Callable[[], None],
+) -> bool:  # fmt: skip
+    """Move main from `old` to `commit` with index and work tree; return False if another process interfered.
+
+    `prepare` creates the private index for `old` and writes the files; it returns the stamp of the user's index it
+    copied. `let_go` releases our own lock on main, which the transaction waits for.
+    """
+    if not is_checked_out:
+        let_go()
+        return _move_ref_only(store, old, commit, message)
+    seen = prepare(old)
+    files.write_whole(store.private_path(_MOVING), commit.encode("ascii"), sync=False)
+    transaction = store.git.start(
+        "update-ref", "--create-reflog", "-m", message.partition("\n")[0], "--stdin", config=(*SYNCED, LONG_WAIT)
+    )
+    done = False
+    try:
+        transaction.send(f"start\nupdate {MAIN} {commit} {old}\nprepare\n".encode())
+        let_go()
+        ready = transaction.line() == b"start: ok" and transaction.line() == b"prepare: ok"
+        if ready and not (patient and user_is_at_work(store)) and _publish_index(store, seen):
+            transaction.send(b"commit\n")
+            done = transaction.line() == b"commit: ok"
+    finally:
+        # Its input ends here: an uncommitted transaction is aborted, and its locks are removed.
+        if transaction.finish().code < 0:
+            bury_refs(store)
+    files.remove(store.private_path(_MOVING))
+    return done
+
+
+def user_is_at_work(store: Store) -> bool:
+    """Return whether a git command of the user wrote here a moment ago, so that another may follow.
+
+    Their commit fails if main moves between its first look at HEAD and its end; no lock can prevent that.
+    """
+    newest = _changed(os.path.join(store.git_dir, "COMMIT_EDITMSG"))
+    if not files.is_same(os.path.join(store.git_dir, "index"), private_index(store)):
+        newest = max(newest, _changed(os.path.join(store.git_dir, "index")))
+    return 0 <= time.time() - newest < _QUIET
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def bury_refs(store: Store) -> None:
+    """Remove the locks of our killed transaction: main's lock contains the commit it was about to write.
+
+    git writes that commit right after creating the lock. If it was killed in between, the lock is empty and stays so.
+    """
+    moving = files.read_if_there(store.private_path(_MOVING))
+    lock = files.read_if_there(os.path.join(store.git_dir, _REF_LOCKS[0]))
+    if moving and lock is not None and lock.strip() == moving.strip():
+        for name in _REF_LOCKS:
+            files.discard(os.path.join(store.git_dir, name))
+    elif not lock:  # while main's lock has a commit, HEAD's lock is empty and belongs to the same living git
+        deadline = time.monotonic() + journal.AGE + 0.5
+        for name in _REF_LOCKS:
+            if files.read_if_there(os.path.join(store.git_dir, name)) == b"":
+                journal.bury(store, name, deadline)
+
+
+def _move_ref_only(store: Store, old: str, commit: str, message: str) -> bool:
+    """Move only the ref: HEAD is on another branch, so the user's index and work tree do not change."""
+    listing = store.git.run("worktree", "list", "--porcelain").out.decode("utf-8", "replace").splitlines()
+    if f"branch {MAIN}" in listing:
+        raise ReflectError(
+            "'main' is checked out in another work tree of the store", "switch that one to another branch, or remove "
+            "it with 'git worktree remove'", code="worktree",
+        )  # fmt: skip
+    try:
+        store.git.run("update-ref", "-m", message.partition("\n")[0], MAIN, commit, old, config=SYNCED)
+    except GitError:
+        return False
+    return True
+
+
+def private_index(store: Store) -> str:
+    """Return the path of the private index."""
+    return store.private_path("index")
+
+
+def index_stamp(store: Store) -> Stamp:
+    """Return inode, size and time of the user's index, to detect changes; None if it is missing."""
+    try:
+        status = os.stat(os.path.join(store.git_dir, "index"))
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def copy_index(store: Store, old: str, is_trusted: bool = False) -> Stamp:
+    """Copy the user's index to the private one; return the stamp of the original.
+
+    With `is_trusted` it is not checked by reading it.
+    """
+    private = private_index(store)
+    files.discard(f"{private}.lock")
+    files.discard(private)
+    seen = index_stamp(store)
+    if seen is None:
+        index_anew(store, old)
+        return seen
+    data = files.read_regular(os.path.join(store.git_dir, "index"), 1 << 32)
+    files.write_whole(private, data, sync=False)
+    if not is_trusted and is_index_broken(store):
+        index_anew(store, old)
+    return seen
+
+
+def is_index_broken(store: Store) -> bool:
+    """Return whether git refuses to read the private index. A git that was killed does not count."""
+    return store.git.run("ls-files", "--cached", "-z", index=private_index(store), check=False).code > 0
+
+
+def index_anew(store: Store, old: str) -> None:
+    """Build the private index from main: the user's index is missing, or a power cut destroyed it."""
+    private = private_index(store)
+    files.discard(f"{private}.lock")
+    files.discard(private)
+    store.git.run("read-tree", old, index=private, config=SYNCED)
+
+
+def _prepare_index(store: Store, old: str, new: Mapping[str, bytes]) -> Stamp:
+    """Write the files and a private index with our entries; return the stamp of the user's index."""
+    seen = copy_index(store, old)
+    ours, theirs = _write_work_tree(store, old, new)
+    if ours:
+        listing = b"".join(os.fsencode(path) + b"\0" for path in ours)
+        store.git.run(
+            "update-index", "--add", "-z", "--stdin", stdin=listing, index=private_index(store), config=SYNCED
+        )
+    if theirs:
+        _add_by_content(store, theirs, new)
+    return seen
+
+
+def _write_work_tree(store: Store, old: str, new: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
+    """Write the files. One that the user changed by hand is kept and shows up in `git status`."""
+    ours, theirs = [], []
+    before = store.git.tree(old, *new)
+    for path, data in new.items():
+        live = files.read_if_there(store.path(path), 1 << 26)
+        known = next(store.git.blobs([before[path]]), b"") if path in before else None
+        if live is None or live in (data, known, b""):  # empty: a power cut destroyed the content
+            store.write(path, data, sync=True)
+            ours.append(path)
+        else:
+            theirs.append(path)
+    return ours, theirs
+
+
+def _add_by_content(store: Store, paths: Sequence[str], new: Mapping[str, bytes]) -> None:
+    lines = []
+    for path in paths:
+        blob = store.git.run("hash-object", "-w", "--stdin", stdin=new[path]).out.decode("ascii").strip()
+        lines.append(f"100644 {blob} 0\t{path}\0")
+    store.git.run(
+        "update-index", "--add", "-z", "--index-info", stdin="".join(lines).encode(), index=private_index(store)
+    )
+
+
+def _take_index(store: Store, seen: Stamp) -> bool:
+    """Lock the index by linking ours as its lock; return False if the user's git holds or changed it."""
+    lock = os.path.join(store.git_dir, "index.lock")
+    try:
+        files.link(private_index(store), lock)
+    except FileExistsError:
+        return False
+    if index_stamp(store) == seen:
+        return True
+    files.remove(lock)
+    return False
+
+
+def _publish_index(store: Store, seen: Stamp) -> bool:
+    """Replace the user's index by ours. It stays linked to the private one, which identifies it as ours."""
+    if not _take_index(store, seen):
+        return False
+    files.rename(os.path.join(store.git_dir, "index.lock"), os.path.join(store.git_dir, "index"))
+    return True
+
+
+def hold_index(store: Store) -> bool:
+    """Prevent the user's git from writing for a moment; return False if it is writing now."""
+    files.discard(private_index(store))
+    files.write_whole(private_index(store), b"", sync=False)
+    return _take_index(store, index_stamp(store))
+
+
+def release_index(store: Store) -> None:
+    """Remove an index.lock that is ours: it has the same inode as the private index of the dead process."""
+    lock = os.path.join(store.git_dir, "index.lock")
+    if files.is_same(lock, private_index(store)):
+        files.remove(lock)
+
+
+def _withdraw(store: Store, new: Mapping[str, bytes]) -> bool:
+    """Undo a failed recording. Return False if main already has it, so that it must be finished."""
+    try:
+        if has(store, new):
+            return False
+        release_index(store)
+        kept = store.git.tree(MAIN, *new)
+        _write_back(store, kept, new)
+        ours = [path for path in new if path not in kept]
+        for path in ours:
+            if files.read_if_there(store.path(path), 1 << 26) == new[path]:
+                files.discard(store.path(path))
+        staged = store.git.run("ls-files", "-z", "--", *ours).out
+        if ours and staged:
+            store.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=staged)
+    except (ReflectError, OSError):
+        return False
+    return True
+
+
+def _write_back(store: Store, kept: Mapping[str, str], new: Mapping[str, bytes]) -> None:
+    """Restore the files that main has with other content."""
+    for path, data in zip(kept, store.git.blobs(list(kept.values()))):
+        if path in new and data != new[path] and files.read_if_there(store.path(path), 1 << 26) == new[path]:
+            store.write(path, data, sync=True)
+
+
+_SILENT = 1.0  # seconds before a message says what we wait for
+LONG_WAIT = "core.filesRefLockTimeout=1000"  # milliseconds that our transaction waits for a lock on main
+
+
+class IndexLocked(ReflectError):
+    """Another git process, not ours, prevented main from moving."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        if os.path.lexists(os.path.join(store.git_dir, "index.lock")):
+            hint = "wait for it to end; 'reflect-git doctor' shows its age"
+            super().__init__("another git process holds the store's index", hint, code="index-locked")
+        else:
+            said = f"your git kept writing to '{store.root}' for {seconds:.0f} s; nothing was changed"
+            super().__init__(said, "run it again when that has ended", code="git-busy")
+
+
+class Wait:
+    """Wait for a quiet moment of the user's git for half of the time; then try anyway, until the time is up."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        self._store = store
+        self._seconds = seconds
+        self._began = time.monotonic()
+
+    @property
+    def is_patient(self) -> bool:
+        """Return whether the first half of the time is not over."""
+        return time.monotonic() < self._began + self._seconds / 2
+
+    def pause(self) -> None:
+        """Wait for a moment, print a message after a second, and raise an error at the end."""
+        waited = time.monotonic() - self._began
+        if waited > self._seconds:
+            raise IndexLocked(self._store, self._seconds)
+        if waited > _SILENT:
+            self._store.say_waiting(f"waiting for your git, which is writing to '{self._store.root}'")
+        time.sleep(0.01)
+
+
+class HeldMain:
+    """A lock on main for a `with` block, held by a transaction that changes nothing.
+
+    A loop of commits moves main every few milliseconds, and our own commit takes longer. A commit of the user that
+    meets the lock waits a tenth of a second for it. An empty `old` locks nothing.
+    """
+
+    def __init__(self, store: Store, old: str) -> None:
+        self._store = store
+        self._old = old
+        self._child: Optional[Child] = None
+        self.is_lost = False  # main has moved meanwhile
+
+    def __enter__(self) -> HeldMain:
+        if self._old:
+            self._child = self._store.git.start("update-ref", "--stdin")
+            self._child.send(f"start\nverify {MAIN} {self._old}\nprepare\n".encode())
+            self.is_lost = [self._child.line(), self._child.line()] != [b"start: ok", b"prepare: ok"]
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Release the lock: the input ends, and the transaction is aborted."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.finish()

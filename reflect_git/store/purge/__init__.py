@@ -1,0 +1,1 @@
+"""Remove purged texts from branches, refs, files and history."""

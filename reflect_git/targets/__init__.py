@@ -1,0 +1,1 @@
+"""Add, change and remove learnings in instruction files: bytes in, bytes out; no file is written here."""

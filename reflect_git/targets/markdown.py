@@ -1,0 +1,285 @@
+"""Locate the parts of a Markdown text as line ranges. The only module that imports markdown-it-py.
+
+The parser only locates and never writes text back: that would reformat what a person wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from reflect_git.records.ids import NamedTuple
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+# A thematic break on the first line is not front matter: what follows must look like YAML.
+_YAML_LINE = re.compile(r"[ \t]*$|[ \t#}\]]|- |-$|[^\s:<][^:]*:(?:\s|$)")
+_AUTOLINK = re.compile(r"<(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\x00-\x20<>]*|[\w.!#$%&'*+/=?^`{|}~-]+@[\w.-]+)>")
+_ESCAPE = re.compile(r"\\[!-/:-@\[-`{-~]")
+_RUN = re.compile("`+")
+_TEXT = re.compile(r"[^\\`<]+")
+_KINDS = {
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "paragraph_open": "paragraph",
+    "heading_open": "heading",
+    "html_block": "html",
+    "fence": "fence",
+}
+
+
+class Span(NamedTuple):
+    """A part of a line. Kinds: text (as written), code (between its backticks), tag, link (an address in `<>`)."""
+
+    kind: str
+    text: str
+    start: int
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    """Return the parser, imported on first use: that takes 50 ms, and many commands parse nothing."""
+    from markdown_it import MarkdownIt
+
+    # A list nested deeper than half of this swallows the rest of the file; with the default of 20 that is 10.
+    parser = MarkdownIt("commonmark", {"maxNesting": 200})
+    parser.core.ruler.disable(["inline", "text_join"], True)
+    return parser
+
+
+@lru_cache(maxsize=16)
+def pieces(text: str) -> tuple[Piece, ...]:
+    """Return the top-level blocks in order. The contents of lists, quotations and fences are not listed."""
+    lines = split(text)
+    front = front_matter(lines)
+    found = [Piece("front", 0, front)] if front else []
+    simple = simple_pieces(lines, front)
+    return (*found, *(_parsed_pieces(lines, front) if simple is None else simple))
+
+
+def front_matter(lines: list[str]) -> int:
+    """Return how many lines at the top are YAML front matter."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    for number, line in enumerate(lines[1:], 1):
+        if line.rstrip() in ("---", "..."):
+            return number + 1
+        if not _YAML_LINE.match(line):
+            return 0
+    return 0
+
+
+def _parsed_pieces(lines: list[str], first: int) -> list[Piece]:
+    tokens = _parser().parse("\n" * first + "".join(lines[first:]))
+    return [
+        _piece(tokens, index, lines)
+        for index, token in enumerate(tokens)
+        if token.level == 0 and token.nesting >= 0 and token.map
+    ]
+
+
+def _piece(tokens: list[Token], index: int, lines: list[str]) -> Piece:
+    token = tokens[index]
+    kind = _KINDS.get(token.type, "other")
+    if kind == "heading" and not token.markup.startswith("#"):
+        kind = "other"
+    start, end = _span(token, lines)
+    if kind == "heading":
+        return Piece(kind, start, end, int(token.tag[1:]), tokens[index + 1].content)
+    return Piece(kind, start, end, items=_items(tokens, index, lines) if kind == "list" else ())
+
+
+def _items(tokens: list[Token], index: int, lines: list[str]) -> tuple[tuple[int, int], ...]:
+    found = []
+    for number in range(index + 1, len(tokens)):
+        token = tokens[number]
+        if token.level == 0:
+            break
+        if token.level == 1 and token.type == "list_item_open":
+            found.append(_span(token, lines))
+    return tuple(found)
+
+
+def _span(token: Token, lines: list[str]) -> tuple[int, int]:
+    start, end = token.map or [0, 0]
+    end = min(end, len(lines))
+    while end > start + 1 and is_blank(lines[end - 1]):
+        end -= 1
+    return start, end
+
+
+def is_plain(text: str) -> bool:
+    """Return whether `- text` is a list of one item with one paragraph that contains exactly this text."""
+    if is_sentence(text):
+        return True
+    tokens = _parser().parse(f"- {text}\n")
+    shape = ["bullet_list_open", "list_item_open", "paragraph_open", "inline"]
+    return [token.type for token in tokens[:4]] == shape and len(tokens) == 7 and tokens[3].content == text
+
+
+def spans(line: str) -> list[Span]:
+    """Return the parts of one line; where code, a tag and an address overlap, the leftmost counts."""
+    found: list[Span] = []
+    place = text = 0
+    while place < len(line):
+        span, end = _span_at(line, place)
+        if span:
+            found += [Span("text", line[text:place], text), span] if text < place else [span]
+            text = end
+        place = end
+    return [*found, Span("text", line[text:], text)] if text < len(line) else found
+
+
+@lru_cache(maxsize=1)
+def _tag() -> re.Pattern[str]:
+    from markdown_it.common.html_re import HTML_TAG_RE
+
+    return HTML_TAG_RE
+
+
+def _span_at(line: str, place: int) -> tuple[Span | None, int]:
+    plain = _TEXT.match(line, place) or _ESCAPE.match(line, place)
+    if plain:
+        return None, plain.end()
+    if line[place] == "`":
+        return _code_at(line, place)
+    for kind, pattern in (("link", _AUTOLINK), ("tag", _tag())):
+        match = pattern.match(line[place:] if kind == "tag" else line, 0 if kind == "tag" else place)
+        if match:
+            return Span(kind, match[0], place), place + len(match[0])
+    return None, place + 1
+
+
+def _code_at(line: str, place: int) -> tuple[Span | None, int]:
+    length = len(_RUN.match(line, place)[0])  # type: ignore[index]
+    for run in _RUN.finditer(line, place + length):
+        if len(run[0]) == length:
+            return Span("code", line[place + length : run.start()], place), run.end()
+    return None, place + length
+
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_ODD = re.compile(r"[^\S \r\n]|[\x00-\x08\x0e-\x1f\x7f]|\r(?!\n)")
+_FENCE = re.compile(r"(`{3,}(?=[^`]*\Z)|~{3,})")
+_HEADING = re.compile(r"(#{1,6}) +([^#\s](?:.*[^#\s])?) *\Z")
+_COMMENT = re.compile(r"<!-- [^<>]* -->\Z")
+_ITEM = re.compile(
+    r"(?!(?:- *){2,}\Z|(?:\* *){2,}\Z)([-*+]|[0-9]{1,9}[.)]) (?![ >]|[-*+](?: |\Z)|[0-9]+[.)](?: |\Z))\S"
+)
+# A rule, the line below a heading, another kind of item, a quotation, a tag, or a link definition.
+_MANIFOLD = re.compile(r"[-=*_+ ]+\Z|(?:[-*+]|[0-9]+[.)])(?: |\Z)|[ >\[<#]")
+# Well below the nesting at which the parser gives up: this many columns, or markers in a row.
+_DEEPEST = 40
+_MANY_SIGNS = re.compile(r" *(?:(?:[-*+>]|[0-9]{1,9}[.)]) *){3}")
+
+
+class Piece(NamedTuple):
+    """A top-level block: lines `start` up to but not including `end`, without blank lines at its end.
+
+    Kinds: front, list, paragraph, heading (with `#`), html, fence, other. `level` and `text` are for headings, `items`
+    are the line ranges of a list's own items.
+    """
+
+    kind: str
+    start: int
+    end: int
+    level: int = 0
+    text: str = ""
+    items: tuple[tuple[int, int], ...] = ()
+
+
+def split(text: str) -> list[str]:
+    """Return lines with their ends, as CommonMark defines lines: U+2028 and form feeds do not end one."""
+    return _LINE.findall(text)
+
+
+def is_blank(line: str) -> bool:
+    return not line.strip(" \t\r\n")
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether a text begins with a letter or code and is one line: a bullet with it is then nothing else."""
+    first = text[:1].isalpha() or (text.startswith("`") and not text.startswith("```"))
+    return first and text.isprintable() and not text.endswith(" ")
+
+
+def simple_pieces(lines: list[str], first: int) -> list[Piece] | None:
+    """Return the blocks from line `first` on without a parser; None if a parser has to decide."""
+    if _ODD.search("".join(lines[first:])):
+        return None
+    found: list[Piece] = []
+    place = first
+    while place < len(lines):
+        if is_blank(lines[place]):
+            place += 1
+            continue
+        piece = _piece_at(lines, place)
+        if piece is None:
+            return None
+        found.append(piece)
+        place = piece.end
+    return found
+
+
+def _piece_at(lines: list[str], start: int) -> Piece | None:
+    line = lines[start].rstrip()
+    if heading := _HEADING.match(line):
+        return Piece("heading", start, start + 1, len(heading[1]), heading[2])
+    if _COMMENT.match(line):
+        return Piece("html", start, start + 1)
+    if fence := _FENCE.match(line):
+        return _fence(lines, start, fence[1])
+    if item := _ITEM.match(line):
+        return _list(lines, start, item[1])
+    return None if _MANIFOLD.match(line) else _paragraph(lines, start)
+
+
+def _fence(lines: list[str], start: int, opening: str) -> Piece | None:
+    closing = re.compile(rf" {{0,3}}{opening[0]}{{{len(opening)},}}\s*\Z")
+    for place in range(start + 1, len(lines)):
+        if closing.match(lines[place]):
+            return Piece("fence", start, place + 1)
+    return None
+
+
+def _paragraph(lines: list[str], start: int) -> Piece | None:
+    for place in range(start + 1, len(lines)):
+        line = lines[place].rstrip()
+        if not line or _begins_anew(line):
+            return Piece("paragraph", start, place)
+        if _MANIFOLD.match(line) or _ITEM.match(line):
+            return None
+    return Piece("paragraph", start, len(lines))
+
+
+def _list(lines: list[str], start: int, sign: str) -> Piece | None:
+    """Return a list: items with its own marker, and lines indented as far as an item's text."""
+    items: list[list[int]] = [[start, start + 1]]
+    place, below_blank = start + 1, False
+    while place < len(lines):
+        line = lines[place].rstrip()
+        item = _ITEM.match(line)
+        depth = len(line) - len(line.lstrip(" "))
+        if not line:
+            below_blank = True
+        elif item and item[1][-1] == sign[-1]:
+            items.append([place, place + 1])
+            sign, below_blank = item[1], False
+        elif depth > len(sign):
+            if depth > _DEEPEST or _MANY_SIGNS.match(line):
+                return None
+            items[-1][1], below_blank = place + 1, False
+        elif depth or not (below_blank or _begins_anew(line)):
+            return None
+        else:
+            break
+        place += 1
+    return Piece("list", start, items[-1][1], items=tuple((begin, end) for begin, end in items))
+
+
+def _begins_anew(line: str) -> bool:
+    """Return whether a line begins a block whatever is above it."""
+    return bool(_HEADING.match(line) or _COMMENT.match(line) or _FENCE.match(line))

@@ -1,0 +1,121 @@
+"""Resolve `--to`: choose the file for a learning, given what exists."""
+
+from __future__ import annotations
+
+import posixpath
+
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.records.ids import NamedTuple
+
+PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
+LOCAL_FILE = "CLAUDE.local.md"
+AGENTS_FILE = "AGENTS.md"
+IMPROVEMENTS_FILE = ".claude/improvements.md"
+USUAL_FILES = (*PROJECT_FILES, LOCAL_FILE, AGENTS_FILE, IMPROVEMENTS_FILE)  # of a project
+AGENTS_IMPORT = f"@{AGENTS_FILE}\n"
+KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "dir")
+_PLAIN = ("project", "project-local", "global", "global-rules", "improvements", "agents")
+_GLOBAL = ("global", "global-rules")
+FORMS = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
+
+
+class Surroundings(NamedTuple):
+    """The files in the project, relative to its root. `blocks` are those with our block."""
+
+    existing: frozenset[str] = frozenset()
+    blocks: frozenset[str] = frozenset()
+    has_project: bool = True
+
+
+class Target(NamedTuple):
+    """A file. `path` is relative to the project's root, or for global targets to Claude Code's own folder.
+
+    `opening` is how the file begins if it does not exist yet.
+    """
+
+    kind: str
+    path: str
+    opening: str = ""
+
+    @property
+    def is_global(self) -> bool:
+        return self.kind in _GLOBAL
+
+    @property
+    def form(self) -> str:
+        """Return how the file is written: block, rules or improvements."""
+        return FORMS.get(self.kind, "block")
+
+
+GLOBAL = Target("global", "CLAUDE.md")
+
+
+def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Target:
+    """Return the target that `--to` names; id and title give a rules file its name."""
+    kind, _, rest = to.partition(":")
+    if kind not in KINDS or (kind in _PLAIN and ":" in to) or (kind == "dir" and not rest):
+        raise ReflectError(
+            f"'{to}' is no target",
+            "one of project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH",
+            code="usage",
+            exit_code=EXIT_USAGE,
+        )
+    if kind not in _GLOBAL and not around.has_project:
+        raise ReflectError(f"'{to}' needs a project, and this folder is in none", "use --to global", code="no-project")
+    from reflect_git.targets.rules_file import slug  # not needed for listing what is waiting
+
+    path = _path(kind, rest, around, slug(rest or title, identity))
+    return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
+
+
+def of_file(path: str, is_global: bool) -> Target:
+    """Return the target for a file, judging by its name."""
+    if is_global:
+        return Target("global-rules" if path.startswith("rules/") else "global", path)
+    if path.startswith(".claude/rules/"):
+        return Target("rules", path)
+    kinds = {LOCAL_FILE: "project-local", AGENTS_FILE: "agents", IMPROVEMENTS_FILE: "improvements"}
+    return Target(kinds.get(path, "project" if path in PROJECT_FILES else "dir"), path)
+
+
+def in_folder(to: str) -> tuple[str, ...]:
+    """Return the files in the folder of `dir:PATH` that affect what is written there."""
+    kind, _, rest = to.partition(":")
+    names = (PROJECT_FILES[0], AGENTS_FILE) if kind == "dir" and rest else ()
+    return tuple(posixpath.join(_inside(rest), name) for name in names)
+
+
+def _hides_agents(kind: str, path: str, around: Surroundings) -> bool:
+    """Return whether a new CLAUDE.md would hide an AGENTS.md: Claude Code then stops reading that."""
+    beside = posixpath.join(posixpath.dirname(path), AGENTS_FILE)
+    return kind in ("project", "dir") and path not in around.existing and beside in around.existing
+
+
+def _path(kind: str, rest: str, around: Surroundings, name: str) -> str:
+    if kind == "project":
+        return _project(around)
+    if kind == "dir":
+        return posixpath.join(_inside(rest), "CLAUDE.md")
+    return {
+        "project-local": LOCAL_FILE,
+        GLOBAL.kind: GLOBAL.path,
+        "rules": f".claude/rules/reflect/{name}.md",
+        "global-rules": f"rules/reflect/{name}.md",
+        "improvements": IMPROVEMENTS_FILE,
+        "agents": AGENTS_FILE,
+    }[kind]
+
+
+def _project(around: Surroundings) -> str:
+    found = [path for path in PROJECT_FILES if path in around.blocks]
+    found += [path for path in PROJECT_FILES if path in around.existing]
+    return (found or PROJECT_FILES)[0]
+
+
+def _inside(folder: str) -> str:
+    path = posixpath.normpath(folder)
+    if path.startswith(("/", "~", "../")) or path == ".." or "\0" in path:
+        raise ReflectError(
+            f"'{folder}' is not inside the project", "give a folder relative to its root", code="outside"
+        )
+    return "" if path == "." else path

@@ -1,0 +1,83 @@
+"""A store with two rules in a project's CLAUDE.md, and ways to inspect it and to tamper with it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reflect_git import audit
+from reflect_git.rules.approve import Request, carry_out, propose
+from reflect_git.rules.write_change import Approved
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import Store
+from tests.faults import git
+from tests.rules.queues import BY, project_of, say, sit
+from tests.store.probe import opened, swept
+
+if TYPE_CHECKING:
+    from reflect_git.audit import Report
+    from reflect_git.records.schema import By
+
+TABS = "no, always use tabs in makefiles, never spaces"
+ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+
+
+def start(root: Path, home: Path, *words: str) -> Store:
+    """Create a project and a store, and approve these words into the project's CLAUDE.md."""
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    (project / "CLAUDE.md").write_text("# Shop\n\nOur own text.\n", encoding="utf-8")
+    store = opened(root)
+    for number, said in enumerate(words):
+        approve(store, said, f"s-{number}")
+    swept(root)
+    return store
+
+
+def approve(
+    store: Store, words: str, session: str = "s-9", by: By = BY, basis: Mapping[str, str] | None = None,
+    to: str = "project", env: Mapping[str, str] = os.environ,
+) -> Approved:  # fmt: skip
+    signal = say(store, words, session_id=session)
+    queue = sit(store, env)
+    found = queue.gathered.of(signal)
+    assert found is not None, "nothing to approve"
+    return carry_out(queue, propose(queue, Request(found, to=to)), by, basis)
+
+
+def report(store: Store, **env: str) -> Report:
+    """Return the report that the next command would give."""
+    store = swept(Path(store.root))
+    folder = str(project_of(os.environ))
+    return audit.audit(store, {**os.environ, **env}, time.time(), reader.read, folder)
+
+
+def codes(store: Store) -> list[str]:
+    """Return the codes of the findings that need a decision."""
+    return sorted({one.code for one in report(store).findings if one.needs_decision})
+
+
+def claude_md() -> Path:
+    return project_of(os.environ) / "CLAUDE.md"
+
+
+def edit(old: str, new: str) -> None:
+    text = claude_md().read_text(encoding="utf-8")
+    assert old in text
+    claude_md().write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def records(store: Store, folder: str) -> list[Path]:
+    return sorted(Path(store.root, folder).rglob("*.yaml"))
+
+
+def commit(store: Store, message: str = "by hand", *who: str) -> str:
+    """Commit all changes of the work tree, as a person or as somebody who claims to be us."""
+    root = Path(store.root)
+    git(root, "add", "-A")
+    git(root, *(who or ADA), "commit", "-qm", message)
+    return git(root, "rev-parse", "HEAD").strip()

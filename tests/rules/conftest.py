@@ -1,0 +1,27 @@
+"""A project and a store for tests of reverts and related commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.store.repository import Store
+from tests.faults import git
+from tests.rules.reverts import BASE
+from tests.store.probe import opened
+
+
+@pytest.fixture
+def shop(home: Path) -> Path:
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    (project / "CLAUDE.md").write_bytes(BASE)
+    return project
+
+
+@pytest.fixture
+def shelf(store_home: Path, shop: Path) -> Store:
+    """Provide a store, and a project that is reviewed with it."""
+    return opened(store_home)

@@ -1,0 +1,39 @@
+"""Numbers in a snapshot are untrusted: anybody with the store or its remote can change them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reflect_git.rules import snapshot
+from reflect_git.store.main import main_branch
+from reflect_git.store.repository import Store
+from tests.rules.reverts import approve, revert
+
+ODD = ["[]", "{}", "null", '"7"', "true", "-1", "1.5", "1e400", "9" * 40, "1" + "0" * 9, "[" * 100_000]
+
+
+@pytest.mark.parametrize("text", ODD, ids=lambda text: text[:12])
+def test_a_version_that_is_none_is_as_if_there_were_no_mirror(text: str) -> None:
+    assert snapshot.version_in(f"version: {text}\n\n".encode()) == 0
+
+
+@pytest.mark.parametrize("text", ["[]", "100000000000"])
+def test_odd_folders_stop_no_approval_and_no_removal(shelf: Store, shop: Path, text: str) -> None:
+    first = approve(shelf, "use pnpm, not npm", "agents").learning
+    _make_odd(shelf, text)
+    second = approve(shelf, "use tabs, not spaces", "agents").learning
+    for rule in (second, first):
+        _make_odd(shelf, text)
+        revert(shelf, rule)
+    assert not (shop / "AGENTS.md").exists()
+
+
+def _make_odd(store: Store, text: str) -> None:
+    [path] = [one for one in store.git.tree("main", "targets") if one.endswith("AGENTS.md")]
+    data = snapshot.read(store, path)
+    assert b"folders" not in data
+    with store.locked(5):
+        odd = data.replace(b"\n\n", f"\nfolders: {text}\n\n".encode(), 1)
+        main_branch.record(store, {path: odd}, "edit: by hand\n")
