@@ -173,7 +173,7 @@ def pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
     transcript = _transcript(event)
     finished = sessions.catch_up(store, env, transcript, "PreCompact", folder, MINING_SECONDS)
     if store.switched("reflect.compact.keep", False):
-        from reflect_git.capture.failure import kept_lines
+        from reflect_git.capture.compaction_note import kept_lines
 
         kept = "\n".join(kept_lines(sessions.said_in(store, transcript)))
         if kept and _is_first(store, event):
@@ -206,7 +206,7 @@ def _settle(store: Store, env: Env, folder: str) -> None:
 
 def _brief(store: Store, event: Event, transcript: str) -> None:
     from reflect_git.capture import sessions
-    from reflect_git.capture.failure import briefing, lines
+    from reflect_git.capture.compaction_note import briefing, lines
 
     text = briefing(lines(sessions.said_in(store, transcript)), os.urandom(8).hex())
     if text and _is_first(store, event):

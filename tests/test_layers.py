@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -84,6 +85,21 @@ def test_hook_path_is_listed_completely(name: str) -> None:
 def test_hook_loads_nothing_slow() -> None:
     _written("reflect_git.hook")
     assert _loaded_by("reflect_git.hook") & TOO_SLOW == set()
+
+
+def test_a_captured_failure_loads_nothing_slow(home: Path) -> None:
+    """What `hook` imports late counts as well: it runs while the client waits."""
+    event = {
+        "hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": "/tmp", "tool_name": "Bash",
+        "tool_input": {"command": "npm run build"}, "tool_use_id": "t", "error": "Exit code 1", "is_interrupt": False,
+    }  # fmt: skip
+    command = [sys.executable, "-I", "-S", "-X", "importtime", str(REPO / "hooks/hook.py"), "PostToolUseFailure"]
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    for _ in ("creates the store", "captures"):
+        done = subprocess.run(command, input=json.dumps(event), capture_output=True, text=True, check=True, env=env)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "reflect_git.store.append" in loaded
+    assert loaded & (TOO_SLOW | {"re", "enum", "contextlib"}) == set()
 
 
 LIST = """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, overload
 
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 Entries = tuple[dict[str, Any], ...]
 NAMES = ("strong", "more", "weak", "held", "recurrences")

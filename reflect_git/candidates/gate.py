@@ -13,7 +13,7 @@ from reflect_git.language.sentences import split
 from reflect_git.language.similarity import contradicts, is_opposed
 from reflect_git.language.wording import clip
 from reflect_git.language.words import load_table
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import TRUSTS
 
 RISK = "risk"

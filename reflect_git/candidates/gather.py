@@ -33,7 +33,8 @@ from reflect_git.language.rule_form import end_date, is_momentary, only_points, 
 from reflect_git.language.similarity import are_similar, contradicts, similarity
 from reflect_git.language.words import load_table
 from reflect_git.records.history import History
-from reflect_git.records.ids import NamedTuple, count_words, fingerprint
+from reflect_git.records.ids import count_words, fingerprint
+from reflect_git.records.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Learning

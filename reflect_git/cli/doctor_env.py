@@ -19,10 +19,10 @@ import reflect_git
 from reflect_git import __version__, paths
 from reflect_git.candidates.gate import MOST_ENTRIES
 from reflect_git.capture import service
-from reflect_git.capture.transcript.lines import survey
 from reflect_git.cli import capture_switch
 from reflect_git.cli.context import age
 from reflect_git.cli.review_setup import here
+from reflect_git.doctor.transcripts import survey
 from reflect_git.errors import ReflectError
 from reflect_git.platform import claude_settings, files
 from reflect_git.platform.git import Git

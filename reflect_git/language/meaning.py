@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from reflect_git.language.words import BANS, MARKS, ORDERS, load_table, opened, plain_words, stem, words_in
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 _WORDS = load_table("meanings")
 

@@ -22,7 +22,8 @@ from reflect_git.language.words import (
     plain_words,
     words_in,
 )
-from reflect_git.records.ids import NamedTuple, digest
+from reflect_git.records.ids import digest
+from reflect_git.records.named_tuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 from reflect_git.language.parse import frame_of, opposes
 from reflect_git.language.rule_form import LONGEST, capital, is_verb, limits, tidy, why_not, why_not_whole
 from reflect_git.language.sentences import sentences_in
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import TRUSTS
 
 WRITTEN_LONGEST = 400  # of what somebody wrote down as a rule

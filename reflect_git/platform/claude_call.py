@@ -19,7 +19,7 @@ from typing import Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import faults
 from reflect_git.platform.processes import is_mark
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 CLIENT = "REFLECT_GIT_CLAUDE"  # path of the program if it is not on PATH
 OFF = "REFLECT_GIT_OFF"

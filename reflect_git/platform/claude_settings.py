@@ -16,7 +16,7 @@ from typing import Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import faults, files
 from reflect_git.records import json_form
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.platform.git import PROJECT, Git, GitError, Result
 from reflect_git.platform.instruction_files import LIMIT
-from reflect_git.records.ids import NamedTuple, utc
+from reflect_git.records.ids import utc
+from reflect_git.records.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

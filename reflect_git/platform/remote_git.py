@@ -12,7 +12,7 @@ import time
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform.git import NETWORK, Child, GitError, Result
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

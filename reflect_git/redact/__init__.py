@@ -167,7 +167,7 @@ def _find_structures(plain: str, lower: str) -> Iterator[Finding]:
     for name in ASCII_CODES if is_ascii else CODES:
         if name in lower:
             if not is_ascii or "codes" in lower or _marked(lower, (_DIGITS,)):
-                from reflect_git.redact.blocks import codes
+                from reflect_git.redact.codes import codes
 
                 yield from codes(plain, lower)
             break

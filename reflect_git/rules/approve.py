@@ -14,7 +14,8 @@ from reflect_git.language.parse import frame_of
 from reflect_git.language.rule_form import is_question
 from reflect_git.platform import instruction_files
 from reflect_git.records import schema
-from reflect_git.records.ids import NamedTuple, day_of, plural, timed_id, utc_precise
+from reflect_git.records.ids import day_of, plural, timed_id, utc_precise
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.gate import additions, findings_on, secret_fields, ways_back

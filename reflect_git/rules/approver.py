@@ -17,7 +17,8 @@ from reflect_git import paths
 from reflect_git.capture.service import require_approval
 from reflect_git.errors import ReflectError
 from reflect_git.platform import processes
-from reflect_git.records.ids import NamedTuple, digest
+from reflect_git.records.ids import digest
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
 from reflect_git.store import asked_questions
 

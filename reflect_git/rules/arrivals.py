@@ -10,7 +10,8 @@ from reflect_git.candidates.gate import RISK, Finding, instead_of, risks
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.history import DECLINED
-from reflect_git.records.ids import NamedTuple, utc_precise
+from reflect_git.records.ids import utc_precise
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import file_changes, project_files, write_change
 from reflect_git.rules.amend import also
 from reflect_git.rules.approve import says, target_of

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from reflect_git.platform import files
 from reflect_git.records.history import session_hash
-from reflect_git.records.ids import NamedTuple, plural
+from reflect_git.records.ids import plural
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.targets.finding import TITLES
 from reflect_git.targets.inert import inert
 

@@ -18,7 +18,8 @@ from reflect_git.language.wording import clip
 from reflect_git.language.words import load_table
 from reflect_git.platform import claude_call, files
 from reflect_git.platform.claude_call import CallFailed, Question, Usage
-from reflect_git.records.ids import NamedTuple, digest
+from reflect_git.records.ids import digest
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.store import expiry, policy, usage
 

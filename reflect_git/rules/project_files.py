@@ -14,7 +14,7 @@ from reflect_git.capture.new_signal import project as named
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.platform.project import top_of
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store.projects import names, other_keys
 from reflect_git.targets import targets
 from reflect_git.targets.targets import Surroundings, Target

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.records.history import session_hash
-from reflect_git.records.ids import NamedTuple, utc_precise
+from reflect_git.records.ids import utc_precise
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules.queue import as_queue
 from reflect_git.store import api
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform import instruction_files
-from reflect_git.records.ids import NamedTuple, utc_precise
+from reflect_git.records.ids import utc_precise
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import SWITCHING_KINDS
 from reflect_git.rules import file_changes, project_files, revert, snapshot, write_change
 from reflect_git.rules.approve import says, target_of

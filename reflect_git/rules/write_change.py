@@ -13,7 +13,7 @@ from reflect_git.candidates.gate import RISK, Finding
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.platform import files, instruction_files
 from reflect_git.records import yaml_form
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import snapshot
 from reflect_git.store import api
 from reflect_git.store.purge.purge_marks import Gone

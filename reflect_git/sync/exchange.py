@@ -13,7 +13,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.platform import remote_git
 from reflect_git.platform.git import GitError
 from reflect_git.platform.remote_git import Limits, Remote
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store import inbox, machines, policy, remotes
 from reflect_git.store.main import move_main
 from reflect_git.store.reading import reader

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.platform import files, remote_git
-from reflect_git.records.ids import NamedTuple, plural, utc
+from reflect_git.records.ids import plural, utc
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store import inbox, recover, remotes
 from reflect_git.store.main import main_branch, move_main
 from reflect_git.store.purge import purge_marks

@@ -10,7 +10,8 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from reflect_git.records import yaml_form
-from reflect_git.records.ids import ALPHABET, NamedTuple
+from reflect_git.records.ids import ALPHABET
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.purge_marks import about_mark, blob_mark, file_mark, id_mark, is_gone, marks_in, place_mark
 from reflect_git.records.yaml_form import RecordError
 from reflect_git.store.repository import MARKER, PURGES, id_in, is_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reflect_git import redact
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from reflect_git.errors import ReflectError
 from reflect_git.records import yaml_form
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store import machines
 from reflect_git.store.repository import id_in
 from reflect_git.sync import store_paths

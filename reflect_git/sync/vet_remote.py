@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reflect_git.errors import ReflectError
 from reflect_git.platform.remote_git import TooMuch
 from reflect_git.records import yaml_form
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.purge_marks import about_mark, is_of_place, is_spent, left_of
 from reflect_git.store.repository import is_id, path_of
 from reflect_git.sync import store_paths, validate

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reflect_git.errors import ReflectError
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.targets import markdown
 from reflect_git.targets.inert import normal, unbullet
 from reflect_git.targets.markdown import Piece, is_blank, split

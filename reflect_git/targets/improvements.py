@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 
 from reflect_git.errors import EXIT_DECISION, ReflectError
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.targets import finding as pages
 from reflect_git.targets.finding import ID, Page
 from reflect_git.targets.inert import Reworded, inert, normal, unbullet

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from difflib import SequenceMatcher
 
 from reflect_git.errors import EXIT_BUG, ReflectError
-from reflect_git.records.ids import NamedTuple, fingerprint
+from reflect_git.records.ids import fingerprint
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.targets import block, finding, improvements, markdown, rules_file
 from reflect_git.targets import finding as pages
 from reflect_git.targets.finding import BOM, TITLES, Unfit

@@ -15,7 +15,7 @@ import re
 import unicodedata
 
 from reflect_git.errors import ReflectError
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.yaml_form import RecordError, quoted
 from reflect_git.targets import finding as pages
 from reflect_git.targets import markdown

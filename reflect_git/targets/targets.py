@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 LOCAL_FILE = "CLAUDE.local.md"

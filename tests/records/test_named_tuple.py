@@ -9,7 +9,7 @@ from typing import NamedTuple as Theirs
 
 import pytest
 
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 
 
 class Ours(NamedTuple):

@@ -18,7 +18,7 @@ from reflect_git.cli.context import Front, age, printable
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.review_setup import find_approver, show_diff
 from reflect_git.errors import ReflectError
-from reflect_git.records.ids import NamedTuple
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import learnings_index, project_files, queue
 from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, carry_out, propose_after
 from reflect_git.rules.approver import Wish

@@ -19,7 +19,8 @@ from reflect_git.platform import files
 from reflect_git.platform.project import top_of
 from reflect_git.platform.project_git import Checkout
 from reflect_git.records import json_form
-from reflect_git.records.ids import NamedTuple, seconds_of
+from reflect_git.records.ids import seconds_of
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files
 from reflect_git.rules.drift import shell_writes

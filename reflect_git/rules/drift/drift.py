@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files, instruction_files
-from reflect_git.records.ids import NamedTuple, digest, seconds_of
+from reflect_git.records.ids import digest, seconds_of
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules.approve import item_of, says, target_of
 from reflect_git.rules.drift.change_author import BRANCH, CLAUDE, YOU, Call, Heads, calls, explains
 from reflect_git.rules.snapshot import EVERYWHERE, FOLDER, entries_in, mark_of, news_for

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.platform.project import top_of
-from reflect_git.records.ids import NamedTuple, digest, seconds_of
+from reflect_git.records.ids import digest, seconds_of
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
 from reflect_git.rules.drift.change_author import calls
 from reflect_git.rules.drift.shell_writes import CERTAIN

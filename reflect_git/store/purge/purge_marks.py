@@ -6,7 +6,6 @@ main has them too, but reading it takes a process and a parser. This file has on
 from __future__ import annotations
 
 import os
-from functools import cached_property
 
 from reflect_git.platform import files
 from reflect_git.records.purge_marks import id_mark, is_gone, left_of
@@ -15,6 +14,7 @@ from reflect_git.store.repository import MAIN, PURGES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Optional
 
     from reflect_git.store.repository import Store
 
@@ -63,11 +63,14 @@ class Gone:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._marks: Optional[frozenset[str]] = None
 
-    @cached_property
+    @property
     def marks(self) -> frozenset[str]:
         """Return all marks."""
-        return known(self._store)
+        if self._marks is None:
+            self._marks = known(self._store)
+        return self._marks
 
     def cut(self, mirror: bytes) -> bytes:
         """Return a target snapshot without purged entries. A file may contain them again, but main must not."""

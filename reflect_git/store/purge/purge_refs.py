@@ -12,7 +12,8 @@ import time
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.platform.git import NOBODY
-from reflect_git.records.ids import NamedTuple, plural
+from reflect_git.records.ids import plural
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.purge_marks import has_entry, is_gone, is_gone_file
 from reflect_git.store import copies, inbox, maintenance, pending, salvage
 from reflect_git.store.main import backups, commit_log, provenance, ref_updates, user_git
