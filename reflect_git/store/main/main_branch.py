@@ -40,7 +40,8 @@ __all__ = ["IndexLocked"]
 
 _REF_LOCKS = ("refs/heads/main.lock", "HEAD.lock")
 _MOVING = "moving"  # the commit that our transaction is about to write
-PATIENCE = 10.0
+PATIENCE = 30.0  # while the user's git commits in a loop, single attempts fail on a loaded machine
+_POLITE = 3.0  # wait that long for a quiet moment, then try anyway
 SHORT_PATIENCE = 1.0  # for steps that a recovery finishes: the next one tries again
 _QUIET = 0.25
 _HEX = frozenset("0123456789abcdef")
@@ -404,7 +405,7 @@ class IndexLocked(ReflectError):
 
 
 class Wait:
-    """Wait for a quiet moment of the user's git for half of the time; then try anyway, until the time is up."""
+    """Wait for a quiet moment of the user's git for a while; then try anyway, until the time is up."""
 
     def __init__(self, store: Store, seconds: float) -> None:
         self._store = store
@@ -413,8 +414,8 @@ class Wait:
 
     @property
     def is_patient(self) -> bool:
-        """Return whether the first half of the time is not over."""
-        return time.monotonic() < self._began + self._seconds / 2
+        """Return whether to wait for a quiet moment still."""
+        return time.monotonic() < self._began + min(_POLITE, self._seconds / 2)
 
     def pause(self) -> None:
         """Wait for a moment, print a message after a second, and raise an error at the end."""
