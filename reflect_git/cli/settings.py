@@ -121,7 +121,7 @@ BY_NAME = {setting.name.lower(): setting for setting in TABLE}
 
 @dataclass(frozen=True)
 class Current:
-    """What holds now, and where it was set."""
+    """The current values of a setting, and where they were set."""
 
     setting: Setting
     values: tuple[str, ...]
@@ -133,7 +133,7 @@ class Current:
 
 
 def find(name: str) -> Setting:
-    """A key by its name; `reflect.` may be left out and case does not count."""
+    """Find a setting by name. `reflect.` is optional, and case does not matter."""
     wanted = name.lower()
     for candidate in (wanted, f"reflect.{wanted}"):
         if candidate in BY_NAME:
@@ -153,7 +153,7 @@ def unknown(name: str) -> ReflectError:
 
 
 def checked(setting: Setting, value: str) -> str:
-    """The value as it is stored, or a refusal that says what it may be."""
+    """Validate a value and return its stored form. Raise an error that lists the allowed values."""
     kind = setting.kind
     if kind == "boolean" and value.lower() in (*_TRUE, *_FALSE):
         return "true" if value.lower() in _TRUE else "false"
@@ -175,7 +175,7 @@ def checked(setting: Setting, value: str) -> str:
 
 
 def _glob(setting: Setting, value: str) -> str:
-    """A folder by its absolute path, or a repository as host/path, whichever form of its URL was given."""
+    """Normalise a glob: an absolute folder, or a repository as host/path from any form of its URL."""
     folder = os.path.expanduser(value)
     if os.path.isabs(folder):
         return folder.rstrip("/") or "/"
@@ -186,7 +186,7 @@ def _glob(setting: Setting, value: str) -> str:
 
 
 def _phrases(path: str) -> str:
-    """The path of a file of phrases that can be read as such."""
+    """Check that a file of phrases can be parsed, and return its path."""
     from reflect_git.capture import score
 
     try:
@@ -217,7 +217,7 @@ def _is_time(value: str) -> bool:
 
 
 def current(store: Store | None, env: Mapping[str, str]) -> dict[str, Current]:
-    """Every key of the table, and every other `reflect.hint.*` that is set, by lower-case name."""
+    """Return every known setting and every `reflect.hint.*` that is set, by lower-case name."""
     found = _all_scopes(store, env)
     listed = dict(BY_NAME)
     listed.update({key: find(key) for key, _ in found if key.startswith("reflect.hint.") and key.count(".") == 2})
@@ -227,7 +227,7 @@ def current(store: Store | None, env: Mapping[str, str]) -> dict[str, Current]:
 
 
 def _decided(setting: Setting, values: list[str]) -> Current:
-    """What counts instead of a value that was written into the config by hand."""
+    """Return the recorded value, which overrides a value edited by hand in the config."""
     return Current(setting, tuple(values) or ((setting.default,) if setting.default else ()), "decision")
 
 
@@ -241,7 +241,7 @@ def _current(setting: Setting, found: list[tuple[str, tuple[str, str]]]) -> Curr
 
 
 def _all_scopes(store: Store | None, env: Mapping[str, str]) -> list[tuple[str, tuple[str, str]]]:
-    """(key, (scope, value)) of every `reflect.*` key in the order in which git reads them."""
+    """Return (key, (scope, value)) for every `reflect.*` key, in the order in which git reads them."""
     git = store.git if store else Git(find_program(env.get("PATH", "")), "/", git_dir=os.devnull, user=env)
     result = git.run("config", "--list", "--show-scope", "-z", profile=SETTINGS, check=False)
     fields = result.out.decode("utf-8", "replace").split("\0")

@@ -125,7 +125,7 @@ def _stored(store: Store | None, setting: Setting) -> list[str] | None:
 
 
 def _wanted(setting: Setting, old: list[str] | None, given: list[str], unset: bool, add: bool) -> list[str] | None:
-    """What the config is to say; None: the default."""
+    """Return the new values of a setting; None for the default."""
     if not setting.is_multiple and (add or len(given) > 1 or (unset and given)):
         raise ReflectError(f"'{setting.name}' holds one value", "give it without --add", "usage", EXIT_USAGE)
     if unset:
@@ -134,7 +134,10 @@ def _wanted(setting: Setting, old: list[str] | None, given: list[str], unset: bo
 
 
 def _is_told(front: Front, store: Store | None, setting: Setting, new: list[str] | None) -> bool:
-    """Whether history already says so: a value that was set behind its back is decided now."""
+    """Return whether the recorded decisions already have this value.
+
+    A value edited by hand in the config does not count.
+    """
     if not setting.is_policy or store is None:
         return True
     said = policy.decided(store, front.snapshot(store).history.decisions)
@@ -148,15 +151,18 @@ def _value(setting: Setting, values: list[str] | None) -> Value:
 
 
 def _require_outside(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool) -> None:
-    """A policy says what may happen without a person, so no model switches one; capture alone has verbs of its own, for
-    the person who types /reflect-toggle, and a pause is theirs, too: they bound it, and tell the quiet times."""
+    """Refuse to change a policy from inside Claude Code.
+
+    A policy says what may happen without a person, so no model may change one. Capture has commands of its own
+    (/reflect-toggle), which also record when capture was off.
+    """
     words = ["config", *(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
     more = ", or type the plugin's /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
     front.require_outside(f"'{setting.name}' cannot be switched from inside Claude Code", words, more)
 
 
 def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:
-    """What widens the rights of programs is switched on by a person."""
+    """Require a person's yes before a setting gives programs more rights."""
     if not setting.is_guarded(value) or dry_run:
         return
     if front.no_input or not front.at_terminal:

@@ -130,7 +130,7 @@ class _Tour:
             self._call(["git", *words])
 
     def _session(self) -> Path:
-        """A transcript as the client writes it, of a few minutes ago."""
+        """Write a transcript that looks like a session of a few minutes ago. Return its path."""
         folder = project_files.sessions_folder(str(self._project))
         path = self._home / ".claude" / "projects" / folder / f"{_SESSION}.jsonl"
         path.parent.mkdir(parents=True)
@@ -146,8 +146,11 @@ class _Tour:
         return path
 
     def _capture(self, transcript: Path) -> None:
-        """A hook lets nobody wait: on a busy machine it goes on in the background, or gives up, and the next one does
-        it."""
+        """Run the hook until its signals are stored.
+
+        A hook never blocks: on a busy machine it continues in the background, or gives up and leaves the work to the
+        next one.
+        """
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             self._hook("PreCompact", {"trigger": "manual", "transcript_path": str(transcript)})
@@ -190,7 +193,7 @@ class _Tour:
         self._call([*self._program, "--color", color, *words], shown=True)
 
     def _shortened(self, word: str) -> str:
-        """A path as a person in that home would see it."""
+        """Shorten a path to the form that a user of that home would see."""
         short = word.replace(project_files.sessions_folder(str(self._project)), "…")
         return short.replace(str(self._home), "~")
 

@@ -117,7 +117,10 @@ _register(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown f
 
 
 def _transcripts(place: str, since: str) -> list[Path]:
-    """Sessions, oldest first; what subagents wrote lies deeper and is no session of a person."""
+    """Return the transcripts of sessions, oldest first.
+
+    Transcripts of subagents are in deeper folders and do not count.
+    """
     folder = Path(place)
     listed = [folder] if folder.is_file() else [*folder.glob("*.jsonl"), *folder.glob("*/*.jsonl")]
     dated = [(path.stat().st_mtime, path) for path in listed if path.is_file() and not path.is_symlink()]
@@ -145,7 +148,10 @@ def _mine(front: Front, store: Store | None, path: str, done: _Done, dry_run: bo
 
 
 def _shown(found: list[Path]) -> Iterator[Path]:
-    """With a bar on a terminal, from the second second on; measured in bytes, since sessions differ a thousandfold."""
+    """Yield each file and show a progress bar on a terminal after one second.
+
+    The bar counts bytes, since sessions differ in size by a factor of 1,000.
+    """
     if not sys.stderr.isatty():
         yield from found
         return

@@ -94,13 +94,15 @@ def uninstall_command(front: Front, unmark: bool, erase: bool, dry_run: bool) ->
 
 
 def _swept(front: Front) -> Store | None:
-    """None also where something else is in the place of a store: the hooks go all the same."""
+    """Return the swept store, or None if no store is there. The hooks are removed in either case."""
     return front.store(create=False) if front.store_if_any() else None
 
 
 def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> None:
-    """Whatever changes files or deletes the store is listed first. That the hooks go is a person's to say, too: no
-    commit tells of it, as one does of a policy, and without them no answer of a person is kept any more."""
+    """List all changes to files and the store, then ask.
+
+    Removing the hooks needs a person, too: no commit records it, and without hooks no answer of a person is recorded.
+    """
     why = f"--{how} is for a person" if how else "reflect-git cannot be taken out from inside Claude Code"
     more = "" if how else "; the plugin's /reflect-toggle switches capture off"
     front.require_outside(why, ["uninstall", *([f"--{how}"] if how else [])], more)
@@ -132,7 +134,7 @@ def _carry_out(front: Front, store: Store | None, how: str, found: list[Change])
 
 
 def _clean_up(front: Front, store: Store | None) -> None:
-    """What hooks and killed runs left around the store."""
+    """Remove the files that hooks and killed runs left around the store."""
     root = service.locate_store(front.env, front.store_option)
     shutil.rmtree(_cache(front), ignore_errors=True)
     capture_switch.remove_left_behind(front.env, store)
@@ -141,7 +143,7 @@ def _clean_up(front: Front, store: Store | None) -> None:
 
 
 def _cache(front: Front) -> str:
-    """Where the launcher keeps the interpreter's name for people without the plugin."""
+    """Return the folder in which the launcher caches the interpreter's name if the plugin is not installed."""
     base = front.env.get("XDG_CACHE_HOME") or os.path.join(paths.home_dir(front.env), ".cache")
     return os.path.join(base, "reflect-git")
 
@@ -149,7 +151,10 @@ def _cache(front: Front) -> str:
 def _uncommitted(
     front: Front, store: Store | None, how: str, found: list[Change], wired: capture_switch.Wiring
 ) -> dict[str, list[str]]:
-    """What is left to be committed. Whoever erases does not want learned text committed that is merely staged."""
+    """Return the files with uncommitted changes, by repository.
+
+    With --erase, learned text that is only staged counts, too.
+    """
     changes = [(one.path, one.after) for one in found] + ([(wired.path, wired.after)] if wired.changes else [])
     if not changes:
         return {}
@@ -202,7 +207,7 @@ def _tell_what_is_left(front: Front, leave: _Leave, dry_run: bool) -> None:
 
 
 def _left(front: Front, remote: str) -> list[str]:
-    """What is not ours to do: the program that runs, what the person set up by hand, what was sent elsewhere."""
+    """List commands for the rest: the running program, manual setup, and copies on remotes."""
     data = claude_settings.read_settings(claude_settings.settings_path(paths.config_dir(front.env)))
     found = _callers(front)
     if claude_settings.has_marketplace(data):
@@ -222,14 +227,14 @@ def _left(front: Front, remote: str) -> list[str]:
 
 
 def _program(prefix: str) -> str:
-    """What takes away the environment that runs: the plugin's own, or one that the person made."""
+    """Return the command that removes the running environment: the plugin's own, or one that the person created."""
     if os.path.isfile(os.path.join(prefix, STAMP)):
         return f"rm -r {shlex.quote(os.path.dirname(prefix))}    # what this command runs with"
     return "pipx uninstall reflect-git    # or however you installed it"
 
 
 def _with_parents(copies: list[str]) -> list[str]:
-    """The same in as few folders: that of the plugin, or of its marketplace, where nothing else is in it."""
+    """Merge folders into their parent, up to the plugin's marketplace, if the parent contains nothing else."""
     gone = set(copies)
     for _ in ("the plugin", "its marketplace"):
         for parent in {os.path.dirname(path) for path in gone}:
@@ -240,7 +245,7 @@ def _with_parents(copies: list[str]) -> list[str]:
 
 
 def _callers(front: Front) -> list[str]:
-    """What ends the calls of the plugin's hooks."""
+    """Return the commands that uninstall the plugin, so that its hooks are no longer called."""
     data = claude_settings.read_settings(claude_settings.settings_path(paths.config_dir(front.env)))
     found = ["claude plugin uninstall reflect-git@reflect-git"] if claude_settings.has_plugin(data) else []
     return found + [

@@ -80,7 +80,7 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
 
 
 def _require_phrase(front: Front, store: Store, proposal: Proposal) -> None:
-    """No flag answers for it: what goes does not come back."""
+    """Require the typed phrase. No flag replaces it, since a purge cannot be undone."""
     if front.json or front.no_input or not front.at_terminal:
         raise ReflectError("a purge needs a person at a terminal", "preview it with --dry-run", code="no-input")
     try:

@@ -175,7 +175,7 @@ def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
 
 
 def _telling(text: str) -> str:
-    """A record without what its path tells, and without when."""
+    """Return a record's text without its id, version and time."""
     kept = [line for line in text.splitlines() if not line.startswith(("id: ", "version: ", "timestamp: "))]
     return " ".join(kept)
 

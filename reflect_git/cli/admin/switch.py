@@ -65,7 +65,7 @@ def _in_project(store: Store | None, project: str) -> Change:
 
 
 def _require_nothing_else(folder: str, globs: list[str]) -> None:
-    """What a person wrote on purpose for more than this folder is theirs to take back."""
+    """Refuse if a .reflectignore or a wider glob also ignores the folder. The person has to remove those."""
     if os.path.lexists(os.path.join(folder, ".reflectignore")):
         raise ReflectError(
             f"'{folder}' has a .reflectignore", f"remove it: rm '{os.path.join(folder, '.reflectignore')}'", "ignored"

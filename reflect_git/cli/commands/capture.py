@@ -129,7 +129,7 @@ def _best_place(front: Front, quote: str) -> tuple[str, str, str]:
 
 
 def _transcript(projects: str, session: str) -> str:
-    """The file of a session; empty where there is none."""
+    """Find the transcript of a session; empty if there is none."""
     if not session or not session.replace("-", "").isalnum():
         return ""
     try:
@@ -148,12 +148,12 @@ def _stdin() -> bytes:
 
 
 def _readable(data: bytes) -> str:
-    """Bytes that are no UTF-8 are kept as their escapes: nothing is lost, and every reader can read the file."""
+    """Decode UTF-8. Invalid bytes become escapes, so that nothing is lost and the file stays readable."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def _project_here() -> str:
-    """The repository around the current folder, or the folder itself."""
+    """Return the repository around the current folder, or the folder itself."""
     try:
         folder = os.getcwd()
     except FileNotFoundError:  # deleted under our feet
@@ -172,7 +172,7 @@ def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
 
 
 def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
-    """The record as it would be stored."""
+    """Print the record as it would be stored."""
     from reflect_git.capture.new_signal import draft_given
     from reflect_git.records import yaml_form
     from reflect_git.records.ids import utc_precise

@@ -96,8 +96,10 @@ def improvements_command(
 
 
 def _listed(place: Place, ctx: Context | None) -> list[dict[str, Any]]:
-    """Those in the file, as it words them by now; `known` are those that were approved in this store, `purged`
-    those that were taken out of it since."""
+    """List the improvements in the file with their current wording.
+
+    `known` means approved in this store; `purged` means deleted from it since.
+    """
     if not place.root:
         raise ReflectError("this folder is in no project", "give one with --project DIR", code="no-project")
     data = instruction_files.read(place.path_of(Target("improvements", IMPROVEMENTS_FILE)))

@@ -117,7 +117,7 @@ def restore_command(front: Front, name: str, dry_run: bool) -> None:
 
 
 def _folder_of(backup: Kept) -> str:
-    """Where its project is, if it is still there: the innermost folder of a file of it that exists."""
+    """Find the folder of the backup's project: the innermost existing folder of one of its files."""
     for path, _ in backup.files:
         folder = os.path.dirname(path)
         while not os.path.isdir(folder):
@@ -164,6 +164,6 @@ def _name(front: Front, learnings: Iterable[Learning], words: str) -> None:
 
 
 def _require_typed_yes(front: Front) -> None:
-    """--yes answers what would be asked, and never an approval: here words come back into a file."""
+    """Require a typed 'yes'. --yes is not enough, since this writes text back into a file."""
     if click.prompt("type 'yes' to write these bytes", default="no", err=True) != "yes":
         raise ReflectError("nothing was changed", code="declined")

@@ -84,7 +84,7 @@ def rules_command(
 def _past(
     store: Store, scan: Scan, place: project_files.Place, choice: Choice, at: str
 ) -> tuple[str, list[InForce], list[InForce]]:
-    """When that was in words, what was in force, and what is now of the same."""
+    """Return the date or version in words, the rules in force then, and those of the same selection in force now."""
     if not _VERSION.fullmatch(at):
         moment = parse_since(to_its_end(at), more=f"{ALSO}, or v7 for a version of the file")
         then = in_force(scan, choice, rules_at.history_at(scan, moment))
@@ -96,7 +96,7 @@ def _past(
 
 
 def _absent(store: Store, scan: Scan, place: project_files.Place) -> Mapping[str, Absent]:
-    """What only other machines decided may be in no file here: why, and what is said of it."""
+    """Return the rules of other machines that are in no file here, with the reason."""
     if all(made["machine"] == store.machine for made in scan.history.decisions):
         return {}
     from reflect_git.rules import arrivals, dismiss  # what is one machine's own is where it was approved for
@@ -117,7 +117,7 @@ def _answer(
     front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
     none: str = "no rules in force here",
 ) -> None:  # fmt: skip
-    """`out`: those that are in no file here, and why; None where nobody looked, as of the past."""
+    """Print the rules. `out` has those that are in no file here, with the reason; None if this was not checked."""
     if front.json:
         front.data([{**rule.as_json(), **_absent_data(rule, out)} for rule in found])
     elif found:

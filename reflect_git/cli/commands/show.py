@@ -202,7 +202,7 @@ def _decision_lines(decision: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _other_lines(record: Mapping[str, Any]) -> Iterator[Line]:
-    """Tallies and exposures: figures, field by field."""
+    """Yield the fields of a tally or an exposure."""
     for name, value in record.items():
         if name not in ("id", "version", "lines"):
             yield name, _pairs(value) if isinstance(value, dict) else str(value)

@@ -88,7 +88,7 @@ def current_session(front: Front) -> str:
 
 
 def _project_key(front: Front, store: Store, text: str) -> str:
-    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+    """Return the key of the project that a folder is in. A plain name such as `app` is returned unchanged."""
     if os.sep not in text and text not in (".", ".."):
         return text
     from reflect_git import paths
@@ -125,7 +125,7 @@ def _notes(signal: Signal) -> str:
 
 
 def words_of(signal: Mapping[str, Any]) -> str:
-    """Whose they are. A session's summary is trusted like Claude, but begins with what the user asked for."""
+    """Return whose words a signal has. A session summary has Claude's trust, but begins with the user's request."""
     is_mined = signal["type"] == "summary" and "goal" in signal["meta"]
     return "user and Claude" if is_mined and signal["trust"] == "assistant" else TRUST[signal["trust"]]
 

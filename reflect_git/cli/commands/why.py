@@ -57,7 +57,7 @@ def why_command(front: Front, name: str) -> None:
 
 
 def _parse(name: str) -> tuple[str, int]:
-    """A file may have a colon in its name; what follows the last one counts if it is a number."""
+    """Split FILE:LINE; the line is 0 if there is none. A file name may contain colons."""
     path, colon, number = name.rpartition(":")
     if not colon or not number.isdigit() or os.path.exists(name):
         return os.path.abspath(name), 0
@@ -86,7 +86,7 @@ def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number
 
 
 def _author(front: Front, store: Store, page: Sheet, spot: Spot | None, number: int) -> Author | None:
-    """Return who wrote a line that is none of our rules; None for a blank one, or if nobody is known."""
+    """Return who wrote a line that belongs to no rule of ours; None for a blank line or an unknown author."""
     if spot is None:
         return spots.authors_of(store, front.env, page).get(number)
     return spots.entry_author(store, front.env, page, spot)
@@ -113,7 +113,10 @@ def _field(front: Front, name: str, text: str) -> None:
 
 
 def _differs(spot: Spot, story: Story) -> bool:
-    """Whether the file has other words than were approved; of an improvement, its heading says too little to tell."""
+    """Return whether the file's wording differs from the approved one.
+
+    For an improvement, the heading is not enough to tell.
+    """
     from reflect_git.targets.inert import same
 
     is_plain = story.learning["target"]["kind"] != "improvements"
@@ -153,12 +156,12 @@ def _paragraph(spot: Spot, story: Story) -> Iterator[str]:
 
 
 def _lines(spot: Spot) -> str:
-    """With the comment above the text, which has the id."""
+    """Format the line numbers of an entry, without the comment line that has its id."""
     return f"line {spot.end}" if spot.end == spot.start + 1 else f"lines {spot.start + 1}-{spot.end}"
 
 
 def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:
-    """How many lines of whom, the most first."""
+    """Count the lines of each author, largest count first."""
     counts: dict[str, int] = {}
     for author in rest.values():
         counts[_name(author)] = counts.get(_name(author), 0) + 1
@@ -228,7 +231,7 @@ def _rest_json(
 def _file_json(
     page: Sheet, told: dict[Spot, Story], strange: dict[Spot, Author | None], rest: dict[int, Author], gone: Gone
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Learnings, then others' entries, then the rest by author."""
+    """Return our rules, then entries of others, then the remaining lines by author."""
     found = [_entry_json(page, spot, story) for spot, story in told.items()]
     for spot, author in strange.items():
         found.append(_rest_json(page, author, [*range(spot.start + 1, spot.end + 1)], spot, gone))
