@@ -142,7 +142,7 @@ def pause(store: Store | None, until: str) -> Change:
 def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) -> None:
     """Do it, and say what was done and how to undo it."""
     if change.hooks and not dry_run:
-        plan(front.env, store, True)  # a settings file that we cannot mend is said before anything is switched
+        plan(front.env, store, True)  # report a settings file that we cannot change before switching anything
     commit = None if dry_run or store is None else _switch(front, store, change)
     wired = _wire(front, store, change, dry_run)
     if front.json:
@@ -190,7 +190,7 @@ def _tell_wiring(front: Front, wired: Wiring, dry_run: bool) -> None:
     where = f"'{_abbreviate(wired.path, front.env)}'"
     verb = "would be " if dry_run else ""
     if wired.state == SETTINGS:
-        said = f"hooks {verb}added to {where}; new sessions capture"
+        said = f"hooks {verb}added to {where}; capture starts with the next session"
     elif wired.state == PLUGIN:
         said = f"hooks {verb}removed from {where}; the plugin keeps its own"
     else:

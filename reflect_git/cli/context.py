@@ -28,9 +28,9 @@ SCHEMA_VERSION = 1
 _MINING_SECONDS = 0.5
 _AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _WIDE = "WF"
-_NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
+_NEED_A_PERSON = ("approval", "no-input")  # errors that do not occur at a terminal
 _WISHED = ("declined", "interrupted")  # a person's no to what was asked, and ^C: no error
-PIPED = "the output goes to a pipe or a file; run it without, so that you can answer"
+PIPED = "the output is not a terminal; run it without a pipe or file to answer"
 
 
 class Front:

@@ -108,11 +108,11 @@ TABLE = (
     ),
     Setting("reflect.hint.init", "boolean", "true", "advice after 'init'", ALL),
     Setting(
-        "reflect.home", "path", "", "where the store is", GLOBAL,
+        "reflect.home", "path", "", "the folder of the store", GLOBAL,
         read_only="set it with 'git config --global reflect.home DIR'",
     ),
     Setting("reflect.connected", "text", "", "when this store first got a remote", read_only="it is set once"),
-    Setting("reflect.machine", "text", "", "what this machine is called in the store", read_only="it is set once"),
+    Setting("reflect.machine", "text", "", "the name of this machine in the store", read_only="it is set once"),
     Setting("reflect.binding", "text", "", "the machine and folder this store belongs to", read_only="it is set once"),
     Setting("reflect.born", "time", "", "when this store was created", read_only="it is set once"),
 )  # fmt: skip
@@ -149,7 +149,7 @@ def unknown(name: str) -> ReflectError:
     short = {key.removeprefix("reflect."): setting.name for key, setting in BY_NAME.items()}
     close = get_close_matches(name.lower().removeprefix("reflect."), short, n=1)
     hint = f"did you mean '{short[close[0]]}'?" if close else "list them with 'reflect-git config'"
-    return ReflectError(f"there is no setting '{name}'", hint, "usage", EXIT_USAGE)
+    return ReflectError(f"unknown setting '{name}'", hint, "usage", EXIT_USAGE)
 
 
 def checked(setting: Setting, value: str) -> str:
@@ -171,7 +171,7 @@ def checked(setting: Setting, value: str) -> str:
         return _phrases(os.path.abspath(os.path.expanduser(value)))
     if (kind == "word" and value in setting.words) or (kind == "text" and value and value.isprintable()):
         return value
-    raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+    raise ReflectError(f"invalid value '{value}' for {setting.name}", _expected(setting), "usage", EXIT_USAGE)
 
 
 def _glob(setting: Setting, value: str) -> str:
@@ -181,7 +181,7 @@ def _glob(setting: Setting, value: str) -> str:
         return folder.rstrip("/") or "/"
     address = normalise_url(value if "://" in value or ":" in value else f"https://{value}")
     if "/" not in address or address.startswith("file:") or "." not in address.partition("/")[0]:
-        raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+        raise ReflectError(f"invalid value '{value}' for {setting.name}", _expected(setting), "usage", EXIT_USAGE)
     return address
 
 
@@ -201,9 +201,9 @@ def _expected(setting: Setting) -> str:
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
         "seconds": "a number of seconds from 1 to 86400",
-        "dollars": "an amount in dollars such as 2.00; 0 allows none",
+        "dollars": "an amount in dollars such as 2.00; 0 allows no calls",
         "time": "a UTC time such as 2026-02-11T09:30:00Z",
-        "globs": "an absolute path of a folder or the URL of a repository, in which * and ? stand for any characters",
+        "globs": "the absolute path of a folder, or the URL of a repository; * and ? are wildcards",
         "word": f"one of: {', '.join(setting.words)}",
     }.get(setting.kind, "a text on one line")
 

@@ -222,7 +222,7 @@ def take_new_name(case: Case) -> str:
         old = store.machine
         opening.rename(store)
         inbox.start_inbox(store)
-    return f"this store goes on as '{store.machine}', with what '{old}' captured"
+    return f"this store is now '{store.machine}' and keeps the signals of '{old}'"
 
 
 def restore_refs(case: Case) -> str:

@@ -43,7 +43,7 @@ def config_command(
     """
     if key is None:
         if unset or add:
-            raise ReflectError("which setting?", "name one of 'reflect-git config'", "usage", EXIT_USAGE)
+            raise ReflectError("missing setting", "list them with 'reflect-git config'", "usage", EXIT_USAGE)
         _list(front)
         return
     setting = settings.find(key)
@@ -127,7 +127,12 @@ def _stored(store: Store | None, setting: Setting) -> list[str] | None:
 def _wanted(setting: Setting, old: list[str] | None, given: list[str], unset: bool, add: bool) -> list[str] | None:
     """Return the new values of a setting; None for the default."""
     if not setting.is_multiple and (add or len(given) > 1 or (unset and given)):
-        raise ReflectError(f"'{setting.name}' holds one value", "give it without --add", "usage", EXIT_USAGE)
+        raise ReflectError(
+            f"'{setting.name}' takes one value",
+            f"use '{setting.name} VALUE' or '--unset {setting.name}'",
+            "usage",
+            EXIT_USAGE,
+        )
     if unset:
         return [value for value in old or [] if given and value not in given] or None
     return list(dict.fromkeys([*(old or []), *given])) if add else given
@@ -157,8 +162,8 @@ def _require_outside(front: Front, setting: Setting, values: tuple[str, ...], un
     (/reflect-toggle), which also record when capture was off.
     """
     words = ["config", *(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
-    more = ", or type the plugin's /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
-    front.require_outside(f"'{setting.name}' cannot be switched from inside Claude Code", words, more)
+    more = ", or type /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
+    front.require_outside(f"cannot change '{setting.name}' from inside Claude Code", words, more)
 
 
 def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:
@@ -167,7 +172,7 @@ def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -
         return
     if front.no_input or not front.at_terminal:
         raise ReflectError(
-            f"'{setting.name}={value}' needs a person's yes", "run it in a terminal; --yes does not count here",
+            f"'{setting.name}={value}' needs your confirmation", "run it in a terminal; --yes is not enough",
             code="approval",
         )  # fmt: skip
     if setting.warning:

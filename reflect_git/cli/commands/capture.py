@@ -41,8 +41,8 @@ _STDIN_LIMIT = 1 << 20
     help=f"The topic: {', '.join(schema.CATEGORIES)}.",
 )
 @click.option("--tag", "tags", metavar="WORD", multiple=True, help="A tag; may be repeated.")
-@click.option("--context", metavar="TEXT", default="", help="What happened around it.")
-@click.option("--quote", metavar="TEXT", default="", help="What the user said, word for word: a sentence or clause.")
+@click.option("--context", metavar="TEXT", default="", help="The situation in which it was said.")
+@click.option("--quote", metavar="TEXT", default="", help="The user's exact words: a sentence or clause.")
 @click.option(
     "--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="The project; default: here."
 )
@@ -143,7 +143,9 @@ def _transcript(projects: str, session: str) -> str:
 def _stdin() -> bytes:
     data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
     if len(data) > _STDIN_LIMIT:
-        raise ReflectError("the content is larger than 1 MiB", "give the sentence that matters", "usage", EXIT_USAGE)
+        raise ReflectError(
+            "the content is larger than 1 MiB", "shorten it to the sentence that matters", "usage", EXIT_USAGE
+        )
     return data
 
 
@@ -164,8 +166,8 @@ def _project_here() -> str:
 def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
     if folder and service.is_ignored(store, os.path.abspath(folder)):
         raise ReflectError(
-            f"nothing is captured in '{folder}'",
-            "its .reflectignore or the setting reflect.ignore says so",
+            f"capture is off in '{folder}'",
+            "see its .reflectignore, or run: reflect-git config ignore",
             code="ignored",
         )
     facts["project"] = service.project_of(store, folder)
@@ -181,7 +183,7 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
     if store is not None:
         _place(store, facts, folder)
     else:
-        front.talk("there is no store yet: it would be made first, and name this machine")
+        front.talk("no store yet; it would be created first")
     signal = draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
     yaml_form.check(signal)
     if front.json:
@@ -198,10 +200,10 @@ def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
         front.out(f"stored {signal['id']} in commit {commit[:10]}")
     else:
         front.out(f"stored {signal['id']}")
-        front.talk("it is safe, and not committed yet: a later reflect-git command does that")
+        front.talk("not committed yet; the next reflect-git command commits it")
     changed = {
         "the content was too long and was cut": signal["content"].endswith("…") and not given.endswith("…"),
-        "what looked like a secret was replaced": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
+        "a possible secret was redacted": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
     }
     for said in (said for said, is_so in changed.items() if is_so):
-        front.talk(f"{said}; '{front.command('show', signal['id'])}' prints what is left")
+        front.talk(f"{said}; see '{front.command('show', signal['id'])}'")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _COLOURS = {
-    "approved": "green", "amended": "cyan", "applied": "green", "put back": "green", "policy": "magenta",
+    "approved": "green", "amended": "cyan", "applied": "green", "restored": "green", "policy": "magenta",
     "paused": "magenta", "resumed": "magenta", "remote": "magenta", "other": "red",
 }  # fmt: skip
 _TAKEN = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
@@ -90,7 +90,7 @@ def log_command(
     with paged(front, store):
         if not _tell(front, store, found, patch, oneline):
             is_any = not any((*chosen, *span, target, place, learning, signal, captures, *texts, *authors))
-            front.talk("nothing was decided yet" if is_any else "nothing like that")
+            front.talk("no decisions yet" if is_any else "no matching decisions")
 
 
 def _open(front: Front) -> Store | None:
@@ -146,7 +146,7 @@ def _patterns(option: str, given: Iterable[str]) -> list[Pattern[str]]:
     try:
         return [re.compile(one, re.IGNORECASE) for one in given]
     except re.error as error:
-        hint = f"put a backslash before {', '.join('.*+?()[')} to find them as they are"
+        hint = f"to match {' '.join('.*+?()[')} literally, put a backslash before them"
         raise ReflectError(f"{option} is not a regular expression: {error.msg}", hint, "usage", EXIT_USAGE) from None
 
 
@@ -223,7 +223,7 @@ def _why(entry: Entry) -> Iterator[str]:
     """Yield the replaced rules and the reason."""
     replaced = [made["subject"] for made in entry.made if made["kind"] == "superseded"]
     if replaced:
-        yield f"in the place of {', '.join(replaced)}"
+        yield f"replaces {', '.join(replaced)}"
     yield from dict.fromkeys(f"reason: {made['reason']}" for made in entry.made if made["reason"])
 
 

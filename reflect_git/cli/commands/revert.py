@@ -154,8 +154,14 @@ def _show(front: Front, ctx: Context, restoring: Restoring, dry_run: bool) -> No
         front.data(document(reversal, None, None, first_target(ctx, reversal), reversal.diff))
         return
     show_diff(front, restoring.diff)
-    _name(front, restoring.dropped, "approved since, and would be taken back:" if dry_run else "approved since, goes:")
-    _name(front, restoring.back, "taken back since, and would be in force again:" if dry_run else "comes back:")
+    _name(
+        front,
+        restoring.dropped,
+        "approved since, would be reverted:" if dry_run else "approved since, will be reverted:",
+    )
+    _name(
+        front, restoring.back, "reverted since, would be restored:" if dry_run else "reverted since, will be restored:"
+    )
 
 
 def _name(front: Front, learnings: Iterable[Learning], words: str) -> None:

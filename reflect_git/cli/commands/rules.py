@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile("v[0-9]{1,9}")
 _ABSENT = {
-    "waiting": ("in no file here yet, it waits for your yes: reflect-git review",),
-    "declined": ("not on this machine, as you said", "take it after all: reflect-git revert {}"),
+    "waiting": ("not in a file here yet; apply it with: reflect-git review",),
+    "declined": ("declined on this machine", "apply it after all: reflect-git revert {}"),
 }
 _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: "cyan", rules_at.TAKEN_BACK: "red"}
 
@@ -46,7 +46,7 @@ _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: 
 @click.option(
     "--at", metavar="TIME|vN", default="", help="Rules at an earlier time: 2026-02-11, 2w, '2 weeks ago', v7."
 )
-@click.option("--diff", "compare", is_flag=True, help="What changed since --at.")
+@click.option("--diff", "compare", is_flag=True, help="Show the changes since --at.")
 @json_option
 @click.pass_obj
 def rules_command(
@@ -60,9 +60,11 @@ def rules_command(
     """
     chosen = [name for name, is_on in ((GLOBAL, only_global), (PROJECT, only_project), (ALL, everything)) if is_on]
     if len(chosen) > 1:
-        raise ReflectError(f"--{chosen[0]} and --{chosen[1]} do not go together", "give one", "usage", EXIT_USAGE)
+        raise ReflectError(
+            f"--{chosen[0]} and --{chosen[1]} cannot be used together", "use one of them", "usage", EXIT_USAGE
+        )
     if compare and not at:
-        raise ReflectError("--diff needs to know since when", "give --at 2w, or --at v7", "usage", EXIT_USAGE)
+        raise ReflectError("--diff needs --at", "for example: --at 2w, or --at v7", "usage", EXIT_USAGE)
     store = front.existing()
     if store is None:
         _say_none(front)
@@ -123,7 +125,7 @@ def _answer(
     elif found:
         _list(front, found, out or {})
     else:
-        front.talk("no rules like that" if is_filtered else none)
+        front.talk("no matching rules" if is_filtered else none)
 
 
 def _absent_data(rule: InForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:

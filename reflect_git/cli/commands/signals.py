@@ -70,7 +70,7 @@ def signals_command(
     elif found:
         _list(front, scan.whole(found))
     else:
-        front.talk("no signals like that" if any((status, kind, since, tags, session, project)) else "no signals yet")
+        front.talk("no matching signals" if any((status, kind, since, tags, session, project)) else "no signals yet")
 
 
 def _say_none(front: Front) -> None:
@@ -83,7 +83,7 @@ def _say_none(front: Front) -> None:
 def current_session(front: Front) -> str:
     session = front.env.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
-        raise ReflectError("there is no current session here", "give its id to --session", "usage", EXIT_USAGE)
+        raise ReflectError("not inside a session", "use --session ID", "usage", EXIT_USAGE)
     return session
 
 

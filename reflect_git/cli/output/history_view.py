@@ -40,7 +40,7 @@ def who(by: Mapping[str, Any]) -> str:
     return f"{by['name'] or 'somebody'} {ROADS.get(by['road'], 'in an unknown way')}"
 
 
-TAKEN_BACK, PUT_BACK = "taken back", "put back"
+TAKEN_BACK, PUT_BACK = "reverted", "restored"
 _QUOTES = 3
 _OWN = ("user_typed", "user_feedback")
 
@@ -102,7 +102,7 @@ def _quotes(story: Story) -> Iterator[Line]:
     if more > 0:
         yield "", f"and {plural(more, 'more signal')}"
     if story.forgotten:
-        yield "", f"{plural(story.forgotten, 'signal')} behind it not on this machine: expired, or never here"
+        yield "", f"{plural(story.forgotten, 'signal')} expired, or only on another machine"
 
 
 def _before(story: Story) -> Iterator[Line]:
@@ -113,7 +113,7 @@ def _before(story: Story) -> Iterator[Line]:
         else:
             made = decided[wording.by]
             reason = f": {made['reason']}" if made["reason"] else ""
-            yield "said before", f'"{wording.text}"'
+            yield "earlier text", f'"{wording.text}"'
             yield "", f"until {_decided(made)}{reason}"
 
 
@@ -122,7 +122,7 @@ def _counted(count: Count) -> str:
 
 
 def _sessions(story: Story) -> str:
-    told = [f"{plural(story.read, 'session')} had it loaded"] if story.read else []
+    told = [f"{plural(story.read, 'session')} loaded it"] if story.read else []
     for count, words in ((story.before, "before it was approved"), (story.after, "since")):
         if count.times:
             told.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {when(count.last)}")
@@ -132,4 +132,4 @@ def _sessions(story: Story) -> str:
 def commands(story: Story) -> Iterator[Line]:
     if story.ended is None:
         yield "change it", f"reflect-git edit {story.learning['id']}"
-        yield "take it back", f"reflect-git revert {story.learning['id']}"
+        yield "revert it", f"reflect-git revert {story.learning['id']}"
