@@ -100,7 +100,9 @@ def by_id(snapshot: Snapshot, prefix: str) -> Wish:
     """Select a record with its sources and decisions, and its words wherever else they are."""
     identity = api.find(snapshot.by_id, prefix)
     if not identity.startswith(("SIG-", "LRN-")):
-        raise ReflectError(f"'{identity}' is no text of its own", "give a signal, a learning or --match REGEX", "usage")
+        raise ReflectError(
+            f"cannot purge '{identity}' alone", "use the id of a signal or rule, or --match REGEX", "usage"
+        )
     ids = {identity}
     if identity.startswith("LRN-"):
         ids |= {one["id"] for one in snapshot.history.decisions if one["subject"] == identity}

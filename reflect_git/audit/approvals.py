@@ -32,7 +32,7 @@ def look_at_learnings(matter: Matter) -> Iterator[Finding]:
         if trouble:
             severity = DECIDE if identity in matter.in_force else WARNING
             hint = f"take it out: reflect-git revert {identity}; its story: reflect-git show {identity}"
-            message = f"no approval stands behind '{identity}': {trouble}"
+            message = f"no approval for '{identity}': {trouble}"
             yield Finding("learning-unapproved", severity, identity, message, hint, path_of(identity))
     for identity, made in matter.decisions.items():
         if made["text"] is not None and made["text_sha256"] != digest(made["text"]):
@@ -68,7 +68,7 @@ def look_at_names(matter: Matter) -> Iterator[Finding]:
     decided = [one for one in history.decisions if one["kind"] not in SWITCHING_KINDS and one["id"] not in history.void]
     nameless = [one["id"] for one in decided if not one["by"]["name"]]
     if nameless:
-        message = f"no name stands under {plural(len(nameless), 'decision')}; the last is '{nameless[-1]}'"
+        message = f"{plural(len(nameless), 'decision')} without a name; the last is '{nameless[-1]}'"
         yield Finding("nameless", NOTE, nameless[-1], message, GIVE_A_NAME)
 
 
@@ -142,7 +142,7 @@ def _untold(matter: Matter, session: str, used: Mapping[str, list[Decision]]) ->
     everything = [made for decided in used.values() for made in decided]
     if not transcript:
         message = (
-            f"session {session}: its transcript is gone, and what was recorded then stands behind "
+            f"session {session}: its transcript is gone; only the recorded answers support "
             f"{plural(len(everything), 'approval')}"
         )
         yield Finding("transcript-gone", NOTE, session, message, "")

@@ -95,7 +95,7 @@ def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
     """Report an entry that is purged, unknown, not in force, changed or in the wrong file."""
     known = matter.scan.history.learnings.get(line.id)
     if known is None and matter.purged.has(line.id):
-        message = f"'{line.id}' was purged, and stands here still"
+        message = f"'{line.id}' was purged, but is still here"
         hint = "delete the entry: its line with the id, and the text below"
         yield Finding("entry-purged", DECIDE, line.id, message, hint, sheet.label, line.number)
         return
@@ -104,7 +104,7 @@ def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
         return
     rule = matter.in_force.get(line.id)
     if rule is None:
-        message = f"'{line.id}' was taken back or replaced, and stands here still"
+        message = f"'{line.id}' was reverted or replaced, but is still here"
         hint = "delete the entry, or see 'reflect-git review'"
         yield Finding("entry-not-in-force", DECIDE, line.id, message, hint, sheet.label, line.number)
         return
@@ -144,7 +144,7 @@ def _words(matter: Matter, identity: str) -> str:
 def _difference(matter: Matter, line: Line, approved: str) -> tuple[str, str]:
     """Return (code, message) if an entry differs from what was approved, else ("", "")."""
     if not line.at_home or not line.text:
-        where = "stands outside the block" if line.text else "has no text below it"
+        where = "is outside the block" if line.text else "has no text below it"
         return "id-moved", f"the comment of '{line.id}' {where}"
     if same(line.text, approved):
         return "", ""
@@ -175,7 +175,7 @@ def _strangers(sheet: Sheet) -> Iterator[Finding]:
     for number in range(block.pair[0] + 1, block.pair[1]):
         if number not in ours and not is_blank(page.lines[number]):
             text = " ".join(page.lines[number].split())
-            message = f"no approval stands behind '{text[:80]}'"
+            message = f"no approval for '{text[:80]}'"
             hint = "move it out of the block if it is yours, else delete it"
             yield Finding("line-unapproved", DECIDE, sheet.target.path, message, hint, sheet.label, number + 1)
 
@@ -193,7 +193,7 @@ def _mirror(matter: Matter, sheet: Sheet, path: str, mirrored: dict[str, str]) -
         if (identity in matter.in_force or not known) and not any(same(text, one) for one in meant):
             there = f"'{said[identity]}'" if identity in said else "nothing"
             message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"
-            hint = f"the next approval into this file writes it anew; see: {matter.git('log', '-p', '--', path)}"
+            hint = f"the next approval for this file rewrites it; see: {matter.git('log', '-p', '--', path)}"
             yield Finding("mirror", DECIDE, identity, message, hint, sheet.label)
 
 
@@ -282,7 +282,7 @@ def _judged(found: Finding, made: Difference | None) -> Finding:
     if made.author == BRANCH:
         message = f"{found.message}; so it is in the project's HEAD"
         if found.code in _ABSENCES:
-            hint = "nothing to do: it comes and goes with the branch"
+            hint = "nothing to do: it depends on the branch"
             return replace(found, severity=NOTE, message=message, hint=hint)
         return replace(found, message=message)
     if made.author == CLAUDE and made.call is not None:

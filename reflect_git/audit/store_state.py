@@ -177,7 +177,7 @@ def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Fi
     if commit.subject.startswith(_TAKEN_OVER) and made and "Decision" not in told:
         message = f"{said(commit)} took over {plural(len(made), 'decision')} without the commits that made them"
         if matter.purge_before(commit):
-            message += f": their history had what '{matter.purge_before(commit)}' tells of"
+            message += f": '{matter.purge_before(commit)}' purged their history"
             yield Finding("taken-over", NOTE, commit.id, message, "")
         else:
             yield Finding("taken-over", WARNING, commit.id, message, "the store they come from has those commits")
@@ -239,7 +239,7 @@ def look_at_objects(matter: Matter) -> Iterator[Finding]:
     case = Case(matter.store, matter.now, matter.read)  # type: ignore[arg-type]
     for oid in sorted(case.bad_objects)[:_DAMAGED] or [MAIN]:
         told = next((line for line in lines if oid in line), lines[0] if lines else "git fsck failed")
-        hint = "see 'reflect-git doctor'; what it cannot mend comes from another machine or a backup of the folder"
+        hint = "run 'reflect-git doctor'; restore the rest from another machine or a backup of the folder"
         yield Finding("object-corrupted", ERROR, oid, f"git fsck: {told}", hint)
 
 
@@ -273,7 +273,7 @@ def _outermost(matter: Matter, heads: list[str]) -> list[str]:
 def look_at_files(matter: Matter) -> Iterator[Finding]:
     """Report records that cannot be parsed, and uncommitted changes to records."""
     for path, reason in sorted(matter.scan.unreadable.items()):
-        hint = "mend the file on main and commit it"
+        hint = "correct the file on main and commit it"
         yield Finding("record-unreadable", DECIDE, path, f"'{path}' cannot be read: {reason}", hint, path)
     for path in uncommitted(matter.store):
         if path.startswith(("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", f"{PURGES}/")):

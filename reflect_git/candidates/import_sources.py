@@ -135,7 +135,7 @@ def _queued(item: Mapping[str, Any], path: str) -> Kept:
 def _no_queue(path: str, why: str) -> ReflectError:
     """Return the error for a file that is not a claude-reflect queue."""
     hint = f"claude-reflect keeps it in '~/.claude/{_QUEUE}'"
-    return ReflectError(f"'{path}' is no queue of claude-reflect: {why}", hint, code="bad-source")
+    return ReflectError(f"'{path}' is not a claude-reflect queue: {why}", hint, code="bad-source")
 
 
 def _pages(kind: str, path: str) -> Found:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
         def see(self, turn: Turn) -> Sequence[Facts]: ...
 
     class Past(Protocol):
-        """What is known of earlier sessions."""
+        """Requests of earlier sessions."""
 
         def sessions(self, key: str, session: str) -> int:
-            """Notes that this session made the request, and says in how many sessions it was made."""
+            """Record that this session made the request. Return the number of sessions that made it."""
             ...
 
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a command starts at its end and does not wait for."""
+"""Background work that a command starts when it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reflect_git.store.repository import Busy, Store
 
 
 def work_if_due(store: Store, later: Callable[[], object] | None = None) -> bool:
-    """At the end of a command: what it left for later, figures of sessions, upkeep. Returns whether it started."""
+    """Start postponed work, session statistics and upkeep in the background. Return whether anything was started."""
     now = time.time()
     upkeep_is_due = store.switched("reflect.upkeep", True) and is_due(store, now)
     folder = _uncounted(store)

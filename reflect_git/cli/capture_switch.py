@@ -1,4 +1,4 @@
-"""Whether hooks capture here and now, and how that is switched: for good, for a while, or for one project."""
+"""Capture: whether it is on in this folder, and how to switch it for good, for a while, or for one project."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_PAUSE = 366 * 86400
 
 @dataclass(frozen=True)
 class Capture:
-    """Whether hooks capture in this folder now, and if not, why."""
+    """The state of capture in this folder, and the reason if it is off."""
 
     state: str
     until: str | None = None
@@ -43,7 +43,7 @@ class Capture:
 
 
 def capture_here(store: Store, env: Mapping[str, str], folder: str, now: float) -> Capture:
-    """The same questions that a hook asks, in the same order, with the answer in words."""
+    """Return the state of capture in a folder, with the same checks in the same order as a hook."""
     if env.get("REFLECT_GIT_OFF") == "1":
         return Capture("off", reason="REFLECT_GIT_OFF is set")
     if not store.switched("reflect.capture", True):
@@ -57,7 +57,7 @@ def capture_here(store: Store, env: Mapping[str, str], folder: str, now: float) 
 
 
 def project_folder(folder: str) -> str:
-    """The top of the work tree a folder is in, else the folder itself: what Claude Code calls the project."""
+    """Return the top of the work tree around a folder, or the folder itself. Claude Code calls this the project."""
     current = os.path.abspath(folder)
     while not os.path.lexists(os.path.join(current, ".git")):
         current, below = os.path.dirname(current), current
@@ -68,9 +68,9 @@ def project_folder(folder: str) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What a verb wants: policies and a pause become a commit, other settings do not; without any, nothing changes.
+    """The changes that a command makes. Policies and a pause are committed; other settings are not.
 
-    `hooks` says whether Claude Code's settings are to have our entries; None leaves them as they are.
+    `hooks` says whether Claude Code's settings should have our entries; None leaves them unchanged.
     """
 
     said: str
@@ -88,7 +88,7 @@ class Change:
 
 
 def store_for(front: Front, dry_run: bool) -> Store | None:
-    """The store; a dry run makes none."""
+    """Return the store. A dry run never creates one."""
     return front.store_if_any() if dry_run else front.store()
 
 
@@ -97,7 +97,7 @@ def stored(store: Store | None, key: str) -> list[str]:
 
 
 def project_glob(folder: str) -> str:
-    """What reflect.ignore says of a project; `*`, `?` and `[` in its path stand for themselves."""
+    """Return the glob for a project in reflect.ignore, with `*`, `?` and `[` in its path escaped."""
     return glob.escape(project_folder(os.path.realpath(folder)))
 
 
@@ -142,7 +142,7 @@ def pause(store: Store | None, until: str) -> Change:
 def carry_out(front: Front, store: Store | None, change: Change, dry_run: bool) -> None:
     """Do it, and say what was done and how to undo it."""
     if change.hooks and not dry_run:
-        plan(front.env, store, True)  # a settings file that we cannot mend is said before anything is switched
+        plan(front.env, store, True)  # report a settings file that we cannot change before switching anything
     commit = None if dry_run or store is None else _switch(front, store, change)
     wired = _wire(front, store, change, dry_run)
     if front.json:
@@ -190,7 +190,7 @@ def _tell_wiring(front: Front, wired: Wiring, dry_run: bool) -> None:
     where = f"'{_abbreviate(wired.path, front.env)}'"
     verb = "would be " if dry_run else ""
     if wired.state == SETTINGS:
-        said = f"hooks {verb}added to {where}; new sessions capture"
+        said = f"hooks {verb}added to {where}; capture starts with the next session"
     elif wired.state == PLUGIN:
         said = f"hooks {verb}removed from {where}; the plugin keeps its own"
     else:
@@ -220,8 +220,11 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Wiring:
-    """What calls us, and what has to change in the settings file for that. `path` is the file as its owner names it,
-    `projects` are the folders in which the plugin was installed, if it was not for all of them."""
+    """The way Claude Code calls our hooks, and the change to its settings file.
+
+    `path` is the file as its owner names it. `projects` are the folders in which the plugin is installed, if it is not
+    installed for all.
+    """
 
     state: str
     path: str
@@ -236,7 +239,7 @@ class Wiring:
 
 
 def look(env: Mapping[str, str]) -> Wiring:
-    """What calls us now."""
+    """Find out how Claude Code calls our hooks now."""
     path = claude_settings.settings_path(paths.config_dir(env))
     try:
         data = claude_settings.read_settings(path)
@@ -252,7 +255,7 @@ def look(env: Mapping[str, str]) -> Wiring:
 
 
 def plan(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiring:
-    """What it takes that hooks call us, or that none in the settings file does; refused if it cannot be done."""
+    """Plan the settings change that adds or removes our hooks. Raise an error if the file cannot be replaced."""
     wiring = _plan(env, store, wanted)
     if wiring.changes:
         claude_settings.require_replaceable(wiring.path, paths.home_dir(env))
@@ -277,7 +280,7 @@ def _plan(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiring:
 
 
 def install_hooks(env: Mapping[str, str], store: Store | None, wanted: bool) -> Wiring:
-    """Make it so. Another program may write the file meanwhile: then it is planned anew on what that one wrote."""
+    """Add or remove our hooks in the settings file. Plan again if another program changed the file meanwhile."""
     with store.locked(api.WAIT) if store else nullcontext():
         for _ in range(_TRIES):
             wiring = plan(env, store, wanted)
@@ -287,7 +290,7 @@ def install_hooks(env: Mapping[str, str], store: Store | None, wanted: bool) -> 
 
 
 def left_behind(env: Mapping[str, str]) -> str:
-    """What a killed run left beside the settings file; empty for nothing."""
+    """Return the temporary file that a killed run left beside the settings file; empty if there is none."""
     path = claude_settings.staging_path(claude_settings.settings_path(paths.config_dir(env)))
     return path if os.path.isfile(path) and not os.path.islink(path) else ""
 
@@ -302,7 +305,11 @@ def remove_left_behind(env: Mapping[str, str], store: Store | None) -> str:
 
 
 def _replace(env: Mapping[str, str], store: Store | None, wiring: Wiring) -> bool:
-    """The manifest first: a kill in between leaves a note about entries that are not there, which harms nobody."""
+    """Replace the settings file. Return False if it changed meanwhile.
+
+    The manifest is written first: if the run is killed in between, it lists entries that do not exist, which is
+    harmless.
+    """
     if store and wiring.note:
         _remember(store, wiring.path, wiring.note)
     done = claude_settings.replace_settings(wiring.path, paths.home_dir(env), wiring.before, wiring.after)
@@ -312,7 +319,7 @@ def _replace(env: Mapping[str, str], store: Store | None, wiring: Wiring) -> boo
 
 
 def _plugin_called_us(env: Mapping[str, str]) -> bool:
-    """A plugin that is loaded for one session stands in no settings file; but then its own program was run."""
+    """Return whether the plugin's own program is running. A plugin loaded for one session is in no settings file."""
     return bool(env.get("CLAUDECODE") and env.get(PLUGIN_ROOT))
 
 
@@ -322,7 +329,7 @@ def _hooks() -> claude_settings.Hooks:
 
 
 def _manifest(store: Store | None) -> dict[str, Any]:
-    """Settings file → what we made in it."""
+    """Load our entries in each settings file, by path."""
     data = None if store is None else files.read_if_there(store.private_path("settings.json"))
     try:
         known = json.loads(data or b"{}")

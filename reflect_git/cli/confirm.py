@@ -31,7 +31,10 @@ _REVERT_OF = "the revert of "
 def confirm_revert(
     front: Front, ctx: Context, chosen: Chosen, wanted: Wanted, dry_run: bool, *, is_named: bool = True
 ) -> None:  # fmt: skip
-    """`is_named`: the person said what is to be taken back, and not only that it is the last."""
+    """Preview, confirm and carry out a revert.
+
+    `is_named`: the person named the decision, so it is not just the last one.
+    """
     there = project_commits.moved_to(ctx, chosen.decisions)
     reversal = revert.propose(there, chosen, wanted)
     if dry_run:
@@ -47,7 +50,10 @@ def confirm_revert(
 
 
 def _is_asked(front: Front, ctx: Context, there: Context, reversal: Reversal) -> bool:
-    """Who stands in another project may have forgotten what was decided last. Whether the change was shown for that."""
+    """Ask before a revert in another project, whose last decision the person may have forgotten.
+
+    Return whether the diff was shown.
+    """
     at_terminal = front.at_terminal and not front.no_input
     paths = [step.plan.path for step in reversal.steps if not step.plan.target.is_global]
     if not paths or there.place.root == ctx.place.root or front.yes or not at_terminal:
@@ -62,14 +68,15 @@ def _is_asked(front: Front, ctx: Context, there: Context, reversal: Reversal) ->
 
 
 def links_of(ctx: Context, reversal: Reversal) -> list[Finding]:
-    """A file may have become a link since it was written."""
+    """Return findings for files that have become symbolic links since they were written."""
     return write_change.in_the_way(ctx.store, ctx.place, [step.plan for step in reversal.steps])
 
 
 def _approver(front: Front, ctx: Context, chosen: Chosen) -> tuple[By, dict[str, str]]:
-    """Who takes it back, and the recorded answer that it rests on, if it rests on one.
+    """Return who reverts, and the recorded answer that allows it, if one is needed.
 
-    Inside Claude Code that is only a rule that was broken again, after a person answered that it is to be retired.
+    Inside Claude Code this is possible only for a rule that was broken again, after a person answered that it should be
+    retired.
     """
     approvals = [made["subject"] for made in chosen.decisions if made["kind"] == "approved"]
     if is_inside_client(front.env) and len(approvals) == 1 and len(chosen.decisions) == 1:
@@ -81,7 +88,7 @@ def _approver(front: Front, ctx: Context, chosen: Chosen) -> tuple[By, dict[str,
 
 
 def person(front: Front, ctx: Context) -> By:
-    """Who takes it back: words may come back into a file, so inside Claude Code nobody may."""
+    """Return the person who reverts. Inside Claude Code nobody may, since text can return to a file."""
     if is_inside_client(front.env):
         raise ReflectError(
             "cannot revert from inside Claude Code", "run it in a terminal",
@@ -105,7 +112,7 @@ def _preview(front: Front, ctx: Context, reversal: Reversal) -> None:
 
 
 def first_target(ctx: Context, reversal: Reversal) -> str | None:
-    """The file that would change, called as it is called when it did."""
+    """Return the label of the first file that would change."""
     plans = [step.plan for step in reversal.steps if step.plan.before != step.plan.after]
     return ctx.place.label_of(plans[0].target) if plans else None
 
@@ -123,13 +130,13 @@ def _say_revert(front: Front, ctx: Context, reversal: Reversal, done: Approved, 
 
 
 def advise_of(front: Front, ctx: Context, done: Approved) -> None:
-    """What changed in the project is the person's to commit."""
+    """Suggest committing the changed file of the project."""
     if done.target and not done.target.startswith(("/", "~")):
         advise(front, ctx, done.target)
 
 
 def advise_of_all(front: Front, written: Iterable[tuple[Context, Approved]]) -> None:
-    """Each file once, though several rules left it."""
+    """Suggest committing each changed file once, even if several rules left it."""
     for sat, done in {(sat.place.root, done.target): (sat, done) for sat, done in written}.values():
         advise_of(front, sat, done)
 
@@ -158,7 +165,7 @@ def document(
 
 
 def confirm_edit(front: Front, ctx: Context, amendment: Amendment, dry_run: bool) -> None:
-    """With the gate and the authority of an approval."""
+    """Preview, confirm and carry out an edit, with the same checks and the same authority as an approval."""
     if dry_run:
         preview(front, ctx, amendment.new["id"], amendment)
         return

@@ -1,4 +1,4 @@
-"""What every verb needs from its surroundings: the environment, the store, and a way to speak."""
+"""Front: the environment, the store and the output of every command."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SCHEMA_VERSION = 1
 _MINING_SECONDS = 0.5
 _AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _WIDE = "WF"
-_NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
+_NEED_A_PERSON = ("approval", "no-input")  # errors that do not occur at a terminal
 _WISHED = ("declined", "interrupted")  # a person's no to what was asked, and ^C: no error
-PIPED = "the output goes to a pipe or a file; run it without, so that you can answer"
+PIPED = "the output is not a terminal; run it without a pipe or file to answer"
 
 
 class Front:
@@ -48,7 +48,7 @@ class Front:
         self.later: Callable[[], object] | None = None  # what is done when the answer is out
 
     def store(self, create: bool = True) -> Store:
-        """The swept store."""
+        """Open the store and commit pending signals."""
         from reflect_git.capture import service
 
         try:
@@ -61,14 +61,14 @@ class Front:
         return self.opened
 
     def _require_room(self) -> None:
-        """What is in the way of a store is told, not that one will be made."""
+        """Raise an error if something else is in the place of the store, before saying that one would be created."""
         from reflect_git.capture import service
         from reflect_git.store import creation
 
         creation.require_room(service.locate_store(self.env, self.store_option))
 
     def existing(self) -> Store | None:
-        """The swept store, with what was said up to now; None where there is none: who only reads makes none."""
+        """Return the swept store after reading the latest messages, or None if no store exists. Never create one."""
         try:
             return self.caught_up(self.store(create=False))
         except ReflectError as error:
@@ -77,8 +77,10 @@ class Front:
             return None
 
     def caught_up(self, store: Store, patience: float = _MINING_SECONDS) -> Store:
-        """Living sessions are mined first, for half a second at the most; the rest when the answer is out. `patience`
-        is for what somebody else is mining."""
+        """Mine running sessions for at most half a second; the rest is mined after the answer.
+
+        `patience` is how long to wait for another process that is mining.
+        """
         from reflect_git.capture import sessions
 
         if self.env.get("REFLECT_GIT_OFF") == "1":
@@ -89,7 +91,7 @@ class Front:
 
     @property
     def unread(self) -> str:
-        """What to say where an answer may lack what was said last; nothing where it has all."""
+        """Return a note if the answer may miss the latest messages, else an empty text."""
         return "still reading the last messages; try again in a moment" if self.later else ""
 
     def say_no_store(self) -> None:
@@ -100,7 +102,7 @@ class Front:
         self.talk(f"no store at '{printable(root)}' yet; the first capture creates it")
 
     def store_if_any(self) -> Store | None:
-        """The store as it is, nothing made and nothing swept; None where there is none."""
+        """Return the store without creating or sweeping it, or None if there is none."""
         from reflect_git.capture import service
 
         try:
@@ -117,12 +119,12 @@ class Front:
 
     @property
     def at_terminal(self) -> bool:
-        """Whether a person sits there: below Claude Code a terminal is one that a model made for itself."""
+        """True if a person is at the terminal. Inside Claude Code, a model may have created the terminal."""
         return sys.stdin.isatty() and sys.stdout.isatty() and not self.is_inside_client
 
     @property
     def is_piped(self) -> bool:
-        """Whether a person sits there who does not see what is asked."""
+        """True if a person is at the keyboard, but does not see the output."""
         return sys.stdin.isatty() and not sys.stdout.isatty() and not self.is_inside_client
 
     @property
@@ -138,58 +140,60 @@ class Front:
             raise ReflectError(why, f"run '{said}' in your own terminal{more}", code="approval")
 
     def command(self, *words: str) -> str:
-        """What a person can copy to go on with the same store."""
+        """Return a command line for the same store that a person can copy."""
         import shlex  # hardly ever needed, and a sync counts milliseconds
 
         store = ["--store", self.store_option] if self.store_option else []
         return printable(shlex.join(["reflect-git", *store, *words]))
 
     def scan(self, store: Store, foreseen: Foreseen | None = None) -> Scan:
-        """What lists and counts need of it."""
+        """Read the columns of the store that lists and counts need."""
         from reflect_git.store.reading import reader
 
         return reader.scan(store, _by_hand, foreseen)
 
     def foresee(self, store: Store, commit: str) -> Foreseen:
-        """What was decided by a commit that main is about to be."""
+        """Read the decisions of a commit that main is about to point to."""
         from reflect_git.store.reading import reader
 
         return reader.Foreseen(store, commit, _by_hand)
 
     def excerpt(self, store: Store) -> Excerpt:
-        """What a question about few ids needs of it."""
+        """Open the store for questions about a few ids."""
         from reflect_git.store.reading.lookup import Excerpt
 
         return Excerpt(store, _by_hand)
 
     def data(self, data: Any, **beside: Any) -> None:
-        """The one JSON document of this run. `beside`: more members of the document, for what is not in `data`."""
+        """Write the one JSON document of this run. `beside` adds members next to `data`."""
         more = [b',"%s":%s' % (name.encode("ascii"), dumps(value)) for name, value in beside.items()]
         _write_document("data", [dumps(data), *more])
 
     def parts(self, parts: list[bytes]) -> None:
-        """The one JSON document of this run, from JSON that was made before."""
+        """Write the one JSON document of this run from JSON parts."""
         _write_document("data", parts)
 
     def out(self, text: str = "") -> None:
-        """A line of the answer."""
+        """Print one line of the answer."""
         try:
             _echo(text, sys.stdout, self.uses_color(sys.stdout.isatty()))
         except BrokenPipeError:
             leave(0)
 
     def tell(self, text: str, hang: int = 0) -> None:
-        """A line of the answer in words: at a terminal it is broken between them, never in what a person may copy.
-        `hang`: how far the lines below are indented, if not like this one."""
+        """Print one line of prose, wrapped at a terminal but never inside a name or command.
+
+        `hang` is the indent of the following lines, if it differs from that of the first.
+        """
         self.out(self.folded(text, sys.stdout, hang))
 
     def talk(self, text: str, as_is: bool = False) -> None:
-        """A line beside the answer, in words unless it is to stay `as_is`."""
+        """Print one line to stderr, wrapped unless `as_is`."""
         shown = text if as_is else self.folded(text, sys.stderr)
         _echo(shown, sys.stderr, self.uses_color(sys.stderr.isatty()))
 
     def folded(self, text: str, stream: TextIO, hang: int = 0) -> str:
-        """As that stream shows it; what goes to a file or to another program is broken nowhere."""
+        """Wrap a text for a terminal. Text for files and other programs is never wrapped."""
         if self.json or not stream.isatty() or columns(text) <= (room := terminal_width(stream)):
             return text
         from reflect_git.cli.output.wrap import folded
@@ -215,7 +219,7 @@ class Front:
         return values[-1].lower() not in ("false", "no", "off", "0")
 
     def uses_color(self, tty: bool) -> bool:
-        """--color, then NO_COLOR, then CLICOLOR_FORCE, then whether a terminal looks at it."""
+        """Decide on colour: --color, then NO_COLOR, then CLICOLOR_FORCE, then whether it is a terminal."""
         if self.color != "auto":
             return self.color == "always"
         if self.env.get("NO_COLOR"):
@@ -225,11 +229,11 @@ class Front:
         return tty and self.env.get("TERM") != "dumb"
 
     def everywhere(self, path: str) -> str:
-        """A file of all projects as a person names it: that of a project may have the same name."""
+        """Return the display path of a file for all projects, since a project's file may have the same name."""
         return paths.shown(os.path.join(paths.config_dir(self.env), path), self.env)
 
     def is_everywhere(self, listed: str) -> tuple[str, bool]:
-        """The path of a file that is given as it is listed, and whether it is one of all projects."""
+        """Parse a path as it is listed. Return it with whether it is a file for all projects."""
         base, path = paths.config_dir(self.env) + os.sep, listed
         if listed.startswith("~/"):
             path = os.path.join(paths.home_dir(self.env), listed[2:])
@@ -244,7 +248,7 @@ class Front:
         return self.is_yes(question)
 
     def is_yes(self, question: str) -> bool:
-        """What a person at a terminal answers; asked again where it is neither yes nor no."""
+        """Ask a person at a terminal; ask again until the answer is y, yes, n, no or empty."""
         import click
 
         while True:
@@ -257,7 +261,7 @@ class Front:
 
 
 def _echo(text: str, stream: TextIO, color: bool) -> None:
-    """A line; click takes out what colours it where it goes to a file."""
+    """Print one line. click removes the colours if the output is a file."""
     if "\x1b" in text:
         import click
 
@@ -268,14 +272,14 @@ def _echo(text: str, stream: TextIO, color: bool) -> None:
 
 
 def _by_hand(data: bytes) -> dict[str, Any]:
-    """A file that a person edited; the first one loads ruamel.yaml, which takes 30 ms."""
+    """Parse a record that a person edited. The first call loads ruamel.yaml, which takes 30 ms."""
     from reflect_git.platform import yaml_loose
 
     return yaml_loose.read(data)
 
 
 def terminal_width(stream: TextIO | None = None) -> int:
-    """Columns of the terminal, 80 where there is none: as `shutil` has it, whose imports take 7 ms."""
+    """Return the width of the terminal; 80 without one. Like `shutil`, whose imports take 7 ms."""
     given = _given_width()
     try:
         return given if given > 0 else os.get_terminal_size((stream or sys.__stdout__).fileno()).columns or 80  # type: ignore[union-attr]
@@ -284,7 +288,7 @@ def terminal_width(stream: TextIO | None = None) -> int:
 
 
 def _given_width() -> int:
-    """What COLUMNS says, as a pager is told, too; 0 if it says nothing."""
+    """Return COLUMNS, which is also passed to a pager; 0 if it is not set."""
     try:
         return int(os.environ["COLUMNS"])
     except (KeyError, ValueError):
@@ -292,7 +296,7 @@ def _given_width() -> int:
 
 
 def _has_edge() -> bool:
-    """Whether a line can be too long: what goes to a file or to another program is cut nowhere."""
+    """Return whether lines have a maximum width. Output to files and other programs is never cut."""
     return _given_width() > 0 or (sys.stdout is not None and sys.stdout.isatty())
 
 
@@ -306,7 +310,7 @@ def _spelled(char: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """The text on one line, for a terminal of at most `width` columns and marked where it was cut."""
+    """Return the text on one line, cut with a mark if it is wider than `width` columns of a terminal."""
     flat = " ".join(printable(text).split())
     if columns(flat) <= width or not _has_edge():
         return flat
@@ -317,7 +321,7 @@ def one_line(text: str, width: int) -> str:
 
 
 def columns(text: str) -> int:
-    """How many cells of a terminal a text takes: Chinese, Japanese, Korean letters and emoji take two, accents none."""
+    """Count the terminal cells of a text: Chinese, Japanese, Korean letters and emoji take two, accents none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -326,7 +330,7 @@ def columns(text: str) -> int:
 
 
 def age(seconds: float) -> str:
-    """A span of time as people say it: `3 days`."""
+    """Format a number of seconds for people: `3 days`."""
     for unit, name in _AGES:
         count = int(seconds // unit)
         if count >= (2 if name == "week" else 1):  # ten days are ten days, not one week
@@ -344,7 +348,7 @@ def local_time(timestamp: str) -> str:
 
 
 def ago(timestamp: str) -> str:
-    """How long ago a UTC time of a record was."""
+    """Format how long ago a record's UTC time was."""
     from reflect_git.records.ids import seconds_of
 
     return age(max(0.0, time.time() - seconds_of(timestamp)))
@@ -378,7 +382,7 @@ def report(front: Front, error: ReflectError) -> int:
 
 
 def open_streams() -> None:
-    """As every run begins."""
+    """Prepare stdout and stderr at the start of a run."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: what is said goes nowhere
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the run
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
@@ -388,7 +392,7 @@ def open_streams() -> None:
 
 
 def end(front: Front, code: int) -> NoReturn:
-    """As every run ends: what nobody waits for is begun."""
+    """End the run: start background work, then exit."""
     if front.opened is not None:
         from reflect_git.cli.background import work_if_due
 
@@ -397,7 +401,7 @@ def end(front: Front, code: int) -> NoReturn:
 
 
 def leave(code: int) -> NoReturn:
-    """Exit after what was printed has really gone out; a reader that left early is no failure of ours."""
+    """Flush the output and exit. A reader that left early is not an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""What `doctor` looks at outside the store: Claude Code, its files, git, and what older installations left."""
+"""Checks of `doctor` outside the store: Claude Code, its files, git, and leftovers of older installations."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Look(Generic[Known_contra]):
 
 
 def _hooks(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
-    """Whether Claude Code calls us, by which road, at the place where we are now, and whether it did lately."""
+    """Check whether Claude Code calls our hooks, how, at the right path, and whether it did so recently."""
     if _setting(env, "disableAllHooks") is True:
         yield Line(
             "hooks", WARNING, "Claude Code's settings.json disables all hooks", 'remove "disableAllHooks" from it'
@@ -108,7 +108,7 @@ def _hooks(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
 
 
 def _road(store: Store | None, found: capture_switch.Wiring, changes: bool) -> Line:
-    """By which road hooks come, and whether they still fit."""
+    """Check how the hooks are installed, and whether they are up to date."""
     if found.state == capture_switch.PLUGIN and claude_settings.has_ours(found.before):
         said = f"installed twice: by the plugin and in '{found.path}'; nothing is captured twice"
         return Line("hooks", NOTE, said, "remove the second ones with 'reflect-git enable'", fixable=True)
@@ -124,7 +124,7 @@ def _road(store: Store | None, found: capture_switch.Wiring, changes: bool) -> L
 
 
 def _heard(store: Store | None) -> float:
-    """When a hook was called last, as far as the store knows."""
+    """Return when a hook last ran, as far as the store knows."""
     return _newest(Path(store.private_path("cursors")).glob("*/*.json")) if store else 0.0
 
 
@@ -142,7 +142,7 @@ def _renew_hooks(env: Mapping[str, str], store: Store | None) -> str:
 
 
 def _silent(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
-    """Sessions went on and no hook was heard of: the client may not trust them, or be another one."""
+    """Warn if sessions ran but no hook did: Claude Code may not trust them, or another client runs."""
     spoken = _newest(Path(paths.projects_dir(env)).glob("*/*.jsonl"))
     is_on = store is None or store.switched("reflect.capture", True)
     if is_on and spoken - _heard(store) > _LATELY and time.time() - spoken < _LATELY:
@@ -155,7 +155,7 @@ def _newest(found: Iterator[Path]) -> float:
 
 
 def _dated(found: Iterator[Path]) -> Iterator[tuple[float, str]]:
-    """When each was changed; what went meanwhile, or is a link to nowhere, is not there."""
+    """Yield the modification time of each file. Skip deleted files and dangling links."""
     for path in found:
         try:
             yield path.stat().st_mtime, str(path)
@@ -191,7 +191,7 @@ def _setting(env: Mapping[str, str], name: str) -> object:
 
 
 def _transcripts(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
-    """Whether what the client writes is what we read."""
+    """Check that we can read the transcripts that Claude Code writes."""
     root = paths.projects_dir(env)
     dated = sorted(_dated(Path(root).glob("*/*.jsonl")), reverse=True)
     if not dated:
@@ -214,7 +214,10 @@ def _transcripts(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
 
 
 def _instructions(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
-    """What the client reads at every start costs tokens in every session, and long files are followed less."""
+    """Check the size of the files that Claude Code reads at every start.
+
+    They cost tokens in every session, and Claude follows long ones less.
+    """
     root = top_of(here()) or here()
     listed = [os.path.join(paths.config_dir(env), "CLAUDE.md"), *(os.path.join(root, name) for name in _READ_AT_START)]
     for path in dict.fromkeys(os.path.realpath(one) for one in listed):
@@ -248,7 +251,7 @@ def _shorter(learned: int) -> str:
 
 
 def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
-    """Who keeps ~/.claude in a repository of dotfiles would commit the store into it."""
+    """Warn if a surrounding repository, such as one for dotfiles, would commit the store."""
     top = top_of(os.path.dirname(store.root))
     if not top or os.path.realpath(top) == os.path.realpath(store.root):
         return
@@ -266,7 +269,7 @@ def _surrounding_git(env: Mapping[str, str], store: Store) -> Iterator[Line]:
 
 
 def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
-    """Whether the remote answers, and what was decided here and is not there yet."""
+    """Check that the remote answers, and count the decisions that were not sent to it yet."""
     if not remotes.url_of(store):
         return
     from reflect_git.platform import remote_git
@@ -292,8 +295,12 @@ def _remote(env: Mapping[str, str], store: Store) -> Iterator[Line]:
 
 
 def _unsent(store: Store) -> int | None:
-    """Decisions since the last sync, or since a push of the user's own. What is there may be a commit that is not here:
-    it has no ref then. None after a purge: what was sent is no more."""
+    """Count the decisions since the last sync or the user's own push.
+
+    Return None after a purge, which replaces all commits.
+
+    The remote's commit may be missing here; then it has no ref.
+    """
     known = [str(one) for one in (remotes.state(store).get("main"), store.git.resolve(remotes.TRACKED)) if one]
     if not known:
         return 0
@@ -302,7 +309,7 @@ def _unsent(store: Store) -> int | None:
 
 
 def _leftovers(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
-    """Other versions on PATH, and what was left by runs that were killed."""
+    """Report other versions on PATH, and files left by killed runs."""
     programs = _programs(env)
     if len(programs) > 1:
         hint = f"the first one runs (version {__version__}); uninstall the others"
@@ -322,7 +329,7 @@ def _leftovers(env: Mapping[str, str], store: Store | None) -> Iterator[Line]:
 
 
 def _scripts(line: object) -> list[str]:
-    """Our scripts in the entry for a status line."""
+    """Return our scripts in the entry for a status line."""
     command = line.get("command") if isinstance(line, dict) else None
     try:
         words = shlex.split(command) if isinstance(command, str) else []
@@ -342,7 +349,7 @@ def _programs(env: Mapping[str, str]) -> list[str]:
 
 
 def advisories(version: tuple[int, ...]) -> list[str]:
-    """The weaknesses that this version of git has, going by its number alone."""
+    """List the known vulnerabilities of a version of git, by its number alone."""
     return [name for name, mended in _ADVISORIES.items() if not _is_mended(version, mended)]
 
 
@@ -352,7 +359,7 @@ def _is_mended(version: tuple[int, ...], mended: tuple[tuple[int, ...], ...]) ->
 
 
 def _identity(env: Mapping[str, str], store: Store) -> Iterator[Line]:
-    """Whose name stands under decisions."""
+    """Check that decisions are recorded with a name."""
     name = (store.git.user_settings().get("user.name") or [""])[-1]
     if name:
         yield Line("identity", OK, f"decisions are recorded as '{name}'")
@@ -467,7 +474,7 @@ class _Trial:
 
 
 def run(env: Mapping[str, str]) -> Iterator[Step]:
-    """The steps as they are done; it stops at the first that fails."""
+    """Yield the steps as they are done; stop at the first that fails."""
     with tempfile.TemporaryDirectory(prefix="reflect-git-selftest-") as folder:
         trial = _Trial(os.path.realpath(folder), env)
         steps: dict[str, Callable[[], str]] = {

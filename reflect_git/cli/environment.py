@@ -20,7 +20,7 @@ _PIP = ("-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no
 
 
 class Failed(Exception):
-    """What could not be done, and the one command to run."""
+    """A failed step of the setup, and the command to run."""
 
     def __init__(self, message: str, command: str) -> None:
         super().__init__(message)
@@ -62,7 +62,10 @@ def is_made(data: Path, version: str) -> bool:
 
 
 def make(root: Path, data: Path, version: str) -> None:
-    """Under a name of its own, and only whole ones are called `venv`: what a kill leaves goes with the next."""
+    """Install the packages in a folder with a unique name, and link it as `venv` when it is complete.
+
+    The next run removes what a killed one left.
+    """
     wanted = list(dependencies(root))
     _remove_leftovers(data)
     _say(f"reflect-git: fetching its packages into '{data}', once; this can take a minute")
@@ -79,7 +82,7 @@ def make(root: Path, data: Path, version: str) -> None:
 
 
 def dependencies(root: Path) -> Iterator[str]:
-    """What pyproject.toml lists; Python 3.10 has no reader for it."""
+    """Yield the dependencies in pyproject.toml; Python 3.10 has no TOML parser."""
     listing = False
     for line in (root / "pyproject.toml").read_text(encoding="utf-8").splitlines():
         if line == "dependencies = [":
@@ -106,7 +109,7 @@ def _put_in_place(made: Path, name: Path) -> None:
 
 
 def _remove_leftovers(data: Path) -> None:
-    """All but the one in use: a long run of the version before may still load from it."""
+    """Remove all environments except the one in use: a long run of the previous version may still load from it."""
     used = os.path.realpath(data / "venv")
     for path in data.glob("venv-*"):
         if path.is_symlink():

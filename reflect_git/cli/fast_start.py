@@ -1,7 +1,7 @@
-"""What is asked of git, or of a remote, before the command line is understood.
+"""Queries to git or a remote that start before the command line is parsed.
 
-click takes 40 ms to load, and git has its answer to a `log` in five; a remote takes as long to tell what is new there.
-A command that turns out to want something else leaves alone what was asked ahead.
+click takes 40 ms to load; git answers a `log` in 5 ms, and a remote takes about as long as click. A command that turns
+out to need something else ignores the early query.
 """
 
 from __future__ import annotations
@@ -51,13 +51,16 @@ class Ahead:
         self.plain = plain
 
     def drop(self) -> None:
-        """What nobody took up."""
+        """Drop a query that nobody used."""
         if self.begun is not None:
             self.begun.drop()
 
 
 def ask(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
-    """For `log` with these words after it; None where there is no store, or where it has to be swept first."""
+    """Start the query of `log` with these arguments.
+
+    Return None if there is no store, or if it has to be swept first.
+    """
     if env.get(service.FAULT) or any(word.partition("=")[0] in _OTHERWISE for word in words):
         return None
     from reflect_git.history.log_query import Asked
@@ -70,12 +73,12 @@ def ask(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
 
 
 def is_unswept(store: Store) -> bool:
-    """Whether something waits that could change the past; a look at it needs no inbox."""
+    """Return whether pending files or a journal could change the history. This reads no inbox."""
     return journal.is_standing(store) or bool(pending.pending(store))
 
 
 def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
-    """For these words, if they are a plain `sync` of a store that has a remote; it is swept first, as ever."""
+    """Start the fetch of a plain `sync` if the store has a remote; sweep the store first."""
     plain = plainly(words)
     if plain is None or env.get(service.FAULT) or env.get(COMPLETE_VAR):
         return None
@@ -97,7 +100,7 @@ def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
 
 
 def plainly(words: Sequence[str]) -> Plain | None:
-    """A `sync` in words that mean what they say here; None for every other command line, which click reads."""
+    """Parse a plain `sync`. Return None for every other command line, which click parses."""
     place, given, rest = "", [], list(words)
     while rest and rest[0] != "sync":
         word = rest.pop(0)

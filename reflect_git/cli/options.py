@@ -32,7 +32,7 @@ class Lettered(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`-3` as git has it, where there is `-n`."""
+        """Accept `-3` for `-n 3`, as git does, if the command has `-n`."""
         counts = any("-n" in parameter.opts for parameter in self.params)
         return super().parse_args(ctx, [f"-n{word[1:]}" if counts and _is_count(word) else word for word in args])
 
@@ -55,7 +55,7 @@ def _is_count(word: str) -> bool:
 
 
 class Subverbs(click.Group):
-    """What a verb does, by a second word."""
+    """A command with subcommands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -75,7 +75,10 @@ def _speak_json(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 
 def json_option(command: F) -> F:
-    """`--json` after the verb: the same as before it, so it is no parameter of the verb but `front.json`."""
+    """Add `--json` after the command.
+
+    It sets `front.json`, like `--json` before the command, and is not a parameter.
+    """
     return click.option(
         "--json",
         is_flag=True,
@@ -92,14 +95,14 @@ def _say_yes(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 def yes_option(command: F) -> F:
-    """`--yes` after a verb that asks: the same as before it."""
+    """Add `--yes` after the command, with the same effect as before it."""
     return click.option(
         "--yes", is_flag=True, is_eager=True, expose_value=False, callback=_say_yes, help="Answer yes to questions."
     )(command)
 
 
 def dry_run_option(command: F) -> F:
-    """`--dry-run`: the parameter `dry_run` of a verb that writes."""
+    """Add `--dry-run`, passed as the parameter `dry_run`."""
     return click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")(command)
 
 
@@ -117,19 +120,19 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> f
 
 
 def timeout_option(command: F) -> F:
-    """`--timeout SECONDS`: the parameter `timeout` of a verb that talks to a remote, None if it was not given."""
+    """Add `--timeout SECONDS`, passed as the parameter `timeout`; None if it was not given."""
     said = "Give up on a fetch or push after this many seconds (default: reflect.sync.timeout, 60)."
     return click.option("--timeout", metavar="SECONDS", callback=_seconds, help=said)(command)
 
 
 def project_option(command: F) -> F:
-    """`--project DIR`: the parameter `project` of a verb that works in a project."""
+    """Add `--project DIR`, passed as the parameter `project`."""
     folder = click.Path(exists=True, file_okay=False)
     return click.option("--project", metavar="DIR", type=folder, help="Use another project.")(command)
 
 
 def reason_option(command: F) -> F:
-    """`--reason TEXT`: the parameter `reason` of a verb that decides."""
+    """Add `--reason TEXT`, passed as the parameter `reason`."""
     return click.option("--reason", metavar="TEXT", default="", help="Why, for the log.")(command)
 
 
@@ -152,7 +155,7 @@ _WORDS = 60
 
 
 def _offering(find: Callable[[Front, Store], Found]) -> Completes:
-    """The newest first. A shell in which somebody types is told of no error."""
+    """Return a completion function that offers the newest entries first and never shows an error in the shell."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -202,7 +205,7 @@ def _decisions(scan: Scan) -> Iterator[tuple[str, str]]:
 
 
 def _revertible(front: Front, store: Store) -> Iterator[tuple[str, str]]:
-    """Decisions that stand, and what is in force, which is asked for most."""
+    """Yield decisions that were not reverted, then the rules in force, which people need most."""
     scan = front.scan(store)
     yield from (one for one in _decisions(scan) if one[0] not in scan.history.void)
     yield from _in_force(scan)

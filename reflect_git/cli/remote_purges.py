@@ -1,4 +1,4 @@
-"""What another machine purged is taken out here, too, if the person says so."""
+"""Purges of other machines, repeated here if the person agrees."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def follow(front: Front, store: Store, report: Report, sync: Callable[[Wishes], 
 
 
 def _agrees(front: Front, us: str, purges: Sequence[Purge], standing: Sequence[Learning]) -> bool:
-    """--yes does not answer this: it deletes, and a remote asked for it."""
+    """Ask whether to repeat the purges. --yes does not answer this: it deletes, and a remote asked for it."""
     machines = {one.machine for one in purges}
     who = sorted(machines - {us} or machines)
     last = local_day(seconds_of(max(one.timestamp for one in purges)))

@@ -73,7 +73,7 @@ def open_queue_if_any(
 
 
 def _settle_own(front: Front, ctx: Context) -> bool:
-    """Apply this machine's own postponed decisions. Mostly there are none, and the modules stay unloaded."""
+    """Apply this machine's own postponed decisions. Usually there are no such decisions, and no module is loaded."""
     if not any(made["meta"].get("waits") for made in ctx.scan.history.decisions):
         return False
     from reflect_git.rules import arrivals

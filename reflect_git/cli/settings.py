@@ -108,11 +108,11 @@ TABLE = (
     ),
     Setting("reflect.hint.init", "boolean", "true", "advice after 'init'", ALL),
     Setting(
-        "reflect.home", "path", "", "where the store is", GLOBAL,
+        "reflect.home", "path", "", "the folder of the store", GLOBAL,
         read_only="set it with 'git config --global reflect.home DIR'",
     ),
     Setting("reflect.connected", "text", "", "when this store first got a remote", read_only="it is set once"),
-    Setting("reflect.machine", "text", "", "what this machine is called in the store", read_only="it is set once"),
+    Setting("reflect.machine", "text", "", "the name of this machine in the store", read_only="it is set once"),
     Setting("reflect.binding", "text", "", "the machine and folder this store belongs to", read_only="it is set once"),
     Setting("reflect.born", "time", "", "when this store was created", read_only="it is set once"),
 )  # fmt: skip
@@ -121,7 +121,7 @@ BY_NAME = {setting.name.lower(): setting for setting in TABLE}
 
 @dataclass(frozen=True)
 class Current:
-    """What holds now, and where it was set."""
+    """The current values of a setting, and where they were set."""
 
     setting: Setting
     values: tuple[str, ...]
@@ -133,7 +133,7 @@ class Current:
 
 
 def find(name: str) -> Setting:
-    """A key by its name; `reflect.` may be left out and case does not count."""
+    """Find a setting by name. `reflect.` is optional, and case does not matter."""
     wanted = name.lower()
     for candidate in (wanted, f"reflect.{wanted}"):
         if candidate in BY_NAME:
@@ -149,11 +149,11 @@ def unknown(name: str) -> ReflectError:
     short = {key.removeprefix("reflect."): setting.name for key, setting in BY_NAME.items()}
     close = get_close_matches(name.lower().removeprefix("reflect."), short, n=1)
     hint = f"did you mean '{short[close[0]]}'?" if close else "list them with 'reflect-git config'"
-    return ReflectError(f"there is no setting '{name}'", hint, "usage", EXIT_USAGE)
+    return ReflectError(f"unknown setting '{name}'", hint, "usage", EXIT_USAGE)
 
 
 def checked(setting: Setting, value: str) -> str:
-    """The value as it is stored, or a refusal that says what it may be."""
+    """Validate a value and return its stored form. Raise an error that lists the allowed values."""
     kind = setting.kind
     if kind == "boolean" and value.lower() in (*_TRUE, *_FALSE):
         return "true" if value.lower() in _TRUE else "false"
@@ -171,22 +171,22 @@ def checked(setting: Setting, value: str) -> str:
         return _phrases(os.path.abspath(os.path.expanduser(value)))
     if (kind == "word" and value in setting.words) or (kind == "text" and value and value.isprintable()):
         return value
-    raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+    raise ReflectError(f"invalid value '{value}' for {setting.name}", _expected(setting), "usage", EXIT_USAGE)
 
 
 def _glob(setting: Setting, value: str) -> str:
-    """A folder by its absolute path, or a repository as host/path, whichever form of its URL was given."""
+    """Normalise a glob: an absolute folder, or a repository as host/path from any form of its URL."""
     folder = os.path.expanduser(value)
     if os.path.isabs(folder):
         return folder.rstrip("/") or "/"
     address = normalise_url(value if "://" in value or ":" in value else f"https://{value}")
     if "/" not in address or address.startswith("file:") or "." not in address.partition("/")[0]:
-        raise ReflectError(f"'{value}' is not a value of {setting.name}", _expected(setting), "usage", EXIT_USAGE)
+        raise ReflectError(f"invalid value '{value}' for {setting.name}", _expected(setting), "usage", EXIT_USAGE)
     return address
 
 
 def _phrases(path: str) -> str:
-    """The path of a file of phrases that can be read as such."""
+    """Check that a file of phrases can be parsed, and return its path."""
     from reflect_git.capture import score
 
     try:
@@ -201,9 +201,9 @@ def _expected(setting: Setting) -> str:
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
         "seconds": "a number of seconds from 1 to 86400",
-        "dollars": "an amount in dollars such as 2.00; 0 allows none",
+        "dollars": "an amount in dollars such as 2.00; 0 allows no calls",
         "time": "a UTC time such as 2026-02-11T09:30:00Z",
-        "globs": "an absolute path of a folder or the URL of a repository, in which * and ? stand for any characters",
+        "globs": "the absolute path of a folder, or the URL of a repository; * and ? are wildcards",
         "word": f"one of: {', '.join(setting.words)}",
     }.get(setting.kind, "a text on one line")
 
@@ -217,7 +217,7 @@ def _is_time(value: str) -> bool:
 
 
 def current(store: Store | None, env: Mapping[str, str]) -> dict[str, Current]:
-    """Every key of the table, and every other `reflect.hint.*` that is set, by lower-case name."""
+    """Return every known setting and every `reflect.hint.*` that is set, by lower-case name."""
     found = _all_scopes(store, env)
     listed = dict(BY_NAME)
     listed.update({key: find(key) for key, _ in found if key.startswith("reflect.hint.") and key.count(".") == 2})
@@ -227,7 +227,7 @@ def current(store: Store | None, env: Mapping[str, str]) -> dict[str, Current]:
 
 
 def _decided(setting: Setting, values: list[str]) -> Current:
-    """What counts instead of a value that was written into the config by hand."""
+    """Return the recorded value, which overrides a value edited by hand in the config."""
     return Current(setting, tuple(values) or ((setting.default,) if setting.default else ()), "decision")
 
 
@@ -241,7 +241,7 @@ def _current(setting: Setting, found: list[tuple[str, tuple[str, str]]]) -> Curr
 
 
 def _all_scopes(store: Store | None, env: Mapping[str, str]) -> list[tuple[str, tuple[str, str]]]:
-    """(key, (scope, value)) of every `reflect.*` key in the order in which git reads them."""
+    """Return (key, (scope, value)) for every `reflect.*` key, in the order in which git reads them."""
     git = store.git if store else Git(find_program(env.get("PATH", "")), "/", git_dir=os.devnull, user=env)
     result = git.run("config", "--list", "--show-scope", "-z", profile=SETTINGS, check=False)
     fields = result.out.decode("utf-8", "replace").split("\0")

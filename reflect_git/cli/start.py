@@ -1,4 +1,4 @@
-"""Where the program starts and ends."""
+"""Entry point of the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are 
 
 
 def main() -> NoReturn:
-    """The console program."""
+    """Run the console program."""
     gc.disable()  # a run is over before a collection pays: it took 60 of 150 ms of reading 10,000 signals
     try:
         ahead = asked_ahead()
@@ -49,7 +49,7 @@ def asked_ahead() -> Ahead | None:
 
 
 def fail(error: BaseException) -> NoReturn:
-    """As a command fails: what is asked ahead may wait for a lock, and a person may not."""
+    """Report an error of the fast start as a command would, and exit. It may have waited for a lock."""
     from reflect_git.cli import app
     from reflect_git.cli.context import Front, leave, open_streams
 

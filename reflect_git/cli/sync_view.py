@@ -34,10 +34,10 @@ _ASKING = ("", "asking the remote", "sending", _NEWS)  # steps in which the remo
 
 
 class Progress:
-    """What the terminal is told while a remote is waited for: the step after a second, then for whom, and since when.
+    """Progress on the terminal while a remote works: the step after a second, then the remote and the time.
 
-    In lines of their own, which do not write over a question that ssh asks. A signal that ends the program is taken for
-    Ctrl-C meanwhile, so that git and what it started end, too.
+    It uses lines of its own, which do not overwrite a question of ssh. Meanwhile, a signal that ends the program acts
+    like Ctrl-C, so that git and its children end as well.
     """
 
     def __init__(self, front: Front, remote: str) -> None:
@@ -88,7 +88,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def sync(front: Front, dry_run: bool, timeout: float = 0.0) -> int:
-    """The verb; returns its exit code. `timeout` of 0: as configured."""
+    """Run `sync` and return its exit code. A `timeout` of 0 means the configured one."""
     store = front.opened = front.ahead.store if front.ahead else front.store(create=False)
     report = run_sync(front, store, dry_run, timeout)
     if not dry_run and store.setting("reflect.sync.apply") == "auto":
@@ -128,7 +128,7 @@ def _synced(front: Front, store: Store, wishes: Wishes) -> Report:
 
 
 class _View:
-    """The store as it is told of after a sync. What is wrong with it is said then: now it would end the sending."""
+    """The store after a sync. Errors in it are reported at the end, so that they do not stop the push."""
 
     def __init__(self, front: Front, store: Store) -> None:
         self._front, self._store = front, store
@@ -148,7 +148,7 @@ class _View:
 
 
 def freshen(front: Front, store: Store) -> None:
-    """Before a review: what waits on the remote should be among it. What fails is told by `status`."""
+    """Sync before a review if a sync is due. `status` reports a failure."""
     from reflect_git.sync import exchange  # a sync itself does without
 
     if not exchange.is_due(store, time.time()):
@@ -167,7 +167,10 @@ def _asks(front: Front) -> bool:
 
 
 def _meet(front: Front, store: Store) -> bool:
-    """Machines that are new here: whether one was accepted. --yes does not answer: it is whom to trust."""
+    """Ask about each new machine. Return whether one was accepted.
+
+    --yes does not answer: this is a question of trust.
+    """
     accepted: list[str] = []
     strangers = machines.strangers(store, front.scan(store).decided)
     if strangers:
@@ -183,9 +186,9 @@ def _meet(front: Front, store: Store) -> bool:
 
 
 def waiting(front: Front, store: Store, looked: Scan | None = None) -> list[dict[str, Any]]:
-    """What came and waits for a person: learnings of own machines, machines that nobody accepted.
+    """List what needs an answer after a sync: rules from own machines, and machines that are not accepted yet.
 
-    `looked` is what was read of the store since main moved.
+    `looked` is the store as read since main moved.
     """
     scan = looked or front.scan(store)
     new = machines.strangers(store, scan.decided)

@@ -142,7 +142,7 @@ def look_at_lock(case: Case) -> list[Finding]:
     said = f"held by process {pid} for {age(case.now - since)}"
     if case.now - since < _PATIENCE:
         return [Finding(NOTE, said, "nothing to do: captures wait for it and are not lost")]
-    return [Finding(DECIDE, said, f"see what it is with 'ps -fp {pid}'; the lock goes when it ends")]
+    return [Finding(DECIDE, said, f"look it up with 'ps -fp {pid}'; the lock ends with it")]
 
 
 def look_at_lock_files(case: Case) -> list[Finding]:
@@ -156,7 +156,7 @@ def _lock_finding(case: Case, lock: repairs.LockFile) -> Finding:
     if lock.owner == repairs.DEAD:
         return Finding(WARNING, f"{said}, left by a process that is gone", fixable=True)
     if lock.owner == repairs.BUSY:
-        return Finding(NOTE, f"{said}, of a reflect-git process at work", "nothing to do: it goes with the process")
+        return Finding(NOTE, f"{said}, of a reflect-git process at work", "nothing to do: it ends with the process")
     path = os.path.join(case.store.git_dir, lock.name)
     hint = f"end the git, editor or terminal that works in the store; if there is none: rm '{path}'"
     return Finding(DECIDE if lock.age > MINUTE else NOTE, f"{said}, of another git process", hint)
@@ -276,7 +276,7 @@ def look_at_quarantine(case: Case) -> list[Finding]:
         return [Finding(OK, "empty")]
     folder = case.store.private_path("quarantine")
     lines = [f"{name}: {reason}" for name, reason in reasons.items()]
-    hint = f"read them in '{folder}'; mend and move them to '../pending', or delete them"
+    hint = f"read them in '{folder}'; correct and move them to '../pending', or delete them"
     return [Finding(DECIDE, f"{plural(len(lines), 'file')} set aside", hint, False, lines)]
 
 
@@ -296,7 +296,7 @@ def look_at_records(case: Case) -> list[Finding]:
     findings = []
     if snapshot.unreadable:
         lines = [f"{path}: {reason}" for path, reason in sorted(snapshot.unreadable.items())]
-        hint = "mend the file in 'main' and commit it; 'doctor --fix' rebuilds a damaged inbox"
+        hint = "correct the file in 'main' and commit it; 'doctor --fix' rebuilds a damaged inbox"
         findings.append(Finding(DECIDE, f"{plural(len(lines), 'record')} cannot be read", hint, False, lines))
     if snapshot.newer:
         said = f"{plural(len(snapshot.newer), 'record')} written by a newer reflect-git"
@@ -365,7 +365,7 @@ def look_at_clock(case: Case) -> list[Finding]:
         findings.append(Finding(WARNING, said, "check the clock of this machine"))
     if future:
         said = f"{plural(len(future), 'signal')} stored in the future: {some(future)}"
-        findings.append(Finding(NOTE, said, "nothing goes because of it; check the clock"))
+        findings.append(Finding(NOTE, said, "check the clock; nothing is lost"))
     if maintenance.last_run(case.store) > case.now:
         findings.append(Finding(NOTE, "the last upkeep was in the future", "check the clock; it runs again"))
     return findings or [Finding(OK, "agrees with the store")]

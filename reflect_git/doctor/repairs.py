@@ -197,7 +197,7 @@ def wrong_config(store: Store) -> list[str]:
 
 
 def bury_locks(case: Case) -> str:
-    """Move dead lock files to corpses/; never touch those of a living or foreign process."""
+    """Move dead lock files aside; never touch those of a running or foreign process."""
     store = case.store
     dead = [lock.name for lock in standing(store, case.now) if lock.owner == DEAD]
     with store.locked(WAIT):
@@ -222,7 +222,7 @@ def take_new_name(case: Case) -> str:
         old = store.machine
         opening.rename(store)
         inbox.start_inbox(store)
-    return f"this store goes on as '{store.machine}', with what '{old}' captured"
+    return f"this store is now '{store.machine}' and keeps the signals of '{old}'"
 
 
 def restore_refs(case: Case) -> str:

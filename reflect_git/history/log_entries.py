@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PERSON = "reflect-git"
 # What a revert of a rule says it is of → what came of it.
 _UNDONE = (
-    ("the revert of the removal of ", "removed"), ("the revert of ", "put back"), ("the removal of ", "put back"),
+    ("the revert of the removal of ", "removed"), ("the revert of ", "restored"), ("the removal of ", "restored"),
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""What commits changed in targets, told by their mirrors: as git shows it, so that the person's colours apply.
+"""Patches of the files that commits changed, made from snapshots and coloured by git.
 
-A mirror is not the file: it lies elsewhere, has a head of its own and nothing but our part, so neither its path nor its
-line numbers mean anything to the person. They go, and the patch is that of our part of the file.
+A snapshot is not the file: it has another path, a header of its own and only our part of the file. So its path and line
+numbers are removed, and the patch shows our part only.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Count:
-    """How often, in how many sessions, and when last."""
+    """A number of times and of sessions, and the last time."""
 
     times: int = 0
     sessions: int = 0

@@ -47,7 +47,7 @@ def load_table(name: str) -> dict[str, Any]:
 
 
 def words_in(name: str, key: str) -> frozenset[str]:
-    """Return the words that stand under a key of the table, as a set."""
+    """Return the words of a key in the table, as a set."""
     return frozenset(load_table(name)[key].split())
 
 

@@ -266,7 +266,7 @@ def _malformed(what: str, text: str, position: int) -> ReflectError:
     """Return an error with the position; the caller adds the file name in front."""
     line, column = line_and_column(text, position)
     said = f"cannot be read: {what} (line {line}, column {column})"
-    return ReflectError(said, "mend that place and run it again", code=MALFORMED)
+    return ReflectError(said, "correct it and try again", code=MALFORMED)
 
 
 def _is_ours(handler: Any) -> bool:

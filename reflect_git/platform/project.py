@@ -164,7 +164,7 @@ def _root_key(program: str, top: str, git_dir: str) -> Optional[str]:
 
 
 def _require_plain(path: str, most: int) -> None:
-    """As `files.require_plain`. A missing file is fine; a dangling link is not."""
+    """Apply `files.require_plain`. A missing file is fine; a dangling link is not."""
     if os.path.lexists(path):
         files.require_plain(path, most)
 

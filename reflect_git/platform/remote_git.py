@@ -188,7 +188,7 @@ def sent(under: Under, lease: str = "") -> str:
         raise GitError(("push",), result)
     if lease and "[remote rejected]" in said:
         raise ReflectError(
-            "the remote keeps all history: what was purged stays there",
+            "the remote does not allow history to be replaced, so it keeps the purged text",
             "make a new, empty repository, 'reflect-git remote set' it, and delete the old one", code=REFUSED,
         )  # fmt: skip
     if any(word in said for word in _RACES):

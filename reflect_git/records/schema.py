@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional, TypedDict
 
     class Source(TypedDict):
-        """Where a signal was noticed: hook, turn, transcript file and entry."""
+        """The place where a signal was noticed: hook, turn, transcript file and entry."""
 
         hook: str
         turn: Optional[int]
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
         meta: dict[str, Any]
 
     class By(TypedDict):
-        """Who made a decision, and through which channel."""
+        """The person who made a decision, and the channel."""
 
         road: str
         name: str

@@ -1,5 +1,7 @@
-"""A text that has to go, however a file wraps it: as it is, or escaped in JSON. The child that rewrites history reads
-this, too, so it stands on the standard library."""
+"""Search for a text to purge, however a file wraps it: plain, or escaped in JSON.
+
+The child process that rewrites history loads this module, so it uses only the standard library.
+"""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ def _matches(plain: str, kind: str, evidence: str, pattern: str) -> Iterator[Fin
 
 
 def _nouns(norm: str) -> list[str]:
-    """The names that occur."""
+    """Return the nouns that occur."""
     found = [noun for noun in OTHER_NOUNS if noun in norm]
     if "pass" in norm:
         found += [noun for noun in PASS_NOUNS if noun in norm]

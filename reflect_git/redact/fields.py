@@ -139,7 +139,7 @@ def _whole(text: str, norm: str, start: int, end: int) -> bool:
 
 
 def _is_in_code(text: str, start: int, end: int) -> bool:
-    """Tell whether the noun stands in base64 by chance."""
+    """Tell whether the noun is part of base64 by chance."""
     around = (
         pattern(r"[A-Za-z0-9+/]{0,60}$").search(text, max(0, start - 60), start),
         pattern(r"[A-Za-z0-9+/]{0,60}").match(text, end),

@@ -210,7 +210,7 @@ def _is_marked(value: str) -> bool:
 
 
 def slug(word: str) -> bool:
-    """Tell whether `word` is the name of a thing: tls-2024, app-db-1; two long words and a number are none."""
+    """Tell whether `word` names a thing: tls-2024, app-db-1; but not two long words and a number."""
     parts = word.split("-")
     if (
         len(parts) == 3
@@ -230,7 +230,7 @@ def phrase(words: list[str], least: int = 4) -> bool:
 
 
 def plain(word: str) -> bool:
-    """Tell whether `word` is one common word, or two with a dash between: only for places where a value must stand."""
+    """Tell whether `word` is one common word, or two with a dash between. Use it only where a value is expected."""
     parts = word.split("-")
     if not _SHORTEST_WORD <= len(word) <= _LONGEST_PLAIN or len(parts) > 2 or dummy(word):
         return False

@@ -144,7 +144,7 @@ def _unworded(request: Request, text: str) -> list[Finding]:
 def question_in(text: str) -> list[Finding]:
     """Refuse a text that is a question."""
     way = "say what to do instead: --text TEXT"
-    return [Finding(gate.REFUSED, "question", "a question is no rule", way)] if is_question(text) else []
+    return [Finding(gate.REFUSED, "question", "a question is not a rule", way)] if is_question(text) else []
 
 
 def _ending(learning: Learning) -> list[Finding]:
@@ -176,8 +176,7 @@ def _narrowed(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]
     """Note each replaced global rule when the new rule is for one project only."""
     wide = [old["id"] for old in replaced if old["scope"] == "global" != learning["scope"]]
     return [
-        Finding(gate.NOTE, "narrowed", f"'{one}' goes from all projects, and this rule is for one of them")
-        for one in wide
+        Finding(gate.NOTE, "narrowed", f"replaces '{one}' of all projects with a rule for one project") for one in wide
     ]
 
 

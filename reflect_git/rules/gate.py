@@ -170,4 +170,4 @@ def _elsewhere(ctx: Context, text: str, target: Target) -> list[Finding]:
 def ways_back(ctx: Context) -> dict[str, str]:
     """Map each rule in force that was declined on this machine to how to get it back."""
     noes = declined(ctx.scan.history, ctx.store.machine)
-    return {one: f"you declined it here; take it after all: reflect-git revert {no['id']}" for one, no in noes.items()}
+    return {one: f"you declined it here; apply it after all: reflect-git revert {no['id']}" for one, no in noes.items()}

@@ -126,7 +126,7 @@ def word(
 
 
 def recall(ctx: Context, candidates: Sequence[Candidate]) -> dict[str, Reworded]:
-    """Return cached wordings that still fit what was said."""
+    """Return cached wordings that still match their candidates."""
     kept = _load(ctx)
     found = {}
     for each in candidates:

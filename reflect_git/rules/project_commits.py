@@ -205,7 +205,7 @@ def _reason(learning: Learning) -> str:
 
 
 def _quoted(ctx: Context, learning: Learning) -> list[str]:
-    """Quote what was said, as far as it is still stored; marked, so that no line is parsed as a trailer."""
+    """Quote the user's words, as far as they are still stored; marked, so that no line is parsed as a trailer."""
     listed = ctx.scan.columns["id"]
     found = []
     for identity in learning["signals"][:_QUOTES]:

@@ -267,10 +267,10 @@ def last(ctx: Context, only_persons: bool = True) -> Chosen:
     # After taking over a purge, a clone has the earlier decisions without the commits that made them.
     is_after = bool(ctx.store.git.tree(MAIN, PURGES))
     raise ReflectError(
-        "nothing was decided here since a purge, and what came last before it is not known"
+        "no decision since the last purge, and the order of earlier ones is unknown"
         if is_after
-        else "nothing was decided about a learning or a signal on this machine yet",
-        "take back any learning with 'reflect-git revert LRN-…'; policies are switched with 'reflect-git config'",
+        else "no decisions about rules or signals on this machine yet",
+        "revert a rule with 'reflect-git revert LRN-…'; change policies with 'reflect-git config'",
         code="nothing",
     )  # fmt: skip
 

@@ -310,7 +310,7 @@ def _standing(history: History, after: History, taken: Sequence[Decision]) -> li
     for subject in dict.fromkeys(made["subject"] for made in taken if _is_known(history, made)):
         stood = [made for made in taken if made in history.against(subject)]
         notes += [
-            f"'{subject}' stays out of force: '{one['id']}' of {one['machine']} stands against it"
+            f"'{subject}' is still not in force, because of '{one['id']}' of {one['machine']}"
             for one in (after.against(subject) if stood else ())
         ]
     return notes

@@ -81,7 +81,7 @@ def find(identities: Iterable[str], prefix: str) -> str:
 
 
 def find_as(wanted: str, identities: Iterable[str], prefix: str, known: Iterable[str], hint: str) -> str:
-    """As `find`, but raise a more specific error for an id that only `known` contains."""
+    """Call `find`, but raise a more specific error for an id that only `known` contains."""
     try:
         return find(identities, prefix)
     except ReflectError as error:

@@ -277,7 +277,7 @@ def forget_stored(store: Store, ids: Iterable[str]) -> None:
 
 
 def _settle(store: Store, entries: list[Entry]) -> None:
-    """After the commit, move the pending files, which are synced, to signals/ as plain copies."""
+    """Move the pending files, which are synced, to signals/ as plain copies after the commit."""
     for identity, data, _ in entries:
         source = store.private_path("pending", f"{identity}.yaml")
         copy = store.path(path_of(identity))

@@ -1,4 +1,4 @@
-"""Which machines belong to this person: a person accepted each of them once, here, at a terminal.
+"""The machines of this person. Each was accepted once, here, at a terminal.
 
 Records from a remote name their machine, and anybody who can write there can claim any name. So a machine is own in two
 cases: this store decided something under that name, or a decision says that a person accepted it at a terminal.

@@ -120,7 +120,7 @@ def _drop_commit_graph(store: Store) -> None:
 
 
 def _leave_damaged_packs(store: Store) -> None:
-    """If a pack is damaged, repack what the intact branches need and delete the old packs."""
+    """Repack what the intact branches need and delete the old packs if one is damaged."""
     packs = [name for name in files.names_in(os.path.join(store.git_dir, "objects", "pack")) if name.endswith(".idx")]
     for name in packs:
         if store.git.run("verify-pack", os.path.join(store.git_dir, "objects", "pack", name), check=False).code:

@@ -1,4 +1,4 @@
-"""How far each transcript was mined, session statistics, and repeated requests.
+"""Session state: how far each transcript was mined, statistics, and repeated requests.
 
 Disposable: mining a transcript twice is harmless, because the ids are the same.
 """

@@ -264,7 +264,7 @@ def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Rep
         report.refused += [one for one in known.get("refused", []) if one not in report.refused]
         merge.remember(store, wishes, theirs, ours, report)
         return True
-    wishes.say("looking at what came")
+    wishes.say("checking new records")
     return merge.join(store, incoming, theirs, known, wishes, report)
 
 

@@ -410,5 +410,5 @@ def _quarantine(store: Store, landing: Landing) -> None:
         name = f"{path.replace('/', '_')}-{blob[:8]}"
         files.write_whole(store.private_path("quarantine", name), data)
         is_record = store_paths.kind_on_main(path) == store_paths.RECORD
-        why = "was edited into something that is no record" if is_record else "gave way to what another machine has"
+        why = "is no longer a valid record after an edit" if is_record else "gave way to what another machine has"
         store.log(f"quarantined '{name}': '{path}' {why}")

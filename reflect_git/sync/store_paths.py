@@ -91,7 +91,7 @@ def _fault_in_part(part: str) -> str:
     if part.startswith("-"):
         return "its path looks like an option"
     if part[-1] in ". " or plain.partition(".")[0].rstrip() in _DEVICES:
-        return "its path is no file name on every system"
+        return "its path is not a valid file name on every system"
     if len(part.encode("utf-8")) > _LONGEST_PART:
         return "its path is too long or too deep"
     return ""

@@ -72,7 +72,7 @@ def _scp(text: str) -> Address:
     place, colon, path = text.partition(":")
     user, _, host = place.rpartition("@")
     if not colon or "/" in place or not host or not path:
-        _refuse(text, "it is none of them")
+        _refuse(text, "unknown form")
     if host.lstrip("[").startswith("-") or user.startswith("-") or path.startswith("-"):
         _refuse(text, "a part of it looks like an option")
     _require_no_password(text, f"{host}:{path}" if "@" in path and not user else user)
@@ -120,4 +120,4 @@ def shown(text: str) -> str:
 
 def _refuse(text: str, why: str) -> NoReturn:
     said = "".join(c if c.isprintable() else "?" for c in text[:80])
-    raise ReflectError(f"'{said}' is no address of a remote: {why}", f"one of {ALLOWED}", "usage", EXIT_USAGE)
+    raise ReflectError(f"'{said}' is not a remote address: {why}", f"one of {ALLOWED}", "usage", EXIT_USAGE)

@@ -47,7 +47,7 @@ def fault_of(mode: str, path: str, blob: str, kind_of: Callable[[str], str]) -> 
     if fault:
         return fault
     if mode != FILE:
-        return _MODES.get(mode, "its mode is none of ours")
+        return _MODES.get(mode, "its mode is not allowed")
     if not kind:
         return "the store has no such file"
     if kind == store_paths.ASIDE and store_paths.set_aside(path)[1] != blob:
@@ -102,7 +102,7 @@ def _reason(path: str, data: bytes, kind: str, record: Any, us: str, by_hand_of:
         elif kind == store_paths.MIRROR:
             _require_mirror(path, data, us)
         elif kind in (store_paths.README, store_paths.MARK, store_paths.BESIDE) and not _is_text(data):
-            return "it is no text"
+            return "it is not text"
     except ReflectError as error:
         return error.message
     return ""
@@ -128,7 +128,7 @@ def _require_name(record: Any, us: str, by_hand_of: str) -> None:
 
 def _require_mirror(path: str, data: bytes, us: str) -> None:
     if not (version_in(data) and _is_text(data)):
-        raise ReflectError("it is no mirror")
+        raise ReflectError("it is not a snapshot")
     if us and store_paths.machine_of(path) == us:
         raise ReflectError(IN_OUR_NAME)
 

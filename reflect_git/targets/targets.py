@@ -55,7 +55,7 @@ def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Ta
     kind, _, rest = to.partition(":")
     if kind not in KINDS or (kind in _PLAIN and ":" in to) or (kind == "dir" and not rest):
         raise ReflectError(
-            f"'{to}' is no target",
+            f"'{to}' is not a target",
             "one of project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH",
             code="usage",
             exit_code=EXIT_USAGE,

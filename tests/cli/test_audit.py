@@ -60,7 +60,7 @@ def test_the_last_line_is_true(store: Store, run_cli: RunCli, home: Path) -> Non
     assert (shown.code, shown.out.splitlines()[-1]) == (0, last)
     approve(store, "no, run the linter before a push", by={**BY, "name": ""})
     told = run_cli("audit", cwd=home / "shop").out
-    assert "nameless  no name stands under 1 decision; the last is 'DEC-" in told
+    assert "nameless  1 decision without a name; the last is 'DEC-" in told
     assert told.splitlines()[-1] == last.replace("1 finding", "2 findings")
     edit(f"<!-- {identity} -->\n\n- Be kind.\n\n", "")
     allow_unattended(Path(store.root))

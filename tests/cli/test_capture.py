@@ -195,7 +195,7 @@ def test_two_megabytes_on_stdin_are_refused(run_cli: RunCli, store_home: Path) -
 def test_a_long_content_is_cut_and_that_is_said(run_cli: RunCli, store_home: Path) -> None:
     result = run_cli("capture", "--type", "gotcha", "--content", "-", stdin="word " * 2000)
     signal = run_cli("signals", "--json").json()["data"][0]
-    told = f"the content was too long and was cut; 'reflect-git show {signal['id']}' prints what is left\n"
+    told = f"the content was too long and was cut; see 'reflect-git show {signal['id']}'\n"
     assert (result.code, result.err) == (0, told)
     assert len(signal["content"].encode()) <= 2048
 
@@ -205,7 +205,7 @@ def test_who_gave_a_secret_is_told_how_to_see_what_is_left(run_cli: RunCli, home
     result = run_cli(*other, "capture", "--type", "gotcha", "--content", f"token {SECRET}")
     (signal,) = run_cli(*other, "signals", "--json").json()["data"]
     command = f"reflect-git --store {home / 'other'} show {signal['id']}"
-    assert result.err == f"what looked like a secret was replaced; '{command}' prints what is left\n"
+    assert result.err == f"a possible secret was redacted; see '{command}'\n"
 
 
 def test_bytes_that_are_no_text_are_kept_as_escapes(run_cli: RunCli, store_home: Path) -> None:

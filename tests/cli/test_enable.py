@@ -17,7 +17,7 @@ from reflect_git.platform import claude_settings
 from tests.conftest import REPO, RunCli
 
 SETTINGS = '{\n\t"model": "opus",\n\t"hooks": {\n\t\t"Stop": []\n\t}\n}'
-ADDED = "hooks added to '~/.claude/settings.json'; new sessions capture\n"
+ADDED = "hooks added to '~/.claude/settings.json'; capture starts with the next session\n"
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_what_is_new_since_is_mined_by_the_next_run(run_cli: RunCli, home: Path,
 
 def test_a_dry_run_makes_no_store(run_cli: RunCli, home: Path, store_home: Path) -> None:
     past(home, 2)
-    assert run_cli("import", "transcripts", "--dry-run").out == "would mine 2 transcripts: 2 signals\n"
+    assert run_cli("import", "transcripts", "--dry-run").out == "would import 2 signals from 2 transcripts\n"
     assert not store_home.exists()
 
 
@@ -97,7 +97,7 @@ def test_a_folder_a_file_and_a_time(run_cli: RunCli, home: Path, store_home: Pat
     assert [signal["session_id"] for signal in captured(store_home)] == [young.name]
     assert run_cli("import", "transcripts", str(old.path), "--json").json()["data"]["signals"] == 1
     none = run_cli("import", "transcripts", folder, "--since", "2030-01-01")
-    assert (none.code, "that changed since 2030-01-01\nhint: take an earlier --since" in none.err) == (1, True)
+    assert (none.code, "that changed since 2030-01-01\nhint: try an earlier --since" in none.err) == (1, True)
 
 
 def test_what_lies_elsewhere_is_told_of_and_left_out(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_lies_elsewhere_is_told_of_and_left_out(run_cli: RunCli, home: Path
 
 def test_nothing_there(run_cli: RunCli, home: Path) -> None:
     result = run_cli("import", "transcripts")
-    assert (result.code, "there is no transcript" in result.err) == (1, True)
+    assert (result.code, "no transcript" in result.err) == (1, True)
 
 
 def test_a_living_session_goes_on_where_the_import_ended(run_cli: RunCli, home: Path, store_home: Path) -> None:

@@ -66,8 +66,8 @@ def test_what_was_imported_before_is_not_imported_again(run_cli: RunCli, home: P
     os.utime(source, (1_700_000_000, 1_700_000_000))
     queue(home, item("use uv here, not pip", timestamp="2026-02-01T00:00:00Z"), item("run the linter before a push"))
     out = run_cli("import", "claude-reflect", "--yes").out
-    assert "  run the linter before a push\n1 signal imported;" in out
-    assert run_cli("import", "claude-reflect", "--yes").out == "nothing new there\n"
+    assert "  run the linter before a push\nimported 1 signal;" in out
+    assert run_cli("import", "claude-reflect", "--yes").out == "nothing new to import\n"
     assert len(captured(store_home)) == 2
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_queue_is_told(run_cli: RunCli, home: Path, store_home: Path,
     queue(home).write_text(text)
     done = run_cli("import", "claude-reflect", "--yes")
     assert done.code == 1
-    assert "is no queue of claude-reflect" in done.err
+    assert "is not a claude-reflect queue" in done.err
     assert "hint: claude-reflect keeps it in '~/.claude/learnings-queue.json'" in done.err
 
 

@@ -58,7 +58,7 @@ def log(run_cli: RunCli, shop: Path) -> Log:
 TOLD = """\
 commit-1  approved  Use uv and ruff, not black
             LRN-1 → CLAUDE.md v4 in shop
-            in the place of LRN-2
+            replaces LRN-2
             WHEN, Ada at a terminal, MACHINE
 
 commit-2  approved  Use ruff, not black
@@ -248,8 +248,8 @@ def test_before_there_is_anything(run_cli: RunCli, shop: Path, store_home: Path)
     assert run_cli("log", cwd=shop).err.startswith("no store at ")
     assert run_cli("log", "--json", cwd=shop).json()["data"] == []
     run_cli("init")
-    assert run_cli("log", cwd=shop).err == "nothing was decided yet\n"
-    assert run_cli("log", "--type", "policy", cwd=shop).err == "nothing like that\n"
+    assert run_cli("log", cwd=shop).err == "no decisions yet\n"
+    assert run_cli("log", "--type", "policy", cwd=shop).err == "no matching decisions\n"
     wrong = run_cli("log", "--type", "aproved", cwd=shop)
     assert (wrong.code, wrong.err.partition("\n")[0]) == (2, "error: 'aproved' is not a type of entry")
 
@@ -343,11 +343,11 @@ def test_a_project_is_named_by_the_mirrors_of_any_machine(run_cli: RunCli, store
     "subject, told",
     [
         ("Use pnpm", "reverted  Use pnpm"),
-        ("the revert of Use pnpm", "put back  Use pnpm"),
-        ("the removal of Use pnpm", "put back  Use pnpm"),
+        ("the revert of Use pnpm", "restored  Use pnpm"),
+        ("the removal of Use pnpm", "restored  Use pnpm"),
         ("the revert of the removal of Use pnpm", "removed  Use pnpm"),
         ("the change of Use pnpm", "reverted  the change of Use pnpm"),
-        ("the revert of the change of Use pnpm", "put back  the change of Use pnpm"),
+        ("the revert of the change of Use pnpm", "restored  the change of Use pnpm"),
     ],
 )
 def test_a_removal_that_is_undone_is_told_by_what_came_of_it(

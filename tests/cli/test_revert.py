@@ -103,7 +103,7 @@ def test_undoing_a_no_says_so(types: Types, run_cli: RunCli, shop: Path) -> None
 
 def test_the_log_tells_what_an_undo_put_back(run_cli: RunCli, approve: Approve, types: Types, shop: Path) -> None:
     approve("use pnpm, not npm")
-    for word in ("reverted", "put back", "reverted"):
+    for word in ("reverted", "restored", "reverted"):
         types("undo")
         assert f"  {word}  Use pnpm, not npm\n" in run_cli("log", "-n", "1", cwd=shop).out
 
@@ -115,15 +115,15 @@ def test_the_story_of_a_rule_that_was_taken_back_and_put_back(
     types("revert", rule, "--reason", "we moved to bun")
     types("revert", "last")
     line = (shop / "CLAUDE.md").read_text(encoding="utf-8").splitlines().index("- Use pnpm, not npm") + 1
-    turns = ["approved", "taken back", "put back"]
+    turns = ["approved", "reverted", "restored"]
     for told in (run_cli("why", f"CLAUDE.md:{line}", cwd=shop).out, run_cli("show", rule).out):
-        assert re.findall("^ *(approved|taken back|put back|reverted)  ", told, re.M) == turns
+        assert re.findall("^ *(approved|restored|reverted)  ", told, re.M) == turns
         assert "reason  we moved to bun" in re.sub("  +", "  ", told)
     heads = [head for head in run_cli("show", rule).out.splitlines() if head.startswith("DEC-")]
     assert [" in force again," in head for head in heads] == [False, False, True]
     types("undo")
     told = run_cli("show", rule).out
-    assert re.findall("^ *(approved|taken back|put back|reverted)  ", told, re.M) == [*turns, "taken back"]
+    assert re.findall("^ *(approved|restored|reverted)  ", told, re.M) == [*turns, "reverted"]
 
 
 def test_undo_and_redo_from_any_folder(run_cli: RunCli, approve: Approve, types: Types, shop: Path, home: Path) -> None:
@@ -278,7 +278,7 @@ def test_backups_are_listed_and_put_back_after_a_question(
     before = (shop / "CLAUDE.md").read_bytes()
     with Terminal("restore", listed[1]["name"], "--dry-run", cwd=shop) as terminal:
         said = " ".join(terminal.ends().split())
-        assert f"approved since, and would be taken back: {later} Use ruff, not black" in said
+        assert f"approved since, would be reverted: {later} Use ruff, not black" in said
     with Terminal("--yes", "restore", listed[1]["name"], cwd=shop) as terminal:
         terminal.passes("type 'yes' to write these bytes [no]:")
         terminal.types("y")
@@ -286,7 +286,7 @@ def test_backups_are_listed_and_put_back_after_a_question(
     assert (shop / "CLAUDE.md").read_bytes() == before
     with Terminal("restore", rule, cwd=shop) as terminal:
         shown = terminal.passes("type 'yes' to write these bytes [no]:")
-        assert "approved since, goes: LRN-" in shown and "Use ruff, not black" in shown
+        assert "approved since, will be reverted: LRN-" in shown and "Use ruff, not black" in shown
         terminal.types("yes")
         told = terminal.ends()
         assert "restored CLAUDE.md as of " in told

@@ -146,9 +146,9 @@ def test_another_repository_in_the_same_folder_is_another_project(
 def test_rules_that_are_not_there(run_cli: RunCli, shop: Path, types: Types) -> None:
     types("capture", "--type", "correction", "--content", "use pnpm, not npm")
     assert run_cli("rules", cwd=shop).err == "no rules in force here\n"
-    assert run_cli("rules", "--grep", "x", cwd=shop).err == "no rules like that\n"
+    assert run_cli("rules", "--grep", "x", cwd=shop).err == "no matching rules\n"
     both = run_cli("rules", "--global", "--all", cwd=shop)
-    assert (both.code, both.err) == (2, "error: --global and --all do not go together\nhint: give one\n")
+    assert (both.code, both.err) == (2, "error: --global and --all cannot be used together\nhint: use one of them\n")
 
 
 def test_a_rule_is_reworded_in_its_place(
@@ -290,7 +290,7 @@ def test_without_options_the_text_is_opened_in_the_editor(
     rule = approve("use pnpm, not npm")
     asked = run_cli("edit", rule, cwd=shop)
     assert (asked.code, asked.err) == (
-        2, "error: there is no terminal to edit at\nhint: give --text TEXT or --to TARGET\n",
+        2, "error: cannot open an editor without a terminal\nhint: use --text TEXT or --to TARGET\n",
     )  # fmt: skip
     monkeypatch.setenv("GIT_EDITOR", f"cp '{tmp_path}/new'")
     (tmp_path / "new").write_text("# advice\nUse pnpm,\nalways.\n", encoding="utf-8")
@@ -356,19 +356,21 @@ def test_a_colleagues_improvement_is_listed_and_left(run_cli: RunCli, approve: A
     theirs = "LRN-20260101-abcdefgh"
     entry = f"## Pending\n\n<!-- {theirs} -->\n\n### [2026-01-01] Split the tests\n\n- **Impact**: High\n"
     path.write_text(path.read_text(encoding="utf-8").replace("## Pending\n", entry), encoding="utf-8")
-    assert f"  {theirs} (a colleague's)\n      [2026-01-01] Split the tests\n" in run_cli("improvements", cwd=shop).out
+    assert (
+        f"  {theirs} (from a colleague)\n      [2026-01-01] Split the tests\n" in run_cli("improvements", cwd=shop).out
+    )
     assert run_cli("improvements", "apply", theirs, cwd=shop).code == 1
     other = run_cli("improvements", "apply", cwd=shop)
-    assert (other.code, other.err) == (2, "error: 'ID' is missing\nhint: see 'reflect-git improvements'\n")
+    assert (other.code, other.err) == (2, "error: 'ID' is missing\nhint: list them with 'reflect-git improvements'\n")
     assert run_cli("improvements", "apply", rule, "--dry-run", cwd=shop).code == 0
 
 
 def test_no_improvements(run_cli: RunCli, types: Types, approve: Approve, shop: Path, home: Path) -> None:
     rule = approve("use pnpm, not npm")
-    assert run_cli("improvements", cwd=shop).err == "no improvements are proposed here\n"
+    assert run_cli("improvements", cwd=shop).err == "no improvements proposed here\n"
     assert run_cli("improvements", "apply", rule, cwd=shop).err == (
         f"error: '{rule}' is a rule and no improvement\nhint: see 'reflect-git improvements'\n"
     )
     assert run_cli("improvements", cwd=home).err == (
-        "error: this folder is in no project\nhint: give one with --project DIR\n"
+        "error: this folder is not in a project\nhint: use --project DIR\n"
     )

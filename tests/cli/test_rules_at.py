@@ -111,7 +111,7 @@ def test_at_a_moment_between_two_decisions(run_cli: RunCli, store: Store, shop: 
 
 
 def test_what_makes_no_sense(run_cli: RunCli, store: Store, shop: Path) -> None:
-    assert run_cli("rules", "--diff", cwd=shop).err.startswith("error: --diff needs to know since when\n")
+    assert run_cli("rules", "--diff", cwd=shop).err.startswith("error: --diff needs --at\n")
     once = run_cli("rules", "--at", "once", cwd=shop).err
     assert once.startswith("error: 'once' is not a time\n")
     assert once.endswith(" for a time ago, or '2 weeks ago', or v7 for a version of the file\n")

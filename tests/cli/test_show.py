@@ -50,7 +50,7 @@ def test_the_story_of_a_signal(run_cli: RunCli, approved: dict[str, Any]) -> Non
         f"{identity}  correction, promoted, confidence 4 (approved)",
         "    use pnpm\n",
         "Stop, turn 3, entry toolu_9",
-        "stays for good",
+        "never expires",
         "approved a moment ago",
         "Zoë by a script",
         "Use pnpm, not npm",
@@ -201,10 +201,10 @@ def test_a_reworded_learning_says_what_it_says_now(run_cli: RunCli, home: Path, 
     assert (data["record"]["text"], data["story"]["state"]) == ("Use pnpm for everything.", "in force")
     assert [made["kind"] for made in data["decisions"]] == ["approved", "amended"]
     told = old_store.plain(run_cli("show", rule).out, store)
-    assert told.startswith("LRN-1  learning, in force: Use pnpm for everything.\n\n    Use pnpm for everything.\n\n")
+    assert told.startswith("LRN-1  rule, in force: Use pnpm for everything.\n\n    Use pnpm for everything.\n\n")
     for words in (
-        '\nsaid before   "Use pnpm, not npm"\n',
-        "\ntake it back  reflect-git revert LRN-1\n",
+        '\nearlier text  "Use pnpm, not npm"\n',
+        "\nrevert it     reflect-git revert LRN-1\n",
         "\ntarget        CLAUDE.md (project)\n",
         "\nDEC-2  amended WHEN, Ada at a terminal\ntext          Use pnpm for everything.\nreason        npm is gone\n",
     ):

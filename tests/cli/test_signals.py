@@ -115,7 +115,7 @@ def test_nothing_is_one_sentence(run_cli: RunCli, store_home: Path) -> None:
     run_cli("init")
     empty, filtered = run_cli("signals"), run_cli("signals", "--type", "summary")
     assert (empty.out, empty.err) == ("", "no signals yet\n")
-    assert (filtered.out, filtered.err) == ("", "no signals like that\n")
+    assert (filtered.out, filtered.err) == ("", "no matching signals\n")
     assert run_cli("signals", "--json").out == '{"schema_version":1,"data":[]}\n'
 
 

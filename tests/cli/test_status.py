@@ -82,7 +82,7 @@ def test_improvements_of_colleagues_are_listed_without_a_store(
 ) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".claude").mkdir()
-    assert "no improvements are proposed here" in run_cli("improvements", cwd=tmp_path).err
+    assert "no improvements proposed here" in run_cli("improvements", cwd=tmp_path).err
     (tmp_path / IMPROVEMENTS_FILE).write_bytes(improvements.add(None, improvements.Improvement(
         "LRN-20260101-aaaaaaaa", "2026-01-01", "Name the port", "Gap", "High", "Nobody says it", "Say it", "High",
     )))  # fmt: skip

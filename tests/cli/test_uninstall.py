@@ -66,7 +66,7 @@ def test_what_enable_wrote_goes_and_the_rest_stays(run_cli: RunCli, home: Path, 
     done = run_cli("uninstall")
     assert done.code == 0, done.err
     assert picture(home) == {**before, ".cache": b""}
-    assert f"'{store.root}' stays" in done.out
+    assert f"kept the store '{store.root}'" in done.out
     assert Path(store.root).is_dir()
 
 
@@ -252,12 +252,12 @@ def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: St
     policy.set_keys(store, remotes.changes("https://example.com/ada/learnings.git"))
     assert "example.com" not in run_cli("uninstall", "--dry-run").out
     done = run_cli("uninstall", "--erase", "--yes")
-    assert "then take 'https://example.com/ada/learnings.git' off its host" in done.out
+    assert "then remove 'https://example.com/ada/learnings.git' from its host" in done.out
 
 
 def test_who_erases_with_the_plugin_is_told_what_comes_first(run_cli: RunCli, home: Path, store: Store) -> None:
     (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"reflect-git@reflect-git": True}}))
-    told = "makes an empty one; run first:\nhint: claude plugin uninstall reflect-git@reflect-git\n"
+    told = "in the next session; first run:\nhint: claude plugin uninstall reflect-git@reflect-git\n"
     assert told not in run_cli("uninstall", "--unmark", "--yes").err
     assert told in run_cli("--no-input", "uninstall", "--erase").err
     assert Path(store.root).is_dir()
@@ -290,7 +290,7 @@ def test_inside_claude_code_nothing_is_taken_out(
     refused = run_cli("uninstall", *how, "--yes", env=inside)
     command = " ".join(("reflect-git uninstall", *how))
     assert (refused.code, f"run '{command}' in your own terminal" in refused.err) == (1, True), refused.err
-    assert ("the plugin's /reflect-toggle switches capture off" in refused.err) is not bool(how)
+    assert ("or type /reflect-toggle to switch capture off" in refused.err) is not bool(how)
     assert Path(store.root).is_dir() and picture(home) == before
     assert run_cli("uninstall", *how, "--dry-run", env=inside).code == 0  # a dry run is always allowed
     assert picture(home) == before
@@ -298,7 +298,7 @@ def test_inside_claude_code_nothing_is_taken_out(
 
 def test_erasing_where_there_is_nothing_asks_nothing(run_cli: RunCli, home: Path, store_home: Path) -> None:
     done = run_cli("uninstall", "--erase")
-    assert (done.code, "take all of this out?" in done.err) == (0, False)
+    assert (done.code, "remove all of this?" in done.err) == (0, False)
     assert not store_home.exists()
 
 

@@ -68,11 +68,11 @@ CLAUDE.md:7  LRN-1  in force
   approved      WHEN, Ada at a terminal, MACHINE
   you said      "use pnpm, not npm"
                 SIG-1, WHEN, session s-1
-  said before   "Use pnpm, not npm"
+  earlier text  "Use pnpm, not npm"
                 until WHEN, Ada at a terminal, MACHINE: npm is gone
   said again    1 time in 1 session, last WHEN
   change it     reflect-git edit LRN-1
-  take it back  reflect-git revert LRN-1
+  revert it     reflect-git revert LRN-1
   commit        commit-1
 """
     )
@@ -136,7 +136,7 @@ def test_the_figures_of_sessions(why: Why, store: Store, shop: Path, run_cli: Ru
     with store.locked(5):
         main_branch.record(store, {path_of(one["id"]): yaml_form.emit(one) for one in made}, "record: 3 sessions\n")
     told = " ".join(why(f"CLAUDE.md:{line_of(shop / 'CLAUDE.md', 'Use pnpm')}").split())
-    assert "sessions 2 sessions had it loaded; its matcher applied 5 times before it was approved, last " in told
+    assert "sessions 2 sessions loaded it; its matcher applied 5 times before it was approved, last " in told
     assert "; its matcher applied 1 time since, last " in told
 
 
@@ -159,7 +159,7 @@ def test_a_line_that_moved_is_the_same_line(why: Why, shop: Path) -> None:
         why("CLAUDE.md:1")
         == """\
 CLAUDE.md:1  A new first line
-  written by    you: it is not committed, and no session of Claude's wrote it
+  written by    you; not committed, and not written in a session
 """
     )
 
@@ -172,7 +172,7 @@ def test_a_line_that_claude_wrote(why: Why, home: Path, shop: Path) -> None:
         why("CLAUDE.md:4")
         == """\
 CLAUDE.md:4  Claude knows better.
-  written by    Claude in session 5a1b2c3d, WHEN; nobody approved it here
+  written by    Claude in session 5a1b2c3d, WHEN; not approved
   you had said  "please tidy the rules up"
 """
     )
@@ -182,13 +182,13 @@ CLAUDE.md:4  Claude knows better.
 def test_marks_and_blank_lines(why: Why, shop: Path) -> None:
     begin = line_of(shop / "CLAUDE.md", "reflect-git:begin")
     assert why(f"CLAUDE.md:{begin}").endswith(
-        "\n  written by    reflect-git, around its learnings; it goes with the last of them\n"
+        "\n  written by    reflect-git, to mark its rules; removed with the last rule\n"
     )
     assert why("CLAUDE.md:2") == "CLAUDE.md:2\n                a blank line\n"
 
 
 def test_what_a_file_that_we_made_begins_with(why: Why, store: Store, shop: Path) -> None:
-    ours = "\n  written by    reflect-git, around its learnings; it goes with the last of them\n"
+    ours = "\n  written by    reflect-git, to mark its rules; removed with the last rule\n"
     (shop / "web").mkdir()
     (shop / "web/AGENTS.md").write_text("Theirs.\n", encoding="utf-8")
     approve(store, shop, "use vite, not webpack", to="dir:web")
@@ -212,7 +212,7 @@ def test_the_rule_of_a_colleague(why: Why, run_cli: RunCli, shop: Path) -> None:
         why(f"CLAUDE.md:{number}")
         == f"""\
 CLAUDE.md:{number}  - Deploy on Mondays.
-  written by    a colleague's reflect-git: 'LRN-1' is not in this store
+  written by    a colleague with reflect-git; 'LRN-1' is not in this store
   committed by  Bob, WHEN
   commit        commit-1 Bob's rule
 """
@@ -230,9 +230,9 @@ def test_an_entry_that_was_purged_is_not_a_colleagues(why: Why, run_cli: RunCli,
     file.write_text(text.replace("<!-- reflect-git:end -->", entry), encoding="utf-8")
     number = line_of(file, "Deploy on Mondays")
     told = why(f"CLAUDE.md:{number}")
-    assert "  purged        'LRN-1' is taken out of all history, and stands here still\n" in told
-    assert "  to do         delete the entry: its line with the id, and the text below\n" in told
-    assert "colleague" not in told + why("CLAUDE.md") and "LRN-2  purged, and here still\n" in why("CLAUDE.md")
+    assert "  purged        'LRN-1' was purged from the history, but is still in this file\n" in told
+    assert "  to do         delete the line with the id, and the text below it\n" in told
+    assert "colleague" not in told + why("CLAUDE.md") and "LRN-2  purged, but still here\n" in why("CLAUDE.md")
     (found,) = data(run_cli, f"CLAUDE.md:{number}", shop)
     assert (found["author"]["kind"], found["author"]["id"]) == ("purged", gone)
     path = shop / ".claude" / "improvements.md"
@@ -257,7 +257,7 @@ line 7  LRN-1  in force
     Use pnpm for everything.
     approved WHEN, Ada at a terminal, MACHINE; said again 1 time since
 
-the rest of CLAUDE.md: 2 lines committed by Ada; 2 lines of marks by reflect-git; 1 line yours, not
+the rest of CLAUDE.md: 2 lines committed by Ada; 2 lines of reflect-git markers; 1 line yours, not
 committed
 """
     )
@@ -277,7 +277,7 @@ def test_a_file_outside_any_repository(why: Why, store: Store, home: Path, shop:
     approve(store, shop, "answer in German", "global")
     told = why("~/.claude/CLAUDE.md".replace("~", str(home)))
     assert "    Answer in German\n" in told
-    assert told.endswith("the rest of ~/.claude/CLAUDE.md: 2 lines of marks by reflect-git\n")
+    assert told.endswith("the rest of ~/.claude/CLAUDE.md: 2 lines of reflect-git markers\n")
 
 
 def test_after_its_signals_are_gone(why: Why, store: Store, shop: Path) -> None:
@@ -289,7 +289,7 @@ def test_after_its_signals_are_gone(why: Why, store: Store, shop: Path) -> None:
     shutil.rmtree(store.path("signals"))
     told = why("CLAUDE.md:7")
     assert "you said" not in told
-    assert "1 signal behind it not on this machine: expired, or never here" in told
+    assert "1 signal expired, or only on another machine" in told
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_after_its_signals_are_gone(why: Why, store: Store, shop: Path) -> None:
     [
         ("AGENTS.md", 1, "there is no file "),
         ("CLAUDE.md:999", 2, "'CLAUDE.md' has "),
-        ("CLAUDE.md:0", 2, "lines are counted from 1"),
+        ("CLAUDE.md:0", 2, "line numbers start at 1"),
     ],
 )
 def test_what_is_not_there(run_cli: RunCli, store: Store, shop: Path, name: str, code: int, message: str) -> None:

@@ -175,7 +175,7 @@ def test_a_rule_for_all_goes_for_one_of_a_project_only_where_that_is_told(here: 
     assert beside.is_risky and not beside.is_refused
     instead = propose(now, Request(now.gathered.strong[0], to="project", supersedes=(old.learning,)))
     assert not instead.is_risky and not instead.is_refused
-    assert f"'{old.learning}' goes from all projects, and this rule is for one of them" in [
+    assert f"replaces '{old.learning}' of all projects with a rule for one project" in [
         found.message for found in instead.findings
     ]
     assert propose(now, Request(now.gathered.strong[0], to="global")).is_refused
@@ -389,7 +389,7 @@ def test_an_improvement_says_what_to_do_and_each_sentence_once(
 def test_a_question_is_no_rule_whoever_worded_it(here: Queue, text: str, is_own: bool) -> None:
     proposal = propose(here, Request(here.gathered.strong[0], to="project", text=text, is_own=is_own))
     assert ("refused", "question") in {(found.kind, found.code) for found in proposal.findings}
-    with pytest.raises(ReflectError, match="a question is no rule"):
+    with pytest.raises(ReflectError, match="a question is not a rule"):
         carry_out(here, proposal, BY)
 
 

@@ -98,7 +98,10 @@ def test_a_line_of_which_the_call_shows_a_part(store: Store, session: Shell, run
     session.bash("sed -i 's/own/wonderful/' CLAUDE.md")
     (one,) = [one for one in report(store).findings if one.code == "claude-wrote"]
     assert f"a Bash call of Claude's in session {session.name} may have written 1 line here" in one.message
-    assert "perhaps a Bash call of Claude's in session" in run_cli("why", "CLAUDE.md:3", cwd=project_of(os.environ)).out
+    assert (
+        "probably Claude, with a Bash command, in session"
+        in run_cli("why", "CLAUDE.md:3", cwd=project_of(os.environ)).out
+    )
 
 
 @pytest.mark.parametrize(

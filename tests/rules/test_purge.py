@@ -380,11 +380,11 @@ def test_an_entry_that_was_purged_and_stands_in_a_file_is_named(store: Store) ->
     take_out(store)
     claude_md().write_bytes(before)
     (found,) = (one for one in report(store).findings if one.needs_decision)
-    assert found.code == "entry-purged" and found.line and "was purged, and stands here still" in found.message
+    assert found.code == "entry-purged" and found.line and "was purged, but is still here" in found.message
     queue = sit(store, os.environ)
     drifted = drift.look(store, os.environ, queue.place, queue.scan.history)
     (told,) = drifted.troubles
-    assert told == f"CLAUDE.md:{found.line}: '{found.subject}' was purged and stands here still: delete the entry"
+    assert told == f"CLAUDE.md:{found.line}: '{found.subject}' was purged, but is still here: delete the entry"
     assert drifted.foreign == 0
 
 

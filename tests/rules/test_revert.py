@@ -296,7 +296,7 @@ def test_two_machines_that_took_it_back_both_have_to_give_it_back(shelf: Store) 
     api.record(shelf, [theirs], "revert: elsewhere", {})
     done = revert(shelf, mine)
     assert in_force(shelf) == [] and claude_md() == BASE
-    assert done.warnings == [f"'{rule}' stays out of force: '{theirs['id']}' of sofa stands against it"]
+    assert done.warnings == [f"'{rule}' is still not in force, because of '{theirs['id']}' of sofa"]
 
 
 def test_at_once_for_who_has_just_approved_it(shelf: Store) -> None:

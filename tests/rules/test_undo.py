@@ -126,11 +126,9 @@ def test_no_hint_switches_a_safety_off(shelf: Store) -> None:
 
 def test_nothing_to_undo(shelf: Store) -> None:
     policy.switch(shelf, {"reflect.approval": "ask"}, BY, utc_precise())
-    with pytest.raises(
-        ReflectError, match="nothing was decided about a learning or a signal on this machine yet"
-    ) as no:
+    with pytest.raises(ReflectError, match="no decisions about rules or signals on this machine yet") as no:
         reverts.undo(shelf)
-    assert (no.value.hint or "").startswith("take back any learning with 'reflect-git revert LRN-…'")
+    assert (no.value.hint or "").startswith("revert a rule with 'reflect-git revert LRN-…'")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_no_flag_answers_for_a_person(approved: Path, store_home: Path, run_cli:
     before = git(store_home, "for-each-ref")
     for words in (("--yes",), ("--yes", "--json"), ("--no-input",)):
         done = run_cli(*words, "purge", "--match", "xanadu", cwd=approved)
-        assert done.code == 1 and "a purge needs a person at a terminal" in done.out + done.err
+        assert done.code == 1 and "cannot purge without a terminal" in done.out + done.err
     with Terminal("--yes", "purge", "--match", "xanadu", cwd=approved, env={"CLAUDECODE": "1"}) as terminal:
         terminal._child.wait(60)
     assert git(store_home, "for-each-ref") == before

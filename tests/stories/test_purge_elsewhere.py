@@ -100,7 +100,7 @@ def test_it_goes_from_the_store_and_the_file_of_the_other_one(
     assert "removes a rule from 'CLAUDE.md': LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
     asked.types("y")
     assert "purged from this store" in asked.ends()
-    assert "what came last before it is not known" in " ".join(types(desk, "undo").ends(1).split())
+    assert "the order of earlier ones is unknown" in " ".join(types(desk, "undo").ends(1).split())
     types(laptop, "sync").ends()
     assert "refused" not in types(desk, "sync").ends()
     for machine in (laptop, desk):

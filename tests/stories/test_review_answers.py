@@ -141,7 +141,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         """)
     terminal.types("moon")
     terminal.sees("""
-        error: 'moon' is no target
+        error: 'moon' is not a target
         hint: one of project, project-local, global, rules[:topic], global-rules,
         improvements, agents, dir:PATH
         target [name,q,?]?

@@ -93,7 +93,7 @@ def test_one_is_declined_for_this_machine_alone(
     name = approved_on_sofa(store, "a", "Use tabs")
     before = (shop / "CLAUDE.md").read_bytes()
     listed = run_cli("rules", cwd=shop).out
-    assert listed.count("in no file here yet, it waits for your yes: reflect-git review") == 1
+    assert listed.count("not in a file here yet; apply it with: reflect-git review") == 1
     terminal = reviews(cwd=shop)
     terminal.passes("(1/1) Apply it here [y,n,s,q,?]?")
     terminal.types("n")
@@ -110,7 +110,7 @@ def test_one_is_declined_for_this_machine_alone(
     assert sorted(told.values(), key=str) == [None, "declined"] and told[name] == "declined"
     (no,) = [one["id"] for one in run_cli("show", name, "--json", cwd=shop).json()["data"]["decisions"]][1:]
     listed = run_cli("rules", cwd=shop).out
-    assert f"    not on this machine, as you said\n    take it after all: reflect-git revert {no}\n" in listed
+    assert f"    declined on this machine\n    apply it after all: reflect-git revert {no}\n" in listed
     assert "declined  Use tabs" in run_cli("log", cwd=shop).out
     (entry,) = [one for one in run_cli("log", "--json", cwd=shop).json()["data"] if one["type"] == "declined"]
     assert entry["project"] == reader.scan(store).history.learnings[name]["project"]["key"]  # type: ignore[index]
@@ -145,7 +145,7 @@ def test_there_is_a_way_back_from_a_no(reviews: Reviews, run_cli: RunCli, store:
     terminal.types("n")
     terminal.ends()
     no = reader.scan(store).history.decisions[-1]["id"]
-    way = f"take it after all: reflect-git revert {no}"
+    way = f"apply it after all: reflect-git revert {no}"
     said = say(store, "use ruff, not black")
     with Terminal("approve", said, "--text", "Use ruff, not black", cwd=shop) as approving:
         told = " ".join(approving.ends(4).split())

@@ -452,7 +452,7 @@ def test_a_text_that_is_edited_into_a_question_is_not_approved(
     terminal = reviews()
     terminal.passes("?]?")
     terminal.types("e")
-    assert "a question is no rule" in terminal.passes("?]?")
+    assert "a question is not a rule" in terminal.passes("?]?")
     terminal.types("y")
     terminal.passes("?]?")
     terminal.types("q")

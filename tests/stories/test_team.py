@@ -87,7 +87,7 @@ def test_four_approvals_of_two_people_merge_without_a_conflict(team: tuple[Colle
         assert said.count("is not of this store") == 2
         assert "2 entries from another store: left alone" in person.runs("review")
         before = git(person.clone, "rev-parse", "HEAD")
-        assert "nothing to propose: all 2 are in your branch" in person.runs("propose")
+        assert "nothing to propose: all 2 rules are already on your branch" in person.runs("propose")
         assert git(person.clone, "rev-parse", "HEAD") == before
         assert git(person.clone, "status", "--porcelain") == ""
         assert not store_faults(person.store)

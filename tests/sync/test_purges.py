@@ -362,7 +362,7 @@ def test_a_host_that_keeps_all_history_is_told_of(tmp_path: Path) -> None:
     purge(laptop)
     with pytest.raises(ReflectError) as stop:
         laptop.sync()
-    assert "keeps all history" in stop.value.message and stop.value.hint and "new, empty" in stop.value.hint
+    assert "keeps the purged text" in stop.value.message and stop.value.hint and "new, empty" in stop.value.hint
 
 
 def test_purged_bytes_are_refused_whatever_offers_them(pair: tuple[Clone, Clone], tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def config_command(
     """
     if key is None:
         if unset or add:
-            raise ReflectError("which setting?", "name one of 'reflect-git config'", "usage", EXIT_USAGE)
+            raise ReflectError("missing setting", "list them with 'reflect-git config'", "usage", EXIT_USAGE)
         _list(front)
         return
     setting = settings.find(key)
@@ -125,16 +125,24 @@ def _stored(store: Store | None, setting: Setting) -> list[str] | None:
 
 
 def _wanted(setting: Setting, old: list[str] | None, given: list[str], unset: bool, add: bool) -> list[str] | None:
-    """What the config is to say; None: the default."""
+    """Return the new values of a setting; None for the default."""
     if not setting.is_multiple and (add or len(given) > 1 or (unset and given)):
-        raise ReflectError(f"'{setting.name}' holds one value", "give it without --add", "usage", EXIT_USAGE)
+        raise ReflectError(
+            f"'{setting.name}' takes one value",
+            f"use '{setting.name} VALUE' or '--unset {setting.name}'",
+            "usage",
+            EXIT_USAGE,
+        )
     if unset:
         return [value for value in old or [] if given and value not in given] or None
     return list(dict.fromkeys([*(old or []), *given])) if add else given
 
 
 def _is_told(front: Front, store: Store | None, setting: Setting, new: list[str] | None) -> bool:
-    """Whether history already says so: a value that was set behind its back is decided now."""
+    """Return whether the recorded decisions already have this value.
+
+    A value edited by hand in the config does not count.
+    """
     if not setting.is_policy or store is None:
         return True
     said = policy.decided(store, front.snapshot(store).history.decisions)
@@ -148,20 +156,23 @@ def _value(setting: Setting, values: list[str] | None) -> Value:
 
 
 def _require_outside(front: Front, setting: Setting, values: tuple[str, ...], unset: bool, add: bool) -> None:
-    """A policy says what may happen without a person, so no model switches one; capture alone has verbs of its own, for
-    the person who types /reflect-toggle, and a pause is theirs, too: they bound it, and tell the quiet times."""
+    """Refuse to change a policy from inside Claude Code.
+
+    A policy says what may happen without a person, so no model may change one. Capture has commands of its own
+    (/reflect-toggle), which also record when capture was off.
+    """
     words = ["config", *(["--unset"] if unset else []), *(["--add"] if add else []), setting.name, *values]
-    more = ", or type the plugin's /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
-    front.require_outside(f"'{setting.name}' cannot be switched from inside Claude Code", words, more)
+    more = ", or type /reflect-toggle" if setting.name in (CAPTURE, PAUSED) else ""
+    front.require_outside(f"cannot change '{setting.name}' from inside Claude Code", words, more)
 
 
 def _require_person(front: Front, setting: Setting, value: str, dry_run: bool) -> None:
-    """What widens the rights of programs is switched on by a person."""
+    """Require a person's yes before a setting gives programs more rights."""
     if not setting.is_guarded(value) or dry_run:
         return
     if front.no_input or not front.at_terminal:
         raise ReflectError(
-            f"'{setting.name}={value}' needs a person's yes", "run it in a terminal; --yes does not count here",
+            f"'{setting.name}={value}' needs your confirmation", "run it in a terminal; --yes is not enough",
             code="approval",
         )  # fmt: skip
     if setting.warning:

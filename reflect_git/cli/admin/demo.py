@@ -35,23 +35,23 @@ _PERSON: Any = {"road": "terminal", "name": "Demo", "email": ""}
 def demo_command(front: Front, keep: bool) -> None:
     """Show everything in a minute, in a temporary home: capture, approve, explain, revert, sync."""
     if front.json:  # as after the verb, where there is no such option
-        raise ReflectError("a demo is for people to read", "leave --json out", "usage", EXIT_USAGE)
+        raise ReflectError("demo has no JSON output", "run it without --json", "usage", EXIT_USAGE)
     home = Path(os.path.realpath(tempfile.mkdtemp(prefix="reflect-git-demo.")))
     try:
         _Tour(front, home).walk()
     finally:
         if not keep:
             shutil.rmtree(home, ignore_errors=True)
-    _say(front, "What to type next:")
+    _say(front, "Next steps:")
     if keep:
         programs = os.path.dirname(sys.executable)
         front.out(f"cd '{home}/laptop/webshop' && HOME='{home}/laptop' PATH=\"{programs}:$PATH\" $SHELL")
-        front.out("    plays on the laptop of the demo; 'exit' leaves it")
+        front.out("    opens a shell on the demo's laptop; 'exit' leaves it")
     if shutil.which("reflect-git", path=front.env.get("PATH")) is None:
-        front.out("pipx install .\n    brings you the command; so does: uv tool install .")
-    front.out("reflect-git enable\n    has Claude Code call the hooks (the plugin needs no such thing)")
-    front.out("reflect-git import transcripts --since 30d\n    looks through the sessions of the last 30 days")
-    front.out("reflect-git review\n    shows what waits for your answer")
+        front.out("pipx install .\n    installs the command; or use: uv tool install .")
+    front.out("reflect-git enable\n    adds the hooks to Claude Code (not needed with the plugin)")
+    front.out("reflect-git import transcripts --since 30d\n    imports signals from the sessions of the last 30 days")
+    front.out("reflect-git review\n    reviews proposed rules one by one")
 
 
 def _say(front: Front, text: str) -> None:
@@ -81,33 +81,31 @@ class _Tour:
 
     def _notice(self) -> None:
         self._begin()
-        self._say("A session: Claude Code uses npm twice, and is told that this project uses pnpm.")
+        self._say("A session: Claude Code uses npm twice, and you correct it: this project uses pnpm.")
         transcript = self._session()
         self._run("mine", str(transcript))
-        self._say("A hook of Claude Code stores that, silently. What waits, with how often it would have applied:")
+        self._say("A hook stores your words as signals. The proposed rules, and how often each would have applied:")
         self._capture(transcript)
         self._run("candidates")
 
     def _approve(self) -> None:
-        self._say(
-            "You answer in 'reflect-git review', or the plugin's /reflect. Here a policy answers, and nobody is asked:"
-        )
+        self._say("You approve them in 'reflect-git review' or with /reflect. Here a policy approves without asking:")
         self._switch_unattended()
         first, second = [each["id"] for each in self._ask("candidates")[:2]]
         self._run("approve", first, "--to", "project")
         self._run("approve", second, "--to", "project")
 
     def _explain(self) -> None:
-        self._say("Every line has a story …")
+        self._say("'why' explains every line …")
         self._run("why", f"CLAUDE.md:{self._line('never use npm')}")
-        self._say("… and anything can be taken back, whatever came later.")
+        self._say("… and any rule can be reverted, whatever came later.")
         self._run("revert", self._learning("never use npm"))
         self._run("rules")
         self._say("All of it is git history.")
         self._run("log", "-n", "4")
 
     def _share(self) -> None:
-        self._say("Your machines share it through any private git repository. From the laptop …")
+        self._say("Your machines share rules through any private git repository. From the laptop …")
         self._call(["git", "init", "-q", "--bare", str(self._remote)])
         self._run("--yes", "remote", "set", str(self._remote))
         self._say("… to the desktop, which asks once whether the laptop is yours. Here the demo says yes:")
@@ -130,7 +128,7 @@ class _Tour:
             self._call(["git", *words])
 
     def _session(self) -> Path:
-        """A transcript as the client writes it, of a few minutes ago."""
+        """Write a transcript that looks like a session of a few minutes ago. Return its path."""
         folder = project_files.sessions_folder(str(self._project))
         path = self._home / ".claude" / "projects" / folder / f"{_SESSION}.jsonl"
         path.parent.mkdir(parents=True)
@@ -146,8 +144,11 @@ class _Tour:
         return path
 
     def _capture(self, transcript: Path) -> None:
-        """A hook lets nobody wait: on a busy machine it goes on in the background, or gives up, and the next one does
-        it."""
+        """Run the hook until its signals are stored.
+
+        A hook never blocks: on a busy machine it continues in the background, or gives up and leaves the work to the
+        next one.
+        """
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             self._hook("PreCompact", {"trigger": "manual", "transcript_path": str(transcript)})
@@ -156,7 +157,7 @@ class _Tour:
                 if len(self._ask("candidates")) >= _SAID:
                     return
                 time.sleep(0.2)
-        raise ReflectError("the hook of the demo stored nothing", "try again when this machine has less to do", "demo")
+        raise ReflectError("the hook of the demo stored nothing", "try again when this machine is less busy", "demo")
 
     def _switch_unattended(self) -> None:
         self._show("reflect-git config approval unattended")
@@ -190,7 +191,7 @@ class _Tour:
         self._call([*self._program, "--color", color, *words], shown=True)
 
     def _shortened(self, word: str) -> str:
-        """A path as a person in that home would see it."""
+        """Shorten a path to the form that a user of that home would see."""
         short = word.replace(project_files.sessions_folder(str(self._project)), "…")
         return short.replace(str(self._home), "~")
 

@@ -83,7 +83,10 @@ def _examine(front: Front, fix: bool) -> Iterator[Line]:
 
 
 def _no_store(front: Front, root: str) -> Line:
-    """Who sets CLAUDE_CONFIG_DIR in some terminals only has two stores, and looks for signals in the wrong one."""
+    """Report that no store exists.
+
+    If CLAUDE_CONFIG_DIR is set in some terminals only, there are two stores, and the signals may be in the other one.
+    """
     usual = os.path.join(paths.home_dir(front.env), ".claude", "reflections")
     if front.env.get("CLAUDE_CONFIG_DIR") and usual != root and os.path.isdir(os.path.join(usual, ".git")):
         said = f"none at '{root}' (CLAUDE_CONFIG_DIR), but one at '{usual}'"
@@ -93,7 +96,7 @@ def _no_store(front: Front, root: str) -> Line:
 
 
 def _look(front: Front, store: Known_contra, look: Look[Known_contra], fix: bool) -> Iterator[Line]:
-    """As `_run`, for what is around the store."""
+    """Run a check of the surroundings, like `_run`."""
     lines = list(look.run(front.env, store))
     if fix and look.mend is not None and any(line.fixable for line in lines):
         name = lines[0].check
@@ -106,7 +109,7 @@ def _look(front: Front, store: Known_contra, look: Look[Known_contra], fix: bool
 
 
 def _run(front: Front, store: Store, check: Check, fix: bool) -> Iterator[Line]:
-    """What a check finds; with `fix`, what was done about it and what is left."""
+    """Run a check of the store and yield its results. With `fix`, also repair, then yield the remaining problems."""
     case = Case(store, time.time(), front.snapshot)
     findings = check.run(case)
     if fix and check.mend is not None and any(finding.fixable for finding in findings):
@@ -136,7 +139,7 @@ def _python() -> Line:
 
 
 def _git(front: Front, known: str) -> Line:
-    """The git that the store uses; where it knows none yet, the one it would be made with."""
+    """Check the git program of the store, or the one that a new store would use."""
     try:
         program = known or find_program(front.env.get("PATH", ""), front.env.get("CLAUDE_PROJECT_DIR", ""))
         git = Git(program, "/", os.devnull)

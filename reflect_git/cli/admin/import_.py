@@ -36,7 +36,7 @@ def import_command(ctx: click.Context) -> None:
     """Import signals from past sessions or other tools."""
     if ctx.invoked_subcommand is None:
         raise ReflectError(
-            "what is to be imported?", f"one of: transcripts, {', '.join(import_sources.KINDS)}", "usage", EXIT_USAGE
+            "missing source", f"one of: transcripts, {', '.join(import_sources.KINDS)}", "usage", EXIT_USAGE
         )
 
 
@@ -54,14 +54,14 @@ def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool
     root = paths.projects_dir(front.env)
     found = _transcripts(path or root, service.parse_since(since) if since else "")
     if not found:
-        when, hint = (f" that changed since {since}", "take an earlier --since") if since else ("", f"see '{root}'")
-        raise ReflectError(f"there is no transcript in '{path or root}'{when}", hint, "no-transcript")
+        when, hint = (f" that changed since {since}", "try an earlier --since") if since else ("", f"see '{root}'")
+        raise ReflectError(f"no transcripts in '{path or root}'{when}", hint, "no-transcript")
     done = _Done()
     store = front.store_if_any() if dry_run else front.store()
     for transcript in _shown(found):
         try:
             _mine(front, store, os.path.abspath(transcript), done, dry_run)
-        except (ReflectError, OSError) as error:  # one that cannot be read is told of and left out
+        except (ReflectError, OSError) as error:  # warn about an unreadable one and continue
             front.talk(click.style(printable(f"warning: {error}"), fg="yellow"))
     if front.json:
         front.data({"transcripts": len(found), **asdict(done)})
@@ -77,7 +77,7 @@ def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None
     made = import_sources.signals(kind, got.kept, store, front.scan(store) if store else None, front.env)
     if not dry_run and made and not front.json:
         _list(front, made)
-        if not front.confirm(f"import {plural(len(made), 'signal')}? nothing is approved by it"):
+        if not front.confirm(f"import {plural(len(made), 'signal')} for review?"):
             raise ReflectError("nothing was imported", code="declined")
     taken = import_sources.take(store, made) if store and not dry_run else []
     if front.json:
@@ -86,10 +86,10 @@ def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None
         _list(front, made)
         front.tell(f"would import {plural(len(made), 'signal')}")
     elif taken:
-        wait = "it waits" if len(taken) == 1 else "they wait"
-        front.tell(f"{plural(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
+        wait = "review it" if len(taken) == 1 else "review them"
+        front.tell(f"imported {plural(len(taken), 'signal')}; {wait} with 'reflect-git review --all'")
     else:
-        front.tell("nothing new there")
+        front.tell("nothing new to import")
 
 
 def _list(front: Front, made: list[Signal]) -> None:
@@ -117,7 +117,10 @@ _register(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown f
 
 
 def _transcripts(place: str, since: str) -> list[Path]:
-    """Sessions, oldest first; what subagents wrote lies deeper and is no session of a person."""
+    """Return the transcripts of sessions, oldest first.
+
+    Transcripts of subagents are in deeper folders and do not count.
+    """
     folder = Path(place)
     listed = [folder] if folder.is_file() else [*folder.glob("*.jsonl"), *folder.glob("*/*.jsonl")]
     dated = [(path.stat().st_mtime, path) for path in listed if path.is_file() and not path.is_symlink()]
@@ -145,7 +148,10 @@ def _mine(front: Front, store: Store | None, path: str, done: _Done, dry_run: bo
 
 
 def _shown(found: list[Path]) -> Iterator[Path]:
-    """With a bar on a terminal, from the second second on; measured in bytes, since sessions differ a thousandfold."""
+    """Yield each file and show a progress bar on a terminal after one second.
+
+    The bar counts bytes, since sessions differ in size by a factor of 1,000.
+    """
     if not sys.stderr.isatty():
         yield from found
         return
@@ -163,14 +169,14 @@ def _shown(found: list[Path]) -> Iterator[Path]:
 def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
     files, signals = plural(transcripts, "transcript"), plural(done.signals, "signal")
     if dry_run:
-        front.tell(f"would mine {files}: {signals}")
+        front.tell(f"would import {signals} from {files}")
     elif done.signals:
-        front.tell(f"{signals} from {done.new} of {files}; see 'reflect-git signals'")
+        front.tell(f"imported {signals} from {done.new} of {files}; list them with 'reflect-git signals'")
     else:
         front.tell(f"nothing new in {files}")
     if done.left_out:
-        left = f"{plural(done.left_out, 'signal')} of sessions without a person left out"
-        front.talk(f"{left}; after 'reflect-git config capture.unattended all' they are taken")
+        left = f"skipped {plural(done.left_out, 'signal')} of unattended sessions"
+        front.talk(f"{left}; include them with 'reflect-git config capture.unattended all'")
 
 
 @click.command()
@@ -189,7 +195,7 @@ def mine_command(front: Front, transcripts: tuple[str, ...], everything: bool) -
         front.data(found)
         return
     if not found:
-        front.tell("nothing to learn from there")
+        front.tell("no signals found")
     for signal in found:
         lasts = "lasting" if signal["meta"].get("durable") else "for now"
         if signal["meta"].get("captured") is False:
@@ -198,13 +204,13 @@ def mine_command(front: Front, transcripts: tuple[str, ...], everything: bool) -
             head = f"{day(signal['timestamp'])}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
         front.out(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
     if not everything:
-        front.talk("'--all' also lists the messages that would not be captured, each with its score")
+        front.talk("use --all to also list messages that would not be captured, with scores")
 
 
 def _require(path: str) -> None:
     if not os.path.exists(path):
-        hint = "they are below ~/.claude/projects"
-        raise ReflectError(f"there is no transcript '{path}'", hint, code="no-transcript")
+        hint = "transcripts are in ~/.claude/projects"
+        raise ReflectError(f"no transcript at '{path}'", hint, code="no-transcript")
 
 
 def _load_phrases(front: Front) -> None:
@@ -214,4 +220,4 @@ def _load_phrases(front: Front) -> None:
         if store is not None:
             service.load_phrases(store)
     except (ReflectError, OSError) as error:
-        front.talk(printable(f"warning: reflect.phrases is not used: {error}"))
+        front.talk(printable(f"warning: ignoring reflect.phrases: {error}"))

@@ -40,11 +40,11 @@ def init_command(front: Front, dry_run: bool) -> None:
     root = service.locate_store(front.env, front.store_option)
     is_new = not os.path.lexists(os.path.join(root, ".git"))
     if dry_run and is_new:
-        _say(front, root, None, created=False, line=f"would make a store at '{root}'")
+        _say(front, root, None, created=False, line=f"would create a store at '{root}'")
         return
     store = service.open_store(front.env, front.store_option, create=False) if dry_run else front.store()
     if is_new:
-        _say(front, root, store.machine, created=True, line=f"made a store at '{root}'")
+        _say(front, root, store.machine, created=True, line=f"created a store at '{root}'")
     else:
         _say(front, root, store.machine, created=False, line=f"the store is at '{root}'")
     _next_steps(front, is_new)
@@ -63,7 +63,7 @@ def _next_steps(front: Front, is_new: bool) -> None:
     if capture_switch.look(front.env).state == capture_switch.NONE:
         front.hint("init", capture_switch.BEGIN)
     elif is_new:
-        front.hint("init", "'reflect-git capture --type convention --content TEXT' stores a first signal")
+        front.hint("init", "store a first signal with 'reflect-git capture --type convention --content TEXT'")
 
 
 @click.command()
@@ -79,7 +79,7 @@ def uninstall_command(front: Front, unmark: bool, erase: bool, dry_run: bool) ->
     --unmark and --erase change files in your configuration folder, here, and in projects known to the store.
     """
     if unmark and erase:
-        raise ReflectError("--unmark and --erase do not go together", "give one of them", "usage", EXIT_USAGE)
+        raise ReflectError("--unmark and --erase cannot be used together", "use one of them", "usage", EXIT_USAGE)
     store = front.store_if_any() if dry_run else _swept(front)
     how = UNMARK if unmark else ERASE if erase else ""
     found = list(uninstall.changes(store, front.env, front.scan(store), here(), how)) if store and how else []
@@ -94,15 +94,17 @@ def uninstall_command(front: Front, unmark: bool, erase: bool, dry_run: bool) ->
 
 
 def _swept(front: Front) -> Store | None:
-    """None also where something else is in the place of a store: the hooks go all the same."""
+    """Return the swept store, or None if no store is there. The hooks are removed in either case."""
     return front.store(create=False) if front.store_if_any() else None
 
 
 def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> None:
-    """Whatever changes files or deletes the store is listed first. That the hooks go is a person's to say, too: no
-    commit tells of it, as one does of a policy, and without them no answer of a person is kept any more."""
-    why = f"--{how} is for a person" if how else "reflect-git cannot be taken out from inside Claude Code"
-    more = "" if how else "; the plugin's /reflect-toggle switches capture off"
+    """List all changes to files and the store, then ask.
+
+    Removing the hooks needs a person, too: no commit records it, and without hooks no answer of a person is recorded.
+    """
+    why = f"cannot run --{how} from inside Claude Code" if how else "cannot uninstall from inside Claude Code"
+    more = "" if how else ", or type /reflect-toggle to switch capture off"
     front.require_outside(why, ["uninstall", *([f"--{how}"] if how else [])], more)
     if not how:
         return
@@ -111,13 +113,13 @@ def _ask(front: Front, store: Store | None, how: str, found: list[Change]) -> No
         if not front.json:
             show_diff(front, change.diff)
     if how == ERASE and store:
-        front.talk(printable(f"{store.root}: the whole store, with its history and its backups"))
+        front.talk(printable(f"{store.root}: the whole store, with history and backups"))
         for line in _callers(front):
             front.talk(
-                click.style("hint: the next session with the plugin makes an empty one; run first:", fg="yellow")
+                click.style("hint: the plugin would create a new store in the next session; first run:", fg="yellow")
             )
             front.talk(click.style(f"hint: {line}", fg="yellow"), as_is=True)  # whole, to be copied
-    if (found or (how == ERASE and store)) and not front.confirm("take all of this out?"):
+    if (found or (how == ERASE and store)) and not front.confirm("remove all of this?"):
         raise ReflectError("nothing was changed", code="declined")
 
 
@@ -132,7 +134,7 @@ def _carry_out(front: Front, store: Store | None, how: str, found: list[Change])
 
 
 def _clean_up(front: Front, store: Store | None) -> None:
-    """What hooks and killed runs left around the store."""
+    """Remove the files that hooks and killed runs left around the store."""
     root = service.locate_store(front.env, front.store_option)
     shutil.rmtree(_cache(front), ignore_errors=True)
     capture_switch.remove_left_behind(front.env, store)
@@ -141,7 +143,7 @@ def _clean_up(front: Front, store: Store | None) -> None:
 
 
 def _cache(front: Front) -> str:
-    """Where the launcher keeps the interpreter's name for people without the plugin."""
+    """Return the folder in which the launcher caches the interpreter's name if the plugin is not installed."""
     base = front.env.get("XDG_CACHE_HOME") or os.path.join(paths.home_dir(front.env), ".cache")
     return os.path.join(base, "reflect-git")
 
@@ -149,7 +151,10 @@ def _cache(front: Front) -> str:
 def _uncommitted(
     front: Front, store: Store | None, how: str, found: list[Change], wired: capture_switch.Wiring
 ) -> dict[str, list[str]]:
-    """What is left to be committed. Whoever erases does not want learned text committed that is merely staged."""
+    """Return the files with uncommitted changes, by repository.
+
+    With --erase, files that are only staged do not count: their learned text should not be committed.
+    """
     changes = [(one.path, one.after) for one in found] + ([(wired.path, wired.after)] if wired.changes else [])
     if not changes:
         return {}
@@ -177,17 +182,17 @@ def _tell(front: Front, leave: _Leave, dry_run: bool) -> None:
         settings = leave.settings or None
         front.data({"files": listed, "to_commit": commits, "settings": settings, "store": kept, "left": leave.left})
         return
-    would = "would take" if dry_run else "took"
+    would = "would remove" if dry_run else "removed"
     if leave.settings:
-        front.tell(printable(f"{would} our hooks out of '{leave.settings}'"))
+        front.tell(printable(f"{would} our hooks from '{leave.settings}'"))
     for change in leave.found:
-        what = "the marks of" if leave.how == UNMARK else ""
+        what = "the markers of" if leave.how == UNMARK else ""
         entries = plural(change.count, "entry", "entries")
-        front.tell(printable(f"{would} {f'{what} {entries}'.strip()} out of '{change.path}'"))
+        front.tell(printable(f"{would} {f'{what} {entries}'.strip()} from '{change.path}'"))
     if leave.how == ERASE and leave.store:
         front.tell(printable(f"{'would delete' if dry_run else 'deleted'} '{leave.store.root}'"))
     if kept:
-        front.tell(printable(f"'{kept}' stays, and so does what was learned"))
+        front.tell(printable(f"kept the store '{kept}' and all rules"))
     _tell_what_is_left(front, leave, dry_run)
 
 
@@ -195,14 +200,14 @@ def _tell_what_is_left(front: Front, leave: _Leave, dry_run: bool) -> None:
     for top, names in leave.uncommitted.items():
         front.tell(printable(project_commits.commit(names, top, here(), "would change" if dry_run else "changed")))
     for line in leave.left:
-        if line.startswith("take"):
+        if line.startswith("remove"):
             front.tell(printable(f"then {line}"))
         else:
             front.out(printable(f"now run: {line}"))  # whole, to be copied
 
 
 def _left(front: Front, remote: str) -> list[str]:
-    """What is not ours to do: the program that runs, what the person set up by hand, what was sent elsewhere."""
+    """List commands for the rest: the running program, manual setup, and copies on remotes."""
     data = claude_settings.read_settings(claude_settings.settings_path(paths.config_dir(front.env)))
     found = _callers(front)
     if claude_settings.has_marketplace(data):
@@ -215,21 +220,21 @@ def _left(front: Front, remote: str) -> list[str]:
     except ValueError:
         settings = {}
     if isinstance(settings, dict) and "statusline.py" in json.dumps(settings.get("statusLine", "")):
-        found.append("take the 'statusLine' entry out of Claude Code's settings.json")
+        found.append("remove the 'statusLine' entry from Claude Code's settings.json")
     if remote:
-        found.append(f"take '{urls.shown(remote)}' off its host, if no other machine needs it: what was sent is there")
+        found.append(f"remove '{urls.shown(remote)}' from its host if no other machine needs it; it has your rules")
     return found
 
 
 def _program(prefix: str) -> str:
-    """What takes away the environment that runs: the plugin's own, or one that the person made."""
+    """Return the command that removes the running environment: the plugin's own, or one that the person created."""
     if os.path.isfile(os.path.join(prefix, STAMP)):
-        return f"rm -r {shlex.quote(os.path.dirname(prefix))}    # what this command runs with"
+        return f"rm -r {shlex.quote(os.path.dirname(prefix))}    # the environment of this command"
     return "pipx uninstall reflect-git    # or however you installed it"
 
 
 def _with_parents(copies: list[str]) -> list[str]:
-    """The same in as few folders: that of the plugin, or of its marketplace, where nothing else is in it."""
+    """Merge folders into their parent, up to the plugin's marketplace, if the parent contains nothing else."""
     gone = set(copies)
     for _ in ("the plugin", "its marketplace"):
         for parent in {os.path.dirname(path) for path in gone}:
@@ -240,7 +245,7 @@ def _with_parents(copies: list[str]) -> list[str]:
 
 
 def _callers(front: Front) -> list[str]:
-    """What ends the calls of the plugin's hooks."""
+    """Return the commands that uninstall the plugin, so that its hooks are no longer called."""
     data = claude_settings.read_settings(claude_settings.settings_path(paths.config_dir(front.env)))
     found = ["claude plugin uninstall reflect-git@reflect-git"] if claude_settings.has_plugin(data) else []
     return found + [

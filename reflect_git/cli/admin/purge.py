@@ -67,9 +67,9 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
     for backup in proposal.found.backups:
         front.tell(f"backup deleted: {backup}")
     for file in proposal.found.others:
-        front.out(printable(f"in the file: {file}"))
+        front.out(printable(f"found in the file: {file}"))
     for mirror in proposal.found.mirrors:
-        front.out(printable(f"in the name of: {mirror}"))
+        front.out(printable(f"found in the name of: {mirror}"))
     count = len(proposal.found.objects)
     front.tell("1 git object contains it" if count == 1 else f"{count} git objects contain it")
     for learning in proposal.stays:
@@ -80,9 +80,9 @@ def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
 
 
 def _require_phrase(front: Front, store: Store, proposal: Proposal) -> None:
-    """No flag answers for it: what goes does not come back."""
+    """Require the typed phrase. No flag replaces it, since a purge cannot be undone."""
     if front.json or front.no_input or not front.at_terminal:
-        raise ReflectError("a purge needs a person at a terminal", "preview it with --dry-run", code="no-input")
+        raise ReflectError("cannot purge without a terminal", "preview it with --dry-run", code="no-input")
     try:
         typed = Console(front, store.git.user_settings()).line(f"type '{proposal.phrase}' to continue: ")
     except Ended:

@@ -31,8 +31,8 @@ _KINDS = {
     "targets/": "copies of your rules in instruction files", "exposure/": "session statistics, without text",
     "tally/": "counts of expired signals, without text", "": "other files of the store",
 }  # fmt: skip
-_TYPED_STAYS = "What you typed in sessions or wrote in instruction files stays on this machine."
-_TYPED_GOES = "What you typed in sessions is sent too: 'reflect.sync.signals' is on. Instruction files stay here."
+_TYPED_STAYS = "Your words in sessions and your instruction files stay on this machine."
+_TYPED_GOES = "Your words in sessions are sent, too: 'reflect.sync.signals' is on. Instruction files stay here."
 
 
 @click.group(cls=Subverbs, invoke_without_command=True)
@@ -175,7 +175,7 @@ def _foretell(front: Front, url: str, met: Contact, with_signals: bool) -> None:
 
 
 def _telling(text: str) -> str:
-    """A record without what its path tells, and without when."""
+    """Return a record's text without its id, version and time."""
     kept = [line for line in text.splitlines() if not line.startswith(("id: ", "version: ", "timestamp: "))]
     return " ".join(kept)
 

@@ -47,7 +47,7 @@ def enable_command(front: Front, project: str | None, dry_run: bool) -> None:
     store = store_for(front, dry_run)
     change = switch_on(store, hooks=True) if project is None else _in_project(store, project)
     if IGNORE in change.policies:  # a person said that nothing is captured there; no model takes that back
-        why = "what is ignored cannot be captured again from inside Claude Code"
+        why = "cannot enable an ignored project from inside Claude Code"
         front.require_outside(why, ["enable", "--project", change.project or "."])
     carry_out(front, store, change, dry_run)
 
@@ -65,7 +65,7 @@ def _in_project(store: Store | None, project: str) -> Change:
 
 
 def _require_nothing_else(folder: str, globs: list[str]) -> None:
-    """What a person wrote on purpose for more than this folder is theirs to take back."""
+    """Refuse if a .reflectignore or a wider glob also ignores the folder. The person has to remove those."""
     if os.path.lexists(os.path.join(folder, ".reflectignore")):
         raise ReflectError(
             f"'{folder}' has a .reflectignore", f"remove it: rm '{os.path.join(folder, '.reflectignore')}'", "ignored"
@@ -73,7 +73,7 @@ def _require_nothing_else(folder: str, globs: list[str]) -> None:
     for value in globs:
         if service.matches(folder, value):
             raise ReflectError(
-                f"'{folder}' is ignored by '{value}'", f"take it back: reflect-git config --unset {IGNORE} '{value}'",
+                f"'{folder}' is ignored by '{value}'", f"remove it: reflect-git config --unset {IGNORE} '{value}'",
                 code="ignored",
             )  # fmt: skip
 
@@ -90,7 +90,7 @@ def disable_command(front: Front, span: str | None, project: str | None, dry_run
     Without options, it also removes the hooks from Claude Code's settings.json. The plugin's hooks stay and do nothing.
     """
     if span is not None and project is not None:
-        raise ReflectError("--for and --project do not go together", "give one of them", "usage", EXIT_USAGE)
+        raise ReflectError("--for and --project cannot be used together", "use one of them", "usage", EXIT_USAGE)
     until = None if span is None else utc(time.time() + parse_span(span))
     store = store_for(front, dry_run)
     if project is not None:
@@ -102,7 +102,7 @@ def disable_command(front: Front, span: str | None, project: str | None, dry_run
 
 def _disable_in_project(store: Store | None, project: str) -> Change:
     if not os.path.isdir(project):
-        raise ReflectError(f"'{project}' is not a folder", "name the folder of a project", "usage", EXIT_USAGE)
+        raise ReflectError(f"'{project}' is not a folder", "use the folder of a project", "usage", EXIT_USAGE)
     folder, before = project_folder(os.path.realpath(project)), stored(store, IGNORE)
     known = project_glob(project) in before
     policies: dict[str, Value] = {} if known else {IGNORE: [*before, project_glob(project)]}
@@ -141,4 +141,4 @@ def resume_command(front: Front, dry_run: bool) -> None:
     store = store_for(front, dry_run)
     carry_out(front, store, switch_on(store, hooks=None), dry_run)
     if not front.json and capture_switch.look(front.env).state == capture_switch.NONE:
-        front.talk(click.style("hint: no hooks are installed: reflect-git enable", fg="yellow"))
+        front.talk(click.style("hint: no hooks installed; run: reflect-git enable", fg="yellow"))

@@ -95,7 +95,10 @@ def candidates_command(
 
 
 def _ask_of_rule(front: Front, project: str | None, identity: str, text: str, is_alone: bool) -> None:
-    """What 'edit' wants answered inside Claude Code; of a rule that was broken again, also 'revert' and 'dismiss'."""
+    """Print the question that `edit` needs answered inside Claude Code.
+
+    If the rule was broken again, also print the questions for `revert` and `dismiss`.
+    """
     from reflect_git.rules import amend
     from reflect_git.rules.client_questions import question_about_broken, question_to_amend
     from reflect_git.rules.write_change import require_unrefused
@@ -116,7 +119,10 @@ def _ask_of_rule(front: Front, project: str | None, identity: str, text: str, is
 def _question(
     queue: Queue, identity: str, text: str, joined: str, supersedes: Sequence[str], fields: Mapping[str, str]
 ) -> dict[str, Any]:  # fmt: skip
-    """With the number it has among all that are asked; one that is not among them is asked alone."""
+    """Return the question for a candidate, with its number in the queue.
+
+    A candidate outside the queue is asked alone.
+    """
     from reflect_git.rules.approve import in_force_here
     from reflect_git.rules.client_questions import question
 
@@ -170,7 +176,10 @@ def _rest(gathered: Gathered) -> list[str]:
 
 
 def _for_skill(front: Front, project: str | None) -> None:
-    """A slash command whose command fails is not sent at all, so whatever happens is told in words."""
+    """Print the queue for the skill.
+
+    Print errors as text: Claude Code does not send a slash command whose shell command fails.
+    """
     try:
         queue = open_queue_if_any(front, project)
         if queue is None:
@@ -187,7 +196,7 @@ def _for_skill(front: Front, project: str | None) -> None:
 
 
 def _told_broken(found: Sequence[Broken]) -> str:
-    """The rules that were broken again, for `_for_skill`."""
+    """Format the rules that were broken again, for `_for_skill`."""
     lines = []
     for one in found:
         lines += [f"Broken rule [{one.rule['id']}] {one.headline}", f"   Rule in force: {one.rule['text']}"]
@@ -200,7 +209,7 @@ def _as_data(lines: Sequence[str]) -> str:
 
 
 def _told(shown: Sequence[Candidate], gathered: Gathered) -> str:
-    """One line each, so that no quotation can look like anything else; and no tag in it is one."""
+    """Format each candidate on one line, with tags escaped, so that no quotation looks like anything else."""
     from reflect_git.rules.client_questions import source_of, warnings_of
     from reflect_git.targets.inert import inert
 

@@ -41,8 +41,8 @@ _STDIN_LIMIT = 1 << 20
     help=f"The topic: {', '.join(schema.CATEGORIES)}.",
 )
 @click.option("--tag", "tags", metavar="WORD", multiple=True, help="A tag; may be repeated.")
-@click.option("--context", metavar="TEXT", default="", help="What happened around it.")
-@click.option("--quote", metavar="TEXT", default="", help="What the user said, word for word: a sentence or clause.")
+@click.option("--context", metavar="TEXT", default="", help="The situation in which it was said.")
+@click.option("--quote", metavar="TEXT", default="", help="The user's exact words: a sentence or clause.")
 @click.option(
     "--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="The project; default: here."
 )
@@ -129,7 +129,7 @@ def _best_place(front: Front, quote: str) -> tuple[str, str, str]:
 
 
 def _transcript(projects: str, session: str) -> str:
-    """The file of a session; empty where there is none."""
+    """Find the transcript of a session; empty if there is none."""
     if not session or not session.replace("-", "").isalnum():
         return ""
     try:
@@ -143,17 +143,19 @@ def _transcript(projects: str, session: str) -> str:
 def _stdin() -> bytes:
     data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
     if len(data) > _STDIN_LIMIT:
-        raise ReflectError("the content is larger than 1 MiB", "give the sentence that matters", "usage", EXIT_USAGE)
+        raise ReflectError(
+            "the content is larger than 1 MiB", "shorten it to the sentence that matters", "usage", EXIT_USAGE
+        )
     return data
 
 
 def _readable(data: bytes) -> str:
-    """Bytes that are no UTF-8 are kept as their escapes: nothing is lost, and every reader can read the file."""
+    """Decode UTF-8. Invalid bytes become escapes, so that nothing is lost and the file stays readable."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def _project_here() -> str:
-    """The repository around the current folder, or the folder itself."""
+    """Return the repository around the current folder, or the folder itself."""
     try:
         folder = os.getcwd()
     except FileNotFoundError:  # deleted under our feet
@@ -164,15 +166,15 @@ def _project_here() -> str:
 def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
     if folder and service.is_ignored(store, os.path.abspath(folder)):
         raise ReflectError(
-            f"nothing is captured in '{folder}'",
-            "its .reflectignore or the setting reflect.ignore says so",
+            f"capture is off in '{folder}'",
+            "see its .reflectignore, or run: reflect-git config ignore",
             code="ignored",
         )
     facts["project"] = service.project_of(store, folder)
 
 
 def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
-    """The record as it would be stored."""
+    """Print the record as it would be stored."""
     from reflect_git.capture.new_signal import draft_given
     from reflect_git.records import yaml_form
     from reflect_git.records.ids import utc_precise
@@ -181,7 +183,7 @@ def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
     if store is not None:
         _place(store, facts, folder)
     else:
-        front.talk("there is no store yet: it would be made first, and name this machine")
+        front.talk("no store yet; it would be created first")
     signal = draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
     yaml_form.check(signal)
     if front.json:
@@ -198,10 +200,10 @@ def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
         front.out(f"stored {signal['id']} in commit {commit[:10]}")
     else:
         front.out(f"stored {signal['id']}")
-        front.talk("it is safe, and not committed yet: a later reflect-git command does that")
+        front.talk("not committed yet; the next reflect-git command commits it")
     changed = {
         "the content was too long and was cut": signal["content"].endswith("…") and not given.endswith("…"),
-        "what looked like a secret was replaced": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
+        "a possible secret was redacted": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
     }
     for said in (said for said, is_so in changed.items() if is_so):
-        front.talk(f"{said}; '{front.command('show', signal['id'])}' prints what is left")
+        front.talk(f"{said}; see '{front.command('show', signal['id'])}'")

@@ -53,7 +53,7 @@ def edit_command(
 def _edited(front: Front, ctx: Context, learning: Learning, reason: str) -> Wanted:
     if front.json or front.no_input or not front.at_terminal:
         raise ReflectError(
-            "there is no terminal to edit at", "give --text TEXT or --to TARGET", "usage", EXIT_USAGE
+            "cannot open an editor without a terminal", "use --text TEXT or --to TARGET", "usage", EXIT_USAGE
         )  # fmt: skip
     fields = console.fields_of(learning)
     text = console.written(fields) if fields else learning["text"]
@@ -79,7 +79,7 @@ def improvements_command(
 ) -> None:
     """List the improvements in .claude/improvements.md; apply and defer move one, in one commit."""
     if action and not identity:
-        raise ReflectError("'ID' is missing", "see 'reflect-git improvements'", "usage", EXIT_USAGE)
+        raise ReflectError("'ID' is missing", "list them with 'reflect-git improvements'", "usage", EXIT_USAGE)
     if action and identity:
         ctx = open_context(front, project)
         confirm_edit(front, ctx, amend.move(ctx, amend.find(ctx, identity), SECTIONS[action]), dry_run)
@@ -92,14 +92,16 @@ def improvements_command(
     elif listed:
         _print(front, listed)
     else:
-        front.talk("no improvements are proposed here")
+        front.talk("no improvements proposed here")
 
 
 def _listed(place: Place, ctx: Context | None) -> list[dict[str, Any]]:
-    """Those in the file, as it words them by now; `known` are those that were approved in this store, `purged`
-    those that were taken out of it since."""
+    """List the improvements in the file with their current wording.
+
+    `known` means approved in this store; `purged` means deleted from it since.
+    """
     if not place.root:
-        raise ReflectError("this folder is in no project", "give one with --project DIR", code="no-project")
+        raise ReflectError("this folder is not in a project", "use --project DIR", code="no-project")
     data = instruction_files.read(place.path_of(Target("improvements", IMPROVEMENTS_FILE)))
     known, gone = (ctx.scan.history.learnings, Gone(ctx.store)) if ctx else ({}, None)
     return [
@@ -118,6 +120,6 @@ def _print(front: Front, listed: list[dict[str, Any]]) -> None:
         if entry["section"] != section:
             section = entry["section"]
             front.out(click.style(one_line(str(section), candidate_view.width()), bold=True))
-        foreign = "" if entry["known"] else " (purged: delete it)" if entry["purged"] else " (a colleague's)"
+        foreign = "" if entry["known"] else " (purged: delete it)" if entry["purged"] else " (from a colleague)"
         front.out(f"  {click.style(entry['id'], fg='yellow')}{foreign}")
         front.out(f"      {one_line(entry['title'], candidate_view.width() - 6)}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _COLOURS = {
-    "approved": "green", "amended": "cyan", "applied": "green", "put back": "green", "policy": "magenta",
+    "approved": "green", "amended": "cyan", "applied": "green", "restored": "green", "policy": "magenta",
     "paused": "magenta", "resumed": "magenta", "remote": "magenta", "other": "red",
 }  # fmt: skip
 _TAKEN = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
@@ -90,7 +90,7 @@ def log_command(
     with paged(front, store):
         if not _tell(front, store, found, patch, oneline):
             is_any = not any((*chosen, *span, target, place, learning, signal, captures, *texts, *authors))
-            front.talk("nothing was decided yet" if is_any else "nothing like that")
+            front.talk("no decisions yet" if is_any else "no matching decisions")
 
 
 def _open(front: Front) -> Store | None:
@@ -110,7 +110,10 @@ def _open(front: Front) -> Store | None:
 
 
 def _asked(front: Front, store: Store, span: tuple[str, str], inboxes: bool) -> Asked:
-    """The question may have been put ahead of this one; what reads the answers is loaded while git is at work."""
+    """Return the running query of the fast start if it fits, else start a new one.
+
+    The module that parses the answer loads while git works.
+    """
     if front.ahead is not None and front.ahead.asked is not None and not inboxes and not any(span):
         return front.ahead.asked
     from reflect_git.history.log_query import Asked
@@ -143,12 +146,12 @@ def _patterns(option: str, given: Iterable[str]) -> list[Pattern[str]]:
     try:
         return [re.compile(one, re.IGNORECASE) for one in given]
     except re.error as error:
-        hint = f"put a backslash before {', '.join('.*+?()[')} to find them as they are"
+        hint = f"to match {' '.join('.*+?()[')} literally, put a backslash before them"
         raise ReflectError(f"{option} is not a regular expression: {error.msg}", hint, "usage", EXIT_USAGE) from None
 
 
 def _project(front: Front, store: Store, text: str) -> str:
-    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+    """Return the key of the project that a folder is in. A plain name such as `app` is returned unchanged."""
     if os.sep not in text and text not in (".", ".."):
         return text
     from reflect_git.rules.project_files import place
@@ -196,7 +199,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def _where(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
-    """Which learning or signal; into which file, whose version that made; on one line if there is room."""
+    """Yield the rule or signal, the file and its version; on one line if it fits."""
     target = entry.named("Target")
     identity = _learnings(entry) or (entry.what if entry.quote else "")
     version = f" v{entry.version}" if entry.version else ""
@@ -210,17 +213,17 @@ def _where(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterato
 
 
 def _learnings(entry: Entry) -> str:
-    """One commit may be about several."""
+    """Join the ids of all rules in a commit."""
     named = list(dict.fromkeys(entry.trailers.get("Learning-Id", ())))
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return ", ".join(named[:_NAMED]) + more
 
 
 def _why(entry: Entry) -> Iterator[str]:
-    """What it replaced, and the reason that was given."""
+    """Yield the replaced rules and the reason."""
     replaced = [made["subject"] for made in entry.made if made["kind"] == "superseded"]
     if replaced:
-        yield f"in the place of {', '.join(replaced)}"
+        yield f"replaces {', '.join(replaced)}"
     yield from dict.fromkeys(f"reason: {made['reason']}" for made in entry.made if made["reason"])
 
 
@@ -247,7 +250,7 @@ _DEFAULTS = {"LESS": "FRX", "LV": "-c"}
 
 @contextmanager
 def paged(front: Front, store: Store) -> Iterator[None]:
-    """What is printed meanwhile goes to a terminal through the pager, and elsewhere as it is."""
+    """Send the output of this block through the pager if stdout is a terminal."""
     program = _chosen(front.env, store) if sys.stdout.isatty() and not front.json else ""
     if program in ("", "cat") or not _is_there(front.env, program):
         yield
@@ -275,7 +278,7 @@ def paged(front: Front, store: Store) -> Iterator[None]:
 
 
 def _chosen(env: Mapping[str, str], store: Store) -> str:
-    """As git finds it. Our git takes no GIT_* variable of the person's along, so the first place is looked up here."""
+    """Find the pager as git does. GIT_PAGER is read here, because our git runs without the user's GIT_* variables."""
     chosen = env.get("GIT_PAGER")
     if chosen is not None:
         return chosen.strip()
@@ -285,7 +288,7 @@ def _chosen(env: Mapping[str, str], store: Store) -> str:
 
 
 def _is_there(env: Mapping[str, str], program: str) -> bool:
-    """A pager that is not installed must not swallow the answer; what is more than a name is the shell's to judge."""
+    """Return whether the pager is installed. A command that is more than a name is left to the shell."""
     import shutil
 
     name = program.split(maxsplit=1)[0]
@@ -294,7 +297,7 @@ def _is_there(env: Mapping[str, str], program: str) -> bool:
 
 
 def _leave(terminal: int) -> None:
-    """The pager gets the end of its input; whoever quit it early wanted no more."""
+    """Close the pager's input. Ignore a broken pipe: the user quit early."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -305,7 +308,7 @@ def _leave(terminal: int) -> None:
 
 
 def _wait(child: Popen[bytes]) -> None:
-    """A ^C is for the pager, which may be waiting for a key."""
+    """Wait for the pager. A ^C belongs to the pager, which may be waiting for a key."""
     while True:
         try:
             child.wait()

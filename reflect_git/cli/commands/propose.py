@@ -26,7 +26,7 @@ _NEXT = {"look": "look at it    ", "merge": "merge it here ", "send": "ask for r
 @click.command()
 @click.argument("names", metavar="[LRN]...", nargs=-1, shell_complete=options.rules)
 @click.option("--branch", metavar="NAME", default=BRANCH, show_default=True, help="Branch to create or extend.")
-@click.option("--quotes", is_flag=True, help="Quote what was said in the commit messages.")
+@click.option("--quotes", is_flag=True, help="Quote your words in the commit messages.")
 @project_option
 @dry_run_option
 @json_option
@@ -74,7 +74,7 @@ def _tell(front: Front, done: Proposal, dry_run: bool) -> None:
         title = one_line(one.learning["title"] or one.learning["text"], candidate_view.width() - _HASH - 4)
         front.out(f"  {one.commit[:_HASH] or one.learning['id']}  {title}")
     if done.there:
-        front.talk(f"{plural(len(done.there), 'rule')} proposed before")
+        front.talk(f"{plural(len(done.there), 'rule')} already proposed")
     if not dry_run:
         _tell_next(front, done)
 
@@ -82,7 +82,7 @@ def _tell(front: Front, done: Proposal, dry_run: bool) -> None:
 def _nothing(done: Proposal) -> str:
     if done.there:
         count = len(done.there)
-        return f"nothing to propose: {f'all {count} are' if count > 1 else 'the rule is'} in your branch"
+        return f"nothing to propose: {f'all {count} rules are' if count > 1 else 'the rule is'} already on your branch"
     return "nothing to propose: no rules in this project's files"
 
 

@@ -117,7 +117,7 @@ def restore_command(front: Front, name: str, dry_run: bool) -> None:
 
 
 def _folder_of(backup: Kept) -> str:
-    """Where its project is, if it is still there: the innermost folder of a file of it that exists."""
+    """Find the folder of the backup's project: the innermost existing folder of one of its files."""
     for path, _ in backup.files:
         folder = os.path.dirname(path)
         while not os.path.isdir(folder):
@@ -154,8 +154,14 @@ def _show(front: Front, ctx: Context, restoring: Restoring, dry_run: bool) -> No
         front.data(document(reversal, None, None, first_target(ctx, reversal), reversal.diff))
         return
     show_diff(front, restoring.diff)
-    _name(front, restoring.dropped, "approved since, and would be taken back:" if dry_run else "approved since, goes:")
-    _name(front, restoring.back, "taken back since, and would be in force again:" if dry_run else "comes back:")
+    _name(
+        front,
+        restoring.dropped,
+        "approved since, would be reverted:" if dry_run else "approved since, will be reverted:",
+    )
+    _name(
+        front, restoring.back, "reverted since, would be restored:" if dry_run else "reverted since, will be restored:"
+    )
 
 
 def _name(front: Front, learnings: Iterable[Learning], words: str) -> None:
@@ -164,6 +170,6 @@ def _name(front: Front, learnings: Iterable[Learning], words: str) -> None:
 
 
 def _require_typed_yes(front: Front) -> None:
-    """--yes answers what would be asked, and never an approval: here words come back into a file."""
+    """Require a typed 'yes'. --yes is not enough, since this writes text back into a file."""
     if click.prompt("type 'yes' to write these bytes", default="no", err=True) != "yes":
         raise ReflectError("nothing was changed", code="declined")

@@ -1,4 +1,4 @@
-"""The terminal dialogue: what waits, one after the other, answered with a key."""
+"""Run `reflect-git review`: show signals and changes one by one, each answered with a key."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def review_command(front: Front, project: str | None, everything: bool) -> None:
 
 
 def _freshen(front: Front) -> None:
-    """With what was learned elsewhere, where sync goes by itself."""
+    """Sync first if automatic sync is on."""
     store = front.store_if_any()
     if store is not None and store.switched("reflect.sync.auto", False):
         from reflect_git.cli import sync_view  # few have it
@@ -109,7 +109,10 @@ def _freshen(front: Front) -> None:
 
 
 def _arrived(ctx: Context) -> list[Waiting]:
-    """What was decided elsewhere. Most of the time there is nothing, and what it takes to carry it out stays away."""
+    """Return decisions of other machines that this one has not applied.
+
+    Usually there are none, and no module is loaded.
+    """
     machine = ctx.store.machine
     if all(made["machine"] == machine and not made["meta"].get("waits") for made in ctx.scan.history.decisions):
         return []
@@ -154,7 +157,7 @@ def _list_first(
 
 
 def _list(front: Front, gathered: Gathered) -> None:
-    """Nobody to ask: what waits, and where a person can answer it."""
+    """List everything to review, and where a person can answer it, if nobody can be asked now."""
     if gathered.message:
         say_nothing(front, gathered.message)
         return
@@ -167,7 +170,7 @@ def _list(front: Front, gathered: Gathered) -> None:
 
 
 def _say_elsewhere(front: Front, queue: Queue) -> None:
-    """Where nothing waits, or no project is, what does in others."""
+    """Mention signals of other projects if this folder has none or is in no project."""
     if not queue.gathered.message or not queue.place.keys:
         return
     found = load_queue(queue, everything=True).gathered
@@ -284,7 +287,7 @@ def _answer_all(front: Front, desk: Desk, console: Console, everyone: Sequence[C
 def _farewell(
     front: Front, desk: Desk, deck: Deck, first: Differences, then: Arrivals | None, again: BrokenRules | None
 ) -> None:  # fmt: skip
-    """What was done, and what comes next."""
+    """Print the totals and the next steps."""
     front.out()
     answers = [*first.answers, *(then.answers if then else ()), *(again.answers if again else ())]
     if answers:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile("v[0-9]{1,9}")
 _ABSENT = {
-    "waiting": ("in no file here yet, it waits for your yes: reflect-git review",),
-    "declined": ("not on this machine, as you said", "take it after all: reflect-git revert {}"),
+    "waiting": ("not in a file here yet; apply it with: reflect-git review",),
+    "declined": ("declined on this machine", "apply it after all: reflect-git revert {}"),
 }
 _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: "cyan", rules_at.TAKEN_BACK: "red"}
 
@@ -46,7 +46,7 @@ _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: 
 @click.option(
     "--at", metavar="TIME|vN", default="", help="Rules at an earlier time: 2026-02-11, 2w, '2 weeks ago', v7."
 )
-@click.option("--diff", "compare", is_flag=True, help="What changed since --at.")
+@click.option("--diff", "compare", is_flag=True, help="Show the changes since --at.")
 @json_option
 @click.pass_obj
 def rules_command(
@@ -60,9 +60,11 @@ def rules_command(
     """
     chosen = [name for name, is_on in ((GLOBAL, only_global), (PROJECT, only_project), (ALL, everything)) if is_on]
     if len(chosen) > 1:
-        raise ReflectError(f"--{chosen[0]} and --{chosen[1]} do not go together", "give one", "usage", EXIT_USAGE)
+        raise ReflectError(
+            f"--{chosen[0]} and --{chosen[1]} cannot be used together", "use one of them", "usage", EXIT_USAGE
+        )
     if compare and not at:
-        raise ReflectError("--diff needs to know since when", "give --at 2w, or --at v7", "usage", EXIT_USAGE)
+        raise ReflectError("--diff needs --at", "for example: --at 2w, or --at v7", "usage", EXIT_USAGE)
     store = front.existing()
     if store is None:
         _say_none(front)
@@ -84,7 +86,7 @@ def rules_command(
 def _past(
     store: Store, scan: Scan, place: project_files.Place, choice: Choice, at: str
 ) -> tuple[str, list[InForce], list[InForce]]:
-    """When that was in words, what was in force, and what is now of the same."""
+    """Return the date or version in words, the rules in force then, and those of the same selection in force now."""
     if not _VERSION.fullmatch(at):
         moment = parse_since(to_its_end(at), more=f"{ALSO}, or v7 for a version of the file")
         then = in_force(scan, choice, rules_at.history_at(scan, moment))
@@ -96,7 +98,7 @@ def _past(
 
 
 def _absent(store: Store, scan: Scan, place: project_files.Place) -> Mapping[str, Absent]:
-    """What only other machines decided may be in no file here: why, and what is said of it."""
+    """Return the rules of other machines that are in no file here, with the reason."""
     if all(made["machine"] == store.machine for made in scan.history.decisions):
         return {}
     from reflect_git.rules import arrivals, dismiss  # what is one machine's own is where it was approved for
@@ -117,13 +119,13 @@ def _answer(
     front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
     none: str = "no rules in force here",
 ) -> None:  # fmt: skip
-    """`out`: those that are in no file here, and why; None where nobody looked, as of the past."""
+    """Print the rules. `out` has those that are in no file here, with the reason; None if this was not checked."""
     if front.json:
         front.data([{**rule.as_json(), **_absent_data(rule, out)} for rule in found])
     elif found:
         _list(front, found, out or {})
     else:
-        front.talk("no rules like that" if is_filtered else none)
+        front.talk("no matching rules" if is_filtered else none)
 
 
 def _absent_data(rule: InForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:

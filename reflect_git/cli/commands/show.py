@@ -116,8 +116,8 @@ def _where_it_goes(store: Store, record: Mapping[str, Any]) -> str:
         return ""
     end = expiry.goes_on(record, expiry.lifetime(store), expiry.shown(store))  # type: ignore[arg-type]
     if end == float("inf"):
-        return "stays for good"
-    return f"goes by itself in {age(max(0.0, end - time.time()))}"
+        return "never expires"
+    return f"expires in {age(max(0.0, end - time.time()))}"
 
 
 def _tell_record(front: Front, found: Found, lifetime: str) -> None:
@@ -141,7 +141,7 @@ def _signal_headline(signal: Mapping[str, Any]) -> str:
 
 
 def _learning_headline(story: Story) -> str:
-    return f"learning, {history_view.state(story)}: {printable(story.learning['title'])}"
+    return f"rule, {history_view.state(story)}: {printable(story.learning['title'])}"
 
 
 def _decision_headline(decision: Mapping[str, Any]) -> str:
@@ -149,7 +149,7 @@ def _decision_headline(decision: Mapping[str, Any]) -> str:
 
 
 def _plain_headline(record: Mapping[str, Any]) -> str:
-    return {"TLY": "what is left of expired signals", "EXP": "figures of a session"}[record["id"][:3]]
+    return {"TLY": "counts of expired signals", "EXP": "statistics of a session"}[record["id"][:3]]
 
 
 def _signal_lines(signal: Mapping[str, Any]) -> Iterator[Line]:
@@ -202,7 +202,7 @@ def _decision_lines(decision: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _other_lines(record: Mapping[str, Any]) -> Iterator[Line]:
-    """Tallies and exposures: figures, field by field."""
+    """Yield the fields of a tally or an exposure."""
     for name, value in record.items():
         if name not in ("id", "version", "lines"):
             yield name, _pairs(value) if isinstance(value, dict) else str(value)
@@ -220,7 +220,7 @@ _LINES = {
 
 def _tell_commit(front: Front, commit: CommitStory | None) -> None:
     if commit is None:
-        _out_line(front, "commit", "none yet: it is pending, and the next command commits it")
+        _out_line(front, "commit", "pending; the next reflect-git command commits it")
         return
     _out_line(front, "commit", f"{commit.id[:10]}  {when(commit.time)}")
     _out_line(front, "", commit.subject)

@@ -70,7 +70,7 @@ def signals_command(
     elif found:
         _list(front, scan.whole(found))
     else:
-        front.talk("no signals like that" if any((status, kind, since, tags, session, project)) else "no signals yet")
+        front.talk("no matching signals" if any((status, kind, since, tags, session, project)) else "no signals yet")
 
 
 def _say_none(front: Front) -> None:
@@ -83,12 +83,12 @@ def _say_none(front: Front) -> None:
 def current_session(front: Front) -> str:
     session = front.env.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
-        raise ReflectError("there is no current session here", "give its id to --session", "usage", EXIT_USAGE)
+        raise ReflectError("not inside a session", "use --session ID", "usage", EXIT_USAGE)
     return session
 
 
 def _project_key(front: Front, store: Store, text: str) -> str:
-    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+    """Return the key of the project that a folder is in. A plain name such as `app` is returned unchanged."""
     if os.sep not in text and text not in (".", ".."):
         return text
     from reflect_git import paths
@@ -125,7 +125,7 @@ def _notes(signal: Signal) -> str:
 
 
 def words_of(signal: Mapping[str, Any]) -> str:
-    """Whose they are. A session's summary is trusted like Claude, but begins with what the user asked for."""
+    """Return whose words a signal has. A session summary has Claude's trust, but begins with the user's request."""
     is_mined = signal["type"] == "summary" and "goal" in signal["meta"]
     return "user and Claude" if is_mined and signal["trust"] == "assistant" else TRUST[signal["trust"]]
 

@@ -128,7 +128,7 @@ def status_command(front: Front, form: str) -> None:
 
 
 def _show_setup(front: Front) -> None:
-    """What to put into the client's settings for a status line."""
+    """Print the entry for a status line in Claude Code's settings."""
     line = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(paths.resource('hooks', 'statusline.py'))}"
     setting = {"statusLine": {"type": "command", "command": line}}
     if front.json:
@@ -166,7 +166,7 @@ def _look_at_records(report: Report, store: Store, scan: Scan, counted: Glance) 
 
 
 def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
-    """Which rules are not in their files here as they were approved."""
+    """Add the rules that differ from their files here."""
     from reflect_git.rules import dismiss, project_files, restore
     from reflect_git.rules.drift import drift
 
@@ -184,7 +184,7 @@ def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: S
 
 
 def _look_at_arrivals(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
-    """What other own machines decided and this one's files do not have."""
+    """Add the decisions of the person's other machines that are not in the files here."""
     if all(made["machine"] == store.machine for made in scan.history.decisions):
         return
     from reflect_git.rules import arrivals, project_files
@@ -212,7 +212,7 @@ def _look_at_git(report: Report, store: Store) -> None:
 
 
 def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
-    """(label, value, whether it wants attention); what is as it should be and says nothing is left out."""
+    """Return rows of label, value and whether it needs attention. Rows without a value are left out."""
     found = [
         *_capture(report, capture),
         ("store", report.store, False),
@@ -231,7 +231,7 @@ def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
 
 
 def _capture(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
-    """Whether it is switched on, and what calls it: switched on without a hook, it captures nothing."""
+    """Return the rows for capture and hooks. Without a hook nothing is captured, even if capture is on."""
     is_on = capture.state == "on"
     if is_on and report.hooks is None:
         return [("capture", _NO_HOOKS, True)]
@@ -249,7 +249,7 @@ def _waiting(report: Report) -> str:
 
 
 def _rules(report: Report) -> str:
-    """Those that 'rules' lists here, and those that 'rules --all' lists."""
+    """Count the rules here, as `rules` lists them, and all rules, as `rules --all` does."""
     absent = "" if report.rules_absent == report.rules_here else f"{report.rules_absent} "
     here = (
         f"{report.rules_here or 'none'} here"
@@ -267,7 +267,7 @@ def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
 
 
 def _drift(report: Report) -> list[tuple[str, str, bool]]:
-    """What is not on this branch is as it should be."""
+    """Return the row for rules that differ from their files. A rule that is missing only on this branch is fine."""
     count = sum(one["author"] != "branch" for one in report.drift)
     said = "1 rule differs from its file" if count == 1 else f"{count} rules differ from their files"
     return [("drift", f"{said}: reflect-git review", True)] if count else []

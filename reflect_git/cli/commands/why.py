@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 # Entries that this store does not know, by whose they are.
 _NOT_OURS = {
-    "colleague": "a colleague's, not in this store",
-    spots.CLAUDE: "written by Claude; nobody approved it",
-    "unapproved": "nobody approved it: no commit of the project has it",
+    "colleague": "from a colleague, not in this store",
+    spots.CLAUDE: "written by Claude, not approved",
+    "unapproved": "not approved, and in no commit of the project",
 }
 
 
@@ -48,7 +48,7 @@ def why_command(front: Front, name: str) -> None:
     page = spots.sheet(store, front.env, path, os.getcwd())
     if number > len(page.lines):
         lines = plural(len(page.lines), "line")
-        raise ReflectError(f"'{page.label}' has {lines}", f"give one of them: {page.label}:1", "usage", EXIT_USAGE)
+        raise ReflectError(f"'{page.label}' has {lines}", f"for example: {page.label}:1", "usage", EXIT_USAGE)
     excerpt = front.excerpt(store)
     if number:
         _tell_line(front, store, excerpt, page, number)
@@ -57,12 +57,12 @@ def why_command(front: Front, name: str) -> None:
 
 
 def _parse(name: str) -> tuple[str, int]:
-    """A file may have a colon in its name; what follows the last one counts if it is a number."""
+    """Split FILE:LINE; the line is 0 if there is none. A file name may contain colons."""
     path, colon, number = name.rpartition(":")
     if not colon or not number.isdigit() or os.path.exists(name):
         return os.path.abspath(name), 0
     if not int(number):
-        raise ReflectError("lines are counted from 1", f"try '{path}:1'", "usage", EXIT_USAGE)
+        raise ReflectError("line numbers start at 1", f"try '{path}:1'", "usage", EXIT_USAGE)
     return os.path.abspath(path), int(number)
 
 
@@ -86,7 +86,7 @@ def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number
 
 
 def _author(front: Front, store: Store, page: Sheet, spot: Spot | None, number: int) -> Author | None:
-    """Return who wrote a line that is none of our rules; None for a blank one, or if nobody is known."""
+    """Return who wrote a line that belongs to no rule of ours; None for a blank line or an unknown author."""
     if spot is None:
         return spots.authors_of(store, front.env, page).get(number)
     return spots.entry_author(store, front.env, page, spot)
@@ -113,7 +113,10 @@ def _field(front: Front, name: str, text: str) -> None:
 
 
 def _differs(spot: Spot, story: Story) -> bool:
-    """Whether the file has other words than were approved; of an improvement, its heading says too little to tell."""
+    """Return whether the file's wording differs from the approved one.
+
+    For an improvement, the heading is not enough to tell.
+    """
     from reflect_git.targets.inert import same
 
     is_plain = story.learning["target"]["kind"] != "improvements"
@@ -134,7 +137,7 @@ def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> Non
             front.out(line)
         front.out()
     for spot in strange:
-        whose = "purged, and here still" if gone.has(spot.id) else _NOT_OURS[_kind(brought[spot])]
+        whose = "purged, but still here" if gone.has(spot.id) else _NOT_OURS[_kind(brought[spot])]
         front.out(f"{_lines(spot)}  {click.style(spot.id, fg='yellow')}  {whose}")
         for line in candidate_view.text_lines(spot.text):
             front.out(line)
@@ -153,12 +156,12 @@ def _paragraph(spot: Spot, story: Story) -> Iterator[str]:
 
 
 def _lines(spot: Spot) -> str:
-    """With the comment above the text, which has the id."""
+    """Format the line numbers of an entry, without the comment line that has its id."""
     return f"line {spot.end}" if spot.end == spot.start + 1 else f"lines {spot.start + 1}-{spot.end}"
 
 
 def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:
-    """How many lines of whom, the most first."""
+    """Count the lines of each author, largest count first."""
     counts: dict[str, int] = {}
     for author in rest.values():
         counts[_name(author)] = counts.get(_name(author), 0) + 1
@@ -172,33 +175,33 @@ def _name(author: Author) -> str:
     if author.kind == spots.COMMIT:
         return f"committed by {author.name}"
     if author.kind == spots.CLAUDE:
-        written = "perhaps written" if author.is_probable else "written"
+        written = "probably written" if author.is_probable else "written"
         return f"{written} by Claude in session {author.session[:8]}"
-    return {spots.MARK: "of marks by reflect-git", spots.YOU: "yours, not committed"}[author.kind]
+    return {spots.MARK: "of reflect-git markers", spots.YOU: "yours, not committed"}[author.kind]
 
 
 def _author_lines(author: Author | None, spot: Spot | None, gone: Gone) -> Iterator[tuple[str, str]]:
     if spot is not None and gone.has(spot.id):
-        yield "purged", f"'{spot.id}' is taken out of all history, and stands here still"
-        yield "to do", "delete the entry: its line with the id, and the text below"
+        yield "purged", f"'{spot.id}' was purged from the history, but is still in this file"
+        yield "to do", "delete the line with the id, and the text below it"
     elif spot is not None and author is not None and author.kind == spots.COMMIT:
-        yield "written by", f"a colleague's reflect-git: '{spot.id}' is not in this store"
+        yield "written by", f"a colleague with reflect-git; '{spot.id}' is not in this store"
     elif spot is not None:
-        yield "approved by", f"nobody: '{spot.id}' is not in this store, and no commit of the project has it"
+        yield "approved by", f"nobody: '{spot.id}' is neither in this store nor in a commit of the project"
     if author is None:
         yield "", "" if spot else "a blank line"
     elif author.kind == spots.COMMIT:
         yield "committed by", f"{author.name}, {when(author.time)}"
         yield "commit", f"{author.commit[:10]} {author.subject}"
     elif author.kind == spots.CLAUDE:
-        where = f"in session {author.session[:8]}, {when(author.time)}; nobody approved it here"
-        who = "perhaps a Bash call of Claude's" if author.is_probable else "Claude"
+        where = f"in session {author.session[:8]}, {when(author.time)}; not approved"
+        who = "probably Claude, with a Bash command," if author.is_probable else "Claude"
         yield "written by", f"{who} {where}"
         yield "you had said", f'"{author.subject}"' if author.subject else ""
     elif author.kind == spots.MARK:
-        yield "written by", "reflect-git, around its learnings; it goes with the last of them"
+        yield "written by", "reflect-git, to mark its rules; removed with the last rule"
     else:
-        yield "written by", "you: it is not committed, and no session of Claude's wrote it"
+        yield "written by", "you; not committed, and not written in a session"
 
 
 def _kind(author: Author | None) -> str:
@@ -228,7 +231,7 @@ def _rest_json(
 def _file_json(
     page: Sheet, told: dict[Spot, Story], strange: dict[Spot, Author | None], rest: dict[int, Author], gone: Gone
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Learnings, then others' entries, then the rest by author."""
+    """Return our rules, then entries of others, then the remaining lines by author."""
     found = [_entry_json(page, spot, story) for spot, story in told.items()]
     for spot, author in strange.items():
         found.append(_rest_json(page, author, [*range(spot.start + 1, spot.end + 1)], spot, gone))

@@ -1,4 +1,4 @@
-"""A candidate as a person sees it before they answer: its text, where it comes from, what stands against it."""
+"""A candidate as a person sees it before answering: its text, its origin, and its conflicts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def width() -> int:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Lines of at most `room` cells; a word that is longer is cut, since nothing of a text may be left out."""
+    """Wrap a text at `room` cells. A longer word is cut in pieces, so that nothing is left out."""
     lines, line = [], ""
     for word in text.split():
         if line and columns(f"{line} {word}") <= room:
@@ -60,14 +60,14 @@ def _pieces(word: str, room: int) -> list[str]:
 
 
 def field(name: str, text: str, colour: str | None = None) -> Iterator[str]:
-    """A name and what it says, the lines below one another."""
+    """Yield a field's name and value, with the value's lines below one another."""
     lines = wrap(printable(text), width() - _NAME_WIDTH - 4) or [""]
     for at, line in enumerate(lines):
         yield click.style(f"  {'' if at else name:<{_NAME_WIDTH}}  {line}", fg=colour)
 
 
 def way(out: str, colour: str | None) -> str:
-    """What to do about it, below what it says: in keys, or as a command that stays whole."""
+    """Format a suggestion below a finding: keys, or a command that is never broken."""
     margin = _NAME_WIDTH + 4
     return click.style(folded(f"{'':{margin}}→ {printable(out)}", width(), margin), fg=colour)
 
@@ -83,7 +83,7 @@ def brief(candidate: Candidate) -> str:
 
 
 def facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[str]:
-    """Where it comes from and what is near it, but for what a finding names as well."""
+    """Yield the origin of a candidate and similar rules, except those that a finding names."""
     findings = list(findings)
     told = "\n".join(found.message for found in findings)
     own = candidate.trust in _OWN_WORDS
@@ -110,7 +110,7 @@ def _confidence(candidate: Candidate) -> str:
 
 
 def tested(backtest: Mapping[str, Any]) -> str:
-    """Of how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
+    """Format how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
     if not backtest["days"]:
         return "no past session to test it on"
     span = plural(backtest["days"], "day")

@@ -1,4 +1,4 @@
-"""What a person types: a key, a line, or a text in the editor of their choice."""
+"""Input from a person: a key, a line, or a text from their editor."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Console:
         click.echo(colored, nl=False, color=self._front.uses_color(sys.stdout.isatty()))
 
     def edit(self, store: Store, text: str, advice: Sequence[str]) -> str:
-        """The text as it was saved, without comment lines; empty if there is none."""
+        """Open the editor. Return the saved text without comment lines, or an empty text."""
         sign = self.setting("core.commentchar", "#")
         sign = sign if len(sign) == 1 else "#"
         advice = [line.replace("'#'", f"'{sign}'") if line in ADVICE else line for line in advice]
@@ -146,7 +146,7 @@ def first_word(text: str) -> str:
 
 
 def _forget_typed_ahead() -> None:
-    """What was typed before the question was seen answers nothing: an approval is an answer to this very text."""
+    """Drop keys typed before the question appeared: an approval must answer the text on the screen."""
     import termios
 
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
@@ -154,7 +154,7 @@ def _forget_typed_ahead() -> None:
 
 @contextmanager
 def _unbuffered() -> Iterator[None]:
-    """Keys come at once and unechoed; those typed ahead are forgotten here, too."""
+    """Read keys at once and without echo; drop those typed ahead."""
     import termios
     import tty
 
@@ -168,7 +168,7 @@ def _unbuffered() -> Iterator[None]:
 
 
 def _wait_for_typing() -> None:
-    """Looking up now and then: a ^C that comes right before a blocking read is seen only after it."""
+    """Wait for input in short steps: a ^C right before a blocking read would be noticed only after it."""
     while not select.select([sys.stdin.fileno()], [], [], _LOOK_UP)[0]:
         pass
 
@@ -186,7 +186,7 @@ def _one_key() -> str:
 
 
 def _editor(env: Mapping[str, str], store: Store) -> str:
-    """As git finds it. Our git takes no GIT_* variable of the person's along, so the first place is looked up here."""
+    """Find the editor as git does. GIT_EDITOR is read here, because our git runs without the user's GIT_* variables."""
     chosen = env.get("GIT_EDITOR")
     if chosen:
         return chosen
@@ -198,7 +198,7 @@ def _editor(env: Mapping[str, str], store: Store) -> str:
 
 
 def _edited(editor: str, folder: str, text: str) -> str:
-    """The name ends as a Markdown file does, so that an editor knows what it is."""
+    """Open a temporary file in the editor and return its text. The suffix `.md` tells the editor the format."""
     import subprocess
     import tempfile  # with all that it can unpack 10 ms, and most answers are a key
 
@@ -225,7 +225,7 @@ _NAMES = {"Title": "title", "Impact": "impact", "Details": "details", "Suggested
 
 
 def fields_of(learning: Learning) -> dict[str, str]:
-    """Of an improvement; empty for a rule."""
+    """Return the fields of an improvement; empty for a rule."""
     kept = learning["meta"].get("improvement")
     if not isinstance(kept, dict):
         return {}
@@ -237,7 +237,7 @@ def written(fields: Mapping[str, str]) -> str:
 
 
 def read(text: str) -> dict[str, str]:
-    """The fields again; a line without a name goes on with the one above, a field that is gone is empty."""
+    """Parse the edited fields. A line without a name continues the field above; a deleted field is empty."""
     found = dict.fromkeys(_NAMES.values(), "")
     field = "title"
     for line in text.splitlines():
@@ -249,7 +249,7 @@ def read(text: str) -> dict[str, str]:
 
 
 def applied(request: Request, text: str) -> Request:
-    """The request with the fields as they were edited."""
+    """Return the request with the edited fields."""
     found = read(text)
     return request._replace(
         title=found["title"], impact=found["impact"], details=found["details"], action=found["action"]

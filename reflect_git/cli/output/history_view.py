@@ -1,4 +1,4 @@
-"""Words that everything which tells of the past shares: when, by whom, by which road."""
+"""Text for past events: when, who, and how it was decided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROADS = {
 
 
 def when(timestamp: str) -> str:
-    """How long ago, and the day and the hour here."""
+    """Format how long ago it was, with the local date and time."""
     moment = seconds_of(timestamp)
     local = time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
     return f"{age(max(0.0, time.time() - moment))} ago ({local})"
@@ -36,11 +36,11 @@ def day(timestamp: str) -> str:
 
 
 def who(by: Mapping[str, Any]) -> str:
-    """A person and their road, of a decision."""
+    """Format who made a decision, and how."""
     return f"{by['name'] or 'somebody'} {ROADS.get(by['road'], 'in an unknown way')}"
 
 
-TAKEN_BACK, PUT_BACK = "taken back", "put back"
+TAKEN_BACK, PUT_BACK = "reverted", "restored"
 _QUOTES = 3
 _OWN = ("user_typed", "user_feedback")
 
@@ -66,7 +66,7 @@ def lines(story: Story) -> Iterator[Line]:
 
 
 def _turns(story: Story) -> Iterator[tuple[str, Decision]]:
-    """What took it back and put it back, in order, and what ended it if that is none of these."""
+    """Yield reverts and restores in order, then the decision that ended the rule if it is neither."""
     found = [(word, made) for made in story.decisions if (word := turn(story.decisions, made))]
     turns = [] if found == [(TAKEN_BACK, story.ended)] else found  # a plain revert is called by its state
     yield from turns
@@ -75,7 +75,7 @@ def _turns(story: Story) -> Iterator[tuple[str, Decision]]:
 
 
 def turn(decisions: Sequence[Decision], made: Decision) -> str:
-    """What a revert did to the rule itself: whether it took its approval back, or put it back; else nothing."""
+    """Return whether a revert reverted or restored the rule's approval; empty if neither."""
     root, is_undone = root_of({one["id"]: one for one in decisions}, made)
     if made["kind"] != "reverted" or root["kind"] != "approved":
         return ""
@@ -102,7 +102,7 @@ def _quotes(story: Story) -> Iterator[Line]:
     if more > 0:
         yield "", f"and {plural(more, 'more signal')}"
     if story.forgotten:
-        yield "", f"{plural(story.forgotten, 'signal')} behind it not on this machine: expired, or never here"
+        yield "", f"{plural(story.forgotten, 'signal')} expired, or only on another machine"
 
 
 def _before(story: Story) -> Iterator[Line]:
@@ -113,7 +113,7 @@ def _before(story: Story) -> Iterator[Line]:
         else:
             made = decided[wording.by]
             reason = f": {made['reason']}" if made["reason"] else ""
-            yield "said before", f'"{wording.text}"'
+            yield "earlier text", f'"{wording.text}"'
             yield "", f"until {_decided(made)}{reason}"
 
 
@@ -122,7 +122,7 @@ def _counted(count: Count) -> str:
 
 
 def _sessions(story: Story) -> str:
-    told = [f"{plural(story.read, 'session')} had it loaded"] if story.read else []
+    told = [f"{plural(story.read, 'session')} loaded it"] if story.read else []
     for count, words in ((story.before, "before it was approved"), (story.after, "since")):
         if count.times:
             told.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {when(count.last)}")
@@ -132,4 +132,4 @@ def _sessions(story: Story) -> str:
 def commands(story: Story) -> Iterator[Line]:
     if story.ended is None:
         yield "change it", f"reflect-git edit {story.learning['id']}"
-        yield "take it back", f"reflect-git revert {story.learning['id']}"
+        yield "revert it", f"reflect-git revert {story.learning['id']}"

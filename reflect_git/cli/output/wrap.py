@@ -14,7 +14,7 @@ _MOST = 60  # words of a name or a command in quotes
 
 
 def folded(text: str, room: int, hang: int = 0) -> str:
-    """In lines of at most `room` cells. Those below are indented by `hang`, or else like the line they go on with."""
+    """Wrap a text at `room` cells. Following lines are indented by `hang`, or like the line they continue."""
     return "\n".join(part for line in text.split("\n") for part in _lines(line, room, hang))
 
 
@@ -46,7 +46,7 @@ def _joined(pieces: list[str]) -> str:
 
 
 def _pieces(words: Sequence[str]) -> Iterator[str]:
-    """Words, and what must not be broken: what stands in quotes, which is a name or a command, and other commands."""
+    """Yield words, and whole names in quotes and commands, which must not be broken."""
     bare, at = [_unstyled(word) for word in words], 0
     while at < len(words):
         end = _end(bare, at)
@@ -65,7 +65,7 @@ def _end(words: Sequence[str], at: int) -> int:
 
 
 def _end_of_quote(words: Sequence[str], at: int, quote: str) -> int:
-    """Quotes may stand in quotes: a command that has a path with blanks in it."""
+    """Find the end of a quotation. Quotes may be nested: a command with a quoted path."""
     depth = 0
     for number in range(at, min(len(words), at + _MOST)):
         word = words[number].lstrip("(")
@@ -77,7 +77,10 @@ def _end_of_quote(words: Sequence[str], at: int, quote: str) -> int:
 
 
 def _is_command(words: Sequence[str], at: int) -> bool:
-    """Whether one begins here: at the head of a line or of a column, or behind a colon, but for "error: git failed"."""
+    """Return whether a command begins here.
+
+    Commands begin at the start of a line or column, or after a colon, except in "error: git failed".
+    """
     if at + 1 < len(words) and not words[at + 1]:  # the name of a row
         return False
     before = words[at - 1] if at else ""
@@ -85,7 +88,7 @@ def _is_command(words: Sequence[str], at: int) -> bool:
 
 
 def _end_of_command(words: Sequence[str], at: int) -> int:
-    """Up to a semicolon that stands in no quotes, or to the end."""
+    """Find the end of a command: a semicolon outside quotes, or the end of the text."""
     quotes = 0
     for number in range(at, len(words)):
         quotes += words[number].count("'")

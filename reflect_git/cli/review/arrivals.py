@@ -52,7 +52,7 @@ class Arrivals:
 
     @property
     def open(self) -> int:
-        """How many are not in the files here yet."""
+        """Count the decisions that are not in the files here yet."""
         return len(self._found)
 
     def run(self) -> None:
@@ -119,7 +119,7 @@ class Arrivals:
                 return
 
     def _is_chosen(self, one: Waiting, wording: Wording) -> bool:
-        """True if what is left has to be shown, as with what is taken over."""
+        """Apply the chosen wording. Return True if the remaining ones have to be shown again."""
         try:
             done = arrivals.settle(self._desk.sitting, wording, self._by(wording.learning))
         except Changed as error:
@@ -139,7 +139,7 @@ class Arrivals:
         return where(self._desk.sitting.place, target)
 
     def _ask(self, left: Sequence[Waiting], place: str) -> None:
-        """Until there is an answer, or it has to be shown anew."""
+        """Ask until there is an answer, or until the change has to be shown again."""
         able = [one for one in left if one.trouble is None]
         harmless = [one for one in able if not one.risks]
         out = {key for key, offered in (("y", left[0] in able), ("a", len(harmless) > 1), ("n", left[0].kind == ADD))
@@ -184,7 +184,7 @@ class Arrivals:
         return not risks or self._console.types_first_word(learning["text"], "apply it anyway")
 
     def _is_taken(self, chosen: Sequence[Waiting]) -> bool:
-        """True if what is left has to be shown: taken over, or not any more what it was."""
+        """Apply the chosen decisions. Return True if the remaining ones have to be shown again."""
         if len(chosen) > 1 and not self._is_sure(chosen):
             return False
         try:
@@ -209,14 +209,14 @@ class Arrivals:
                 self._desk.note_change(step.plan.path)
 
     def _say_changed(self, error: Changed, chosen: Sequence[Waiting]) -> None:
-        """The plan that was shown does not fit any more: another one is made, and shown; or there is no need of any."""
+        """Say that the files changed since the diff was shown, and whether anything is left to apply."""
         left = {one.decision["id"] for one in self._found}
         is_left = any(one.decision["id"] in left for one in chosen)
         then = "here is what would change now" if is_left else "nothing left to do"
         self._desk.say(printable(f"{error.message}: {then}"))
 
     def _is_sure(self, chosen: Sequence[Waiting]) -> bool:
-        """The total of each file, and one question."""
+        """Show the total change of each file and ask once."""
         for step in file_changes.of(self._desk.sitting.place, [one.shift for one in chosen]).steps:
             self._desk.say("", *candidate_view.field("into", self._where(step.plan.target)), "")
             self._desk.show_change(shown(self._desk.sitting.place, [step.plan]))
@@ -243,12 +243,12 @@ def headline(one: Waiting) -> str:
 
 
 def where(place: Place, target: Target) -> str:
-    """As a person names it: the file of the project and that of all projects have one name."""
+    """Return the display path of a target, which tells the project's file from the one for all projects."""
     return place.label(place.named(target))
 
 
 def listed(place: Place, found: Sequence[Waiting]) -> Iterator[str]:
-    """Two lines each, for where nobody can be asked."""
+    """Yield two lines for each decision, if nobody can be asked."""
     room = candidate_view.width()
     for number, one in enumerate(found, 1):
         head = f"{headline(one)} → {where(place, target_of(one.learning))}"

@@ -47,7 +47,7 @@ class BrokenRules:
 
     @property
     def open(self) -> int:
-        """How many have no answer yet."""
+        """Count the rules that have no answer yet."""
         return len(self._found) - len(self.answers)
 
     def run(self) -> None:
@@ -144,7 +144,7 @@ def _facts(desk: Desk, one: Broken) -> Iterator[str]:
 
 
 def listed(found: Sequence[Broken]) -> Iterator[str]:
-    """Two lines each, for where nobody can be asked."""
+    """Yield two lines for each rule, if nobody can be asked."""
     room = candidate_view.width()
     for one in found:
         yield f"{one.rule['id']}  {one.headline}"

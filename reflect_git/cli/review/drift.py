@@ -1,7 +1,6 @@
-"""The first part of a review, one after the other: rules that differ from their files, what Claude wrote by itself, and
-what the person's own git took out of the store.
+"""The first part of a review: rules that differ from their files, text that Claude wrote, and records removed with git.
 
-What Claude did comes first. Nothing is written until the person answers, and each answer is stored at once.
+Changes by Claude come first. Nothing is written until the person answers, and each answer is stored at once.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _ON_BRANCH = {
 
 
 def look(ctx: Context) -> tuple[Drift, list[Asked]]:
-    """What differs here, and what of it is asked, in this order: what Claude did, then the rest."""
+    """Return the differences here and those to ask about: changes by Claude first, then the rest."""
     store, env, place = ctx.store, ctx.env, ctx.place
     found = drift.look(store, env, place, ctx.scan.history)
     written = line_owner.look(store, env, place, found.pages, drift.left(store), drift.SECONDS)
@@ -94,7 +93,7 @@ class Differences:
 
     @property
     def open(self) -> int:
-        """How many have no answer yet."""
+        """Count the differences that have no answer yet."""
         skipped = len(self._seen) - len(self.answers)
         return skipped + len(self._left())
 
@@ -112,7 +111,7 @@ class Differences:
         return [one for one in self._asked if one.mark not in self._seen]
 
     def _ask(self, card: RuleCard | PassageCard | RemovalCard, mark: str, place: str) -> None:
-        """Until there is an answer, or it has to be shown anew."""
+        """Ask until there is an answer, or until the card has to be shown again."""
         while True:
             keys = [key for key in _KEYS if key not in _WRITE or key in card.able]
             typed = self._console.key(f"{place} {card.question} [{','.join(keys)}]? ")
@@ -127,7 +126,7 @@ class Differences:
                 return
 
     def _is_answered(self, card: RuleCard | PassageCard | RemovalCard, mark: str, key: str) -> bool:
-        """Every change of a file makes the others be looked at anew: each is shown as it would be written."""
+        """Carry out an answer. After each change of a file, check the others again, so that every diff is current."""
         try:
             said = card.answer(key, self._console)
         except Changed as error:
@@ -152,7 +151,7 @@ class Differences:
 
 
 def _card(desk: Desk, one: Asked) -> RuleCard | PassageCard | RemovalCard:
-    """Loaded with the first: most of the time nothing differs."""
+    """Return the card for a difference."""
     if isinstance(one, Removal):
         return RemovalCard(desk, one)
 
@@ -160,7 +159,7 @@ def _card(desk: Desk, one: Asked) -> RuleCard | PassageCard | RemovalCard:
 
 
 def listed(place: Place, asked: Sequence[Asked]) -> Iterator[str]:
-    """Two lines each, for where nobody can be asked."""
+    """Yield two lines for each difference, if nobody can be asked."""
     room = candidate_view.width()
     for number, one in enumerate(asked, 1):
         yield f"{number:>3}  {one_line(headline(one), room - 5)}"
@@ -175,7 +174,7 @@ def _what(place: Place, one: Asked) -> str:
 
 
 def notes(place: Place, found: Drift) -> Iterator[str]:
-    """What is as it should be, or cannot be asked."""
+    """Yield notes on differences that are fine, and on those that cannot be asked."""
     for trouble in found.troubles:
         yield click.style(printable(trouble), fg="yellow")
     for kind, words in _ON_BRANCH.items():
@@ -399,7 +398,7 @@ class RemovalCard:
         return REMOVALS_RETIRED
 
     def _changed(self, target: str) -> str:
-        """A file of the project in which the person sits."""
+        """Return the target if it is a file of the current project, else an empty text."""
         is_here = self._sitting.place.root == self._desk.sitting.place.root
         return target if is_here and not target.startswith(("/", "~")) else ""
 

@@ -113,7 +113,7 @@ class Dialogue:
             pass
 
     def _has_more(self) -> bool:
-        """Is there one to show? Behind the last, weak ones are offered."""
+        """Return whether a candidate is left to show. After the last one, offer the weak ones."""
         while not self.deck.open():
             if not self._weak_left():
                 return False
@@ -136,7 +136,7 @@ class Dialogue:
         return f"{plural(count, 'unlikely one')}, expiring unreviewed in {goes}: w to see"
 
     def _obey(self) -> bool:
-        """One key; True if a candidate is to be shown now."""
+        """Read one key and act on it. Return True if a candidate should be shown now."""
         to = self._proposal.to if self._proposal else "another target"
         place = f"({self.deck.at + 1}/{len(self.deck.cards)})"
         typed = self.console.key(f"{place} Approve to {printable(to)} [{','.join(self._usable())}]? ")
@@ -288,13 +288,13 @@ class Dialogue:
         return self._take(self._wanted()._replace(supersedes=(rule,)))
 
     def _take(self, request: Request) -> bool:
-        """Only if a change can be made of it: else the error is told, and what is on the screen stays."""
+        """Use the request if a change can be made from it; else the error is shown and the screen stays."""
         self.desk.propose(request)
         self._request = request
         return True
 
     def _list(self) -> bool:
-        """The card in hand is shown again afterwards: the next key must answer what is on the screen."""
+        """List the candidates. The current one is shown again afterwards, since the next key answers it."""
         self.choose()
         return True
 
@@ -355,7 +355,7 @@ class Dialogue:
         return self._carry_out_all(found)
 
     def _plain(self, at: int, earlier: Sequence[Proposal]) -> Proposal | None:
-        """What may be approved together with others, behind the earlier ones."""
+        """Propose a candidate for a joint approval, after the earlier ones; None if it cannot be approved that way."""
         request = self._wanted() if at == self.deck.at else self.wordings.request_for(self.deck.cards[at])
         try:
             made = self.desk.propose(request, earlier)
@@ -364,7 +364,7 @@ class Dialogue:
         return None if made.is_refused or made.is_risky or made.replaced else made
 
     def _carry_out_all(self, found: Iterable[tuple[int, Proposal]]) -> bool:
-        """The very changes that were shown; if a file is not what they were made for, the rest is shown anew."""
+        """Approve the changes as they were shown. If a file changed meanwhile, the rest is shown again."""
         for at, shown in found:
             self.deck.at, self._request = at, shown.request
             self._carry_out(shown)

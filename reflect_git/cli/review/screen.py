@@ -1,6 +1,6 @@
-"""The desk of a review: a candidate is laid out on it with the change it would make, and the change is carried out.
+"""The screen of a review: show a candidate with its change, and carry the change out.
 
-A proposal is always held against the rules and files as they are now, those just approved included.
+A proposal is always checked against the current rules and files, including those just approved.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Desk:
         return proposal
 
     def propose(self, request: Request, earlier: Sequence[Proposal] = ()) -> Proposal:
-        """The change; `earlier` are those that are carried out before it."""
+        """Return the change that a request makes, after the changes in `earlier`."""
         project = self._foreign_project(request.candidate)
         if project and not (request.to or request.candidate.target).startswith("global"):
             raise ReflectError(
@@ -123,7 +123,7 @@ class Desk:
         return click.style(f"Proposed rule {number} — {', '.join(parts)}", bold=True)
 
     def _foreign_project(self, candidate: Candidate) -> str:
-        """The name of the project it comes from, if that is not this one."""
+        """Return the name of the candidate's project if it is another one, else an empty text."""
         project = candidate.project
         return "" if project is None or project["key"] in self.sitting.place.keys else project["name"]
 
@@ -132,7 +132,7 @@ class Desk:
         return f"{path} ({proposal.to})"
 
     def show_change(self, diff: str) -> None:
-        """In colour, and through the filter that the person has for `git add -p`."""
+        """Show a diff in colour, through the user's filter for `git add -p`."""
         if self._filter and self.front.uses_color(True):
             import subprocess  # few have a filter
 
@@ -144,11 +144,14 @@ class Desk:
         show_diff(self.front, diff)
 
     def person(self, candidate: Candidate) -> By:
-        """Who sits here."""
+        """Return the person at the terminal."""
         return find_approver(self.front, self.sitting, Wish(candidate.id, candidate.text, candidate.target))[0]
 
     def carry_out(self, proposal: Proposal) -> str:
-        """What was shown; the id of the learning, or nothing if somebody answered elsewhere meanwhile."""
+        """Approve the change as shown and return the rule's id.
+
+        Return an empty text if the candidate was answered elsewhere meanwhile.
+        """
         self.renew()
         candidate = proposal.request.candidate
         if not self._still_waits(candidate):
@@ -165,7 +168,7 @@ class Desk:
         return done.learning
 
     def note_change(self, path: str, learning: str = "") -> None:
-        """A file of the project was changed, by a learning that may be taken back or for good."""
+        """Remember a changed file of the project, and the rule that changed it, if it can still be reverted."""
         self._changed.setdefault(path, set()).add(learning)
 
     @property
@@ -174,12 +177,12 @@ class Desk:
         return [path for path, changes in self._changed.items() if changes]
 
     def renew(self) -> None:
-        """As store and files are now."""
+        """Read the store and files again."""
         place, store = self.sitting.place, self.sitting.store
         self.sitting = self.sitting.replace(scan=self.front.scan(store), said=project_files.baselines(place))
 
     def settled(self, said: str, changed: str = "") -> None:
-        """A change of a rule was answered: say so, and look at everything anew. `changed`: a file of the project."""
+        """Report an answer about a rule and read everything again. `changed` is a changed file of the project."""
         self.say(said)
         if changed:
             self.note_change(changed)
@@ -196,7 +199,7 @@ class Desk:
         )
 
     def take_back(self, learning: str) -> None:
-        """An approval of a moment ago: out of its file, and its signals wait again."""
+        """Undo an approval of this review: remove the rule from its file and reopen its signals."""
         from reflect_git.rules import revert
 
         self.renew()
@@ -217,7 +220,7 @@ class Desk:
         return scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted)
 
     def goes_in(self, candidate: Candidate) -> str:
-        """How long until it is forgotten."""
+        """Format how long until a candidate expires."""
         ttl, shown = expiry.lifetime(self.sitting.store), expiry.shown(self.sitting.store)
         ends = [expiry.goes_on(signal, ttl, shown) for signal in self._signals_of(candidate)]
         return age(max(0.0, max(ends) - time.time()))
@@ -239,7 +242,7 @@ class Desk:
 
 
 def contradicted(proposal: Proposal | None) -> str:
-    """The one rule that stands against it, if nothing else does."""
+    """Return the one rule that contradicts the proposal, if nothing else prevents it."""
     against = [found for found in proposal.findings if found.kind == REFUSED] if proposal else []
     return _rule_in(against[0]) if [found.code for found in against] == [CONTRADICTION] else ""
 
@@ -249,7 +252,7 @@ def _rule_in(found: Finding) -> str:
 
 
 def _way_out(found: Finding, proposal: Proposal) -> str:
-    """In keys where there is one, else as a command that can be run as it stands."""
+    """Suggest keys if there are any, else a complete command."""
     if found.code == CONTRADICTION:
         if contradicted(proposal):
             return "r to replace that rule"
@@ -295,7 +298,7 @@ class Deck:
         return self.cards[self.at]
 
     def open(self) -> list[int]:
-        """The places that have no answer yet."""
+        """Return the positions of cards without an answer."""
         answered = {at for answer in self.answers for at in (answer.at, *answer.joined)}
         return [at for at in range(len(self.cards)) if at not in answered]
 
@@ -318,7 +321,7 @@ class Deck:
         return answer
 
     def add(self, cards: Sequence[Candidate]) -> bool:
-        """More cards, behind the others. True if it goes on to the first of them: not while the one in hand is open."""
+        """Append cards. Return True if the current card is answered, so that the first new one is next."""
         goes_on = self.at not in self.open()
         if goes_on:
             self.at = len(self.cards)
@@ -326,7 +329,7 @@ class Deck:
         return goes_on
 
     def search(self, words: str) -> int | None:
-        """The next open card, round the end, that has these words in its text or in what was said."""
+        """Find the next open card with these words in its text or quote; wrap around at the end."""
         open_cards = self.open()
         order = [at for at in open_cards if at > self.at] + [at for at in open_cards if at <= self.at]
         wanted = words.casefold()

@@ -107,7 +107,7 @@ class Wordings:
         return True
 
     def request_for(self, card: Candidate) -> Request:
-        """Return what the card proposes: Claude's wording if there is one, else what was said."""
+        """Return the proposed text of a card: Claude's wording if there is one, else the user's words."""
         worded = self.found.get(card.id)
         if worded is None or not worded.text or worded.text == card.text:
             return Request(card)
@@ -183,7 +183,7 @@ class Wordings:
 
 
 class _Progress:
-    """One line on stderr after a second, for a person who waits."""
+    """A line on stderr that appears after a second."""
 
     def __init__(self, text: str) -> None:
         self._text = printable(text)

@@ -92,7 +92,7 @@ def look(store: Store, env: Mapping[str, str], place: Place, history: History, s
             if one.kind == "marker":
                 troubles.append(f"{where}: {one.live}")
             elif learning is None and gone.has(one.id):
-                troubles.append(f"{where}: '{one.id}' was purged and stands here still: delete the entry")
+                troubles.append(f"{where}: '{one.id}' was purged, but is still here: delete the entry")
             elif learning is None:
                 foreign += 1
             elif one.kind != "foreign":

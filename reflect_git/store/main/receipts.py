@@ -38,7 +38,7 @@ def is_lacking(store: Store) -> bool:
 
 
 def is_untold(store: Store) -> bool:
-    """Return whether an older program wrote the file, which does not say what came from elsewhere."""
+    """Return whether an older program wrote the file, without the decisions of other machines."""
     try:
         with open(store.private_path(FILE), "rb") as file:
             return file.read(len(_TOLD)) != _TOLD.encode()

@@ -35,7 +35,7 @@ _LOCKS = ("HEAD.lock", "refs/heads/main.lock", *ref_updates.LOCKS)
 
 @dataclass(frozen=True)
 class Found:
-    """What a purge would remove: records by id, their blobs, backups by name.
+    """The records (by id), blobs and backups (by name) that a purge would remove.
 
     `others` are other files of ours with the text. `mirrors` are target snapshots with it in their names. `objects` are
     all git objects that contain it, `commits` the history of main.

@@ -53,7 +53,7 @@ def known(store: Store) -> frozenset[str]:
 
 
 def kept(store: Store) -> frozenset[str]:
-    """Return the saved marks, whatever became of the files on main."""
+    """Return the saved marks, even if their files on main are gone."""
     data = files.read_if_there(store.private_path(FILE), _LARGEST) or b""
     return frozenset(data.decode("utf-8", "replace").split())
 

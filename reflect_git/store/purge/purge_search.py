@@ -29,7 +29,7 @@ _PEOPLE = (b"author", b"committer", b"tagger")
 
 
 class Doomed:
-    """What has to be removed: by its text, and by purge marks, which reveal no text."""
+    """The text to remove, and purge marks, which reveal no text."""
 
     def __init__(self, marks: Collection[str], sought: Sought | None = None) -> None:
         self.marks = frozenset(marks)

@@ -132,7 +132,7 @@ def _pieces(record: Mapping[str, Any]) -> Piece:
 
 
 def _cut(lines: bytes, names: tuple[str, ...]) -> Piece:
-    """As `_pieces`, from canonical lines of a key and its JSON: in a third of the time."""
+    """Split canonical lines of a key and its JSON, like `_pieces` but in a third of the time."""
     first, second, third = _parts(names)
     fields = [line.replace(b": ", b'":', 1) for line in lines.split(b"\n")]
     start = b'{"' + b',"'.join([fields[at] for at in first]) + b',"status":'
