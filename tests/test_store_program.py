@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, REPO, RunCli
-from tests.store.probe import allow_unattended
+from tests.store.store_checks import allow_unattended
 
 PROGRAM = REPO / "hooks" / "store.py"
 SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"

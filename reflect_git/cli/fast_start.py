@@ -16,15 +16,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reflect_git.history.log_query import Asked
+    from reflect_git.history.log_query import LogQuery
     from reflect_git.store.repository import Store
-    from reflect_git.sync.exchange import Begun
+    from reflect_git.sync.exchange import StartedSync
 
 # Options that make it another question.
-_OTHERWISE = ("--since", "--until", "--type", "--captures", "-h", "--help")
+_UNSUPPORTED_OPTIONS = ("--since", "--until", "--type", "--captures", "-h", "--help")
 
 
-class Plain:
+class PlainSyncOptions:
     """The words of a `sync` that are understood at first sight."""
 
     __slots__ = ("dry_run", "json", "no_input", "store", "yes")
@@ -39,48 +39,48 @@ class Plain:
         self.dry_run = dry_run
 
 
-class Ahead:
+class Prefetch:
     """An open and swept store, and what is on the way: the newest of its log, or what its remote has."""
 
     def __init__(
-        self, store: Store, asked: Asked | None = None, begun: Begun | None = None, plain: Plain | None = None
+        self, store: Store, asked: LogQuery | None = None, begun: StartedSync | None = None, plain: PlainSyncOptions | None = None
     ) -> None:  # fmt: skip
         self.store = store
-        self.asked = asked
-        self.begun = begun
-        self.plain = plain
+        self.log_query = asked
+        self.started_fetch = begun
+        self.sync_options = plain
 
-    def drop(self) -> None:
+    def cancel(self) -> None:
         """Drop a query that nobody used."""
-        if self.begun is not None:
-            self.begun.drop()
+        if self.started_fetch is not None:
+            self.started_fetch.cancel()
 
 
-def ask(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
+def start_log_query(words: Sequence[str], env: Mapping[str, str]) -> Prefetch | None:
     """Start the query of `log` with these arguments.
 
     Return None if there is no store, or if it has to be swept first.
     """
-    if env.get(service.FAULT) or any(word.partition("=")[0] in _OTHERWISE for word in words):
+    if env.get(service.FAULT_VARIABLE) or any(word.partition("=")[0] in _UNSUPPORTED_OPTIONS for word in words):
         return None
-    from reflect_git.history.log_query import Asked
+    from reflect_git.history.log_query import LogQuery
 
     try:
         store = service.open_store(env, create=False)
-        return None if is_unswept(store) else Ahead(store, Asked(store))
+        return None if needs_recovery(store) else Prefetch(store, LogQuery(store))
     except (ReflectError, OSError):  # the command meets it again, and says so
         return None
 
 
-def is_unswept(store: Store) -> bool:
+def needs_recovery(store: Store) -> bool:
     """Return whether pending files or a journal could change the history. This reads no inbox."""
-    return journal.is_standing(store) or bool(pending.pending(store))
+    return journal.has_entries(store) or bool(pending.list_pending(store))
 
 
-def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
+def start_fetch(words: Sequence[str], env: Mapping[str, str]) -> Prefetch | None:
     """Start the fetch of a plain `sync` if the store has a remote; sweep the store first."""
-    plain = plainly(words)
-    if plain is None or env.get(service.FAULT) or env.get(COMPLETE_VAR):
+    plain = parse_sync_options(words)
+    if plain is None or env.get(service.FAULT_VARIABLE) or env.get(COMPLETE_VAR):
         return None
     from reflect_git.store import inbox, recover, remotes
     from reflect_git.store.repository import MAIN
@@ -88,18 +88,18 @@ def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
 
     try:
         store = service.open_store(env, plain.store, create=False)
-        asked = MAIN, remotes.TRACKED, inbox.below(store)
+        asked = MAIN, remotes.TRACKING_REF, inbox.get_ref_prefix(store)
         refs = store.git.refs(*asked)
         if recover.is_needed(store, refs):
-            recover.sweep(store)
+            recover.recover_store(store)
             refs = store.git.refs(*asked)
-        begun = exchange.begin(store, env, refs)
+        begun = exchange.start_sync(store, env, refs)
     except (ReflectError, OSError):  # as above
         return None
-    return Ahead(store, begun=begun, plain=plain) if begun else None
+    return Prefetch(store, begun=begun, plain=plain) if begun else None
 
 
-def plainly(words: Sequence[str]) -> Plain | None:
+def parse_sync_options(words: Sequence[str]) -> PlainSyncOptions | None:
     """Parse a plain `sync`. Return None for every other command line, which click parses."""
     place, given, rest = "", [], list(words)
     while rest and rest[0] != "sync":
@@ -115,4 +115,4 @@ def plainly(words: Sequence[str]) -> Plain | None:
     if not rest or not {"--json", "--dry-run"}.issuperset(rest[1:]):
         return None
     given += rest[1:]
-    return Plain(place, *(word in given for word in ("--json", "--no-input", "--yes", "--dry-run")))
+    return PlainSyncOptions(place, *(word in given for word in ("--json", "--no-input", "--yes", "--dry-run")))

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
         matcher: Optional[dict[str, Any]]
         meta: dict[str, Any]
 
-    class By(TypedDict):
+    class DecisionAuthor(TypedDict):
         """The person who made a decision, and the channel."""
 
         road: str
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
         version: int
         timestamp: str
         machine: str
-        by: By
+        by: DecisionAuthor
         kind: str
         subject: str
         text: Optional[str]
@@ -175,5 +175,5 @@ DECISION_KINDS = (
     "policy", "capture", "remote",
 )  # fmt: skip
 # Decisions about settings, not about rules; a separate command reverts them.
-SWITCHING_KINDS = ("policy", "capture", "remote")
-ROADS = ("terminal", "ask-user-question", "own-machine", "unattended")
+SETTING_KINDS = ("policy", "capture", "remote")
+CHANNELS = ("terminal", "ask-user-question", "own-machine", "unattended")

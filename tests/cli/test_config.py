@@ -31,14 +31,14 @@ def store(run_cli: RunCli, store_home: Path) -> Path:
 
 
 def test_every_policy_is_in_the_table_and_read_from_the_store_alone() -> None:
-    for key in policy.POLICIES:
-        assert settings.find(key).scope == settings.STORE
+    for key in policy.POLICY_KEYS:
+        assert settings.find_setting(key).scope == settings.STORE
 
 
 def test_the_table_has_no_key_twice_and_its_defaults_are_valid() -> None:
-    assert len(settings.BY_NAME) == len(settings.TABLE)
-    for setting in settings.TABLE:
-        assert not setting.default or settings.checked(setting, setting.default) == setting.default
+    assert len(settings.BY_NAME) == len(settings.ALL_SETTINGS)
+    for setting in settings.ALL_SETTINGS:
+        assert not setting.default or settings.parse_value(setting, setting.default) == setting.default
 
 
 def test_the_list_has_value_default_and_origin(run_cli: RunCli, store: Path, home: Path) -> None:

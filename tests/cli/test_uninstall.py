@@ -13,12 +13,12 @@ import pytest
 from reflect_git import __version__
 from reflect_git.capture import service
 from reflect_git.cli.admin import install
-from reflect_git.cli.environment import STAMP
+from reflect_git.cli.environment import STAMP_FILE
 from reflect_git.store import policy, remotes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.rules.queues import BY, say, sit
+from tests.rules.queues import BY, capture_signal, open_queue
 from tests.stories.terminal import Terminal
 
 
@@ -37,11 +37,11 @@ def picture(home: Path) -> dict[str, bytes]:
 
 
 def learn(store: Store, content: str, to: str) -> None:
-    from reflect_git.rules.approve import Request, carry_out, propose
+    from reflect_git.rules.approve import Request, plan_approval, write_approval
 
-    identity = say(store, content)
-    queue = sit(store, os.environ)
-    carry_out(queue, propose(queue, Request(queue.find(identity), to=to)), BY)
+    identity = capture_signal(store, content)
+    queue = open_queue(store, os.environ)
+    write_approval(queue, plan_approval(queue, Request(queue.find_candidate(identity), to=to)), BY)
 
 
 def project(home: Path) -> Path:
@@ -243,13 +243,13 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
 def test_the_plugins_own_environment_is_named(tmp_path: Path) -> None:
     venv = tmp_path / "reflect-git-inline" / "venv"
     venv.mkdir(parents=True)
-    assert install._program(str(venv)).startswith("pipx uninstall ")
-    (venv / STAMP).write_text(f"{__version__}\n")
-    assert shlex.split(install._program(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
+    assert install._format_program_removal(str(venv)).startswith("pipx uninstall ")
+    (venv / STAMP_FILE).write_text(f"{__version__}\n")
+    assert shlex.split(install._format_program_removal(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
 
 
 def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: Store) -> None:
-    policy.set_keys(store, remotes.changes("https://example.com/ada/learnings.git"))
+    policy.set_keys(store, remotes.build_config("https://example.com/ada/learnings.git"))
     assert "example.com" not in run_cli("uninstall", "--dry-run").out
     done = run_cli("uninstall", "--erase", "--yes")
     assert "then remove 'https://example.com/ada/learnings.git' from its host" in done.out
@@ -275,7 +275,7 @@ def test_what_comes_first_stays_on_one_line_at_a_terminal(home: Path, store: Sto
     with Terminal("uninstall", "--erase", cwd=home, env={"COLUMNS": "40"}) as terminal:
         seen = terminal.passes("[y/N]:")
         terminal.types("n")
-        terminal.is_left("nothing was changed", 1)
+        terminal.exits_with("nothing was changed", 1)
     whole = f"hint: cd '{folder}' && claude plugin uninstall --scope project reflect-git@reflect-git"
     assert whole in seen.replace("\r", "").splitlines()
 
