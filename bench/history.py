@@ -183,13 +183,25 @@ def _build_pairs(setting: Setting, size: int) -> dict[str, tuple[Command, Comman
     pairs = {
         f"log -n 20 at {size:,}": (
             Command((str(PROGRAM), "log", "-n", "20", "--json"), env),
-            Command((*git, "log", "-20", "-E", "--invert-grep", f"--grep={_HIDDEN_SUBJECTS}", f"--format={LOG_FORMAT}", MAIN), env),
+            Command(
+                (
+                    *git,
+                    "log",
+                    "-20",
+                    "-E",
+                    "--invert-grep",
+                    f"--grep={_HIDDEN_SUBJECTS}",
+                    f"--format={LOG_FORMAT}",
+                    MAIN,
+                ),
+                env,
+            ),
         ),
         f"why {FILE}:{line} at {size:,}": (
             Command((str(PROGRAM), "why", f"{project / FILE}:{line}", "--json"), env),
             Command((*git, "log", "-1", "--format=%H", MAIN, "--", get_record_path(rule)), env),
         ),
-    }  # fmt: skip
+    }
     _require_answers(pairs, rule)
     return pairs
 

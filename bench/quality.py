@@ -66,12 +66,19 @@ def measure_messages(setting: Setting, folder: Path) -> dict[str, float]:
     precision, recall, f1 = compute_rates(items, best)
     sure = compute_rates(items, confident)
     return {
-        "precision": precision, "recall": recall, "F1": f1, "average precision": compute_average_precision(items, ranked),
-        "average precision of what is captured": compute_average_precision(items, [i for i in ranked if i["id"] in best]),
+        "precision": precision,
+        "recall": recall,
+        "F1": f1,
+        "average precision": compute_average_precision(items, ranked),
+        "average precision of what is captured": compute_average_precision(
+            items, [i for i in ranked if i["id"] in best]
+        ),
         "precision of the best tenth": sum(item["signal"] for item in tenth) / max(1, len(tenth)),
-        "precision of confident ones": sure[0], "recall of confident ones": sure[1],
-        "F1 of lasting ones": compute_rates(lasting, best)[2], "recall of refusals": compute_rates(refused, best)[1],
-    }  # fmt: skip
+        "precision of confident ones": sure[0],
+        "recall of confident ones": sure[1],
+        "F1 of lasting ones": compute_rates(lasting, best)[2],
+        "recall of refusals": compute_rates(refused, best)[1],
+    }
 
 
 def measure_languages(setting: Setting, folder: Path) -> dict[str, float]:

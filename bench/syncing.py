@@ -221,7 +221,10 @@ def _build_clones_table(
         Row("KiB sent and kept", ratio=round(pushed / 1024)),
         Row("KiB fetched", ratio=round(fetched / 1024)),
     ]
-    note = f"each with {DECISIONS_PER_CLONE} new decisions, {POOL_SIZE} at any moment; every one syncs once a round, in random order"
+    note = (
+        f"each with {DECISIONS_PER_CLONE} new decisions, {POOL_SIZE} at any moment; "
+        "every one syncs once a round, in random order"
+    )
     return Table(f"{count} clones of one bare repository", rows, notes=(note,))
 
 

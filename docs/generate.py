@@ -86,11 +86,16 @@ def _format_table(options: list[tuple[str, str]]) -> list[str]:
 
 def as_man_page() -> str:
     head = [
-        '.TH REFLECT\\-GIT 1 "" "reflect-git" "User Commands"', ".SH NAME",
-        r"reflect\-git, git\-reflect \- a git-native learnings manager for Claude Code", ".SH SYNOPSIS",
-        _escape_roff("reflect-git [OPTIONS] COMMAND [ARGS]..."), ".SH DESCRIPTION",
-        *(_escape_roff(text) for text in _format_help(root_command)), ".SH OPTIONS", *_format_list(_list_options(root_command, click.Context(root_command))),
-    ]  # fmt: skip
+        '.TH REFLECT\\-GIT 1 "" "reflect-git" "User Commands"',
+        ".SH NAME",
+        r"reflect\-git, git\-reflect \- a git-native learnings manager for Claude Code",
+        ".SH SYNOPSIS",
+        _escape_roff("reflect-git [OPTIONS] COMMAND [ARGS]..."),
+        ".SH DESCRIPTION",
+        *(_escape_roff(text) for text in _format_help(root_command)),
+        ".SH OPTIONS",
+        *_format_list(_list_options(root_command, click.Context(root_command))),
+    ]
     body: list[str] = []
     current = ""
     for group, name, command, context in list_commands():

@@ -160,7 +160,8 @@ def _format_package(package: str, inside: Sequence[Module]) -> Iterator[str]:
 
 
 def _format_spread(sizes: Sequence[int]) -> str:
-    return f"{sum(sizes)} in {len(sizes)}; median {median(sizes):g}, 90 % at most {get_90th_percentile(sizes)}, largest {max(sizes)}"
+    spread = f"median {median(sizes):g}, 90 % at most {get_90th_percentile(sizes)}, largest {max(sizes)}"
+    return f"{sum(sizes)} in {len(sizes)}; {spread}"
 
 
 def get_90th_percentile(sizes: Sequence[int]) -> int:

@@ -185,11 +185,15 @@ def query(words: Sequence[str]) -> None:
     store, snapshot = open_snapshot()
     print_result(
         api.query(
-            snapshot.signals, status=get_last(options, "status"), kind=get_last(options, "type"), tags=options["tag"],
-            since=service.parse_since(since) if since else "", project=find_project_key(store, get_last(options, "project")),
+            snapshot.signals,
+            status=get_last(options, "status"),
+            kind=get_last(options, "type"),
+            tags=options["tag"],
+            since=service.parse_since(since) if since else "",
+            project=find_project_key(store, get_last(options, "project")),
             session=get_current_session() if session == "current" else session,
         )
-    )  # fmt: skip
+    )
 
 
 def get_current_session() -> str:

@@ -53,9 +53,9 @@ class PurgeRequest:
 class PurgePlan:
     """A planned purge.
 
-    `to_revert`: rules in force, reverted first. `reinstated`: rules they had replaced, which return. `unpurged`: learnings made
-    from purged signals but worded differently; they must be named to be purged as well. `unreached`: places we cannot
-    purge, as sentences.
+    `to_revert`: rules in force, reverted first. `reinstated`: rules they had replaced, which return. `unpurged`:
+    learnings made from purged signals but worded differently; they must be named to be purged as well. `unreached`:
+    places we cannot purge, as sentences.
     """
 
     request: PurgeRequest

@@ -1,8 +1,8 @@
 """Run the tests that deal with time under other clocks and time zones: `make clocks`.
 
 libfaketime sets the clock by an offset shared by all processes of a run: an absolute time would restart in each of
-them. `tests/fork_server.py` passes it on to the runs of the program. Git children of the program keep the real clock, because
-they get a new environment; they are given the times they write.
+them. `tests/fork_server.py` passes it on to the runs of the program. Git children of the program keep the real clock,
+because they get a new environment; they are given the times they write.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _run_check(look: Check, matter: AuditContext) -> Iterator[Finding]:
     try:
         yield from look(matter)
     except (ReflectError, OSError) as error:
-        what = look.__name__.removeprefix("look_at_")
+        what = look.__name__.removeprefix("check_")
         yield Finding("unchecked", ERROR, what, f"the {what} cannot be checked: {error}", "see 'reflect-git doctor'")
 
 

@@ -198,7 +198,8 @@ def _check_snapshot(matter: AuditContext, sheet: AuditedFile, path: str, mirrore
         if (identity in matter.in_force or not known) and not any(is_same_text(text, one) for one in meant):
             there = f"'{said[identity]}'" if identity in said else "nothing"
             message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"
-            hint = f"the next approval for this file rewrites it; see: {matter.format_git_command('log', '-p', '--', path)}"
+            command = matter.format_git_command("log", "-p", "--", path)
+            hint = f"the next approval for this file rewrites it; see: {command}"
             yield Finding("mirror", DECIDE, identity, message, hint, sheet.label)
 
 

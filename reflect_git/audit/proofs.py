@@ -34,11 +34,18 @@ CHANGING_KINDS = frozenset(("approved", "amended", "reverted", "applied", "super
 _RULE_KINDS = CHANGING_KINDS.difference(SETTING_KINDS)
 # The kinds that a verb can decide; a verb that is not listed can decide anything.
 _KINDS_BY_VERB = {
-    "approve": _RULE_KINDS, "promote": _RULE_KINDS, "edit": _RULE_KINDS, "review": _RULE_KINDS, "sync": _RULE_KINDS, "improvements": _RULE_KINDS,
-    "config": frozenset(("policy", "capture")), "audit": frozenset(("policy",)),
-    "remote": frozenset(("policy", "remote")), "dismiss": frozenset(),
+    "approve": _RULE_KINDS,
+    "promote": _RULE_KINDS,
+    "edit": _RULE_KINDS,
+    "review": _RULE_KINDS,
+    "sync": _RULE_KINDS,
+    "improvements": _RULE_KINDS,
+    "config": frozenset(("policy", "capture")),
+    "audit": frozenset(("policy",)),
+    "remote": frozenset(("policy", "remote")),
+    "dismiss": frozenset(),
     **dict.fromkeys(("enable", "disable", "pause", "resume"), frozenset(("policy", "capture"))),
-}  # fmt: skip
+}
 _ACCEPTANCE_SUBJECT = "audit"
 _SUSPICIONS_BY_CHANNEL = {TERMINAL: (RUNS, OPAQUE, KEYS, STORE), ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE)}
 _OWN_WORDS = ("user_typed", "user_feedback")
@@ -88,7 +95,8 @@ def check_captures(matter: AuditContext) -> Iterator[Finding]:
         ]
         if near:
             suspect, reason = near[-1]
-            message = f"'{signal['id']}' claims to be typed at a terminal, and {_describe_suspect(suspect, reason, len(near))}"
+            described = _describe_suspect(suspect, reason, len(near))
+            message = f"'{signal['id']}' claims to be typed at a terminal, and {described}"
             found = Finding("unproved", DECIDE, signal["id"], message, "", get_record_path(signal["id"]))
             no = f"reflect-git dismiss {signal['id']}"
             yield replace(found, hint=f"if you typed it: reflect-git audit --accept {found.key}; if not: {no}")

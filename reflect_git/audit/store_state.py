@@ -36,7 +36,8 @@ def check_records(matter: AuditContext) -> Iterator[Finding]:
             if change.record_id and (change.kind == CHANGED or _has_other_bytes(matter, commit, change)):
                 first = matter.added_by.get(change.path, commit)
                 message = f"'{change.record_id}' was edited by {format_commit(commit)}"
-                hint = f"as it was, then commit it: {matter.format_git_command('checkout', first.id[:10], '--', change.path)}"
+                command = matter.format_git_command("checkout", first.id[:10], "--", change.path)
+                hint = f"as it was, then commit it: {command}"
                 yield Finding("record-edited", DECIDE, change.record_id, message, hint, change.path)
     for path in sorted(one for one in missing if get_record_id(one)):
         commit = matter.added_by[path]
@@ -332,7 +333,8 @@ def check_policies(matter: AuditContext) -> Iterator[Finding]:
         yield Finding("policy-undecided", severity, key, *policy.describe_undecided(matter.store, key))
     named = matter.store.config.get(config_file.MACHINE_KEY, [""])[-1]
     if named != matter.store.machine:
-        message = f"{config_file.MACHINE_KEY} is '{named}', and this store writes as '{matter.store.machine}': it has no effect"
+        writes_as = matter.store.machine
+        message = f"{config_file.MACHINE_KEY} is '{named}' and has no effect: this store writes as '{writes_as}'"
         hint = f"put it back: {matter.format_git_command('config', config_file.MACHINE_KEY, matter.store.machine)}"
         yield Finding("machine-undecided", DECIDE, named, message, hint)
     for name in machines.find_unaccepted(matter.store, machines.filter_decisions(matter.scan.main_records)):

@@ -335,21 +335,42 @@ class _CandidateBuilder:
         said = text if signals[0]["type"] == "failure" else str(signals[0]["content"])
         last_seen = max(signal["timestamp"] for signal in signals)
         return Candidate(
-            id=ids[0], text=text, type=first["type"], category=place.category, scope=place.scope,
-            target=place.target, tier=group.tier, confidence=group.confidence, occurrences=len(signals),
-            sessions=group.sessions, trust=trust, signals=ids,
-            first_seen=signals[0]["timestamp"], last_seen=last_seen,
-            near=NearLookup(partial(self._find_near, group, said, ids, map_sources(signals))), backtest=None,
+            id=ids[0],
+            text=text,
+            type=first["type"],
+            category=place.category,
+            scope=place.scope,
+            target=place.target,
+            tier=group.tier,
+            confidence=group.confidence,
+            occurrences=len(signals),
+            sessions=group.sessions,
+            trust=trust,
+            signals=ids,
+            first_seen=signals[0]["timestamp"],
+            last_seen=last_seen,
+            near=NearLookup(partial(self._find_near, group, said, ids, map_sources(signals))),
+            backtest=None,
             warnings=tuple(finding.message for finding in find_risks(text, trust)),
-            sha256=fingerprint(text.encode("utf-8", "surrogatepass")), quote=_get_quote(first),
-            title=place.title, side=place.side, paths=place.paths, key=first["key"],
+            sha256=fingerprint(text.encode("utf-8", "surrogatepass")),
+            quote=_get_quote(first),
+            title=place.title,
+            side=place.side,
+            paths=place.paths,
+            key=first["key"],
             matcher=_find_matcher(signals),
-            project=signals[0]["project"], projects=tuple(sorted(projects)),
+            project=signals[0]["project"],
+            projects=tuple(sorted(projects)),
             outside=any(signal["project"] is None for signal in signals),
-            sessions_ago=len(self._session_starts) - bisect_right(self._session_starts, last_seen) if signals[-1]["session_id"] else None,
-            needs_wording=bool(why), why_no_rule=why, until=find_end_date(text, first["timestamp"]) or None,
-            recurrence_of=self._rules(group).find_covering_rule(group) or None, dismissed_before=group.dismissed_before,
-        )  # fmt: skip
+            sessions_ago=len(self._session_starts) - bisect_right(self._session_starts, last_seen)
+            if signals[-1]["session_id"]
+            else None,
+            needs_wording=bool(why),
+            why_no_rule=why,
+            until=find_end_date(text, first["timestamp"]) or None,
+            recurrence_of=self._rules(group).find_covering_rule(group) or None,
+            dismissed_before=group.dismissed_before,
+        )
 
     def _find_near(
         self, group: Group, content: str, own: Collection[str], sources: Mapping[str, str]

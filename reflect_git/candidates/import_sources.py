@@ -44,8 +44,10 @@ _MIN_WORDS = 3
 _MAX_NAMED, _MAX_NAMED_LENGTH = 3, 40  # of the texts that are too short: how many to name, and with how many characters
 _LOCK_SECONDS = 10.0
 # Metadata of an entry, such as its date and status. None of it is an instruction.
-_METADATA = re.compile(r"(?:\*\*)?(?:Logged|Priority|Status|Area|Source|Pattern-Key|Recurrence-Count|First-Seen|Last-Seen|"
-                    r"Related Files|See Also|Tags)(?:\*\*)?:")  # fmt: skip
+_METADATA = re.compile(
+    r"(?:\*\*)?(?:Logged|Priority|Status|Area|Source|Pattern-Key|Recurrence-Count|First-Seen|Last-Seen|"
+    r"Related Files|See Also|Tags)(?:\*\*)?:"
+)
 _STATUS_SUFFIX = re.compile(r"\s*\((?:confirmed|unconfirmed|verified)[^)]*\)\s*$", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')

@@ -154,7 +154,7 @@ def compute_length_norm(part: str, places: list[int]) -> float:
 class Knowledge:
     """The weights, limits and phrases from the file, and the user's own phrases by their first word."""
 
-    __slots__ = ("user_phrases", "heads", "limits", "phrases", "trees", "types")
+    __slots__ = ("heads", "limits", "phrases", "trees", "types", "user_phrases")
 
     def __init__(
         self,
@@ -568,7 +568,8 @@ def check_phrases(phrases: Mapping[str, Any]) -> None:
             words = score_features.normalize_text(phrase.lstrip("^")).split()
             if not 0 < len(words) <= _MAX_PHRASE_WORDS or len(phrase) > _MAX_PHRASE_LETTERS:
                 raise _build_phrase_error(
-                    f"a phrase of '{kind}' has no words, more than {_MAX_PHRASE_WORDS} or over {_MAX_PHRASE_LETTERS} letters"
+                    f"a phrase of '{kind}' has no words, more than {_MAX_PHRASE_WORDS} "
+                    f"or over {_MAX_PHRASE_LETTERS} letters"
                 )
     if sum(map(len, phrases.values())) > _MAX_PHRASES:
         raise _build_phrase_error(

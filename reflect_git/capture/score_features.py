@@ -67,9 +67,26 @@ _DONE_WORDS = (
 _FAILURE_WORDS = ("error", "fail", "failing", "traceback", "exception", "crash", "severity", "broken")
 
 _HESITATION_WORDS = frozenset("hmm hm hmmm mmm mh um uum uuum uhm erm ehh eh uh ah oh gah wait w8 lol wow ugh".split())
-_DOUBT_PHRASES = ("are we sure", "are you sure", "not sure", "do we need", "do we really", "isn't", "shouldn't", "wouldn't",
-           "can't we", "why not", "any reason", "any chance", "couldn't", "could we", "can we", "what about",
-           "how about", "don't we")  # fmt: skip
+_DOUBT_PHRASES = (
+    "are we sure",
+    "are you sure",
+    "not sure",
+    "do we need",
+    "do we really",
+    "isn't",
+    "shouldn't",
+    "wouldn't",
+    "can't we",
+    "why not",
+    "any reason",
+    "any chance",
+    "couldn't",
+    "could we",
+    "can we",
+    "what about",
+    "how about",
+    "don't we",
+)
 _OPENING_FACTS = {"let's": "lets", "lets": "lets", "let": "lets", "i": "i_start", "i'm": "i_start", "i'd": "i_start",
            "you": "you_start", "we": "we_start", "it": "it_start", "this": "it_start", "that": "it_start"}  # fmt: skip
 _STOP_PHRASES = ("interrupted by user", "tell claude what to do differently", "cancelled", "user rejected")
@@ -114,7 +131,7 @@ class Phrases(dict[str, int] if TYPE_CHECKING else dict):  # type: ignore[misc]
 class MessageFeatures:
     """The features of one message: its facts, their pairs, and the buckets of its words and letters."""
 
-    __slots__ = ("facts", "letters", "lines", "masks", "openings", "pairs", "fact_names", "wording", "words")
+    __slots__ = ("fact_names", "facts", "letters", "lines", "masks", "openings", "pairs", "wording", "words")
 
     def __init__(self, text: str, via: str, context: Mapping[str, Any], phrases: Phrases) -> None:
         self.lines = get_own_lines(text)

@@ -490,9 +490,12 @@ def run_selftest(env: Mapping[str, str]) -> Iterator[SelftestStep]:
     with tempfile.TemporaryDirectory(prefix="reflect-git-selftest-") as folder:
         trial = _Selftest(os.path.realpath(folder), env)
         steps: dict[str, Callable[[], str]] = {
-            "store": trial.create_store, "capture": trial.run_captures, "sweep": trial.recover_store, "compare": trial.compare_captures,
+            "store": trial.create_store,
+            "capture": trial.run_captures,
+            "sweep": trial.recover_store,
+            "compare": trial.compare_captures,
             "git": trial.check_git,
-        }  # fmt: skip
+        }
         for name, act in steps.items():
             step = _run_timed(name, act)
             yield step

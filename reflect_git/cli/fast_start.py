@@ -43,8 +43,12 @@ class Prefetch:
     """An open and swept store, and what is on the way: the newest of its log, or what its remote has."""
 
     def __init__(
-        self, store: Store, asked: LogQuery | None = None, begun: StartedSync | None = None, plain: PlainSyncOptions | None = None
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        asked: LogQuery | None = None,
+        begun: StartedSync | None = None,
+        plain: PlainSyncOptions | None = None,
+    ) -> None:
         self.store = store
         self.log_query = asked
         self.started_fetch = begun

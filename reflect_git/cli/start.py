@@ -66,7 +66,7 @@ def run_program(prefetch: Prefetch | None) -> NoReturn:
         sync_view.run_prefetched_sync(prefetch, prefetch.sync_options)
     from reflect_git.cli import app
 
-    app.main(ahead=prefetch)
+    app.main(prefetch=prefetch)
 
 
 def exit_now(code: int) -> NoReturn:

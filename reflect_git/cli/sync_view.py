@@ -110,9 +110,17 @@ def run_sync(cli: CliContext, store: Store, dry_run: bool = False, timeout: floa
     limits = exchange.get_limits(store, timeout)
     with Progress(cli, exchange.get_remote(store).name) as progress:
         report = exchange.sync(
-            store, cli.env,
-            SyncOptions(dry_run, show_step=progress, limits=limits, on_new_main=view.load_upcoming, while_pushing=view.read_scan, started_sync=begun),
-        )  # fmt: skip
+            store,
+            cli.env,
+            SyncOptions(
+                dry_run,
+                show_step=progress,
+                limits=limits,
+                on_new_main=view.load_upcoming,
+                while_pushing=view.read_scan,
+                started_sync=begun,
+            ),
+        )
     if report.purges and not dry_run and _can_ask(cli):
         from reflect_git.cli.remote_purges import follow_remote_purges  # once in a store's life, if ever
 

@@ -32,9 +32,9 @@ _UNDO_PREFIXES = (
 class Entry:
     """A commit of the store, and the facts that records add to it.
 
-    `decision_records`: its decisions. `version`: of its target. `project_name`: the project's name in folder names. `quote`: the text of
-    the signal it decided about, if this machine still has it. A plain class: creating a named tuple of this size takes
-    longer than filling it twenty times.
+    `decision_records`: its decisions. `version`: of its target. `project_name`: the project's name in folder names.
+    `quote`: the text of the signal it decided about, if this machine still has it. A plain class: creating a named
+    tuple of this size takes longer than filling it twenty times.
     """
 
     __slots__ = (
@@ -157,15 +157,25 @@ class Entry:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "commit": self.commit, "time": self.time, "type": self.type, "subject": self.subject,
-            "learning": self.learning, "signals": self.signals, "target": self.get_trailer("Target"),
-            "version": self.version or None, "approved_by": self.get_trailer("Approved-By"), "machine": self.get_trailer("Machine"),
-            "project": self.get_trailer("Project"), "decisions": self.decisions, "by": self.person, "road": self.channel,
+            "commit": self.commit,
+            "time": self.time,
+            "type": self.type,
+            "subject": self.subject,
+            "learning": self.learning,
+            "signals": self.signals,
+            "target": self.get_trailer("Target"),
+            "version": self.version or None,
+            "approved_by": self.get_trailer("Approved-By"),
+            "machine": self.get_trailer("Machine"),
+            "project": self.get_trailer("Project"),
+            "decisions": self.decisions,
+            "by": self.person,
+            "road": self.channel,
             "learnings": self.learnings,
             "targets": [
                 {"scope": "global" if is_global else "project", "path": path} for is_global, path in self.targets
             ],
-        }  # fmt: skip
+        }
 
 
 def _list_signals(made: Decision) -> Iterable[str]:

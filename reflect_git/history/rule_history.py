@@ -41,9 +41,9 @@ class Count:
 class RuleHistory:
     """Everything known about one rule.
 
-    `learning`: with its current wording and target. `ended_by`: what took it out of force. `replaced_by`: what replaced it.
-    `repeats`: repetitions after the approval. `sessions_loaded`: sessions that had it loaded. `hits_before`, `hits_after`: calls that its
-    matcher would have caught.
+    `learning`: with its current wording and target. `ended_by`: what took it out of force. `replaced_by`: what replaced
+    it. `repeats`: repetitions after the approval. `sessions_loaded`: sessions that had it loaded. `hits_before`,
+    `hits_after`: calls that its matcher would have caught.
     """
 
     learning: Learning
@@ -67,12 +67,20 @@ class RuleHistory:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "learning": self.learning, "state": self.state, "commit": self.commit or None,
-            "approval": self.approval, "ended": self.ended_by, "replaced_by": self.replaced_by or None,
-            "decisions": list(self.decisions), "replaced": [vars(one) for one in self.replaced],
-            "signals": list(self.signals), "signals_gone": self.missing_signals, "again": vars(self.repeats),
-            "sessions_with_it": self.sessions_loaded, "hits": {"before": vars(self.hits_before), "after": vars(self.hits_after)},
-        }  # fmt: skip
+            "learning": self.learning,
+            "state": self.state,
+            "commit": self.commit or None,
+            "approval": self.approval,
+            "ended": self.ended_by,
+            "replaced_by": self.replaced_by or None,
+            "decisions": list(self.decisions),
+            "replaced": [vars(one) for one in self.replaced],
+            "signals": list(self.signals),
+            "signals_gone": self.missing_signals,
+            "again": vars(self.repeats),
+            "sessions_with_it": self.sessions_loaded,
+            "hits": {"before": vars(self.hits_before), "after": vars(self.hits_after)},
+        }
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,8 @@ _CPU_SECONDS = 300.0  # CPU seconds for checking the fetched objects
 class Limits(NamedTuple):
     """Limits of one connection: bytes on disk and in memory, files of a tree, commits, seconds, bytes of listings.
 
-    `seconds` is the total time: a remote that sends one byte a second is cut off as well. `own_group`: no person can type a
-    pass phrase, so ssh and helpers run in a process group with git and end with it.
+    `seconds` is the total time: a remote that sends one byte a second is cut off as well. `own_group`: no person can
+    type a pass phrase, so ssh and helpers run in a process group with git and end with it.
     """
 
     size: int = 256 << 20
@@ -186,10 +186,22 @@ def start_push(git: Git, remote: Remote, refs: Mapping[str, str], limits: Limits
     """
     leases = [f"--force-with-lease={name}:{lease}" for name in refs] if lease else []
     return RemoteCommand(
-        git, remote, limits, "push", "--porcelain", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed",
-        "--recurse-submodules=no", *leases, *_get_program_option(remote, "receive-pack"), "--end-of-options", remote.url,
+        git,
+        remote,
+        limits,
+        "push",
+        "--porcelain",
+        "--quiet",
+        "--no-verify",
+        "--no-follow-tags",
+        "--no-signed",
+        "--recurse-submodules=no",
+        *leases,
+        *_get_program_option(remote, "receive-pack"),
+        "--end-of-options",
+        remote.url,
         *(f"{commit}:{name}" for name, commit in refs.items()),
-    )  # fmt: skip
+    )
 
 
 def wait_for_push(under: RemoteCommand, lease: str = "") -> str:

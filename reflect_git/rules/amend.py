@@ -121,7 +121,7 @@ def _without_file(ctx: Context, path: str) -> Context:
     The fields of an improvement repeat its text. Only its heading directly follows its id, so the rest would count as
     duplicates.
     """
-    return ctx.replace(said=[one for one in ctx.statements if one.file != path])
+    return ctx.replace(statements=[one for one in ctx.statements if one.file != path])
 
 
 def plan_section_move(ctx: Context, old: Learning, section: str) -> Amendment:
@@ -161,8 +161,10 @@ def _build_improvement_fields(old: Learning, title: str, text: str, given: dict[
     """Return the fields of an improvement: as given, else as before, else derived from the rule."""
     details = old["text"] if old["text"] != text else ""
     kept = old["meta"].get("improvement") or {
-        "impact": "Medium", **get_details_and_action(title, text, details, text), "confidence": "Verified (it was a rule before)",
-    }  # fmt: skip
+        "impact": "Medium",
+        **get_details_and_action(title, text, details, text),
+        "confidence": "Verified (it was a rule before)",
+    }
     return {name: given.get(name) or str(kept.get(name, "")) for name in ("impact", "details", "action", "confidence")}
 
 

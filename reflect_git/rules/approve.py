@@ -404,7 +404,7 @@ def _build_decisions(
 def plan_approval_after(ctx: Context, request: Request, earlier: Sequence[Proposal]) -> Proposal:
     """Plan an approval as if the earlier ones were already in force and in their files."""
     said = [Statement(one.plans[0].path, 0, one.learning["text"], one.learning["id"]) for one in earlier]
-    made = plan_approval(ctx.replace(said=[*said, *ctx.statements]), request)
+    made = plan_approval(ctx.replace(statements=[*said, *ctx.statements]), request)
     return made._replace(plans=(_rebase_plan(made, earlier),)) if len(made.plans) == 1 else made
 
 

@@ -62,8 +62,8 @@ class RuleChange:
 class FileChanges:
     """The resulting file changes.
 
-    `not_here`: learnings whose files are not here. `notes`: what was left unchanged in a file. `without_entry`: learnings to remove
-    whose file has no entry of theirs.
+    `not_here`: learnings whose files are not here. `notes`: what was left unchanged in a file. `without_entry`:
+    learnings to remove whose file has no entry of theirs.
     """
 
     steps: list[Step] = field(default_factory=list)

@@ -35,7 +35,8 @@ _IMPORT_NOTE = Finding(
 _UNREAD_NOTE = Finding(
     gate.NOTE,
     "unread",
-    f"Claude Code does not read {target_files.AGENTS_FILE} where there is a {target_files.PROJECT_FILES[0]} that does not import "
+    f"Claude Code does not read {target_files.AGENTS_FILE} where there is a {target_files.PROJECT_FILES[0]} "
+    "that does not import "
     f"it: add a line '{target_files.AGENTS_IMPORT.strip()}' there",
 )
 
@@ -49,10 +50,13 @@ def check_text(
     A rule of ours is in the store and in its file; a conflict with it is reported once.
     """
     found = gate.check_subject(
-        _build_subject(text, trust, target, before)._replace(sources=sources or {}), _list_statements(ctx), mended=mended,
-        has_secret=lambda words: bool(_find_secrets(words)), supersedes=supersedes,
+        _build_subject(text, trust, target, before)._replace(sources=sources or {}),
+        _list_statements(ctx),
+        mended=mended,
+        has_secret=lambda words: bool(_find_secrets(words)),
+        supersedes=supersedes,
         everywhere=[one["id"] for one in ctx.scan.history.get_rules_in_force() if one["scope"] == "global"],
-    )  # fmt: skip
+    )
     found += _note_other_projects(ctx, text, target)
     found += [_IMPORT_NOTE] if before is None and target.opening else []
     is_unread = target.kind == "agents" and _hides_agents(ctx.place)

@@ -81,10 +81,17 @@ def load_queue(ctx: Context, everything: bool = False) -> Queue:
 
         signals = Signals(scan.columns, scan.rows, scan.get_signals)
         return gather_candidates(
-            signals, scan.history, said, project=keys, now=now, shown=shown, begun=list_session_starts(scan), aliases=aliases,
+            signals,
+            scan.history,
+            said,
+            project=keys,
+            now=now,
+            shown=shown,
+            begun=list_session_starts(scan),
+            aliases=aliases,
             own_files={} if keys else dict.fromkeys(said.own_files, next(iter(here.keys), "")),
             is_path=here.has_path,
-        )  # fmt: skip
+        )
 
     aliases = {} if keys else project_files.load_key_aliases(store, here)
     told = (_digest_files(said), *(f"{key} {name}" for key, name in aliases.items()))
@@ -225,9 +232,13 @@ class QueueCache:
             name: LazyCandidates(kept["counts"][name], partial(self._get_candidate, whole, name)) for name in LIST_NAMES
         }
         return GatherResult(
-            **lists, gathered=kept["gathered"], known=kept["known"], find_position=lambda signal: whole().find_position(signal),
-            settled=tuple(kept["settled"]), questions=tuple(map(tuple, kept["questions"])),
-        )  # fmt: skip
+            **lists,
+            gathered=kept["gathered"],
+            known=kept["known"],
+            find_position=lambda signal: whole().find_position(signal),
+            settled=tuple(kept["settled"]),
+            questions=tuple(map(tuple, kept["questions"])),
+        )
 
     def _get_candidate(self, whole: Callable[[], GatherResult], name: str, at: int) -> Candidate:
         def there() -> Candidate:

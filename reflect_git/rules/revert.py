@@ -374,8 +374,12 @@ def _describe_file_change(made: Decision) -> str:
 
 
 def write_revert(
-    ctx: Context, reversal: RevertPlan, by: DecisionAuthor, asked: Iterable[Finding] = (), basis: Mapping[str, str] | None = None
-) -> WriteResult:  # fmt: skip
+    ctx: Context,
+    reversal: RevertPlan,
+    by: DecisionAuthor,
+    asked: Iterable[Finding] = (),
+    basis: Mapping[str, str] | None = None,
+) -> WriteResult:
     """Write what was proposed: files and records in one commit.
 
     `asked`: the links that a person agreed to. `basis`: the recorded answer that approved it, if any.

@@ -185,10 +185,19 @@ def _redact_reason(reason: str) -> str:
 
 
 def build_decision(
-    store: Store, kind: str, subject: str, by: DecisionAuthor, now: str, *, text: Optional[str] = None, key: Optional[str] = None,
-    target: Optional[Target] = None, reason: str = "", reopens: Optional[str] = None,
+    store: Store,
+    kind: str,
+    subject: str,
+    by: DecisionAuthor,
+    now: str,
+    *,
+    text: Optional[str] = None,
+    key: Optional[str] = None,
+    target: Optional[Target] = None,
+    reason: str = "",
+    reopens: Optional[str] = None,
     meta: Optional[dict[str, Any]] = None,
-) -> Decision:  # fmt: skip
+) -> Decision:
     """Build a decision record."""
     return {
         "id": random_id("DEC", now), "version": schema.VERSION, "timestamp": now, "machine": store.machine, "by": by,

@@ -142,9 +142,12 @@ def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None
     message = f"roll: {plural(len(gone), 'signal')} went, a new generation\n\nMachine: {store.machine}\n".encode()
     tree = store.git.resolve(f"{old}^{{tree}}")
     stream = [
-        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
-        f'\nM 040000 {tree} ""\n'.encode(), *(f"D {get_record_path(identity)}\n".encode() for identity in gone), b"\ndone\n",
-    ]  # fmt: skip
+        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),
+        message,
+        f'\nM 040000 {tree} ""\n'.encode(),
+        *(f"D {get_record_path(identity)}\n".encode() for identity in gone),
+        b"\ndone\n",
+    ]
     ref_updates.fast_import(store, ref, stream)
 
 

@@ -124,10 +124,15 @@ def finish_interrupted(store: Store) -> None:
     from reflect_git.store.purge import purge_main
 
     steps = {
-        "main": main_branch.finish_commit, "roll": expiry.finish_expiry, "upkeep": maintenance.finish_maintenance, "rename": opening.finish_rename,
-        "config": policy.finish_change, "apply": approval.finish_change, "move": move_main.finish_move,
+        "main": main_branch.finish_commit,
+        "roll": expiry.finish_expiry,
+        "upkeep": maintenance.finish_maintenance,
+        "rename": opening.finish_rename,
+        "config": policy.finish_change,
+        "apply": approval.finish_change,
+        "move": move_main.finish_move,
         "purge": purge_main.finish_purge,
-    }  # fmt: skip
+    }
     for path, facts in sorted(standing, key=_get_order):
         finish = steps.get(str(facts.get("kind")))
         if finish is not None:  # a newer version may know the others

@@ -255,9 +255,12 @@ def move_to_main(store: Store) -> int:
 def _remove_from_inbox(store: Store, ref: str, paths: list[str]) -> None:
     message = f"record: {len(paths)} moved to main\n{_format_machine_trailer(store)}".encode()
     stream = [
-        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
-        f"\nfrom {ref}^0\n".encode(), *(f"D {path}\n".encode() for path in paths), b"\ndone\n",
-    ]  # fmt: skip
+        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),
+        message,
+        f"\nfrom {ref}^0\n".encode(),
+        *(f"D {path}\n".encode() for path in paths),
+        b"\ndone\n",
+    ]
     ref_updates.fast_import(store, ref, stream)
 
 

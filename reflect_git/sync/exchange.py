@@ -53,8 +53,8 @@ def _ignore_step(step: str) -> None:
 class SyncOptions(NamedTuple):
     """Options of a sync. `confirm_purges` is asked whether a purge by another machine may remove records here too.
 
-    `on_new_main` is called with the commit that main is about to become, and must not fail. `while_pushing` runs while the
-    remote receives data; main no longer changes then. `begun` is a sync whose request is already under way.
+    `on_new_main` is called with the commit that main is about to become, and must not fail. `while_pushing` runs while
+    the remote receives data; main no longer changes then. `begun` is a sync whose request is already under way.
     """
 
     dry_run: bool = False
@@ -92,10 +92,10 @@ class StartedSync:
 class SyncReport:
     """The result of a sync: paths received and sent, each once over all rounds, and the merge commit on main, if any.
 
-    `lost` lists what the remote had and no longer has; it was put back. `remains` says where words that others purged are
-    still found here, if that was searched. `noted_purges` are purges by others that removed nothing here. `pushing_result` is the
-    result of `while_pushing`. `begun` maps commits offered to the remote to their paths, until it is known whether it took
-    them.
+    `lost` lists what the remote had and no longer has; it was put back. `remains` says where words that others purged
+    are still found here, if that was searched. `noted_purges` are purges by others that removed nothing here.
+    `pushing_result` is the result of `while_pushing`. `begun` maps commits offered to the remote to their paths, until
+    it is known whether it took them.
     """
 
     def __init__(self) -> None:
@@ -232,9 +232,10 @@ def _sync_until_pushed(
         if report.tries < MAX_TRIES:
             _wait_before_retry(wishes, time.monotonic() - began, report.tries)
     raise ReflectError(
-        f"other machines were faster {MAX_TRIES} times in a row", "what they sent is here; run 'reflect-git sync' again",
+        f"other machines were faster {MAX_TRIES} times in a row",
+        "what they sent is here; run 'reflect-git sync' again",
         code="race",
-    )  # fmt: skip
+    )
 
 
 def _wait_before_retry(wishes: SyncOptions, took: float, tries: int) -> None:

@@ -48,8 +48,13 @@ class MergeResult(NamedTuple):
 
 
 def merge_main(
-    store: Store, incoming: Incoming, theirs: str | None, known: Mapping[str, object], wishes: SyncOptions, report: SyncReport
-) -> bool:  # fmt: skip
+    store: Store,
+    incoming: Incoming,
+    theirs: str | None,
+    known: Mapping[str, object],
+    wishes: SyncOptions,
+    report: SyncReport,
+) -> bool:
     """Merge main of the remote with main here; return False if the round must be repeated.
 
     `known` is the state that the last sync stored.
@@ -186,8 +191,14 @@ def _get_purge_reasons(offer: Offer, planned: MergePlan) -> list[str]:
 
 
 def _finish_push(
-    store: Store, incoming: Incoming, offer: Offer, planned: MergePlan, landed: MergeResult, wishes: SyncOptions, report: SyncReport
-) -> bool:  # fmt: skip
+    store: Store,
+    incoming: Incoming,
+    offer: Offer,
+    planned: MergePlan,
+    landed: MergeResult,
+    wishes: SyncOptions,
+    report: SyncReport,
+) -> bool:
     wishes.show_step("sending")
     sending = landed.remote_commit or _start_push(store, incoming, offer, planned, landed.target, report)
     if sending.commit == offer.commit:
@@ -274,9 +285,10 @@ def save_sync_state(
 class MergePlan(NamedTuple):
     """The plan for main: its tree before and after, the parents of the commit, and what it changes.
 
-    `new_marks` name what others purged and this store did not know of. `drops_own_history` means that some of it is here, so our
-    history is dropped. Matches of `patterns` in what stays are only reported: a remote says what was purged, and nobody
-    here has checked what else has those words. `drops_remote_history` means that we purged, so their history is dropped.
+    `new_marks` name what others purged and this store did not know of. `drops_own_history` means that some of it is
+    here, so our history is dropped. Matches of `patterns` in what stays are only reported: a remote says what was
+    purged, and nobody here has checked what else has those words. `drops_remote_history` means that we purged, so their
+    history is dropped.
     """
 
     ours: str

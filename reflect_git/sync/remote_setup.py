@@ -29,7 +29,7 @@ _EXCERPT_LIMIT = 400
 
 @dataclass(frozen=True)
 class RemoteContents:
-    """The contents of a remote. `files_to_send` maps files that would be sent to their sizes; `examples` are some with text."""
+    """The contents of a remote. `files_to_send` maps files to their sizes; `examples` are some of them with text."""
 
     kind: str
     files_to_send: Mapping[str, int]
@@ -65,9 +65,13 @@ def _inspect_incoming(store: Store, incoming: Incoming, wishes: SyncOptions) -> 
     new = {path: blob for path, (_, blob) in merge.find_shareable(planned, offer.tree, bad).items()}
     sizes = incoming.get_sizes(new.values())
     return RemoteContents(
-        kind, {path: sizes.get(blob, 0) for path, blob in new.items()}, _load_examples(incoming, new), len(planned.received),
-        offer.refused if kind == STORE else (), tuple(offer.tree) if kind == PLAIN else (),
-    )  # fmt: skip
+        kind,
+        {path: sizes.get(blob, 0) for path, blob in new.items()},
+        _load_examples(incoming, new),
+        len(planned.received),
+        offer.refused if kind == STORE else (),
+        tuple(offer.tree) if kind == PLAIN else (),
+    )
 
 
 def get_remote_kind(offer: Offer, before: Mapping[str, tuple[str, str]]) -> str:

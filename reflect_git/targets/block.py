@@ -52,9 +52,20 @@ from reflect_git.targets.target_page import (
 )
 
 __all__ = [
-    "Block", "Entry", "MarkerProblem", "RewordedError",
-    "find_block", "has_entry", "get_block_bytes", "is_same_text", "make_safe", "build_entry", "add", "remove", "replace",
-]  # fmt: skip
+    "Block",
+    "Entry",
+    "MarkerProblem",
+    "RewordedError",
+    "find_block",
+    "has_entry",
+    "get_block_bytes",
+    "is_same_text",
+    "make_safe",
+    "build_entry",
+    "add",
+    "remove",
+    "replace",
+]
 
 _CATEGORY_ORDER = list(CATEGORY_TITLES)
 

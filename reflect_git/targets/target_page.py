@@ -168,8 +168,8 @@ class MarkerProblem(NamedTuple):
 class Block(NamedTuple):
     """Our part of a file; `start` and `end` are the marker lines, None if there is no complete pair.
 
-    `listed_rules` are the rules that the first marker names, and `header` the lines of that marker: two after a merge in
-    which both sides were kept.
+    `listed_rules` are the rules that the first marker names, and `header` the lines of that marker: two after a merge
+    in which both sides were kept.
     """
 
     start: int | None

@@ -217,7 +217,9 @@ NOT_FIXED: dict[str, list[Step]] = {
         bash_call("npx eslint src/lamp.ts", ""),
     ],
     "types mended": [
-        failed_bash_call("npx tsc --noEmit", "src/lamp.ts(4,2): error TS2322: Type 'string' is not assignable to 'number'.", 2),
+        failed_bash_call(
+            "npx tsc --noEmit", "src/lamp.ts(4,2): error TS2322: Type 'string' is not assignable to 'number'.", 2
+        ),
         edit_call("src/lamp.ts"),
         bash_call("npx tsc --noEmit -p .", ""),
     ],
@@ -225,7 +227,10 @@ NOT_FIXED: dict[str, list[Step]] = {
         failed_bash_call("npm test", 'npm ERR! Missing script: "test"'),
         bash_call("npm test 2>&1 | tail -5", 'npm ERR! Missing script: "test"'),
     ],
-    "masked by true": [failed_bash_call("make lint", "make: *** No rule to make target 'lint'."), bash_call("make lint || true", "")],
+    "masked by true": [
+        failed_bash_call("make lint", "make: *** No rule to make target 'lint'."),
+        bash_call("make lint || true", ""),
+    ],
     "silenced": [
         failed_bash_call("docker ps", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock"),
         bash_call("docker ps 2>/dev/null", ""),
@@ -239,8 +244,12 @@ NOT_FIXED: dict[str, list[Step]] = {
         bash_call("pytest -q -k dim", "3 passed"),
     ],
     "a server that was starting": [
-        failed_bash_call("curl localhost:3000", "curl: (7) Failed to connect to localhost port 3000: Connection refused", 7),
-        failed_bash_call("curl localhost:3000", "curl: (7) Failed to connect to localhost port 3000: Connection refused", 7),
+        failed_bash_call(
+            "curl localhost:3000", "curl: (7) Failed to connect to localhost port 3000: Connection refused", 7
+        ),
+        failed_bash_call(
+            "curl localhost:3000", "curl: (7) Failed to connect to localhost port 3000: Connection refused", 7
+        ),
         bash_call("sleep 5 && curl localhost:3000", "hello"),
     ],
     "just again": [
@@ -260,7 +269,9 @@ NOT_FIXED: dict[str, list[Step]] = {
         bash_call("ls src/lamp", "lamp.py"),
     ],
     "a script written on the spot": [
-        failed_bash_call('python3 -c "print(d[0])"', "Traceback (most recent call last):\nNameError: name 'd' is not defined"),
+        failed_bash_call(
+            'python3 -c "print(d[0])"', "Traceback (most recent call last):\nNameError: name 'd' is not defined"
+        ),
         bash_call('python3 -c "d=[1];print(d[0])"', "1"),
     ],
     "two scripts written on the spot": [
@@ -272,7 +283,9 @@ NOT_FIXED: dict[str, list[Step]] = {
         bash_call('git commit --no-verify -m "x: y"', "[main 1a2b3c4] x: y"),
     ],
     "no word of what is wrong": [
-        failed_bash_call("ssh lamp 'for s in a b; do stop $s 2>/dev/null; done'", "** WARNING: connection is slow", 127),
+        failed_bash_call(
+            "ssh lamp 'for s in a b; do stop $s 2>/dev/null; done'", "** WARNING: connection is slow", 127
+        ),
         bash_call("ssh lamp 'stop a && stop b'", "** WARNING: connection is slow"),
     ],
     "another thing altogether": [
@@ -311,7 +324,7 @@ NOT_FIXED: dict[str, list[Step]] = {
         failed_bash_call("cp lamp.conf etc/", "cp: cannot stat 'lamp.conf': No such file or directory"),
         bash_call("cp conf/lamp.conf etc/", ""),
     ],
-}  # fmt: skip
+}
 
 REPEATED: dict[str, list[Step]] = {
     "blocked twice": [
@@ -381,7 +394,8 @@ NOT_REPEATED: dict[str, list[Step]] = {
         build_call("Bash", {"command": "make lamp"}, CANCELLED, True),
     ],
     "unread files": [
-        build_call("Edit", {"file_path": "a"}, FILE_NOT_READ, True), build_call("Edit", {"file_path": "b"}, FILE_NOT_READ, True)
+        build_call("Edit", {"file_path": "a"}, FILE_NOT_READ, True),
+        build_call("Edit", {"file_path": "b"}, FILE_NOT_READ, True),
     ],
     "refused twice": [
         build_call("Bash", {"command": "rm -rf build"}, REFUSED, True),
@@ -409,9 +423,15 @@ NOT_REPEATED: dict[str, list[Step]] = {
         bash_call("terraform plan", "No changes"),
         failed_bash_call("terraform plan", "Error: Invalid reference"),
     ],
-    "only once": [failed_bash_call("terraform plan", "Error: Invalid reference"), assistant_text("I will look into it.")],
-    "a check that waits": [failed_bash_call("gh pr checks 4", "build\tpending"), failed_bash_call("gh pr checks 4", "build\tpending")],
-}  # fmt: skip
+    "only once": [
+        failed_bash_call("terraform plan", "Error: Invalid reference"),
+        assistant_text("I will look into it."),
+    ],
+    "a check that waits": [
+        failed_bash_call("gh pr checks 4", "build\tpending"),
+        failed_bash_call("gh pr checks 4", "build\tpending"),
+    ],
+}
 
 
 @pytest.mark.parametrize("name", FIXED)

@@ -31,13 +31,19 @@ RED = "FAILED tests/test_lamp.py::test_dim\n1 failed, 8 passed"
 
 STRUGGLES: dict[str, list[Step]] = {
     "two edits miss": [edit_call("lamp.py", "x", "y"), failed_edit_call("lamp.py"), failed_edit_call("lamp.py")],
-    "a look in between": [failed_edit_call("lamp.py"), build_call("Read", {"file_path": "lamp.py"}, "1→lamp"), failed_edit_call("lamp.py")],
+    "a look in between": [
+        failed_edit_call("lamp.py"),
+        build_call("Read", {"file_path": "lamp.py"}, "1→lamp"),
+        failed_edit_call("lamp.py"),
+    ],
     "the same lines again and again": [
-        edit_call("lamp.py", "watts = 1\nvolts = 2", "watts = 10\nvolts = 2"), failed_bash_call("pytest", RED),
-        edit_call("lamp.py", "watts = 10\nvolts = 2", "watts = 20\nvolts = 2"), failed_bash_call("pytest", RED),
+        edit_call("lamp.py", "watts = 1\nvolts = 2", "watts = 10\nvolts = 2"),
+        failed_bash_call("pytest", RED),
+        edit_call("lamp.py", "watts = 10\nvolts = 2", "watts = 20\nvolts = 2"),
+        failed_bash_call("pytest", RED),
         edit_call("lamp.py", "watts = 20\nvolts = 2", "watts = 30\nvolts = 2"),
     ],
-}  # fmt: skip
+}
 
 PLANNED: dict[str, list[Step]] = {
     "one edit after the other": [edit_call("lamp.json", f'"{n}"', f'"{n + 1}"') for n in range(6)],
@@ -45,29 +51,42 @@ PLANNED: dict[str, list[Step]] = {
     "misses in two files": [failed_edit_call("lamp.py"), failed_edit_call("bulb.py")],
     "a hit between two misses": [failed_edit_call("lamp.py"), edit_call("lamp.py"), failed_edit_call("lamp.py", "q")],
     "red, green, next": [
-        edit_call("lamp.py", "one()", "two()"), failed_bash_call("pytest", RED), edit_call("lamp.py", "three()", "four()"),
-        bash_call("pytest", "9 passed"), edit_call("lamp.py", "five()", "six()"),
+        edit_call("lamp.py", "one()", "two()"),
+        failed_bash_call("pytest", RED),
+        edit_call("lamp.py", "three()", "four()"),
+        bash_call("pytest", "9 passed"),
+        edit_call("lamp.py", "five()", "six()"),
     ],
     "one file written three times": [
         build_call("Write", {"file_path": "a.md", "content": str(n)}, "File created") for n in range(3)
     ],
-}  # fmt: skip
+}
 
 LOST: dict[str, list[Step]] = {
     "three in vain": [
-        glob_call("**/mail/*.html"), glob_call("**/mailer/**"), grep_call("greeting"), glob_call("**/*.mj", "a/b.mj"),
+        glob_call("**/mail/*.html"),
+        glob_call("**/mailer/**"),
+        grep_call("greeting"),
+        glob_call("**/*.mj", "a/b.mj"),
     ],
     "with words in between": [
-        assistant_text("Let me look for the lamp."), grep_call("class Lamp"), assistant_text("No results. Let me try a broader search."),
-        grep_call("Lamp("), assistant_text("There is no such class; let me search for the file."), glob_call("**/lamp*"),
+        assistant_text("Let me look for the lamp."),
+        grep_call("class Lamp"),
+        assistant_text("No results. Let me try a broader search."),
+        grep_call("Lamp("),
+        assistant_text("There is no such class; let me search for the file."),
+        glob_call("**/lamp*"),
         glob_call("**/light*", "src/light_source.py"),
     ],
     "in the shell": [
-        bash_call("grep -rn LampFactory src", ""), bash_call("find . -name '*lamp*' | head", ""), failed_bash_call("rg lamp_factory", ""),
+        bash_call("grep -rn LampFactory src", ""),
+        bash_call("find . -name '*lamp*' | head", ""),
+        failed_bash_call("rg lamp_factory", ""),
         bash_call("grep -rln makeLamp .", "./vendor/lamp/make.go"),
     ],
     "a list shows it": [
-        *[grep_call(f"lamp-{n}") for n in range(3)], bash_call("ls src/lights", "bulb.py"),
+        *[grep_call(f"lamp-{n}") for n in range(3)],
+        bash_call("ls src/lights", "bulb.py"),
         build_call("Read", {"file_path": "src/lights/bulb.py"}, "1→bulb"),
     ],
     "a subagent has to go": [
@@ -78,35 +97,54 @@ LOST: dict[str, list[Step]] = {
         *[grep_call(f"lamp-{n}") for n in range(3)],
         user_text("[Request interrupted by user]"),
     ],
-}  # fmt: skip
+}
 
 ABSENT: dict[str, list[Step]] = {
     "two only": [grep_call("lampA"), grep_call("lampB"), grep_call("lampC", "src/c.py:1:lampC")],
     "nothing is left": [
-        grep_call("oldLamp("), grep_call("lampV1"), grep_call("LegacyLamp"), assistant_text("All references are gone."),
+        grep_call("oldLamp("),
+        grep_call("lampV1"),
+        grep_call("LegacyLamp"),
+        assistant_text("All references are gone."),
         grep_call("newLamp", "src/lamp.py"),
     ],
     "before it is created": [
-        glob_call("LICENSE"), glob_call("LICENSE.md"), glob_call("COPYING"),
-        build_call("Write", {"file_path": "LICENSE", "content": "MIT"}, "File created"), glob_call("*.md", "README.md"),
+        glob_call("LICENSE"),
+        glob_call("LICENSE.md"),
+        glob_call("COPYING"),
+        build_call("Write", {"file_path": "LICENSE", "content": "MIT"}, "File created"),
+        glob_call("*.md", "README.md"),
     ],
     "what was just removed": [
-        edit_call("a.py", "dim_lamp(1)", "bright(1)"), grep_call("dim_lamp"), grep_call("dim_lamp("),
-        glob_call("**/dim_lamp*"), grep_call("bright", "a.py"),
+        edit_call("a.py", "dim_lamp(1)", "bright(1)"),
+        grep_call("dim_lamp"),
+        grep_call("dim_lamp("),
+        glob_call("**/dim_lamp*"),
+        grep_call("bright", "a.py"),
     ],
     "renamed by a command": [
-        bash_call("sed -i 's/dim_lamp/bright/' *.py", ""), grep_call("dim_lamp"), grep_call("dim_lamp("), grep_call(" dim_lamp"),
+        bash_call("sed -i 's/dim_lamp/bright/' *.py", ""),
+        grep_call("dim_lamp"),
+        grep_call("dim_lamp("),
+        grep_call(" dim_lamp"),
         grep_call("bright", "a.py"),
     ],
     "a last check before the commit": [
-        grep_call("console.log"), grep_call("TODO"), grep_call("debugger"), grep_call("export", "a.ts"),
+        grep_call("console.log"),
+        grep_call("TODO"),
+        grep_call("debugger"),
+        grep_call("export", "a.ts"),
     ],
     "the same search thrice": [grep_call("lamp"), grep_call("lamp"), grep_call("lamp"), grep_call("bulb", "a.py")],
     "never found": [grep_call("a1"), grep_call("b2"), grep_call("c3"), assistant_text("I will go on without it.")],
     "another day": [
-        grep_call("a1"), grep_call("b2"), grep_call("c3"), user_text("now make the bulb green"), grep_call("bulb", "a.py"),
+        grep_call("a1"),
+        grep_call("b2"),
+        grep_call("c3"),
+        user_text("now make the bulb green"),
+        grep_call("bulb", "a.py"),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", STRUGGLES)

@@ -72,7 +72,7 @@ def test_a_hook_that_a_busy_machine_gave_up_is_called_again(
         if len(called) > lost:
             real(tour, event, given)
 
-    monkeypatch.setattr(demo._Demo, "_hook", hook)
+    monkeypatch.setattr(demo._Demo, "_run_hook", hook)
     monkeypatch.setattr(demo, "_HOOK_SECONDS", 0.1 if lost else 60.0)
     tour = demo._Demo(CliContext(os.environ), tmp_path)
     tour._show_capture()
@@ -81,7 +81,7 @@ def test_a_hook_that_a_busy_machine_gave_up_is_called_again(
 
 
 def test_a_machine_that_is_too_busy_is_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo._Demo, "_hook", lambda *_: None)
+    monkeypatch.setattr(demo._Demo, "_run_hook", lambda *_: None)
     monkeypatch.setattr(demo, "_CAPTURE_TIMEOUT", 0.5)
     with pytest.raises(ReflectError, match="stored nothing") as caught:
         demo._Demo(CliContext(os.environ), tmp_path)._show_capture()

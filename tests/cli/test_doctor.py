@@ -108,7 +108,7 @@ def test_a_config_that_git_cannot_read_is_named(run_cli: RunCli, store: Store) -
 def test_without_git_it_says_what_to_install(run_cli: RunCli, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git, "_DEFAULT_FOLDERS", ())
     assert doctor._check_git(CliContext({"PATH": "/nonexistent"}), "").message == "git was not found"
-    monkeypatch.setattr(git.Git, "version", lambda self: (2, 30, 1))
+    monkeypatch.setattr(git.Git, "get_version", lambda self: (2, 30, 1))
     found = doctor._check_git(CliContext(os.environ), "")
     assert (found.level, found.message.startswith("too old: 2.30.1"), "2.34" in found.hint) == ("error", True, True)
 
@@ -166,7 +166,7 @@ def test_a_selftest_that_loses_a_capture_fails(
         trial.acknowledged.add("SIG-20260211-7k3v9q2m")
         return said
 
-    monkeypatch.setattr(doctor_env._Selftest, "capture", lose)
+    monkeypatch.setattr(doctor_env._Selftest, "run_captures", lose)
     steps = list(doctor_env.run_selftest(os.environ))
     assert [(step.name, step.ok) for step in steps][-1] == ("compare", False)
     assert steps[-1].message.startswith("1 of ")
@@ -186,10 +186,10 @@ def test_a_message_of_many_lines_keeps_its_column(capsys: pytest.CaptureFixture[
 
 
 def test_an_old_git_is_told_by_its_weaknesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git.Git, "version", lambda self: (2, 50, 0))
+    monkeypatch.setattr(git.Git, "get_version", lambda self: (2, 50, 0))
     told = doctor._check_git(CliContext(os.environ), "")
     assert (told.level, "CVE-2025-48384" in told.message, "update git" in told.hint) == ("note", True, True)
-    monkeypatch.setattr(git.Git, "version", lambda self: (2, 57, 0))
+    monkeypatch.setattr(git.Git, "get_version", lambda self: (2, 57, 0))
     assert doctor._check_git(CliContext(os.environ), "").level == "ok"
 
 

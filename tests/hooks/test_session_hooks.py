@@ -67,7 +67,7 @@ def test_what_a_detector_fails_at_costs_nothing_else(
     session.say(CORRECTION)
     session.answer("Understood.")
     mined = list(service.mine_transcripts([str(session.path)], ""))
-    monkeypatch.setattr(MessageDetector, "see", stumbling)
+    monkeypatch.setattr(MessageDetector, "detect", stumbling)
     assert len(list(service.mine_transcripts([str(session.path)], ""))) == len(mined) - 1
     store = open_store(store_home)
     assert sessions.mine_session(store, os.environ, str(session.path), "PreCompact")

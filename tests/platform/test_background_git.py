@@ -65,7 +65,7 @@ def test_what_fails_while_it_is_heard_is_the_callers_to_meet(
         raise MemoryError("too much to hold")
 
     child = repository.start("version")
-    monkeypatch.setattr(child, "finish", fails)
+    monkeypatch.setattr(child, "communicate", fails)
     with pytest.raises(MemoryError):
         PendingResult(child).result()
     monkeypatch.undo()

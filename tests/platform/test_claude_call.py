@@ -63,22 +63,43 @@ def test_the_call_is_marked_as_ours_and_belongs_to_no_open_session(claude: Scrip
     [
         ({"out": "not json"}, "Claude worded nothing: its answer is no JSON", "wording"),
         ({"out": "[1]"}, "Claude worded nothing: its answer is no JSON", "wording"),
-        ({"out": "", "err": "error: unknown option '--safe-mode'.\n", "code": 1},
-         "Claude worded nothing: the client ended with 1: error: unknown option '--safe-mode'", "wording"),
+        (
+            {"out": "", "err": "error: unknown option '--safe-mode'.\n", "code": 1},
+            "Claude worded nothing: the client ended with 1: error: unknown option '--safe-mode'",
+            "wording",
+        ),
         ({"out": "", "code": 143}, "Claude worded nothing: the client ended with 143", "wording"),
-        ({"out": build_output(is_error=True, result="Not logged in · Please run /login"), "code": 1},
-         "Claude Code is not logged in", "no-login"),
-        ({"out": build_output(is_error=True, api_error_status=401, result="Failed to authenticate."), "code": 1},
-         "Claude Code is not logged in", "no-login"),
-        ({"out": build_output(is_error=True, api_error_status=500, result="API Error: 500 broken. Try later."), "code": 1},
-         "Claude worded nothing: API Error: 500 broken. Try later", "wording"),
+        (
+            {"out": build_output(is_error=True, result="Not logged in · Please run /login"), "code": 1},
+            "Claude Code is not logged in",
+            "no-login",
+        ),
+        (
+            {"out": build_output(is_error=True, api_error_status=401, result="Failed to authenticate."), "code": 1},
+            "Claude Code is not logged in",
+            "no-login",
+        ),
+        (
+            {
+                "out": build_output(is_error=True, api_error_status=500, result="API Error: 500 broken. Try later."),
+                "code": 1,
+            },
+            "Claude worded nothing: API Error: 500 broken. Try later",
+            "wording",
+        ),
         ({"out": build_output()}, "Claude did not answer in the form that was asked for", "wording"),
-        ({"out": build_output(subtype="error_max_turns", is_error=True, result=None), "code": 1},
-         "Claude did not answer in the form that was asked for", "wording"),
-        ({"out": build_output(subtype="error_max_budget_usd", is_error=True, result=None), "code": 1},
-         "the answer would have cost more than one call may", "wording"),
+        (
+            {"out": build_output(subtype="error_max_turns", is_error=True, result=None), "code": 1},
+            "Claude did not answer in the form that was asked for",
+            "wording",
+        ),
+        (
+            {"out": build_output(subtype="error_max_budget_usd", is_error=True, result=None), "code": 1},
+            "the answer would have cost more than one call may",
+            "wording",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_failure_is_one_sentence_with_a_hint(
     claude: ScriptedClaude, tmp_path: Path, reply: dict[str, Any], message: str, code: str
 ) -> None:

@@ -75,15 +75,22 @@ def test_a_decision_that_a_hand_wrote_otherwise_goes_too(line: str) -> None:
 RULES = "targets/desk/shop-0a1b2c3d/.claude/rules/reflect/use-it-00000001.md"
 
 
-@pytest.mark.parametrize(("path", "marks", "goes"), [
-    (RULES, {rules_file_mark(GONE)}, True), (RULES, {rules_file_mark(OTHER)}, False), (RULES, {learning_mark(GONE)}, False),
-    ("targets/desk/global/rules/reflect/00000001.md", {rules_file_mark(GONE)}, True),
-    ("targets/desk/global/docs/use-it-00000001.md", {rules_file_mark(GONE)}, False),
-    ("notes/rules/reflect/use-it-00000001.md", {rules_file_mark(GONE)}, False),
-    ("targets/desk", {rules_file_mark(GONE)}, False),
-    (f"learnings/{GONE}.yaml", {id_mark(GONE)}, True), (f"aside/{GONE}/{'0' * 40}.yaml", {id_mark(GONE)}, True),
-    (f"learnings/{OTHER}.yaml", {id_mark(GONE)}, False), (f"notes/{GONE}.yaml", {id_mark(GONE)}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "marks", "goes"),
+    [
+        (RULES, {rules_file_mark(GONE)}, True),
+        (RULES, {rules_file_mark(OTHER)}, False),
+        (RULES, {learning_mark(GONE)}, False),
+        ("targets/desk/global/rules/reflect/00000001.md", {rules_file_mark(GONE)}, True),
+        ("targets/desk/global/docs/use-it-00000001.md", {rules_file_mark(GONE)}, False),
+        ("notes/rules/reflect/use-it-00000001.md", {rules_file_mark(GONE)}, False),
+        ("targets/desk", {rules_file_mark(GONE)}, False),
+        (f"learnings/{GONE}.yaml", {id_mark(GONE)}, True),
+        (f"aside/{GONE}/{'0' * 40}.yaml", {id_mark(GONE)}, True),
+        (f"learnings/{OTHER}.yaml", {id_mark(GONE)}, False),
+        (f"notes/{GONE}.yaml", {id_mark(GONE)}, False),
+    ],
+)
 def test_a_file_goes_by_its_name(path: str, marks: set[str], goes: bool) -> None:
     assert is_purged_path(path, marks) == goes
 

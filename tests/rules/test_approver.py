@@ -134,9 +134,13 @@ def write_by_hand(asked_session: AskedSession, asked: dict[str, Any], call: str,
     folder.mkdir(exist_ok=True)
     answer = {"subject": get_subject(asked), "sha256": digest(text_of(asked)), "label": GLOBAL}
     kept = {
-        "session": asked_session.session.name, "call": call, "transcript": str(asked_session.session.path), "time": utc_precise(),
-        "answers": [answer], **more,
-    }  # fmt: skip
+        "session": asked_session.session.name,
+        "call": call,
+        "transcript": str(asked_session.session.path),
+        "time": utc_precise(),
+        "answers": [answer],
+        **more,
+    }
     (folder / "0123456789abcdef0123.json").write_text(json.dumps(kept))
 
 

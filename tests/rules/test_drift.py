@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,10 +91,10 @@ def test_by_hand(store: Store, project: Path) -> None:
 def reworded_on_sofa(store: Store, text: str, **meta: object) -> str:
     """Add one decision as a sync does, without a file."""
     (rule,) = reader.scan(store).history.get_rules_in_force()
-    target = meta.pop("target", rule["target"])
+    target: Any = meta.pop("target", rule["target"])
     made = api.build_decision(
         store, "amended", rule["id"], BY, utc_precise(), text=text, target=target, meta=dict(meta)
-    )  # type: ignore[arg-type]
+    )
     api.commit_records(store, [{**made, "machine": "sofa"}], "sync: sofa", {})
     return made["id"]
 

@@ -72,7 +72,7 @@ def test_a_record_of_an_older_program_is_redacted_before_it_is_sent(
     def unredacted(scan: Any, rows: Any) -> list[Any]:
         return [{**one, "content": one["content"].replace("MARKER", token)} for one in whole(scan, rows)]
 
-    monkeypatch.setattr(type(queue.scan), "whole", unredacted)
+    monkeypatch.setattr(type(queue.scan), "get_signals", unredacted)
     model_wording.word_rules(queue, [candidate._replace(quote=candidate.quote.replace("MARKER", token))])
     assert token not in claude.calls[0]["stdin"] and claude.calls[0]["stdin"].count("[REDACTED") >= 1
 

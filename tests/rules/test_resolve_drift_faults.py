@@ -44,8 +44,10 @@ class Files(SavedStore):
 @pytest.mark.parametrize(
     "operation, kind, mode, first, step",
     [
-        (drift_answers.restore_rule, "different", KILL, 1, 6), (drift_answers.restore_rule, "missing", FAIL, 3, 9),
-        (drift_answers.adopt_file_wording, "different", KILL, 2, 7), (drift_answers.adopt_file_wording, "missing", KILL, 1, 9),
+        (drift_answers.restore_rule, "different", KILL, 1, 6),
+        (drift_answers.restore_rule, "missing", FAIL, 3, 9),
+        (drift_answers.adopt_file_wording, "different", KILL, 2, 7),
+        (drift_answers.adopt_file_wording, "missing", KILL, 1, 9),
         *(
             pytest.param(operation, kind, mode, 1, 1, marks=pytest.mark.slow)
             for operation in (drift_answers.restore_rule, drift_answers.adopt_file_wording)
@@ -53,7 +55,7 @@ class Files(SavedStore):
             for mode in (KILL, FAIL)
         ),
     ],
-)  # fmt: skip
+)
 def test_it_was_answered_or_it_was_not(
     store: Store, project: Path, tmp_path: Path, operation: Operation, kind: str, mode: str, first: int, step: int
 ) -> None:

@@ -79,9 +79,8 @@ def test_later_approvals_go_and_what_was_taken_back_comes(store: Store) -> None:
     done = reverts.restore(store, backup)
     assert read_claude_md() == then and list_rules_in_force(store) == [first, two.learning]
     assert done.backup not in ("", backup), "what was there before is kept, too"
-    assert dict(backups.read_contents(store, done.backup))[str(reverts.get_current_project() / "CLAUDE.md")].endswith(
-        b"mine\r\n"
-    )  # type: ignore[union-attr]
+    saved = dict(backups.read_contents(store, done.backup))[str(reverts.get_current_project() / "CLAUDE.md")]
+    assert saved is not None and saved.endswith(b"mine\r\n")
     said = git(Path(store.root), "log", "-1", "--format=%B", "main")
     assert said.startswith("revert: CLAUDE.md as of ") and said.count("Reverts: ") == 2
     with pytest.raises(ReflectError, match="the files are as they were then"):

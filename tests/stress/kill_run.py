@@ -145,9 +145,12 @@ class KillRun:
 
     def _run_killed(self, operation: str, word: str) -> tuple[int, list[str]]:
         env = {
-            **os.environ, "REFLECT_GIT_HOME": str(self.root), "TMPDIR": str(self.root.parent), kill_operations.WORD_VARIABLE: word,
+            **os.environ,
+            "REFLECT_GIT_HOME": str(self.root),
+            "TMPDIR": str(self.root.parent),
+            kill_operations.WORD_VARIABLE: word,
             kill_operations.CHOICE_VARIABLE: str(self.rng.randrange(100)),
-        }  # fmt: skip
+        }
         way = self.rng.choice(("effect", "effect", "moment", "group"))
         if way == "effect":
             env["REFLECT_GIT_FAULT"] = f"kill:{self.rng.randint(1, MAX_EFFECTS[operation])}"

@@ -23,21 +23,47 @@ def format_number(number: int) -> str:
 
 def build_decision(number: int, machine: str = "desk-k3f9", **more: Any) -> dict[str, Any]:
     return {
-        "id": f"DEC-20260211-{format_number(number)}", "version": 1, "timestamp": TIMESTAMP, "machine": machine,
-        "by": {"road": "terminal", "name": "Ada", "email": "ada@example.com"}, "kind": "dismissed",
-        "subject": f"SIG-20260211-{format_number(number)}", "text": None, "text_sha256": None, "key": None, "target": None,
-        "reason": "", "reopens": None, "meta": {}, **more,
-    }  # fmt: skip
+        "id": f"DEC-20260211-{format_number(number)}",
+        "version": 1,
+        "timestamp": TIMESTAMP,
+        "machine": machine,
+        "by": {"road": "terminal", "name": "Ada", "email": "ada@example.com"},
+        "kind": "dismissed",
+        "subject": f"SIG-20260211-{format_number(number)}",
+        "text": None,
+        "text_sha256": None,
+        "key": None,
+        "target": None,
+        "reason": "",
+        "reopens": None,
+        "meta": {},
+        **more,
+    }
 
 
 def build_learning(number: int, text: str = "", **more: Any) -> dict[str, Any]:
     text = text or f"Rule number {number}."
     return {
-        "id": f"LRN-20260211-{format_number(number)}", "version": 1, "timestamp": TIMESTAMP, "text": text, "title": text[:40],
-        "category": "convention", "scope": "global", "project": None, "target": {"kind": "global", "path": "CLAUDE.md"},
-        "topic": None, "paths": [], "signals": [], "decision": f"DEC-20260211-{format_number(number)}", "supersedes": [],
-        "reason": "", "trust": "user_typed", "matcher": None, "meta": {}, **more,
-    }  # fmt: skip
+        "id": f"LRN-20260211-{format_number(number)}",
+        "version": 1,
+        "timestamp": TIMESTAMP,
+        "text": text,
+        "title": text[:40],
+        "category": "convention",
+        "scope": "global",
+        "project": None,
+        "target": {"kind": "global", "path": "CLAUDE.md"},
+        "topic": None,
+        "paths": [],
+        "signals": [],
+        "decision": f"DEC-20260211-{format_number(number)}",
+        "supersedes": [],
+        "reason": "",
+        "trust": "user_typed",
+        "matcher": None,
+        "meta": {},
+        **more,
+    }
 
 
 def build_approval(number: int, machine: str = "desk-k3f9", text: str = "") -> list[dict[str, Any]]:

@@ -69,11 +69,23 @@ def everything_but(root: Path, tmp_path: Path) -> dict[str, bytes]:
         ({".gitattributes": (FILE, b"* filter=evil\n")}, ".gitattributes", "git's own"),
         ({".gitmodules": (FILE, b'[submodule "x"]\n\tpath = x\n\turl = ./y\n')}, ".gitmodules", "git's own"),
         ({"targets/a/b/.GITattributes": (FILE, MARK)}, "targets/a/b/.GITattributes", "git's own"),
-        ({"targets/a/Shop/x.md": (FILE, build_snapshot(1, "1")), "targets/a/shop/x.md": (FILE, build_snapshot(1, "2"))},
-         "targets/a/Shop/x.md", "one file with"),
+        (
+            {
+                "targets/a/Shop/x.md": (FILE, build_snapshot(1, "1")),
+                "targets/a/shop/x.md": (FILE, build_snapshot(1, "2")),
+            },
+            "targets/a/Shop/x.md",
+            "one file with",
+        ),
         ({"Signals/A.yaml": (FILE, MARK), "signals/a.yaml": (FILE, MARK)}, "Signals/A.yaml", "no such file"),
-        ({"targets/a/b/\u00fc.md": (FILE, build_snapshot(1, "1")), "targets/a/b/u\u0308.md": (FILE, build_snapshot(1, "2"))},
-         "targets/a/b/\u00fc.md", "one file with"),
+        (
+            {
+                "targets/a/b/\u00fc.md": (FILE, build_snapshot(1, "1")),
+                "targets/a/b/u\u0308.md": (FILE, build_snapshot(1, "2")),
+            },
+            "targets/a/b/\u00fc.md",
+            "one file with",
+        ),
         ({"targets/a/b/CON.yaml": (FILE, build_snapshot(1))}, "targets/a/b/CON.yaml", "file name"),
         ({"targets/a/b/x.": (FILE, build_snapshot(1))}, "targets/a/b/x.", "file name"),
         ({"targets/a/b/--output=x": (FILE, build_snapshot(1))}, "targets/a/b/--output=x", "option"),
@@ -86,8 +98,11 @@ def everything_but(root: Path, tmp_path: Path) -> dict[str, bytes]:
         ({"hooks/pre-push": (FILE, b"#!/bin/sh\n")}, "hooks/pre-push", "no such file"),
         ({"CLAUDE.md": (FILE, MARK)}, "CLAUDE.md", "no such file"),
         ({"learnings/LEARNINGS.md": (FILE, MARK)}, "learnings/LEARNINGS.md", "no such file"),
-        ({"signals/2026/02/11/00/SIG-20260211-00000001.yaml": (FILE, MARK)},
-         "signals/2026/02/11/00/SIG-20260211-00000001.yaml", "no such file"),
+        (
+            {"signals/2026/02/11/00/SIG-20260211-00000001.yaml": (FILE, MARK)},
+            "signals/2026/02/11/00/SIG-20260211-00000001.yaml",
+            "no such file",
+        ),
         ({LINK: (FILE, b"x" * 70000)}, LINK, "too large"),
         ({LINK: (FILE, BOMB)}, LINK, "record"),
         ({LINK: (FILE, b"a: " + b"[" * 30000 + b"]" * 30000 + b"\n")}, LINK, "record"),
@@ -98,7 +113,7 @@ def everything_but(root: Path, tmp_path: Path) -> dict[str, bytes]:
         ({"purges/0001-00000000.yaml": (FILE, MARK)}, "purges/0001-00000000.yaml", "record"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else None,
-)  # fmt: skip
+)
 def test_an_item_is_refused_by_name_and_the_rest_goes_on(
     synced_clone: Clone, remote: Path, tmp_path: Path, files: Files, path: str, word: str
 ) -> None:
@@ -384,8 +399,9 @@ def test_a_remote_that_lost_main_is_no_remote_that_deletes(synced_clone: Clone, 
 
 MODES = st.sampled_from([FILE, FILE, FILE, "100755", "120000", "160000"])
 CONTENTS = st.one_of(
-    st.binary(max_size=40), st.sampled_from([*GOOD.values(), build_snapshot(3), BOMB, yaml_form.emit(build_learning(9))])
-)  # fmt: skip
+    st.binary(max_size=40),
+    st.sampled_from([*GOOD.values(), build_snapshot(3), BOMB, yaml_form.emit(build_learning(9))]),
+)
 NAMES = st.one_of(
     st.sampled_from([*GOOD, LINK, "README.md", "targets/a/b/c.md", "targets/A/b/c.md", "machines/x.yaml", "a/b/c"]),
     st.text(st.characters(blacklist_characters="/\0", blacklist_categories=["Cs"]), min_size=1, max_size=12),

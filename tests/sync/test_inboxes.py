@@ -84,12 +84,12 @@ def test_a_generation_that_begins_meanwhile_is_asked_for_again(
 
     def late(self: Incoming) -> dict[str, str]:
         found = real(self)
-        monkeypatch.setattr(Incoming, "heads", real)
+        monkeypatch.setattr(Incoming, "list_heads", real)
         run_maintenance_after(laptop.open_store(), 20)
         laptop.sync()
         return found
 
-    monkeypatch.setattr(Incoming, "heads", late)
+    monkeypatch.setattr(Incoming, "list_heads", late)
     made = laptop.approve(1)
     report = desktop.sync()
     assert report.tries == 2 and set(made) <= desktop.list_paths()

@@ -77,7 +77,7 @@ def test_what_did_not_go_before_the_landing_failed_is_told_once(
         if len(begun) > times:
             real(self, *given)
 
-    monkeypatch.setattr(Incoming, "begin_push", never)
+    monkeypatch.setattr(Incoming, "start_push", never)
     report = disturbed(desktop, monkeypatch, times=times)
     assert report.tries == times + 1 and sorted(report.pulled) == sorted(theirs)
     assert set(mine) <= set(report.pushed) and sorted(report.pushed) == sorted(tree_of(remote) - before)
@@ -97,14 +97,14 @@ def test_what_the_remote_lost_is_counted_once_though_another_machine_was_faster(
     mine, real = desktop.approve(2), Incoming.start_push
 
     def late(self: Incoming, *given: Any) -> None:
-        monkeypatch.setattr(Incoming, "begin_push", real)
+        monkeypatch.setattr(Incoming, "start_push", real)
         (work / "notes.txt").write_text("another one")
         git(work, "add", "notes.txt")
         git(work, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "more")
         git(work, "push", "-q", "origin", "HEAD:main")
         real(self, *given)
 
-    monkeypatch.setattr(Incoming, "begin_push", late)
+    monkeypatch.setattr(Incoming, "start_push", late)
     report = desktop.sync()
     assert report.tries == 2 and sorted(report.lost) == sorted(lost)
     assert {*mine, *lost} <= set(report.pushed) <= tree_of(remote)

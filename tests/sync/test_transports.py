@@ -208,8 +208,8 @@ def test_who_never_gets_through_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 
     clone = Clone(tmp_path / "laptop", str(create_bare_repository(tmp_path / "remote.git")))
     waited: list[float] = []
-    monkeypatch.setattr(Incoming, "begin_push", lambda *arguments: None)
-    monkeypatch.setattr(Incoming, "pushed", lambda incoming: remote_git.BEHIND)
+    monkeypatch.setattr(Incoming, "start_push", lambda *arguments: None)
+    monkeypatch.setattr(Incoming, "finish_push", lambda incoming: remote_git.BEHIND)
     with pytest.raises(ReflectError) as stop:
         clone.sync(SyncOptions(pause=waited.append))
     assert stop.value.code == "race" and len(waited) == 7 and max(waited) <= 30

@@ -540,14 +540,14 @@ def test_another_clone_that_is_faster_is_taken_in_and_tried_again(
     def late(self: Incoming, *arguments: Any) -> None:
         if len(raced) < 3:
             raced.extend([desktop.dismiss(10 + len(raced))])
-            monkeypatch.setattr(Incoming, "begin_push", real)
+            monkeypatch.setattr(Incoming, "start_push", real)
             desktop.sync()
-            monkeypatch.setattr(Incoming, "begin_push", late)
+            monkeypatch.setattr(Incoming, "start_push", late)
         real(self, *arguments)
 
-    monkeypatch.setattr(Incoming, "begin_push", late)
+    monkeypatch.setattr(Incoming, "start_push", late)
     report = laptop.sync()
     assert report.tries == 4 and set(made) <= set(report.pushed)
-    monkeypatch.setattr(Incoming, "begin_push", real)
+    monkeypatch.setattr(Incoming, "start_push", real)
     desktop.sync()
     assert laptop.tip == desktop.tip and {path for paths in raced for path in paths} <= laptop.list_paths()

@@ -126,12 +126,18 @@ def test_a_record_of_a_newer_version_comes_in_as_it_is() -> None:
 @pytest.mark.parametrize(
     "path, data",
     [
-        (MIRROR, b"# rules\n"), (MIRROR, b"version: 0\n"), (MIRROR, build_snapshot(1) + b"\xff"), (MIRROR, build_snapshot(1) + b"\0"),
-        ("machines/desk-k3f9.yaml", machines.build_machine_file("other")), ("machines/desk-k3f9.yaml", b'name: "x"\n'),
-        ("purges/0001-7k3v9q2m.yaml", DATA), ("purges/0002-7k3v9q2m.yaml", PURGE), ("README.md", b"\xff"),
+        (MIRROR, b"# rules\n"),
+        (MIRROR, b"version: 0\n"),
+        (MIRROR, build_snapshot(1) + b"\xff"),
+        (MIRROR, build_snapshot(1) + b"\0"),
+        ("machines/desk-k3f9.yaml", machines.build_machine_file("other")),
+        ("machines/desk-k3f9.yaml", b'name: "x"\n'),
+        ("purges/0001-7k3v9q2m.yaml", DATA),
+        ("purges/0002-7k3v9q2m.yaml", PURGE),
+        ("README.md", b"\xff"),
         (f"aside/LRN-20260211-00000002/{blob_id(DATA)}.yaml", DATA),
     ],
-)  # fmt: skip
+)
 def test_other_files_are_held_to_their_form(path: str, data: bytes) -> None:
     assert content(path, data)
 

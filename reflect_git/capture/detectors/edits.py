@@ -34,7 +34,7 @@ _OUTPUT_LIMIT = 1024
 class _EditedFile:
     """The recent edits of one file; `misses` and `rewrites` hold positions, counted in texts."""
 
-    __slots__ = ("last_text", "misses", "failures", "rewrites", "texts")
+    __slots__ = ("failures", "last_text", "misses", "rewrites", "texts")
 
     def __init__(self) -> None:
         self.misses: list[int] = []
@@ -121,7 +121,7 @@ _UNDO_TEXT_LIMIT = 4000
 class _Edit:
     """One edit: the replaced and the new text, and when it was made."""
 
-    __slots__ = ("new", "old", "path", "texts", "turn", "message_count")
+    __slots__ = ("message_count", "new", "old", "path", "texts", "turn")
 
     def __init__(self, turn: Turn, texts: int, words: int) -> None:
         self.path = get_input_text(turn, "file_path")

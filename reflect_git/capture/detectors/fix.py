@@ -348,9 +348,19 @@ def _build_facts(turn: Turn, failure: _Failure, command: Command, how: str) -> F
     else:
         content = format_redacted("{} fails here ({}); {} works", format_code(tried), found.cause, format_code(works))
     return build_facts(
-        turn, FAMILY, "gotcha", 2, content, context=failure.outcome.get_excerpt(), category="command",
-        meta={"score": 0.75, "tool": redact_name(command.get_redacted().tool), "streak": redact_name(failure.tool_use_id)},
-    )  # fmt: skip
+        turn,
+        FAMILY,
+        "gotcha",
+        2,
+        content,
+        context=failure.outcome.get_excerpt(),
+        category="command",
+        meta={
+            "score": 0.75,
+            "tool": redact_name(command.get_redacted().tool),
+            "streak": redact_name(failure.tool_use_id),
+        },
+    )
 
 
 def _format_command(command: Command, cwd: Optional[str]) -> Redacted:

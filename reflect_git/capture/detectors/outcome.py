@@ -154,7 +154,7 @@ COUNTED_KINDS = OBSTACLE_KINDS | {"astray", "server", "unknown"}
 class RedactedOutcome:
     """The redacted parts of a failure that may be stored: its cause and what was tried."""
 
-    __slots__ = ("cause", "attempt")
+    __slots__ = ("attempt", "cause")
 
     def __init__(self, cause: Redacted, tried: Redacted) -> None:
         self.cause = cause

@@ -108,10 +108,15 @@ class RepeatedFailureDetector:
 def _build_facts(turn: Turn, outcome: Outcome, streak: str) -> Facts:
     found = outcome.get_redacted()
     return build_facts(
-        turn, FAMILY, "failure", 2, format_redacted("{} failed twice: {}", format_code(found.attempt or redact_name(turn.tool)), found.cause),
-        context=turn.output, category="command" if outcome.command else "gotcha",
+        turn,
+        FAMILY,
+        "failure",
+        2,
+        format_redacted("{} failed twice: {}", format_code(found.attempt or redact_name(turn.tool)), found.cause),
+        context=turn.output,
+        category="command" if outcome.command else "gotcha",
         meta={"score": 0.6, "durable": outcome.kind in OBSTACLE_KINDS, "streak": redact_name(streak)},
-    )  # fmt: skip
+    )
 
 
 LOOP_FAMILY = "loop"

@@ -111,10 +111,16 @@ class LastingAnswerDetector:
         """
         asked, answer = redact(question), redact(said)
         facts = build_facts(
-            turn, ANSWER_FAMILY, "discovery", 2, answer if own else format_redacted("{} {}", flatten(asked, 300), answer),
-            category="project-structure", context=format_redacted("asked: {}\nanswered: {}", asked, answer),
-            trust="user_typed" if own else "assistant", meta={"score": 0.6 if own else 0.5},
-        )  # fmt: skip
+            turn,
+            ANSWER_FAMILY,
+            "discovery",
+            2,
+            answer if own else format_redacted("{} {}", flatten(asked, 300), answer),
+            category="project-structure",
+            context=format_redacted("asked: {}\nanswered: {}", asked, answer),
+            trust="user_typed" if own else "assistant",
+            meta={"score": 0.6 if own else 0.5},
+        )
         facts["ordinal"] = ordinal
         return facts
 

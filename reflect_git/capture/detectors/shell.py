@@ -78,7 +78,7 @@ _PURPOSE_OF = {word: purpose for purpose, words in _PURPOSE_WORDS.items() for wo
 class SimpleCommand:
     """One simple command: the operator before it, and its words without redirections."""
 
-    __slots__ = ("operator", "hides_errors", "words")
+    __slots__ = ("hides_errors", "operator", "words")
 
     def __init__(self, operator: str) -> None:
         self.operator = operator
@@ -100,7 +100,17 @@ class Command:
     """A parsed command line; `tool` and `action` say what was wanted, and the rest is computed on demand."""
 
     __slots__ = (
-        "_essence", "_main", "_parts", "action", "inline", "purpose", "script", "text", "tool", "full_text", "words",
+        "_essence",
+        "_main",
+        "_parts",
+        "action",
+        "full_text",
+        "inline",
+        "purpose",
+        "script",
+        "text",
+        "tool",
+        "words",
     )  # fmt: skip
 
     def __init__(self, text: str) -> None:

@@ -33,7 +33,7 @@ class Dialog:
     `input` is what the model asked. `result` is what Claude Code reports as shown and answered.
     """
 
-    __slots__ = ("call", "cwd", "input", "result", "timestamp", "problem")
+    __slots__ = ("call", "cwd", "input", "problem", "result", "timestamp")
 
     def __init__(self, call: str, asked: Fields, answered: Fields, trouble: str) -> None:
         self.call = call

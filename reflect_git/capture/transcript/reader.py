@@ -328,7 +328,7 @@ _MAX_QUEUED_LENGTH = 65536
 class QueuedText:
     """Queued words that were not delivered yet."""
 
-    __slots__ = ("entry", "offset", "is_dequeued", "text", "timestamp")
+    __slots__ = ("entry", "is_dequeued", "offset", "text", "timestamp")
 
     def __init__(self, text: str, entry: Fields, offset: int) -> None:
         self.text = text

@@ -136,9 +136,18 @@ class Origin:
     """The origin of a turn: fields that entries of a session share, remembered for entries that lack them."""
 
     __slots__ = (
-        "_session_fields", "agent", "cwd", "entry", "entrypoint", "in_agent_file", "offset", "session", "sidechain", "timestamp",
+        "_session_fields",
+        "agent",
+        "cwd",
+        "entry",
+        "entrypoint",
+        "in_agent_file",
+        "offset",
+        "session",
+        "sidechain",
+        "timestamp",
         "version",
-    )  # fmt: skip
+    )
 
     def __init__(self, in_agent_file: bool) -> None:
         self.entry = self.timestamp = self.session = self.cwd = self.version = self.entrypoint = self.agent = ""

@@ -196,8 +196,13 @@ def _format_rest(gathered: GatherResult) -> list[str]:
 
 
 def _run_review(
-    cli: CliContext, screen: ReviewScreen, console: Console, first: DriftReview, arrived: Sequence[Arrival], broken: Sequence[BrokenRule]
-) -> None:  # fmt: skip
+    cli: CliContext,
+    screen: ReviewScreen,
+    console: Console,
+    first: DriftReview,
+    arrived: Sequence[Arrival],
+    broken: Sequence[BrokenRule],
+) -> None:
     """Ask everything. ^C and ^D end it; what was answered is stored, and counted at the end."""
     loop, then = ReviewLoop(screen, console), _build_arrivals_review(screen, console, arrived)
     again = _build_broken_review(screen, console, broken)
@@ -289,8 +294,13 @@ def _answer_all(
 
 
 def _print_end(
-    cli: CliContext, screen: ReviewScreen, cursor: ReviewCursor, first: DriftReview, then: ArrivalsReview | None, again: BrokenRulesReview | None
-) -> None:  # fmt: skip
+    cli: CliContext,
+    screen: ReviewScreen,
+    cursor: ReviewCursor,
+    first: DriftReview,
+    then: ArrivalsReview | None,
+    again: BrokenRulesReview | None,
+) -> None:
     """Print the totals and the next steps."""
     cli.print_line()
     answers = [*first.answers, *(then.answers if then else ()), *(again.answers if again else ())]

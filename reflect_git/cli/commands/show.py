@@ -211,11 +211,18 @@ def _list_other_fields(record: Mapping[str, Any]) -> Iterator[FieldLine]:
 
 
 _HEADLINES = {
-    "SIG": _format_signal_headline, "DEC": _format_decision_headline, "TLY": _format_plain_headline, "EXP": _format_plain_headline,
-}  # fmt: skip
+    "SIG": _format_signal_headline,
+    "DEC": _format_decision_headline,
+    "TLY": _format_plain_headline,
+    "EXP": _format_plain_headline,
+}
 _FIELD_LISTS = {
-    "SIG": _list_signal_fields, "LRN": _list_learning_fields, "DEC": _list_decision_fields, "TLY": _list_other_fields, "EXP": _list_other_fields,
-}  # fmt: skip
+    "SIG": _list_signal_fields,
+    "LRN": _list_learning_fields,
+    "DEC": _list_decision_fields,
+    "TLY": _list_other_fields,
+    "EXP": _list_other_fields,
+}
 
 
 def _print_commit(cli: CliContext, commit: CommitDetails | None) -> None:

@@ -233,8 +233,12 @@ def _build_author_json(
 
 
 def _build_file_json(
-    page: InstructionFile, told: dict[EntryLines, RuleHistory], strange: dict[EntryLines, Author | None], rest: dict[int, Author], gone: PurgeMarks
-) -> list[dict[str, Any]]:  # fmt: skip
+    page: InstructionFile,
+    told: dict[EntryLines, RuleHistory],
+    strange: dict[EntryLines, Author | None],
+    rest: dict[int, Author],
+    gone: PurgeMarks,
+) -> list[dict[str, Any]]:
     """Return our rules, then entries of others, then the remaining lines by author."""
     found = [_build_rule_json(page, spot, story) for spot, story in told.items()]
     for spot, author in strange.items():

@@ -92,12 +92,23 @@ class ReviewLoop:
         self._request: Request | None = None  # another target or wording for the card on the desk
         self._proposal: Proposal | None = None
         self._actions: dict[str, Callable[[], bool]] = {
-            "y": self._approve, "t": self._choose_target, "e": self._edit, "r": self._replace_rule,
-            "c": self._switch_wording, "m": self._merge,
-            "n": lambda: self._dismiss(DISMISSED), "N": lambda: self._dismiss(DISMISSED_FOR_GOOD), "s": self._skip, "v": self._show_signals,
-            "j": lambda: self._go_to(self.cursor.find_next(), "next"), "k": lambda: self._go_to(self.cursor.find_previous(), "previous"),
-            "w": self._add_weak, "l": self._show_list, "u": self._undo, "?": self._print_help,
-        }  # fmt: skip
+            "y": self._approve,
+            "t": self._choose_target,
+            "e": self._edit,
+            "r": self._replace_rule,
+            "c": self._switch_wording,
+            "m": self._merge,
+            "n": lambda: self._dismiss(DISMISSED),
+            "N": lambda: self._dismiss(DISMISSED_FOR_GOOD),
+            "s": self._skip,
+            "v": self._show_signals,
+            "j": lambda: self._go_to(self.cursor.find_next(), "next"),
+            "k": lambda: self._go_to(self.cursor.find_previous(), "previous"),
+            "w": self._add_weak,
+            "l": self._show_list,
+            "u": self._undo,
+            "?": self._print_help,
+        }
 
     def run(self) -> None:
         """Until everything is answered, or the person has enough."""
@@ -161,12 +172,17 @@ class ReviewLoop:
 
     def _list_usable_keys(self) -> list[str]:
         usable = {
-            "y": self._proposal is not None and not self._proposal.is_refused, "/": len(self.cursor.list_open()) > 1,
-            "r": bool(find_contradicted_rule(self._proposal)), "c": self.wordings.has_client,
+            "y": self._proposal is not None and not self._proposal.is_refused,
+            "/": len(self.cursor.list_open()) > 1,
+            "r": bool(find_contradicted_rule(self._proposal)),
+            "c": self.wordings.has_client,
             "m": self.wordings.find_same_card(self._get_request(), self.cursor) is not None,
-            "j": self.cursor.find_next() is not None, "k": self.cursor.find_previous() is not None, "w": self._count_weak_left() > 0,
-            "l": len(self.cursor.list_open()) > 1, "u": bool(self.cursor.answers),
-        }  # fmt: skip
+            "j": self.cursor.find_next() is not None,
+            "k": self.cursor.find_previous() is not None,
+            "w": self._count_weak_left() > 0,
+            "l": len(self.cursor.list_open()) > 1,
+            "u": bool(self.cursor.answers),
+        }
         return [key for key in KEY_HELP if usable.get(key, True)]
 
     def _get_request(self) -> Request:

@@ -286,8 +286,8 @@ ANSWERED_ELSEWHERE = "answered elsewhere"
 class Answer(NamedTuple):
     """`record` is the learning or the decision it made; `first_seen` the signals that a skip marked as seen.
 
-    `request` is what stood on the screen: another wording or target comes back with the card. `joined_positions` are the places
-    of cards that were answered by the same rule.
+    `request` is what stood on the screen: another wording or target comes back with the card. `joined_positions` are
+    the places of cards that were answered by the same rule.
     """
 
     position: int

@@ -208,7 +208,8 @@ def format_price_of_one(store: Store) -> str:
     """Say what it costs to have one rule worded, and what a day may cost."""
     from reflect_git.rules import model_wording
 
-    return f"{_format_price(model_wording.estimate_typical_price(store))} for one, at most ${usage.get_cap(store):.2f} a day"
+    price = _format_price(model_wording.estimate_typical_price(store))
+    return f"{price} for one, at most ${usage.get_cap(store):.2f} a day"
 
 
 def _format_price(price: Price) -> str:

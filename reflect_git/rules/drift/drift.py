@@ -73,8 +73,9 @@ class Difference(NamedTuple):
 class Drift(NamedTuple):
     """The differences found.
 
-    `open_differences`: for a person to answer, Claude's first. `branch_differences`: not on this branch. `foreign_count`: number of entries with
-    ids unknown to this store. `troubles`: files that cannot be parsed, and entries of purged rules.
+    `open_differences`: for a person to answer, Claude's first. `branch_differences`: not on this branch.
+    `foreign_count`: number of entries with ids unknown to this store. `troubles`: files that cannot be parsed, and
+    entries of purged rules.
     """
 
     open_differences: tuple[Difference, ...] = ()

@@ -116,7 +116,7 @@ def plan_adoption(ctx: Context, one: Difference) -> Amendment:
     own = "" if page.target.form == "block" else ctx.place.label(page.path)
     said = [statement for statement in ctx.statements if statement.file != own]
     trust = "assistant" if one.author == CLAUDE else new["trust"]
-    found = check_text(ctx.replace(said=said), new["text"], trust, page.target, data, mended, (old["id"],))
+    found = check_text(ctx.replace(statements=said), new["text"], trust, page.target, data, mended, (old["id"],))
     linked = write_change.check_links(ctx.store, ctx.place, [plan])
     against = (*check_secret_fields(new, "take it out of the file"), *linked, *found)
     return Amendment(ctx.place, old, new, page.target.kind, (plan,), against, meta=_get_meta(one))

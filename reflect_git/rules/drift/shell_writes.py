@@ -28,7 +28,8 @@ OUR_NAME = re.compile(r"reflect[-_]git|git[-_]reflect", re.IGNORECASE)
 class SessionWrites:
     """The writes of sessions before a call: files by path and by name, links, and other names of our program.
 
-    `has_stored_command`: a command of ours was put where another program may run it later. `changes_git_programs`: where git may.
+    `has_stored_command`: a command of ours was put where another program may run it later. `changes_git_programs`:
+    where git may.
     """
 
     files: dict[str, str] = field(default_factory=dict)

@@ -61,8 +61,8 @@ def create_commit(
 ) -> str:  # fmt: skip
     """Create a commit with these parents: the tree of one of them with some changes.
 
-    A ref protects it until `ref_updates.delete_next_ref`. `blobs` are those that the store lacks, by id. The caller holds the
-    lock.
+    A ref protects it until `ref_updates.delete_next_ref`. `blobs` are those that the store lacks, by id. The caller
+    holds the lock.
     """
     text = message.encode("utf-8")
     parts = [b"".join(_format_blob(data, number) for number, data in enumerate(blobs.values(), start=2))]

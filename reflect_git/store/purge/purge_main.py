@@ -37,8 +37,8 @@ _LOCKS = ("HEAD.lock", "refs/heads/main.lock", *ref_updates.NEXT_REF_LOCKS)
 class PurgePreview:
     """The records (by id), blobs and backups (by name) that a purge would remove.
 
-    `other_files` are other files of ours with the text. `snapshots` are target snapshots with it in their names. `objects` are
-    all git objects that contain it, `commits` the history of main.
+    `other_files` are other files of ours with the text. `snapshots` are target snapshots with it in their names.
+    `objects` are all git objects that contain it, `commits` the history of main.
     """
 
     records: tuple[str, ...]

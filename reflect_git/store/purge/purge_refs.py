@@ -169,9 +169,12 @@ def _start_generation(store: Store, doomed: PurgeSet, spoiled: Collection[str], 
     ]  # fmt: skip
     tree = store.git.resolve(f"{tip}^{{tree}}")
     stream = [
-        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
-        f'\nM 040000 {tree} ""\n'.encode(), *(f"D {path}\n".encode() for path in dropped), b"\ndone\n",
-    ]  # fmt: skip
+        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),
+        message,
+        f'\nM 040000 {tree} ""\n'.encode(),
+        *(f"D {path}\n".encode() for path in dropped),
+        b"\ndone\n",
+    ]
     # Overwrites what a killed attempt left, and the old branch of another machine.
     ref_updates.fast_import(store, ref, stream, force=True)
 

@@ -33,15 +33,16 @@ class WaitingCounts:
 
     `questions` are those of a review here, `elsewhere` those in other projects. `own_words` are the `questions` in the
     user's own words. `waiting_here` are signals here, `weak` those that no review asks about by default. `waiting` and
-    `strong` are signals of all projects. `expiring` says how many questions expire on each of the next days; today is 0.
+    `strong` are signals of all projects. `expiring` says how many questions expire on each of the next days; today is
+    0.
     """
 
     __slots__ = (
         "elsewhere",
         "expiring",
         "last_capture",
-        "questions",
         "own_words",
+        "questions",
         "strong",
         "waiting",
         "waiting_here",
@@ -117,7 +118,7 @@ def format_status_line(glance: WaitingCounts) -> str:
     """Return the status line: `✎ 5 · 2 expire today, 3 in 2 days`; empty if there is no question."""
     if not glance.questions:
         return ""
-    return " · ".join([f"✎ {glance.questions}", *([format_expiring(glance.expiring)] if glance.going else [])])
+    return " · ".join([f"✎ {glance.questions}", *([format_expiring(glance.expiring)] if glance.expiring else [])])
 
 
 def format_expiring(going: list[dict[str, int]]) -> str:
@@ -147,7 +148,8 @@ def save_count(
     Eight lines: a hash of the folder, what was `seen` before (three), the day, how it was counted, how many questions
     are in the user's own words, and the line to show.
     """
-    text = f"{folder_digest(folder)}\n{seen_before}\n{local_day(now)}\n{how}\n{glance.own_words}\n{format_status_line(glance)}\n"
+    head = f"{folder_digest(folder)}\n{seen_before}\n{local_day(now)}\n{how}\n"
+    text = f"{head}{glance.own_words}\n{format_status_line(glance)}\n"
     try:
         files.write_atomic(_get_path(store, folder), text.encode("utf-8", "surrogateescape"), sync=False)
     except OSError:  # read-only or full disk: count each time
