@@ -1,4 +1,4 @@
-"""The signals of a transcript: what the user said, and what shows without a word."""
+"""Find the signals of a transcript: messages that say something lasting, and patterns in the tool calls."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One verb, one file; each has a click command called `command`."""
+"""Everyday commands; each has a click command that `cli/app.py` lists."""

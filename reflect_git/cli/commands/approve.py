@@ -1,4 +1,4 @@
-"""One approval: a text, a target, one commit."""
+"""Run `reflect-git approve` and `dismiss`: decide about one proposed rule."""
 
 from __future__ import annotations
 

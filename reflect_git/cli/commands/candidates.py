@@ -1,4 +1,4 @@
-"""Run `reflect-git candidates`, `approve` and `dismiss`."""
+"""Run `reflect-git candidates`: list proposed rules."""
 
 from __future__ import annotations
 
