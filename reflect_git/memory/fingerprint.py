@@ -34,7 +34,11 @@ _GIT_QUESTIONS = frozenset(
     "diff diff-index diff-files grep merge-base rev-parse show-ref check-ignore ls-files ls-remote config cat-file "
     "symbolic-ref for-each-ref check-attr log show status describe".split()
 )
-_LINT_KINDS = frozenset(("lint", "format", "commit-message", "hook", "eslint-config"))
+# Services with limits, by a word that their messages, addresses or programs contain.
+_SERVICES = ("github", "gitlab", "docker", "npm", "pypi", "huggingface", "openai", "anthropic", "slack", "google", "gh")
+_LINT_KINDS = frozenset(
+    "lint format format-prettier format-go format-rust format-python commit-message hook eslint-config".split()
+)
 _TYPE_KINDS = frozenset("ts rust csharp msvc mypy pyright javac kotlin go-compile c-compile import-name link".split())
 # Names of files that say nothing without their folder.
 _COMMON_NAMES = re.compile(
@@ -297,7 +301,12 @@ def _subject_in(kind: str, text: str, tool: str, given: Mapping[str, Any], comma
         return hosts[1].lower() if hosts else ""
     if kind in ("permission", "read-only"):
         return short_path(str(given.get("file_path") or "")) or _call_of(tool, given, command)
-    if kind in ("format", "syntax", "crash", "memory", "command-missing", "option", "tool-input"):
+    if kind in ("rate-limit", "quota"):
+        said = f"{text} {given.get('url') or given.get('command') or ''}".casefold()
+        brands = [name for name in _SERVICES if re.search(rf"\b{name}\b", said)]
+        service = brands[0] if brands else _call_of(tool, given, command)
+        return "github" if service == "gh" else service
+    if kind in ("format", "syntax", "crash", "memory", "command-missing", "option", "tool-input", "json"):
         return _call_of(tool, given, command)
     return ""
 
