@@ -37,6 +37,8 @@ COMMANDS = {
     "log": ("History", "show decisions: what, when and by whom"),
     "revert": ("History", "revert a rule or a decision"),
     "restore": ("History", "list backups, or restore one byte for byte"),
+    "incidents": ("Plumbing", "list failures that share a cause; show or mute one"),
+    "rootcause": ("Plumbing", "record why an incident happens, and propose a change"),
     "audit": ("History", "check that every rule traces to an approval"),
     "purge": ("History", "delete a text from the whole history"),
     "remote": ("Sync", "show, set or remove the remote"),
