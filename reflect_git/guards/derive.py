@@ -87,6 +87,7 @@ _TAIL = re.compile(
     re.I | re.S,
 )
 _CONDITION = re.compile(r"\b(?:when|whenever|if|while|until|during|unless|except|after|before|as long as|once|outside|without|for|only|between|more than|less than|other than|apart from|besides|just)\b", re.I)
+_NARROWS = re.compile(r"\b(?:when|if|while|until|during|unless|only|(?:in|on|for) (?!every|all\b|any|this|our|the (?:whole|repo)|package|depend|install|everything)\w+)", re.I)
 _FLAG = r"(?:\ue000\d+\ue001|--?[a-zA-Z][\w-]*(?:[= ](?:auto|\d+|[\w./]+))?)"
 _NAMED = r"(?:\ue000\d+\ue001|[a-z][\w.-]*(?: [a-z][\w:-]*){0,2}?)"
 _MUST = [
@@ -95,6 +96,7 @@ _MUST = [
         rf"^(?:please )?(?:always )?(?:pass|give|add|include|set|specify|supply|append) (?:the )?(?P<flag>{_FLAG})(?: flag| option)? (?:to|with|when (?:you )?(?:run|running|call|calling|using|use|invoking)|for|on|in) (?:every |all |any |each |the |a )*(?P<cmd>{_NAMED})(?: commands?| calls?| runs?| invocations?| builds?)?$",
         rf"^(?:please )?always use (?:the )?(?P<flag>{_FLAG})(?: flag| option)? (?:with|when (?:you )?(?:run|running|call|calling|using|use|invoking)|for|on) (?:every |all |any |each |the |a )*(?P<cmd>{_NAMED})(?: commands?| calls?)?$",
         rf"^(?:please )?(?:always )?(?:give|pass) (?P<cmd>{_NAMED}) (?:the )?(?P<flag>{_FLAG})(?: flag| option)?$",
+        rf"^(?:please )?(?:always )?(?:give|pass|run|call) (?P<cmd>{_NAMED}) (?:a |an |the |with a |with an )[\w -]+\((?P<flag>{_FLAG})\)$",
         rf"^(?:please )?(?:always|only) (?:run|use|call|invoke|execute|start) (?P<cmd>{_NAMED}) with (?:the )?(?P<flag>{_FLAG})(?: flag| option| set)?$",
         rf"^(?:every |all |any |the )?(?P<cmd>{_NAMED})(?: commands?| calls?| runs?)? (?:must|should|has to|have to|needs to|needs?|always needs?|requires?|always takes?|always runs?|is always run|is always called|always)(?: always)?(?: be)?(?: run| called| used| invoked)?(?: with| have| use)? (?:the )?(?P<flag>{_FLAG})(?: flag| option)?$",
         rf"^(?:run |use |call |invoke |execute )?(?P<cmd>{_NAMED}) without (?:the )?(?P<flag>{_FLAG})(?: flag| option)?$",
@@ -103,7 +105,7 @@ _MUST = [
 _VERBS = {
     "run": "use run call invoke execute launch type start try touch",
     "edit": "edit change modify touch alter update write overwrite rewrite delete remove rename move reformat format create patch tweak regenerate adjust "
-    "commit add put commit clean replace fix",
+    "add put clean replace fix",
     "read": "read open view cat print access inspect display show expose look see",
     "content": "use add write leave introduce put import include have commit call access reach",
 }
@@ -118,6 +120,8 @@ _FILLER = frozenset(
     "either both nor checked-in".split()
 )
 _PATH_NAMES = frozenset("src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split())
+_NETWORK = "curl|wget|http|https|xh|ssh|scp|sftp|rsync|psql|mysql|redis-cli|mongosh|nc|telnet"
+_FUNCTIONS = frozenset("print eval exec alert sleep fetch require input breakpoint open println pprint setattr getattr".split())
 _DIRECTIVES = re.compile(r"^(?:#|//|/\*|<!--|@ts-|eslint-|noqa|nolint|type: ?ignore|pylint|prettier-ignore|istanbul|nosonar|rubocop:|biome-|pragma|c8 |v8 |noinspection|coverage:|nosec)", re.I)
 
 
@@ -126,6 +130,7 @@ class _Text(NamedTuple):
 
     masked: str
     codes: list[str]
+    quoted: frozenset[int] = frozenset()
 
     def unmask(self, part: str) -> str:
         return _MASK.sub(lambda match: self.codes[int(match[1])], part)
@@ -146,10 +151,14 @@ def derive_matcher(rule: str) -> Derived | None:
     wanted, clauses = "", []
     subject = ""
     for statement in _split_statements(text):
+        statement, scope = _split_leading_place(statement, text)
+        begin = len(clauses)
         for piece in filter(None, (part.strip(" ,.") for part in _PIECE.split(statement))):
             found, wants = _read_piece(piece, text, subject, wanted)
             clauses += found
             wanted = wanted or wants
+        if scope is not None:
+            clauses[begin:] = [{**clause, "paths": scope} for clause in clauses[begin:] if scope and "content" in clause]
         state = _STATE.match(statement)
         subject = state["subject"] if state else ""
     if not clauses:
@@ -162,18 +171,31 @@ def derive_matcher(rule: str) -> Derived | None:
 def _mask(rule: str) -> _Text:
     """Replace code spans by marks, so that their words and dots are not read as prose."""
     codes: list[str] = []
+    quoted: set[int] = set()
 
     def keep(match: re.Match[str]) -> str:
         codes.append((match[1] or match[2] or match[3]).strip())
+        if not match[1]:
+            quoted.add(len(codes) - 1)
         return f"\ue000{len(codes) - 1}\ue001"
 
     rule = " ".join(rule.replace("’", "'").replace("‘", "'").split())
     rule = re.sub(r"^[-*•\s]*(?:\*\*|__)?", "", rule).replace("**", "")
-    return _Text(_CODE.sub(keep, rule), codes)
+    rule = re.sub(r" \((not|never|instead of) ([^()]*)\)", r", \1 \2", rule)
+    return _Text(_CODE.sub(keep, rule), codes, frozenset(quoted))
 
 
 def _split_statements(text: _Text) -> list[str]:
     return [part.strip() for part in _STATEMENT.split(text.masked) if part and part.strip()]
+
+
+def _split_leading_place(statement: str, text: _Text) -> tuple[str, list[str] | None]:
+    """Split off "In `tests/`, …"; the place is empty if it is a condition that cannot be checked, None without one."""
+    found = re.match(r"^(?P<word>in|under|inside|within|for|on|when|whenever|while|if|during|outside|before|after|once|unless|until|except) (?P<place>[^,]+), (?P<rest>.*)$", statement, re.I | re.S)
+    if not found or re.match(r"(?:this|the|our) (?:repo|repository|project|codebase|monorepo)$", found["place"], re.I):
+        return (found["rest"] if found else statement), None
+    is_place = found["word"].lower() in ("in", "under", "inside", "within", "for")
+    return found["rest"], (_get_scope(found["place"], text) or []) if is_place else []
 
 
 def _read_piece(piece: str, text: _Text, subject: str, wanted: str) -> tuple[list[Clause], str]:
@@ -196,10 +218,14 @@ def _read_piece(piece: str, text: _Text, subject: str, wanted: str) -> tuple[lis
     want = _WANT.match(piece)
     if want:
         pair = _INSTEAD.match(want["what"])
+        if want["verb"].lower() == "prefer" and not pair:
+            pair = re.match(r"^(?P<wanted>\S+) to (?P<unwanted>\S+)$", want["what"])
+        if pair and _NARROWS.search(_MASK.sub("", pair["wanted"])):
+            return [], ""
         if pair:
             return _interpret("use " + pair["unwanted"], text, subject, True), pair["wanted"]
         return [], want["what"] if want["verb"].lower() not in ("do", "let") else ""
-    for pattern in (_PASSIVE, _STATE):
+    for pattern in (_STATE, _PASSIVE):
         found = pattern.match(piece)
         if found:
             return _interpret_state(found, text), ""
@@ -231,7 +257,7 @@ def _get_base(verb: str) -> str:
     for ending in ("ing", "ed"):
         if verb.endswith(ending) and len(verb) > len(ending) + 1:
             stem = verb[: -len(ending)]
-            for base in (stem, stem + "e", stem[:-1]):
+            for base in (stem, stem + "e", stem[:-1], stem[:-1] + "y"):
                 if base in _ALL_VERBS or base in _CONCEPT_VERBS:
                     return base
     return verb
@@ -252,6 +278,8 @@ def _read_must(piece: str, text: _Text) -> list[Clause]:
         if not found or bool(ban) != is_without:
             continue
         flag, name = text.unmask(found["flag"]), text.unmask(found["cmd"])
+        if not _MASK.match(found["cmd"]):
+            name = re.sub(r"^(go|cargo) tests$", r"\1 test", name.lower())
         if flag[:1] != "-" and name[:1] == "-":
             flag, name = name, flag
         command = _parse_command(name, True)
@@ -299,7 +327,7 @@ def _interpret_list(head: str, listed: str, text: _Text) -> list[Clause]:
     """Return the clauses of a phrase with examples in brackets: "publish packages (`npm publish`, `twine upload`)"."""
     clauses = _interpret_whole(_drop_tail(head), text, True)
     items, others = _find_items(listed, text)
-    if not items or others:
+    if not items or not set(others) <= _FILLER:
         return clauses
     verb = _get_base(head.split(" ", 1)[0])
     if all(_is_path(item) for item in items):
@@ -308,20 +336,27 @@ def _interpret_list(head: str, listed: str, text: _Text) -> list[Clause]:
             access = "any" if len(kinds) == 2 else "write" if kinds == ["edit"] else "read"
             return [{"paths": _get_globs(items), "access": access}]
         return clauses
-    more = _get_item_clauses(items, verb, None, has_pair=True)
     hosts = [item for item in items if _is_host(item.text)]
-    if hosts and not clauses:
-        found = re.match(r"^(?:connect|use|point|run) (?P<cmd>\S+)(?: to| against| on| with)? .*$", head)
+    if hosts and not clauses and verb in ("connect", "use", "point", "run", "call", "hit", "access", "ssh", "query", "touch", "contact", "request", "fetch"):
+        found = re.match(r"^(?:connect |use |point |run )?(?P<cmd>\S+)(?: to| into| against| on| with)? .*$", head)
         command = _parse_command(text.unmask(found["cmd"]), True) if found else None
-        return _get_host_clauses(command, hosts[0].text) if command and _is_known(command.name) else []
-    return clauses + more if clauses or more else []
+        if command and _is_known(command.name) and command.name not in ("open", "kill"):
+            return _get_host_clauses(command, hosts[0].text)
+        return [{"run": _NETWORK, "args": [f"*{hosts[0].text}*"]}, {"tool": "WebFetch", "text": re.escape(hosts[0].text)}]
+    if hosts:
+        return clauses
+    more = _get_item_clauses(items, verb, None, has_pair=True)
+    if not clauses and not more and all(item.is_code and re.search(r"[.()=@:]", item.text) and not _is_path(item) for item in items):
+        more = _get_item_clauses(items, "use", None, True)
+    return clauses + more
 
 
 def _interpret_whole(phrase: str, text: _Text, has_pair: bool) -> list[Clause]:
     """Return the clauses of one phrase without alternatives."""
     plain = text.unmask(phrase).lower().strip(" .,")
+    coded = text.unmask(phrase.replace("\ue000", "`\ue000").replace("\ue001", "\ue001`")).lower().strip(" .,")
     for pattern, clauses, only in _CONCEPTS:
-        found = pattern.fullmatch(plain)
+        found = pattern.fullmatch(plain) or pattern.fullmatch(coded)
         if found and only.fullmatch(plain):
             branches = _get_branches(found, phrase) if "b" in pattern.groupindex and "(?P<b>execute" not in pattern.pattern else ""
             if branches is not None:
@@ -338,9 +373,17 @@ def _interpret_whole(phrase: str, text: _Text, has_pair: bool) -> list[Clause]:
     verbs = [verb for verb in verbs if verb not in ("or", "and", "nor", "to", "at")]
     kinds = {kind for kind, names in _VERB_KINDS.items() if verbs and all(verb in names for verb in verbs)}
     access = _get_access(verbs)
+    if verbs == ["commit"] or verbs == ["check"]:
+        made = _interpret_files(re.sub(r"^(?:in )?", "", rest), text, "write", takes_names=False)
+        return [{"run": "git add|stage|commit", "args": [_get_argument_globs(clause["paths"])]} for clause in made]
     if access:
-        made = _interpret_files(rest, text, access)
-        if made and verbs != ["use"]:
+        made = _interpret_files(rest, text, access, takes_names=verbs[0] not in _VERB_KINDS["content"])
+        if made and all(verb in ("delete", "remove", "rename", "move") for verb in verbs):
+            spec = [_get_argument_globs(made[0]["paths"])]
+            return [{"run": "rm|mv|unlink|rmdir|shred|trash", "args": spec}, {"run": "git rm|mv", "args": spec}]
+        if made and verbs in (["create"], ["add"], ["put"]):
+            return [{**clause, "existing": False} for clause in made]
+        if made:
             return made
     if _CONDITION.search(_MASK.sub("", rest)):
         return []
@@ -420,13 +463,15 @@ def _read_with(phrase: str, text: _Text) -> list[Clause]:
         command = _parse_command(text.unmask(found["cmd"]), True)
         if command and _is_known(command.name):
             return _get_setting_clauses(command, found["kind"], text.unmask(found["name"]))
-    found = re.match(r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch)(?: (?:files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$", phrase)
+    found = re.match(r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$", phrase)
+    found = found or re.match(r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch)(?: (?:files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$", phrase)
     if found:
         items, others = _find_items(found["names"], text, takes_english=True)
-        if items and not others and all(_parse_command(item.text, True) for item in items):
+        if items and set(others) <= _FILLER and all(_parse_command(item.text, True) for item in items):
             clauses = _get_item_clauses(items, "use", None, True)
             reads = found["verb"] in ("read", "view", "print", "show", "display", "open", "inspect", "search", "find")
-            return [{**clause, "files": True} if reads and "run" in clause else clause for clause in clauses]
+            files = "read" if reads else "write" if found["verb"] in ("create", "write") else ""
+            return [{**clause, "files": files} if files and "run" in clause else clause for clause in clauses]
     return []
 
 
@@ -453,6 +498,8 @@ def _interpret_names(rest: str, text: _Text, verbs: list[str], has_pair: bool) -
     items, others = _find_items(rest, text, takes_english=has_pair)
     if placed and (others or not items or len(items) > 1):
         scope = _get_scope(placed["place"], text)
+        if scope is None and re.search(r" (?:in|under|inside|within) ", " " + _MASK.sub("", rest)):
+            return []
         if scope is not None:
             items, others = _find_items(placed["names"], text, takes_english=has_pair)
             concept = _interpret_whole("use " + placed["names"], text, has_pair) if not items else []
@@ -491,7 +538,7 @@ def _find_items(phrase: str, text: _Text, takes_english: bool = False) -> tuple[
         at += 1
         masked = _MASK.fullmatch(word.strip("s'"))
         if masked:
-            items.append(_Item(text.codes[int(masked[1])], True))
+            items.append(_Item(text.codes[int(masked[1])], int(masked[1]) not in text.quoted))
         elif word in (",", ")", "/", "&", ""):
             continue
         elif _MASK.search(word) and all(not part or _MASK.fullmatch(part) for part in word.split("/")):
@@ -501,7 +548,7 @@ def _find_items(phrase: str, text: _Text, takes_english: bool = False) -> tuple[
         elif word.lower() in _PROGRAMS and (word.lower() not in _ENGLISH or takes_english or word in _SUBCOMMANDS):
             command = [word.lower()]
             while at < len(words) and len(command) < 3 and word.lower() in _SUBCOMMANDS and re.fullmatch(r"[a-z][\w:-]*", words[at]) and words[at] not in _FILLER and words[at] not in _PROGRAMS:
-                command.append(words[at])
+                command.append(words[at].removesuffix("s") if words[at] in ("submodules", "worktrees", "stashes", "tags") else words[at])
                 at += 1
             while at < len(words) and re.fullmatch(r"--?[a-zA-Z][\w-]*", words[at]):
                 command.append(words[at])
@@ -521,6 +568,8 @@ def _looks_like_path(word: str) -> bool:
     """Return whether a bare word is a path: `src/gen/`, `.env`, `*.lock`, `tsconfig.json`."""
     if "://" in word or re.fullmatch(r"[\d./:-]+|and/or|ci/cd|i/o|n/a|tcp/ip|client/server|read/write|\w+\(\)", word, re.I):
         return False
+    if re.fullmatch(r"~/[\w./*-]+", word):
+        return True
     if re.fullmatch(r"\.?[\w@*{},.-]+(?:/[\w@*{},.\[\]-]+)+/?|[\w.@-]+/|\*\*?[\w./*-]+|\.[a-zA-Z][\w.-]{2,}", word):
         return word[-1:] == "/" or "*" in word or word[:1] == "." or word.count("/") > 1 or "." in word or word.split("/")[0] in _PATH_NAMES
     return bool(re.fullmatch(r"[\w.-]+\.(?:json|ya?ml|toml|lock|md|ts|tsx|js|jsx|mjs|cjs|py|rs|go|java|rb|sql|sh|cfg|ini|env|xml|gradle|tf|proto|snap|ipynb|prisma|css|scss|html|txt|csv|conf|sum|mod)|Makefile|Dockerfile|Jenkinsfile|Procfile|LICENSE|Gemfile|Justfile", word))
@@ -562,24 +611,27 @@ def _parse_command(code: str, is_clear: bool) -> Command | None:
 def _get_item_clauses(items: list[_Item], verb: str, scope: list[str] | None, has_pair: bool, is_comment: bool = False) -> list[Clause]:
     """Return the clauses for named things; empty if one of them is not understood."""
     clauses: list[Clause] = []
+    program = ""
     for item in items:
         made: list[Clause] = []
         name = item.text.strip()
+        if program in _SUBCOMMANDS and item.is_code and re.fullmatch(r"[a-z][\w:-]*(?: --?[\w-]+)*", name) and not _is_known(name.split()[0]):
+            name = f"{program} {name}"  # `rails db:drop` or `db:reset`
         command = None if scope is not None else _parse_command(name, True)
         pipe = re.fullmatch(r"(curl|wget)\b.*\|\s*(?:sudo )?(bash|sh|zsh)\b.*", name)
         if pipe:
             made = [{"run": "sh|bash|zsh|dash", "from": "curl|wget"}]
         elif name[:1] == "-" and scope is None:
-            program = _TABLE["flag_programs"].get(name.split()[0], "*" if len(name) > 7 and name[:2] == "--" else "")
-            made = [{"run": program, "flags": [_get_flag(program.split("|")[0], name)]}] if program else []
+            named = _TABLE["flag_programs"].get(name.split()[0], "*" if len(name) > 7 and name[:2] == "--" else "")
+            made = [{"run": named, "flags": [name if "|" in named else _get_flag(named, name)]}] if named else []
             if name == "--no-verify":
                 made.append({"run": "git commit", "flags": ["-n"]})
         elif command is not None and verb in _VERB_KINDS["run"] | {"use"} and not is_comment:
-            made = _get_command_clauses(command)
+            made, program = _get_command_clauses(command), command.name
+        elif verb == "import" or (name.lower().removesuffix(".js") in _LIBRARIES and verb in ("use", "add", "introduce", "include")):
+            made = _get_library_clauses(name.removesuffix(".js"), scope)
         elif _is_path(item):
             return []
-        elif name.lower() in _LIBRARIES and verb in ("use", "import", "add", "introduce", "include"):
-            made = _get_library_clauses(name.lower(), scope)
         elif verb in _VERB_KINDS["content"]:
             made = _get_content_clauses(item, scope, is_comment, has_pair)
         if not made:
@@ -610,6 +662,8 @@ def _get_command_clauses(command: Command, more_flags: list[str] | None = None) 
     if words and len(words) < 3:
         words[0] = _TABLE["same_subcommand"].get(f"{command.name} {words[0]}", words[0])
     name = _TABLE["same_program"].get(command.name, command.name)
+    if command.name in ("make", "just", "task", "rake") and len(words) == 1 and not args:
+        words, args = [], words  # one target among others
     clause: Clause = {"run": " ".join([name, *words])}
     first = " ".join([command.name, *[word.split("|")[0] for word in words[:1]]])
     if flags:
@@ -695,8 +749,14 @@ def _get_host_clauses(command: Command, host: str) -> list[Clause]:
 
 def _get_library_clauses(name: str, scope: list[str] | None) -> list[Clause]:
     """Return the clauses for a library: importing it, and adding it as a dependency."""
+    kind = _LIBRARIES.get(name.lower(), "js" if re.search(r"[-@/]", name) else "")
+    if not kind and scope is not None:
+        kind = "py" if any(glob.endswith(".py") for glob in scope) else ""
+    if not kind or not re.fullmatch(r"@?[\w./-]+", name):
+        return []
+    name = name.lower() if name.lower() in _LIBRARIES else name
     escaped = re.escape(name)
-    if _LIBRARIES[name] == "py":
+    if kind == "py":
         pattern = rf"(?m)^\s*(?:import\s+(?:[\w.]+\s*,\s*)*{escaped}\b|from\s+{escaped}(?:\.\w+)*\s+import\b)"
         clauses: list[Clause] = [{"content": pattern, "paths": scope or ["*.py"]}]
         if scope is None:
@@ -713,7 +773,7 @@ def _get_content_clauses(item: _Item, scope: list[str] | None, is_comment: bool,
     """Return the clause for a piece of code that must not be added."""
     name = item.text
     is_directive = bool(_DIRECTIVES.match(name)) or is_comment
-    is_clear = bool(re.search(r"[.()@!=\[\]{}*:#/<>]|[a-z][A-Z]", name)) or scope is not None or is_directive
+    is_clear = bool(re.search(r"[.()@!=\[\]{}*:#/<>]|[a-z][A-Z]|\w \w", name)) or scope is not None or is_directive
     if not is_clear and not (item.is_code and re.fullmatch(r"var|eval|goto|unsafe|unwrap|debugger|useEffect|alert|innerHTML|print|println|puts|assert|lambda|global|any", name)):
         return []
     if not item.is_code and not re.fullmatch(r"[\w$]+(?:\.[\w$]+)+(?:\(\))?|\w+\(\)|@[\w-]+", name):
@@ -735,10 +795,11 @@ def _get_content_clauses(item: _Item, scope: list[str] | None, is_comment: bool,
 
 def _get_pattern(name: str) -> str:
     """Return the regular expression for a piece of code."""
-    call = re.fullmatch(r"([\w$.!]+?)\((?:\)|\.\.\.\)|…\))?", name)
+    call = re.fullmatch(r"([\w$.!]+?)\((?:\)|\.\.\.\)|…\))?", name + "()" if name in _FUNCTIONS else name)
     if call:
         inner = re.escape(call[1])
-        before = r"(?<![\w.])" if call[1][:1] != "." else ""
+        is_method = call[1] not in _FUNCTIONS and "." not in call[1].lstrip(".")
+        before = (r"(?<!\w)" if is_method else r"(?<![\w.])") if call[1][:1] != "." else ""
         return rf"{before}{inner}\s*\(" + _get_import(call[1])
     if re.fullmatch(r"[\w$]+(?:\.[\w$]+)+", name):
         return rf"(?<![\w.]){re.escape(name)}\b" + _get_import(name)
@@ -764,7 +825,7 @@ def _escape(name: str) -> str:
 # Files
 
 
-def _interpret_files(rest: str, text: _Text, access: str) -> list[Clause]:
+def _interpret_files(rest: str, text: _Text, access: str, takes_names: bool = True) -> list[Clause]:
     """Return the clause for files that a phrase names: "files in `src/gen`", "lockfiles", "any eslint config"."""
     excepted = re.search(r",? (?:except|other than|apart from|unless it is|besides|but not) (?:for )?(?P<names>.*)$", rest)
     spared: list[_Item] = []
@@ -779,7 +840,7 @@ def _interpret_files(rest: str, text: _Text, access: str) -> list[Clause]:
     is_existing = bool(re.match(r"^(?:existing|applied|old|merged|committed|past|already)\b", rest))
     kind: list[str] = []
     for part in re.split(r",? (?:or|and) (?!it\b)|, ", rest):
-        made, kinds = _get_file_globs(part.strip(), text)
+        made, kinds = _get_file_globs(part.strip(), text, takes_names)
         if not made and not kinds:
             return []
         globs += made
@@ -796,7 +857,7 @@ def _interpret_files(rest: str, text: _Text, access: str) -> list[Clause]:
     return [clause]
 
 
-def _get_file_globs(part: str, text: _Text) -> tuple[list[str], list[str]]:
+def _get_file_globs(part: str, text: _Text, takes_names: bool) -> tuple[list[str], list[str]]:
     """Return the globs of named paths and of kinds of files in a phrase; both empty if a word is not understood."""
     plain = re.sub(r"^(?:(?:the|any|our|all|existing|applied|old|merged|committed|past|already|a|an|of|contents|checked-in) )+", "", text.unmask(part).lower().strip(" .,"))
     plain = re.sub(r" (?:by|of|from) (?:the|our) (?:app|project|repo)$", "", plain)
@@ -818,7 +879,7 @@ def _get_file_globs(part: str, text: _Text) -> tuple[list[str], list[str]]:
             kinds, names = list(found), placed["names"]
     items, others = _find_items(names, text)
     items = [item._replace(text=_strip_prefix(item.text)) for item in items]
-    if items and all(_is_path(item) or (item.is_code and _is_name(item.text)) for item in items):
+    if items and all(_is_path(item) or (takes_names and item.is_code and _is_name(item.text)) for item in items):
         if all(word.lower().strip("'s") in _FILLER for word in others):
             return _get_globs(items), kinds
         return [], []
@@ -827,6 +888,17 @@ def _get_file_globs(part: str, text: _Text) -> tuple[list[str], list[str]]:
         return [bare[1] + "/**"], []
     bare = re.fullmatch(r"(?:anything|files?|code|everything) (?:in|under|inside|within|below) (?:the )?([\w-]+)", plain)
     return ([bare[1] + "/**"], []) if bare and bare[1] in _PATH_NAMES else ([], [])
+
+
+def _get_argument_globs(globs: list[str]) -> str:
+    """Return the pattern for arguments of a command that name files which match globs."""
+    made: list[str] = []
+    for glob in globs:
+        path = glob.removeprefix("**/").removesuffix("/**")
+        made += [path, "*/" + path]
+        if path != glob.removeprefix("**/"):
+            made += [path + "/*", "*/" + path + "/*"]
+    return "|".join(made)
 
 
 def _strip_prefix(path: str) -> str:
@@ -880,7 +952,7 @@ def _finish(clauses: list[Clause], text: _Text, wanted: str) -> Derived | None:
             exceptions.append({"paths": spared})
         if "Read" in wanted or "Grep" in wanted or "Glob" in wanted:
             if clause.get("run", "").split("|")[0] in ("cat", "head", "tail", "grep", "less", "more", "rg", "sed", "awk"):
-                clause["files"] = True
+                clause.setdefault("files", "read")
     unique = [clause for at, clause in enumerate(clauses) if clause not in clauses[:at]]
     for found in re.finditer(r"((?:\ue000\d+\ue001(?:, | and | or |/)?)+|[\w./*-]+) (?:is|are) (?:fine|ok|okay|allowed|good|an exception)\b", text.masked):
         items, others = _find_items(found[1], text)

@@ -22,12 +22,13 @@ Commands: what a Bash call runs, also through `sudo`, `npx`, `bash -c`, `$(…)`
     {"run": "sh|bash", "from": "curl|wget"}               reads the output of one of these programs
     {"run": "git commit", "branch": "main|master"}        the branch at that point of the command line
     {"run": "git commit", "text": "(?i)co-authored-by"}   a regular expression over its words and what it reads
-    {"run": "cat", "files": true}                         it is given a file to read; `cat > x` and `… | head` are not
+    {"run": "cat", "files": "read"}                       it reads a file; `cat > x` and `… | head` do not; or "write"
 
 Files: what Edit, Write, MultiEdit, NotebookEdit and shell commands write, or with `"access": "read"` what Read, Grep
 and shell commands read; `"any"` means both. Globs are relative to the project; without a slash they match at any depth.
 
     {"paths": ["src/gen/**", "*.lock"], "access": "write"}
+    {"paths": ["migrations/**"], "existing": true}        only files that exist; `false`: only files that do not
 
 Content: text that a call adds, as a regular expression. `look_in` says where: `code` (the default; neither comments
 nor strings), `strings` (code and strings) or `all`. Without `paths`, every file but documents such as *.md.
@@ -136,7 +137,10 @@ class Call:
 
     def matches_path(self, globs: Sequence[str], path: str) -> bool:
         """Return whether a path matches one of the globs, relative to the project if that is known."""
-        path = path.replace("\\", "/").replace("$PWD/", "").replace("${PWD}/", "")
+        path = path.replace("\\", "/").replace("$PWD/", "").replace("${PWD}/", "").replace("$HOME/", "~/")
+        at_home = [glob for glob in globs if glob[:2] == "~/"]
+        if at_home and any(matches_path(glob, _get_home_path(path), True) for glob in at_home):
+            return True
         is_absolute = path[:1] in ("/", "~", "$") or path[1:2] == ":"
         is_anchored = False
         if self.root:
@@ -179,7 +183,7 @@ def _find_clause(clause: Clause, call: Call, exceptions: Sequence[Clause]) -> st
         access = clause.get("access", "write")
         paths = [path for path, _, _ in call.writes] if access != "read" else []
         for path in paths + (call.reads if access != "write" else []):
-            if path and call.matches_path(clause["paths"], path):
+            if path and call.matches_path(clause["paths"], path) and _fits_existence(clause, path, call):
                 if not any(call.matches_path(globs, path) for globs in spared):
                     return path
         return ""
@@ -188,6 +192,23 @@ def _find_clause(clause: Clause, call: Call, exceptions: Sequence[Clause]) -> st
         if not pattern or any(_search(pattern, text) for text in _get_texts(call.given)):
             return call.tool
     return ""
+
+
+def _fits_existence(clause: Clause, path: str, call: Call) -> bool:
+    """Return whether a file exists, or does not, as the clause demands.
+
+    Edit works on files that exist. For other calls the disk is asked; without a project, a written file counts as new.
+    """
+    if "existing" not in clause:
+        return True
+    exists = call.tool in ("Edit", "MultiEdit", "NotebookEdit")
+    if not exists and call.root:
+        import os
+
+        exists = os.path.exists(_join(call.folder or call.root, path))
+    elif not exists and call.tool == "Bash":
+        exists = not any(path in (_join(command.folder, each) for each in command.writes) for command in call.commands)
+    return bool(clause["existing"]) == exists
 
 
 def _matches_command(clause: Clause, command: Command, call: Call) -> bool:
@@ -226,7 +247,9 @@ def _matches_surroundings(clause: Clause, command: Command, call: Call) -> bool:
         return False
     if "branch" in clause and not _matches_name(clause["branch"], call.get_branch(command)):
         return False
-    if clause.get("files") and not find_reads(command):
+    if clause.get("files") == "read" and not find_reads(command):
+        return False
+    if clause.get("files") == "write" and not find_writes(command):
         return False
     if "text" in clause:
         text = "\n".join([*command.args, command.stdin or ""])
@@ -355,6 +378,14 @@ def _join(folder: str, path: str) -> str:
     if not folder or path[:1] in ("/", "~", "$") or path[1:2] == ":":
         return path
     return folder.rstrip("/") + "/" + path
+
+
+def _get_home_path(path: str) -> str:
+    """Return a path below a home folder with `~` for that folder."""
+    parts = path.split("/")
+    if parts[:2] == ["", "root"]:
+        return "~/" + "/".join(parts[2:])
+    return "~/" + "/".join(parts[3:]) if parts[:2] in (["", "home"], ["", "Users"]) else path
 
 
 def _normalise(path: str) -> str:
