@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-_HASH = frozenset("py pyi rb sh bash zsh yml yaml toml pl r ex exs tf dockerfile makefile mk cfg ini conf nix jl ipynb".split())
+_HASH = frozenset(
+    "py pyi rb sh bash zsh yml yaml toml pl r ex exs tf dockerfile makefile mk cfg ini conf nix jl ipynb".split()
+)
 _SLASH = frozenset(
     "js jsx ts tsx mjs cjs mts cts java kt kts go rs c h cc cpp hpp cs swift scala php dart proto css scss less vue "
     "svelte astro groovy gradle zig sol json5 jsonc".split()

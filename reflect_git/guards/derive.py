@@ -28,9 +28,15 @@ _JS = ["*.js", "*.jsx", "*.ts", "*.tsx", "*.mjs", "*.cjs", "*.mts", "*.cts", "*.
 _TESTS = ["**/tests/**", "**/test/**", "**/__tests__/**", "**/spec/**", "test_*", "*_test.*", "*.test.*", "*.spec.*"]
 _FILE_KINDS = [(re.compile(phrase), globs) for phrase, globs in _TABLE["file_kinds"].items()]
 _BRANCH = r"(?:the )?`?[\w./*-]+`?(?:(?:,| or| and|/|, or) `?[\w./*-]+`?)*(?: branch(?:es)?)?"
-_BRANCHES = frozenset("main master develop dev development production prod staging release trunk default stable live".split())
+_BRANCHES = frozenset(
+    "main master develop dev development production prod staging release trunk default stable live".split()
+)
 _CONCEPTS = [
-    (re.compile(each["phrase"].replace("(?P<b>B)", f"(?P<b>{_BRANCH})")), each["any"], re.compile(each.get("only_phrase", ".*")))
+    (
+        re.compile(each["phrase"].replace("(?P<b>B)", f"(?P<b>{_BRANCH})")),
+        each["any"],
+        re.compile(each.get("only_phrase", ".*")),
+    )
     for each in _TABLE["concepts"]
 ]
 _CONTENT_FILES = [(re.compile(pattern), globs) for pattern, globs in _TABLE["content_files"]]
@@ -65,7 +71,9 @@ _INSTEAD = re.compile(
     r"^(?P<wanted>.*?),?\s+(?:instead of|rather than|in place of|over|not|never|and not|and never|but not|but never)\s+(?:(?:using|running|calling|use|the|with|plain|raw|bare) )*(?P<unwanted>.*)$",
     re.I | re.S,
 )
-_INSTEAD_FIRST = re.compile(r"^(?:instead of|rather than) (?:(?:using|running|calling) )?(?P<unwanted>.*?),\s*(?P<wanted>.*)$", re.I | re.S)
+_INSTEAD_FIRST = re.compile(
+    r"^(?:instead of|rather than) (?:(?:using|running|calling) )?(?P<unwanted>.*?),\s*(?P<wanted>.*)$", re.I | re.S
+)
 _REPLACED = re.compile(r"^(?:replace|swap) (?P<unwanted>.*?) (?:with|by|for) (?P<wanted>.*)$", re.I | re.S)
 _PASSIVE = re.compile(
     r"^(?P<subject>.*?),? (?:is|are|must|should|may|can|has to|have to) (?:never|not|never to|not to)(?: ever)?(?: be)?(?: manually| directly)? "
@@ -86,8 +94,14 @@ _TAIL = re.compile(
     r"without (?:asking|permission|approval|my|explicit|confirm|confirmation|telling|checking|being asked|consent|a review|prior|first asking|the user)\b.*)\s*$",
     re.I | re.S,
 )
-_CONDITION = re.compile(r"\b(?:when|whenever|if|while|until|during|unless|except|after|before|as long as|once|outside|without|for|only|between|more than|less than|other than|apart from|besides|just)\b", re.I)
-_NARROWS = re.compile(r"\b(?:when|if|while|until|during|unless|only|(?:in|on|for) (?!every|all\b|any|this|our|the (?:whole|repo)|package|depend|install|everything)\w+)", re.I)
+_CONDITION = re.compile(
+    r"\b(?:when|whenever|if|while|until|during|unless|except|after|before|as long as|once|outside|without|for|only|between|more than|less than|other than|apart from|besides|just)\b",
+    re.I,
+)
+_NARROWS = re.compile(
+    r"\b(?:when|if|while|until|during|unless|only|(?:in|on|for) (?!every|all\b|any|this|our|the (?:whole|repo)|package|depend|install|everything)\w+)",
+    re.I,
+)
 _FLAG = r"(?:\ue000\d+\ue001|--?[a-zA-Z][\w-]*(?:[= ](?:auto|\d+|[\w./]+))?)"
 _NAMED = r"(?:\ue000\d+\ue001|[a-z][\w.-]*(?: [a-z][\w:-]*){0,2}?)"
 _MUST = [
@@ -111,7 +125,15 @@ _VERBS = {
 }
 _VERB_KINDS = {kind: frozenset(words.split()) for kind, words in _VERBS.items()}
 _ALL_VERBS = frozenset(" ".join(_VERBS.values()).split())
-_IRREGULAR = {"written": "write", "run": "run", "read": "read", "put": "put", "overwritten": "overwrite", "rewritten": "rewrite", "left": "leave"}
+_IRREGULAR = {
+    "written": "write",
+    "run": "run",
+    "read": "read",
+    "put": "put",
+    "overwritten": "overwrite",
+    "rewritten": "rewrite",
+    "left": "leave",
+}
 _FILLER = frozenset(
     "the a an any or and command commands tool tools program programs cli file files anything everything folder folders directory directories dir "
     "contents content of in under inside within below from to at into its all our my code plain raw statement statements call calls "
@@ -119,10 +141,17 @@ _FILLER = frozenset(
     "stuff things them it these those that this via through with using macro decorator suppressions suppression directives directive "
     "either both nor checked-in".split()
 )
-_PATH_NAMES = frozenset("src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split())
+_PATH_NAMES = frozenset(
+    "src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split()
+)
 _NETWORK = "curl|wget|http|https|xh|ssh|scp|sftp|rsync|psql|mysql|redis-cli|mongosh|nc|telnet"
-_FUNCTIONS = frozenset("print eval exec alert sleep fetch require input breakpoint open println pprint setattr getattr".split())
-_DIRECTIVES = re.compile(r"^(?:#|//|/\*|<!--|@ts-|eslint-|noqa|nolint|type: ?ignore|pylint|prettier-ignore|istanbul|nosonar|rubocop:|biome-|pragma|c8 |v8 |noinspection|coverage:|nosec)", re.I)
+_FUNCTIONS = frozenset(
+    "print eval exec alert sleep fetch require input breakpoint open println pprint setattr getattr".split()
+)
+_DIRECTIVES = re.compile(
+    r"^(?:#|//|/\*|<!--|@ts-|eslint-|noqa|nolint|type: ?ignore|pylint|prettier-ignore|istanbul|nosonar|rubocop:|biome-|pragma|c8 |v8 |noinspection|coverage:|nosec)",
+    re.I,
+)
 
 
 class _Text(NamedTuple):
@@ -158,7 +187,9 @@ def derive_matcher(rule: str) -> Derived | None:
             clauses += found
             wanted = wanted or wants
         if scope is not None:
-            clauses[begin:] = [{**clause, "paths": scope} for clause in clauses[begin:] if scope and "content" in clause]
+            clauses[begin:] = [
+                {**clause, "paths": scope} for clause in clauses[begin:] if scope and "content" in clause
+            ]
         state = _STATE.match(statement)
         subject = state["subject"] if state else ""
     if not clauses:
@@ -191,7 +222,11 @@ def _split_statements(text: _Text) -> list[str]:
 
 def _split_leading_place(statement: str, text: _Text) -> tuple[str, list[str] | None]:
     """Split off "In `tests/`, …"; the place is empty if it is a condition that cannot be checked, None without one."""
-    found = re.match(r"^(?P<word>in|under|inside|within|for|on|when|whenever|while|if|during|outside|before|after|once|unless|until|except) (?P<place>[^,]+), (?P<rest>.*)$", statement, re.I | re.S)
+    found = re.match(
+        r"^(?P<word>in|under|inside|within|for|on|when|whenever|while|if|during|outside|before|after|once|unless|until|except) (?P<place>[^,]+), (?P<rest>.*)$",
+        statement,
+        re.I | re.S,
+    )
     if not found or re.match(r"(?:this|the|our) (?:repo|repository|project|codebase|monorepo)$", found["place"], re.I):
         return (found["rest"] if found else statement), None
     is_place = found["word"].lower() in ("in", "under", "inside", "within", "for")
@@ -206,7 +241,10 @@ def _read_piece(piece: str, text: _Text, subject: str, wanted: str) -> tuple[lis
     ban = _BAN.match(piece)
     if ban:
         what = ban["what"]
-        pair = re.match(r"^(?P<unwanted>.*?),? (?:(?:use|prefer|run) (?P<wanted>.*?)(?: instead)?|in favou?r of (?P<other>.*))$", what)
+        pair = re.match(
+            r"^(?P<unwanted>.*?),? (?:(?:use|prefer|run) (?P<wanted>.*?)(?: instead)?|in favou?r of (?P<other>.*))$",
+            what,
+        )
         if pair and not re.match(r"^(?:use|run|prefer)\b", what):
             return _interpret(pair["unwanted"], text, subject), pair["wanted"] or pair["other"] or ""
         return _interpret(what, text, subject, has_pair=bool(wanted)), ""
@@ -307,7 +345,9 @@ def _interpret(phrase: str, text: _Text, subject: str, has_pair: bool = False) -
     words = phrase.split(" ", 1)
     base = _get_base(words[0])
     phrase = " ".join([base, *words[1:]]) if base != words[0].lower() else phrase
-    if subject and re.fullmatch(r"\w+ (?:them|it|these|those|any of them|these files|that file|this file|this folder)(?: directly)?", phrase):
+    if subject and re.fullmatch(
+        r"\w+ (?:them|it|these|those|any of them|these files|that file|this file|this folder)(?: directly)?", phrase
+    ):
         phrase = base + " " + subject
     found = _interpret_whole(phrase, text, has_pair)
     if found:
@@ -317,7 +357,10 @@ def _interpret(phrase: str, text: _Text, subject: str, has_pair: bool = False) -
         made = [_interpret_whole(_drop_tail(part), text, has_pair) for part in parts]
         if all(made):
             return [clause for clauses in made for clause in clauses]
-    inside = re.match(r"^(?P<head>.*?) ?\((?:e\.g\.,? |like |such as |no |i\.e\.,? |for example,? )?(?P<list>[^()]*)\)(?P<rest>.*)$", phrase)
+    inside = re.match(
+        r"^(?P<head>.*?) ?\((?:e\.g\.,? |like |such as |no |i\.e\.,? |for example,? )?(?P<list>[^()]*)\)(?P<rest>.*)$",
+        phrase,
+    )
     if inside and not inside["rest"].strip():
         return _interpret_list(inside["head"], inside["list"], text)
     return []
@@ -331,22 +374,50 @@ def _interpret_list(head: str, listed: str, text: _Text) -> list[Clause]:
         return clauses
     verb = _get_base(head.split(" ", 1)[0])
     if all(_is_path(item) for item in items):
-        kinds = [kind for kind in ("edit", "read") if any(_get_base(word) in _VERB_KINDS[kind] for word in head.split())]
+        kinds = [
+            kind for kind in ("edit", "read") if any(_get_base(word) in _VERB_KINDS[kind] for word in head.split())
+        ]
         if kinds:
             access = "any" if len(kinds) == 2 else "write" if kinds == ["edit"] else "read"
             return [{"paths": _get_globs(items), "access": access}]
         return clauses
     hosts = [item for item in items if _is_host(item.text)]
-    if hosts and not clauses and verb in ("connect", "use", "point", "run", "call", "hit", "access", "ssh", "query", "touch", "contact", "request", "fetch"):
+    if (
+        hosts
+        and not clauses
+        and verb
+        in (
+            "connect",
+            "use",
+            "point",
+            "run",
+            "call",
+            "hit",
+            "access",
+            "ssh",
+            "query",
+            "touch",
+            "contact",
+            "request",
+            "fetch",
+        )
+    ):
         found = re.match(r"^(?:connect |use |point |run )?(?P<cmd>\S+)(?: to| into| against| on| with)? .*$", head)
         command = _parse_command(text.unmask(found["cmd"]), True) if found else None
         if command and _is_known(command.name) and command.name not in ("open", "kill"):
             return _get_host_clauses(command, hosts[0].text)
-        return [{"run": _NETWORK, "args": [f"*{hosts[0].text}*"]}, {"tool": "WebFetch", "text": re.escape(hosts[0].text)}]
+        return [
+            {"run": _NETWORK, "args": [f"*{hosts[0].text}*"]},
+            {"tool": "WebFetch", "text": re.escape(hosts[0].text)},
+        ]
     if hosts:
         return clauses
     more = _get_item_clauses(items, verb, None, has_pair=True)
-    if not clauses and not more and all(item.is_code and re.search(r"[.()=@:]", item.text) and not _is_path(item) for item in items):
+    if (
+        not clauses
+        and not more
+        and all(item.is_code and re.search(r"[.()=@:]", item.text) and not _is_path(item) for item in items)
+    ):
         more = _get_item_clauses(items, "use", None, True)
     return clauses + more
 
@@ -358,7 +429,11 @@ def _interpret_whole(phrase: str, text: _Text, has_pair: bool) -> list[Clause]:
     for pattern, clauses, only in _CONCEPTS:
         found = pattern.fullmatch(plain) or pattern.fullmatch(coded)
         if found and only.fullmatch(plain):
-            branches = _get_branches(found, phrase) if "b" in pattern.groupindex and "(?P<b>execute" not in pattern.pattern else ""
+            branches = (
+                _get_branches(found, phrase)
+                if "b" in pattern.groupindex and "(?P<b>execute" not in pattern.pattern
+                else ""
+            )
             if branches is not None:
                 return [_fill(clause, branches) for clause in clauses]
     words = phrase.split()
@@ -397,7 +472,9 @@ def _get_verbs(words: list[str]) -> list[str]:
     verbs: list[str] = []
     for word in words:
         base = _get_base(word.strip(","))
-        if base in _ALL_VERBS and (not verbs or verbs[-1] in ("or", "and", "nor") or word == words[0] or verbs[-1].endswith(",")):
+        if base in _ALL_VERBS and (
+            not verbs or verbs[-1] in ("or", "and", "nor") or word == words[0] or verbs[-1].endswith(",")
+        ):
             verbs.append(base)
         elif verbs and word in ("or", "and", "nor") and len(words) > len(verbs) + 1:
             following = _get_base(words[len(verbs) + 1].strip(","))
@@ -424,7 +501,11 @@ def _get_branches(found: re.Match[str], phrase: str) -> str | None:
     """Return the branches that a phrase names, separated by `|`; None if they may be something else."""
     named = found["b"] or ""
     is_marked = bool(_MASK.search(phrase)) or "branch" in named
-    names = [name.strip("`") for name in re.split(r",? or | and |, |/(?=main|master)", re.sub(r"\b(?:the|branch(?:es)?)\b", "", named)) if name.strip("` ")]
+    names = [
+        name.strip("`")
+        for name in re.split(r",? or | and |, |/(?=main|master)", re.sub(r"\b(?:the|branch(?:es)?)\b", "", named))
+        if name.strip("` ")
+    ]
     names = [name.strip() for name in names if name.strip()]
     if not names or not all(name in _BRANCHES or is_marked for name in names):
         return None
@@ -440,7 +521,12 @@ def _fill(clause: Clause, branches: str) -> Clause:
         if isinstance(value, str):
             value = _JS if value == "JS" else _TESTS if value == "TESTS" else value.replace("{b}", branches)
         elif isinstance(value, list) and branches:
-            value = ["|".join(each.replace("{b}", name) for name in branches.split("|") for each in spec.split("|")) if "{b}" in spec else spec for spec in value]
+            value = [
+                "|".join(each.replace("{b}", name) for name in branches.split("|") for each in spec.split("|"))
+                if "{b}" in spec
+                else spec
+                for spec in value
+            ]
         made[key] = value
     return made
 
@@ -450,21 +536,36 @@ def _fill(clause: Clause, branches: str) -> Clause:
 
 def _read_with(phrase: str, text: _Text) -> list[Clause]:
     """Read "PROGRAM with FLAG", "FLAG with PROGRAM", "PROGRAM with the X profile" and "read files with PROGRAM"."""
-    found = re.match(rf"^(?:(?:use|run|call|invoke|do|make) )?(?P<a>{_NAMED}|{_FLAG}) (?:with|using|to|on|in|for) (?:the )?(?P<b>{_FLAG}|{_NAMED})(?: flag| option)?$", phrase)
-    found = found or re.match(rf"^(?:pass|add|give|set) (?:the )?(?P<a>{_FLAG})(?: flag| option)? (?:to|with|on|in|when running) (?P<b>{_NAMED})$", phrase)
+    found = re.match(
+        rf"^(?:(?:use|run|call|invoke|do|make) )?(?P<a>{_NAMED}|{_FLAG}) (?:with|using|to|on|in|for) (?:the )?(?P<b>{_FLAG}|{_NAMED})(?: flag| option)?$",
+        phrase,
+    )
+    found = found or re.match(
+        rf"^(?:pass|add|give|set) (?:the )?(?P<a>{_FLAG})(?: flag| option)? (?:to|with|on|in|when running) (?P<b>{_NAMED})$",
+        phrase,
+    )
     if found:
         first, second = text.unmask(found["a"]), text.unmask(found["b"])
         flag, name = (first, second) if first[:1] == "-" else (second, first)
         command = _parse_command({"commit": "git commit", "push": "git push"}.get(name, name), True)
         if flag[:1] == "-" and command and _is_known(command.name):
             return _get_command_clauses(command, flag.split())
-    found = re.match(r"^(?:use |run |call )?(?P<cmd>\S+) (?:with|against|in|on) (?:the |our )?(?P<name>\S+) (?P<kind>profile|context|namespace|workspace|project|account|region|cluster|subscription)$", phrase)
+    found = re.match(
+        r"^(?:use |run |call )?(?P<cmd>\S+) (?:with|against|in|on) (?:the |our )?(?P<name>\S+) (?P<kind>profile|context|namespace|workspace|project|account|region|cluster|subscription)$",
+        phrase,
+    )
     if found:
         command = _parse_command(text.unmask(found["cmd"]), True)
         if command and _is_known(command.name):
             return _get_setting_clauses(command, found["kind"], text.unmask(found["name"]))
-    found = re.match(r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$", phrase)
-    found = found or re.match(r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch)(?: (?:files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$", phrase)
+    found = re.match(
+        r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$",
+        phrase,
+    )
+    found = found or re.match(
+        r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch)(?: (?:files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$",
+        phrase,
+    )
     if found:
         items, others = _find_items(found["names"], text, takes_english=True)
         if items and set(others) <= _FILLER and all(_parse_command(item.text, True) for item in items):
@@ -477,7 +578,10 @@ def _read_with(phrase: str, text: _Text) -> list[Clause]:
 
 def _read_about_commits(phrase: str, text: _Text) -> list[Clause]:
     """Read "X in commit messages"."""
-    found = re.match(r"^(?:(?:add|use|put|include|write|have|mention|leave) )?(?:any |a |the )*(?P<what>.+?)(?: lines?| trailers?| footers?| tags?| prefix(?:es)?| mentions?)? (?:in|to|from) (?:the |git |your )*commits?(?: messages?)?$", phrase)
+    found = re.match(
+        r"^(?:(?:add|use|put|include|write|have|mention|leave) )?(?:any |a |the )*(?P<what>.+?)(?: lines?| trailers?| footers?| tags?| prefix(?:es)?| mentions?)? (?:in|to|from) (?:the |git |your )*commits?(?: messages?)?$",
+        phrase,
+    )
     if not found:
         return []
     items, others = _find_items(found["what"], text)
@@ -494,7 +598,10 @@ def _read_about_commits(phrase: str, text: _Text) -> list[Clause]:
 def _interpret_names(rest: str, text: _Text, verbs: list[str], has_pair: bool) -> list[Clause]:
     """Return the clauses of names of programs, options or pieces of code, with an optional place."""
     scope: list[str] | None = None
-    placed = re.match(r"^(?P<names>.*?)(?: anywhere)? (?:in|under|inside|within|from|into|to) (?:(?:the|our|any|your) )?(?P<place>[^,]+)$", rest)
+    placed = re.match(
+        r"^(?P<names>.*?)(?: anywhere)? (?:in|under|inside|within|from|into|to) (?:(?:the|our|any|your) )?(?P<place>[^,]+)$",
+        rest,
+    )
     items, others = _find_items(rest, text, takes_english=has_pair)
     if placed and (others or not items or len(items) > 1):
         scope = _get_scope(placed["place"], text)
@@ -514,7 +621,11 @@ def _interpret_names(rest: str, text: _Text, verbs: list[str], has_pair: bool) -
 def _get_scope(place: str, text: _Text) -> list[str] | None:
     """Return the globs of a place such as "src/" or "tests"; None if it is not a place in the project."""
     items, others = _find_items(place, text)
-    if items and all(_is_path(item) or item.text.strip("/") in _PATH_NAMES for item in items) and all(word in _FILLER for word in others):
+    if (
+        items
+        and all(_is_path(item) or item.text.strip("/") in _PATH_NAMES for item in items)
+        and all(word in _FILLER for word in others)
+    ):
         return _get_globs(items)
     plain = text.unmask(place).lower().strip(" .")
     if plain in ("code", "the code", "source code", "committed code", "production code", "source files"):
@@ -543,12 +654,27 @@ def _find_items(phrase: str, text: _Text, takes_english: bool = False) -> tuple[
             continue
         elif _MASK.search(word) and all(not part or _MASK.fullmatch(part) for part in word.split("/")):
             items += [_Item(text.codes[int(number)], True) for number in _MASK.findall(word)]
-        elif _looks_like_path(word) or re.fullmatch(r"--?[a-zA-Z][\w-]*(?:=\S+)?", word) or re.fullmatch(r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+(?:\(\))?|\w+\(\)|@\w[\w-]*", word):
+        elif (
+            _looks_like_path(word)
+            or re.fullmatch(r"--?[a-zA-Z][\w-]*(?:=\S+)?", word)
+            or re.fullmatch(r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+(?:\(\))?|\w+\(\)|@\w[\w-]*", word)
+        ):
             items.append(_Item(word, False))
         elif word.lower() in _PROGRAMS and (word.lower() not in _ENGLISH or takes_english or word in _SUBCOMMANDS):
             command = [word.lower()]
-            while at < len(words) and len(command) < 3 and word.lower() in _SUBCOMMANDS and re.fullmatch(r"[a-z][\w:-]*", words[at]) and words[at] not in _FILLER and words[at] not in _PROGRAMS:
-                command.append(words[at].removesuffix("s") if words[at] in ("submodules", "worktrees", "stashes", "tags") else words[at])
+            while (
+                at < len(words)
+                and len(command) < 3
+                and word.lower() in _SUBCOMMANDS
+                and re.fullmatch(r"[a-z][\w:-]*", words[at])
+                and words[at] not in _FILLER
+                and words[at] not in _PROGRAMS
+            ):
+                command.append(
+                    words[at].removesuffix("s")
+                    if words[at] in ("submodules", "worktrees", "stashes", "tags")
+                    else words[at]
+                )
                 at += 1
             while at < len(words) and re.fullmatch(r"--?[a-zA-Z][\w-]*", words[at]):
                 command.append(words[at])
@@ -566,22 +692,52 @@ def _find_items(phrase: str, text: _Text, takes_english: bool = False) -> tuple[
 
 def _looks_like_path(word: str) -> bool:
     """Return whether a bare word is a path: `src/gen/`, `.env`, `*.lock`, `tsconfig.json`."""
-    if "://" in word or re.fullmatch(r"[\d./:-]+|and/or|ci/cd|i/o|n/a|tcp/ip|client/server|read/write|\w+\(\)", word, re.I):
+    if "://" in word or re.fullmatch(
+        r"[\d./:-]+|and/or|ci/cd|i/o|n/a|tcp/ip|client/server|read/write|\w+\(\)", word, re.I
+    ):
         return False
     if re.fullmatch(r"~/[\w./*-]+", word):
         return True
     if re.fullmatch(r"\.?[\w@*{},.-]+(?:/[\w@*{},.\[\]-]+)+/?|[\w.@-]+/|\*\*?[\w./*-]+|\.[a-zA-Z][\w.-]{2,}", word):
-        return word[-1:] == "/" or "*" in word or word[:1] == "." or word.count("/") > 1 or "." in word or word.split("/")[0] in _PATH_NAMES
-    return bool(re.fullmatch(r"[\w.-]+\.(?:json|ya?ml|toml|lock|md|ts|tsx|js|jsx|mjs|cjs|py|rs|go|java|rb|sql|sh|cfg|ini|env|xml|gradle|tf|proto|snap|ipynb|prisma|css|scss|html|txt|csv|conf|sum|mod)|Makefile|Dockerfile|Jenkinsfile|Procfile|LICENSE|Gemfile|Justfile", word))
+        return (
+            word[-1:] == "/"
+            or "*" in word
+            or word[:1] == "."
+            or word.count("/") > 1
+            or "." in word
+            or word.split("/")[0] in _PATH_NAMES
+        )
+    return bool(
+        re.fullmatch(
+            r"[\w.-]+\.(?:json|ya?ml|toml|lock|md|ts|tsx|js|jsx|mjs|cjs|py|rs|go|java|rb|sql|sh|cfg|ini|env|xml|gradle|tf|proto|snap|ipynb|prisma|css|scss|html|txt|csv|conf|sum|mod)|Makefile|Dockerfile|Jenkinsfile|Procfile|LICENSE|Gemfile|Justfile",
+            word,
+        )
+    )
 
 
 def _is_path(item: _Item) -> bool:
     """Return whether an item is a path; in code spans, bare names of folders count as well."""
     if " " in item.text or item.text.endswith(")") or item.text[:1] in "-@#":
         return False
-    if re.fullmatch(r"\.[a-z]\w*\(?", item.text) and item.text[1:] in ("only", "skip", "then", "unwrap", "clone", "any", "format"):
+    if re.fullmatch(r"\.[a-z]\w*\(?", item.text) and item.text[1:] in (
+        "only",
+        "skip",
+        "then",
+        "unwrap",
+        "clone",
+        "any",
+        "format",
+    ):
         return False
-    return _looks_like_path(item.text) or (item.is_code and (item.text[:2] in ("./", "~/") or item.text[:1] == "/" or bool(re.fullmatch(r"[\w@.-]+(?:/[\w@.-]+)+", item.text)) and item.text[:1] != "@"))
+    return _looks_like_path(item.text) or (
+        item.is_code
+        and (
+            item.text[:2] in ("./", "~/")
+            or item.text[:1] == "/"
+            or bool(re.fullmatch(r"[\w@.-]+(?:/[\w@.-]+)+", item.text))
+            and item.text[:1] != "@"
+        )
+    )
 
 
 def _is_host(text: str) -> bool:
@@ -595,7 +751,10 @@ def _is_known(name: str) -> bool:
 def _parse_command(code: str, is_clear: bool) -> Command | None:
     """Return the command that a code span names; None if it is something else."""
     commands = parse_commands(code.replace("…", "").replace("...", "").replace("<", "").replace(">", ""))
-    if not commands or (len(commands) > 1 and commands[0].name not in ("sudo", "npx", "uv", "python", "python3", "pnpm", "yarn", "poetry", "bundle")):
+    if not commands or (
+        len(commands) > 1
+        and commands[0].name not in ("sudo", "npx", "uv", "python", "python3", "pnpm", "yarn", "poetry", "bundle")
+    ):
         return None
     command = commands[0]
     if len(commands) > 1:
@@ -608,14 +767,21 @@ def _parse_command(code: str, is_clear: bool) -> Command | None:
     return None
 
 
-def _get_item_clauses(items: list[_Item], verb: str, scope: list[str] | None, has_pair: bool, is_comment: bool = False) -> list[Clause]:
+def _get_item_clauses(
+    items: list[_Item], verb: str, scope: list[str] | None, has_pair: bool, is_comment: bool = False
+) -> list[Clause]:
     """Return the clauses for named things; empty if one of them is not understood."""
     clauses: list[Clause] = []
     program = ""
     for item in items:
         made: list[Clause] = []
         name = item.text.strip()
-        if program in _SUBCOMMANDS and item.is_code and re.fullmatch(r"[a-z][\w:-]*(?: --?[\w-]+)*", name) and not _is_known(name.split()[0]):
+        if (
+            program in _SUBCOMMANDS
+            and item.is_code
+            and re.fullmatch(r"[a-z][\w:-]*(?: --?[\w-]+)*", name)
+            and not _is_known(name.split()[0])
+        ):
             name = f"{program} {name}"  # `rails db:drop` or `db:reset`
         command = None if scope is not None else _parse_command(name, True)
         pipe = re.fullmatch(r"(curl|wget)\b.*\|\s*(?:sudo )?(bash|sh|zsh)\b.*", name)
@@ -628,7 +794,9 @@ def _get_item_clauses(items: list[_Item], verb: str, scope: list[str] | None, ha
                 made.append({"run": "git commit", "flags": ["-n"]})
         elif command is not None and verb in _VERB_KINDS["run"] | {"use"} and not is_comment:
             made, program = _get_command_clauses(command), command.name
-        elif verb == "import" or (name.lower().removesuffix(".js") in _LIBRARIES and verb in ("use", "add", "introduce", "include")):
+        elif verb == "import" or (
+            name.lower().removesuffix(".js") in _LIBRARIES and verb in ("use", "add", "introduce", "include")
+        ):
             made = _get_library_clauses(name.removesuffix(".js"), scope)
         elif _is_path(item):
             return []
@@ -651,10 +819,20 @@ def _get_command_clauses(command: Command, more_flags: list[str] | None = None) 
         at += 1
         if arg[:1] == "-" and len(arg) > 1:
             flags.append(arg)
-            if at < len(given) and re.fullmatch(r"auto|\d+", given[at]) and command.name not in ("rm", "chmod", "kill", "head", "tail"):
+            if (
+                at < len(given)
+                and re.fullmatch(r"auto|\d+", given[at])
+                and command.name not in ("rm", "chmod", "kill", "head", "tail")
+            ):
                 flags[-1] += "=" + given[at]
                 at += 1
-        elif takes_subcommands and not args and not flags and re.fullmatch(r"[a-zA-Z][\w:-]*", arg) and len(words) < _count_subcommands(command.name, words, given):
+        elif (
+            takes_subcommands
+            and not args
+            and not flags
+            and re.fullmatch(r"[a-zA-Z][\w:-]*", arg)
+            and len(words) < _count_subcommands(command.name, words, given)
+        ):
             words.append(arg)
         elif arg not in ("origin", "upstream", "file", "files", "path", "X", "x", "foo"):
             args.append(arg)
@@ -671,7 +849,12 @@ def _get_command_clauses(command: Command, more_flags: list[str] | None = None) 
     if args:
         clause["args"] = [_get_argument(first, arg) for arg in args]
     clauses = [clause]
-    if command.name in ("npm", "pnpm", "yarn", "bun") and words[:1] == ["run"] and len(words) == 2 and command.name != "npm":
+    if (
+        command.name in ("npm", "pnpm", "yarn", "bun")
+        and words[:1] == ["run"]
+        and len(words) == 2
+        and command.name != "npm"
+    ):
         clauses.append({**clause, "run": f"{name} {words[1]}"})
     if command.name == "docker-compose":
         clauses.append({**clause, "run": " ".join(["docker compose", *words])})
@@ -687,10 +870,32 @@ def _get_command_clauses(command: Command, more_flags: list[str] | None = None) 
 def _count_subcommands(name: str, words: list[str], given: list[str]) -> int:
     """Return how many words of a command are subcommands: two for `docker system prune`, one for `git push main`."""
     if name == "git":
-        return 2 if words[:1] and words[0] in ("stash", "remote", "worktree", "submodule", "bisect", "flow", "lfs") else 1
+        return (
+            2 if words[:1] and words[0] in ("stash", "remote", "worktree", "submodule", "bisect", "flow", "lfs") else 1
+        )
     if name in ("npm", "pnpm", "yarn", "bun"):
-        return 2 if words[:1] and words[0] in ("run", "exec", "global", "cache", "dlx", "workspace", "config", "version", "pkg") else 1
-    if name in ("make", "just", "task", "rake", "cargo", "go", "brew", "apt", "apt-get", "pip", "gem", "helm", "vite", "twine"):
+        return (
+            2
+            if words[:1]
+            and words[0] in ("run", "exec", "global", "cache", "dlx", "workspace", "config", "version", "pkg")
+            else 1
+        )
+    if name in (
+        "make",
+        "just",
+        "task",
+        "rake",
+        "cargo",
+        "go",
+        "brew",
+        "apt",
+        "apt-get",
+        "pip",
+        "gem",
+        "helm",
+        "vite",
+        "twine",
+    ):
         return 1
     return 3
 
@@ -727,10 +932,25 @@ def _get_flag(first: str, flag: str) -> str:
 
 def _get_setting_clauses(command: Command, kind: str, value: str) -> list[Clause]:
     """Return the clauses of "aws with the prod profile"."""
-    flags = {"profile": "--profile", "context": "--context|--kube-context", "namespace": "-n|--namespace", "workspace": "--workspace|-workspace",
-             "project": "--project|-p", "account": "--account", "region": "--region", "cluster": "--cluster|--context", "subscription": "--subscription"}[kind]
+    flags = {
+        "profile": "--profile",
+        "context": "--context|--kube-context",
+        "namespace": "-n|--namespace",
+        "workspace": "--workspace|-workspace",
+        "project": "--project|-p",
+        "account": "--account",
+        "region": "--region",
+        "cluster": "--cluster|--context",
+        "subscription": "--subscription",
+    }[kind]
     clauses: list[Clause] = [{"run": command.name, "flags": ["|".join(f"{flag}={value}" for flag in flags.split("|"))]}]
-    names = {"profile": "AWS_PROFILE", "project": "CLOUDSDK_CORE_PROJECT", "region": "AWS_REGION", "namespace": "NAMESPACE", "workspace": "TF_WORKSPACE"}
+    names = {
+        "profile": "AWS_PROFILE",
+        "project": "CLOUDSDK_CORE_PROJECT",
+        "region": "AWS_REGION",
+        "namespace": "NAMESPACE",
+        "workspace": "TF_WORKSPACE",
+    }
     if kind in names:
         clauses.append({"run": command.name, "env": {names[kind]: value}})
     return clauses
@@ -760,7 +980,10 @@ def _get_library_clauses(name: str, scope: list[str] | None) -> list[Clause]:
         pattern = rf"(?m)^\s*(?:import\s+(?:[\w.]+\s*,\s*)*{escaped}\b|from\s+{escaped}(?:\.\w+)*\s+import\b)"
         clauses: list[Clause] = [{"content": pattern, "paths": scope or ["*.py"]}]
         if scope is None:
-            clauses += [{"run": "pip|pip3|uv|poetry|pdm|pipenv install|add", "args": [f"{name}|{name}[=<>~!]*"]}, {"run": "uv pip install", "args": [f"{name}|{name}[=<>~!]*"]}]
+            clauses += [
+                {"run": "pip|pip3|uv|poetry|pdm|pipenv install|add", "args": [f"{name}|{name}[=<>~!]*"]},
+                {"run": "uv pip install", "args": [f"{name}|{name}[=<>~!]*"]},
+            ]
         return clauses
     pattern = rf"(?:\bfrom\s+|\bimport\s+|\brequire\s*\(\s*|\bimport\s*\(\s*)['\"]{escaped}(?:/[\w./-]+)?['\"]"
     clauses = [{"content": pattern, "look_in": "strings", "paths": scope or _JS}]
@@ -774,7 +997,13 @@ def _get_content_clauses(item: _Item, scope: list[str] | None, is_comment: bool,
     name = item.text
     is_directive = bool(_DIRECTIVES.match(name)) or is_comment
     is_clear = bool(re.search(r"[.()@!=\[\]{}*:#/<>]|[a-z][A-Z]|\w \w", name)) or scope is not None or is_directive
-    if not is_clear and not (item.is_code and re.fullmatch(r"var|eval|goto|unsafe|unwrap|debugger|useEffect|alert|innerHTML|print|println|puts|assert|lambda|global|any", name)):
+    if not is_clear and not (
+        item.is_code
+        and re.fullmatch(
+            r"var|eval|goto|unsafe|unwrap|debugger|useEffect|alert|innerHTML|print|println|puts|assert|lambda|global|any",
+            name,
+        )
+    ):
         return []
     if not item.is_code and not re.fullmatch(r"[\w$]+(?:\.[\w$]+)+(?:\(\))?|\w+\(\)|@[\w-]+", name):
         return []
@@ -827,7 +1056,9 @@ def _escape(name: str) -> str:
 
 def _interpret_files(rest: str, text: _Text, access: str, takes_names: bool = True) -> list[Clause]:
     """Return the clause for files that a phrase names: "files in `src/gen`", "lockfiles", "any eslint config"."""
-    excepted = re.search(r",? (?:except|other than|apart from|unless it is|besides|but not) (?:for )?(?P<names>.*)$", rest)
+    excepted = re.search(
+        r",? (?:except|other than|apart from|unless it is|besides|but not) (?:for )?(?P<names>.*)$", rest
+    )
     spared: list[_Item] = []
     if excepted:
         spared, others = _find_items(excepted["names"], text)
@@ -846,7 +1077,12 @@ def _interpret_files(rest: str, text: _Text, access: str, takes_names: bool = Tr
         globs += made
         kind += kinds
     if kind and globs and re.search(r" (?:in|under|inside|within|below) ", rest):
-        globs = [glob[:-2] + "**/" + name.removeprefix("**/") if glob.endswith("/**") else glob for glob in globs for name in kind if "/" not in name.removeprefix("**/")] or globs
+        globs = [
+            glob[:-2] + "**/" + name.removeprefix("**/") if glob.endswith("/**") else glob
+            for glob in globs
+            for name in kind
+            if "/" not in name.removeprefix("**/")
+        ] or globs
     else:
         globs += kind
     clause: Clause = {"paths": list(dict.fromkeys(globs)), "access": access}
@@ -859,18 +1095,47 @@ def _interpret_files(rest: str, text: _Text, access: str, takes_names: bool = Tr
 
 def _get_file_globs(part: str, text: _Text, takes_names: bool) -> tuple[list[str], list[str]]:
     """Return the globs of named paths and of kinds of files in a phrase; both empty if a word is not understood."""
-    plain = re.sub(r"^(?:(?:the|any|our|all|existing|applied|old|merged|committed|past|already|a|an|of|contents|checked-in) )+", "", text.unmask(part).lower().strip(" .,"))
+    plain = re.sub(
+        r"^(?:(?:the|any|our|all|existing|applied|old|merged|committed|past|already|a|an|of|contents|checked-in) )+",
+        "",
+        text.unmask(part).lower().strip(" .,"),
+    )
     plain = re.sub(r" (?:by|of|from) (?:the|our) (?:app|project|repo)$", "", plain)
     if not _MASK.search(part):
         for pattern, globs in _FILE_KINDS:
             if pattern.fullmatch(plain):
                 return [], list(globs)
         config = re.fullmatch(r"(\w[\w.-]+?)(?:'s)? (?:config(?:uration)?s?|settings|rules|rc)(?: files?)?", plain)
-        if config and config[1] not in ("the", "any", "build", "project", "our", "app", "user", "server", "test", "lint", "production"):
+        if config and config[1] not in (
+            "the",
+            "any",
+            "build",
+            "project",
+            "our",
+            "app",
+            "user",
+            "server",
+            "test",
+            "lint",
+            "production",
+        ):
             name = config[1]
-            return [], [f".{name}rc*", f"{name}.config.*", f".{name}.*", f"{name}.toml", f"{name}.json", f"{name}.yml", f"{name}.yaml", f"{name}.ini", f".{name}"]
+            return [], [
+                f".{name}rc*",
+                f"{name}.config.*",
+                f".{name}.*",
+                f"{name}.toml",
+                f"{name}.json",
+                f"{name}.yml",
+                f"{name}.yaml",
+                f"{name}.ini",
+                f".{name}",
+            ]
     kinds: list[str] = []
-    placed = re.match(r"^(?P<kind>.*?),? ?(?:in|under|inside|within|below|from)? ?(?P<names>(?:(?:the|our|any) )?(?:\ue000|[\w.*]*[/.*]).*)$", part)
+    placed = re.match(
+        r"^(?P<kind>.*?),? ?(?:in|under|inside|within|below|from)? ?(?P<names>(?:(?:the|our|any) )?(?:\ue000|[\w.*]*[/.*]).*)$",
+        part,
+    )
     names = part
     if placed and placed["kind"].strip():
         word = re.sub(r"^(?:(?:the|any|all|our|a|existing) )+", "", placed["kind"].strip().lower())
@@ -883,10 +1148,15 @@ def _get_file_globs(part: str, text: _Text, takes_names: bool) -> tuple[list[str
         if all(word.lower().strip("'s") in _FILLER for word in others):
             return _get_globs(items), kinds
         return [], []
-    bare = re.fullmatch(r"(?:(?:anything|files?|code|stuff|things|everything|something) )?(?:in|under|inside|within|below|of)? ?(?:the )?([\w.-]+)(?: folder| directory| dir)", plain)
+    bare = re.fullmatch(
+        r"(?:(?:anything|files?|code|stuff|things|everything|something) )?(?:in|under|inside|within|below|of)? ?(?:the )?([\w.-]+)(?: folder| directory| dir)",
+        plain,
+    )
     if bare and bare[1] not in _FILLER:
         return [bare[1] + "/**"], []
-    bare = re.fullmatch(r"(?:anything|files?|code|everything) (?:in|under|inside|within|below) (?:the )?([\w-]+)", plain)
+    bare = re.fullmatch(
+        r"(?:anything|files?|code|everything) (?:in|under|inside|within|below) (?:the )?([\w-]+)", plain
+    )
     return ([bare[1] + "/**"], []) if bare and bare[1] in _PATH_NAMES else ([], [])
 
 
@@ -951,10 +1221,23 @@ def _finish(clauses: list[Clause], text: _Text, wanted: str) -> Derived | None:
         if spared:
             exceptions.append({"paths": spared})
         if "Read" in wanted or "Grep" in wanted or "Glob" in wanted:
-            if clause.get("run", "").split("|")[0] in ("cat", "head", "tail", "grep", "less", "more", "rg", "sed", "awk"):
+            if clause.get("run", "").split("|")[0] in (
+                "cat",
+                "head",
+                "tail",
+                "grep",
+                "less",
+                "more",
+                "rg",
+                "sed",
+                "awk",
+            ):
                 clause.setdefault("files", "read")
     unique = [clause for at, clause in enumerate(clauses) if clause not in clauses[:at]]
-    for found in re.finditer(r"((?:\ue000\d+\ue001(?:, | and | or |/)?)+|[\w./*-]+) (?:is|are) (?:fine|ok|okay|allowed|good|an exception)\b", text.masked):
+    for found in re.finditer(
+        r"((?:\ue000\d+\ue001(?:, | and | or |/)?)+|[\w./*-]+) (?:is|are) (?:fine|ok|okay|allowed|good|an exception)\b",
+        text.masked,
+    ):
         items, others = _find_items(found[1], text)
         if items and not others:
             if all(_is_path(item) for item in items):

@@ -21,8 +21,21 @@ _READERS = frozenset(
 _SEARCHERS = frozenset("grep egrep fgrep rg ag ack sed awk gawk jq yq".split())
 _IN_PLACE = "--in-place|--inplace|--write|--fix|--fix-only|--edit|--overwrite"
 _IN_PLACE_LETTER = {
-    "sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "yq": "-i", "json": "-I", "gofmt": "-w", "goimports": "-w",
-    "prettier": "-w", "clang-format": "-i", "autopep8": "-i", "sort": "-o", "xmlstarlet": "-L", "ex": "-s", "crudini": "--set",
+    "sed": "-i",
+    "gsed": "-i",
+    "perl": "-i",
+    "ruby": "-i",
+    "yq": "-i",
+    "json": "-I",
+    "gofmt": "-w",
+    "goimports": "-w",
+    "prettier": "-w",
+    "clang-format": "-i",
+    "autopep8": "-i",
+    "sort": "-o",
+    "xmlstarlet": "-L",
+    "ex": "-s",
+    "crudini": "--set",
 }
 
 
@@ -47,7 +60,9 @@ def find_writes(command: Command) -> list[Write]:
     elif name == "git" and arguments[:1] in (["rm"], ["mv"]) and not has_option(command, "--cached"):
         found += [(path, None) for path in arguments[1:]]
     elif name == "find" and "-delete" in command.args:
-        names = [command.args[at + 1] for at, arg in enumerate(command.args[:-1]) if arg in ("-name", "-path", "-iname")]
+        names = [
+            command.args[at + 1] for at, arg in enumerate(command.args[:-1]) if arg in ("-name", "-path", "-iname")
+        ]
         found += [("/".join([arguments[0] if arguments else ".", *names]), None)]
     elif name == "patch":
         found += [(path, None) for path in arguments[:1]]

@@ -112,7 +112,9 @@ class Call:
         found: list[tuple[str, str, str]] = []
         if self.tool in _EDITORS or (self.tool.startswith("mcp__") and _is_writing(self.tool)):
             path = path or _get_text(self.given, "path") or _get_text(self.given, "destination")
-            new = [_get_text(self.given, key) for key in ("new_string", "content", "new_source", "new_str", "file_text")]
+            new = [
+                _get_text(self.given, key) for key in ("new_string", "content", "new_source", "new_str", "file_text")
+            ]
             old = _get_text(self.given, "old_string") or _get_text(self.given, "old_str")
             found.append((path, "\n".join(filter(None, new)), old))
             edits = self.given.get("edits")

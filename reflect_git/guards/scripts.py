@@ -15,7 +15,11 @@ _LONGEST = 60_000
 _TEXT = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)"""
 _STARTS = re.compile(
     r"\b(?:system|popen|run|call|check_call|check_output|Popen|getoutput|exec|execSync|execFile|execFileSync|spawn"
-    r"|spawnSync|execa|execaSync)\s*\(\s*(?P<list>\[)?\s*(?P<text>" + _TEXT + r")(?P<more>(?:\s*,\s*\[?\s*" + _TEXT + r"){0,40})"
+    r"|spawnSync|execa|execaSync)\s*\(\s*(?P<list>\[)?\s*(?P<text>"
+    + _TEXT
+    + r")(?P<more>(?:\s*,\s*\[?\s*"
+    + _TEXT
+    + r"){0,40})"
 )
 _LITERAL = re.compile(_TEXT)
 _WRITES = re.compile(

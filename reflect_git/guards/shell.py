@@ -12,11 +12,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Optional
 
-MAX_COMMANDS = 1000
-_MAX_STEPS = 3000
+MAX_COMMANDS = 500
+_MAX_COST = 9_000  # about a microsecond each
+_MAX_VALUE = 4000
 _MAX_TEXT = 250_000
 _MAX_DEPTH = 16
 _MAX_VALUES = 8
@@ -33,7 +34,19 @@ _CLOSERS = {"if": "fi", "while": "done", "until": "done", "{": "}"}
 class Command:
     """Describe one simple command: its program, its words, and where its input and output go."""
 
-    __slots__ = ("args", "env", "folder", "is_remote", "name", "output", "program", "reads", "sources", "stdin", "writes")
+    __slots__ = (
+        "args",
+        "env",
+        "folder",
+        "is_remote",
+        "name",
+        "output",
+        "program",
+        "reads",
+        "sources",
+        "stdin",
+        "writes",
+    )
 
     def __init__(self, words: list[str], folder: str) -> None:
         self.program = words[0] if words else ""
@@ -59,7 +72,8 @@ class _TooMuch(Exception):
 class _State:
     """Hold what the shell knows while it reads: variables, functions, the folder, and the commands found."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_words: Callable[[_State, Command, list[str]], None]) -> None:
+        self.run_words = run_words
         self.found: list[Command] = []
         self.variables: dict[str, str] = {}
         self.exported: dict[str, str] = {}
@@ -68,7 +82,13 @@ class _State:
         self.folder = ""
         self.upstream: list[Command] = []
         self.is_remote = False
-        self.steps = self.read = self.depth = 0
+        self.cost = self.read = self.depth = 0
+
+    def spend(self, cost: int) -> None:
+        """Count work, and stop when there was too much of it."""
+        self.cost += cost
+        if self.cost > _MAX_COST:
+            raise _TooMuch
 
     def add(self, command: Command) -> None:
         """Record a command."""
@@ -91,7 +111,9 @@ class _State:
 
 def parse_commands(text: str) -> list[Command]:
     """Return the commands that a command line would run, in order."""
-    state = _State()
+    from reflect_git.guards.wrappers import run_words  # it imports this module
+
+    state = _State(run_words)
     try:
         state.read_text(text.replace("\r\n", "\n"))
     except Exception:  # noqa: BLE001, S110, RUF100 - a line that cannot be read must not stop the call
@@ -131,6 +153,7 @@ class _Reader:
                 self.at += 2
             elif char == "\n":
                 self.skip_line_end()
+                state.spend(1)
                 if not is_piped:
                     start, state.upstream = len(state.found), outer
             elif char == "#":
@@ -171,6 +194,7 @@ class _Reader:
     def read_inside(self, closer: str) -> None:
         """Read a list in a subshell."""
         state = self.state
+        state.spend(10)
         if state.depth >= _MAX_DEPTH:
             raise _TooMuch
         saved = state.variables, state.exported, state.folder, state.functions
@@ -289,15 +313,27 @@ class _Reader:
 
     def read_command(self, closer: str) -> bool:
         """Read one simple command and run it; return whether it was the word that closes the list."""
-        state, text = self.state, self.text
-        state.steps += 1
-        if state.steps > _MAX_STEPS:
-            raise _TooMuch
+        state = self.state
+        state.spend(10)
         first = len(state.found)
         words: list[str] = []
         command = Command([], state.folder)
+        try:
+            is_closer = self.read_words(command, words, closer)
+        except _TooMuch:
+            if words and len(state.found) < MAX_COMMANDS:  # what a line begins with counts, however long it is
+                command.program, command.name, command.args = words[0], get_program_name(words[0]), words[1:]
+                state.add(command)
+            raise
+        if is_closer is None:
+            self.finish_command(command, words, state.found[first:])
+        return bool(is_closer)
+
+    def read_words(self, command: Command, words: list[str], closer: str) -> Optional[bool]:
+        """Read the words of a command; return None at its end, or whether a word closed the list instead."""
+        state, text, size = self.state, self.text, self.size
         has_words = False
-        while self.at < self.size:
+        while self.at < size:
             char = text[self.at]
             if char in " \t":
                 self.at += 1
@@ -318,8 +354,16 @@ class _Reader:
                     return False
                 self.at += 1
                 continue
-            begin = self.at
-            if not words and self.read_assignment(command):
+            begin = at = self.at
+            if words:
+                while at < size and text[at] not in _PLAIN_END:
+                    at += 1
+                if at > begin and (at == size or text[at] in _WORD_END):  # most words need no more than this
+                    words.append(text[begin:at])
+                    self.at = at
+                    state.spend(1)
+                    continue
+            elif self.read_assignment(command):
                 has_words = True
                 continue
             made = self.read_word()
@@ -337,8 +381,7 @@ class _Reader:
                     return False
             has_words = True
             words += made
-        self.finish_command(command, words, state.found[first:])
-        return False
+        return None
 
     def finish_command(self, command: Command, words: list[str], inner: list[Command]) -> None:
         """Record a command with what it reads, then what it runs itself."""
@@ -349,12 +392,10 @@ class _Reader:
             if command.writes:
                 state.add(command)
             return
-        from reflect_git.guards.wrappers import run_words
-
         if command.stdin is None and state.upstream:
             command.stdin = state.upstream[-1].output
         command.sources = [each.name for each in state.upstream] + [each.name for each in inner]
-        run_words(state, command, words)
+        state.run_words(state, command, words)
 
     def read_assignment(self, command: Command) -> bool:
         """Read `NAME=value` into the environment of the command; return whether there was one."""
@@ -374,7 +415,8 @@ class _Reader:
             value = _SPLIT.join(self.read_word(keeps_spaces=True))
         else:
             value = ""
-        command.env[name] = self.state.variables.get(name, "") + value if adds else value
+        self.state.spend(3)
+        command.env[name] = (self.state.variables.get(name, "") + value if adds else value)[:_MAX_VALUE]
         return True
 
     def read_array(self) -> str:
@@ -393,6 +435,7 @@ class _Reader:
 
     def read_redirect(self, command: Command, words: list[str]) -> bool:
         """Read a redirection, or `<(…)` as a word; return whether there was one."""
+        self.state.spend(3)
         text, at = self.text, self.at
         if text[at] == "{":
             end = text.find("}", at)
@@ -459,7 +502,7 @@ class _Reader:
             line = self.text[at:end]
             if strips_tabs:
                 line = line.lstrip("\t")
-            if end == self.size and line != mark and line.rstrip(")`\"") == mark:
+            if end == self.size and line != mark and line.rstrip(')`"') == mark:
                 at += len(mark)  # `EOF)` on the last line
                 break
             at = end + 1
@@ -518,6 +561,7 @@ class _Reader:
     def read_word(self, keeps_spaces: bool = False) -> list[str]:
         """Read one word and return the words that its expansion makes."""
         text, size = self.text, self.size
+        self.state.spend(2)
         parts: list[str] = []
         has_quotes = has_braces = False
         while self.at < size:
@@ -529,6 +573,7 @@ class _Reader:
                 end = end if end >= 0 else size
                 parts.append(text[self.at + 1 : end])
                 self.at, has_quotes = end + 1, True
+                self.state.spend(1)
             elif char == '"':
                 self.at += 1
                 parts.append(self.read_double())
@@ -554,7 +599,10 @@ class _Reader:
                 parts.append(text[begin : self.at])
                 has_braces = has_braces or char == "{"
         word = "".join(parts)
+        if len(word) > _MAX_VALUE:
+            self.state.spend(len(word) // 500)
         if _SPLIT in word:
+            self.state.spend(word.count(_SPLIT))
             return [part for part in word.split(_SPLIT) if part] or ([""] if has_quotes else [])
         if has_braces and not has_quotes and not keeps_spaces:
             return expand_braces(word)
@@ -563,12 +611,18 @@ class _Reader:
     def read_double(self, is_heredoc: bool = False) -> str:
         """Read a text in double quotes, from behind the first one to behind the last."""
         text, size = self.text, self.size
+        end = size if is_heredoc else text.find('"', self.at)
+        inside = text[self.at : end] if end >= 0 else "$"
+        if "$" not in inside and "`" not in inside and "\\" not in inside:
+            self.at = end + 1
+            return inside
         parts: list[str] = []
         while self.at < size:
             char = text[self.at]
             if char == '"' and not is_heredoc:
                 self.at += 1
                 break
+            self.state.spend(1)
             if char == "\\":
                 following = text[self.at + 1 : self.at + 2]
                 if following != "\n":
@@ -603,6 +657,7 @@ class _Reader:
 
     def read_dollar(self) -> str:
         """Read what begins with `$` and return its value; an unknown variable stays as it is written."""
+        self.state.spend(4)
         text = self.text
         following = text[self.at + 1 : self.at + 2]
         if following == "(":
@@ -645,6 +700,7 @@ class _Reader:
         operator_at = self.at
         parts: list[str] = []
         while self.at < self.size and text[self.at] != "}":
+            self.state.spend(1)
             char = text[self.at]
             if char == "'":
                 end = text.find("'", self.at + 1)
@@ -715,6 +771,7 @@ class _Reader:
         depth = 0
         while self.at < self.size:
             char = self.text[self.at]
+            self.state.spend(1)
             if char == "$" and self.text.startswith("$(", self.at):
                 self.read_dollar()
                 continue

@@ -64,8 +64,11 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
 }
 # Program and subcommands that run what follows, with the options that take a value.
 _RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
-    "uv": (("run", "tool run"), "--with --with-editable --with-requirements -p --python --env-file --extra --group "
-           "--only-group --no-group --index --index-url --extra-index-url --package --project --directory --from -w"),
+    "uv": (
+        ("run", "tool run"),
+        "--with --with-editable --with-requirements -p --python --env-file --extra --group "
+        "--only-group --no-group --index --index-url --extra-index-url --package --project --directory --from -w",
+    ),
     "poetry": (("run",), "-C -P --directory --project"),
     "pipenv": (("run",), ""),
     "pdm": (("run",), "-p --project"),
@@ -96,8 +99,11 @@ _RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
     "coverage": (("run",), "--source --omit --include --rcfile --context --data-file"),
     "rustup": (("run",), ""),
     "opam": (("exec",), "--switch"),
-    "docker": (("exec", "compose exec", "container exec"), "-e -u -w --env --user --workdir --env-file -f --file -p "
-               "--project-name --profile --index --context -H --detach-keys"),
+    "docker": (
+        ("exec", "compose exec", "container exec"),
+        "-e -u -w --env --user --workdir --env-file -f --file -p "
+        "--project-name --profile --index --context -H --detach-keys",
+    ),
     "podman": (("exec",), "-e -u -w --env --user --workdir --env-file"),
     "docker-compose": (("exec",), "-e -u -w --env --user --workdir -f --file -p --project-name --index"),
     "kubectl": (("exec",), "-n -c --namespace --container --context --kubeconfig"),
@@ -223,12 +229,12 @@ def _get_output(command: Command) -> Optional[str]:
 
 def _format(form: str, values: list[str]) -> str:
     """Return what printf prints for `%s` and the usual escapes."""
-    form = form.replace("\\n", "\n").replace("\\t", "\t")
+    form = form[:4000].replace("\\n", "\n").replace("\\t", "\t")
     count = form.count("%s")
     if not count:
         return form
     made = ""
-    while values or not made:
+    while (values or not made) and len(made) < 4000:
         part = form
         for value in (values[:count] + [""] * count)[:count]:
             part = part.replace("%s", value, 1)

@@ -39,8 +39,20 @@ class Lines:
     def simple(self) -> str:
         """Return a call of one of the logged programs."""
         words = [self.random.choice(PROGRAMS), *self.random.choices(ARGS, k=self.random.randrange(4))]
-        redirects = ("", "", "", " > out.txt", " 2>&1", " &> out.txt", " < /dev/null", " >> out.txt 2>/dev/null", " <<< word")
-        return self.random.choice(("", "", "", "A=b ", "A='npm x' B=c ")) + " ".join(words) + self.random.choice(redirects)
+        redirects = (
+            "",
+            "",
+            "",
+            " > out.txt",
+            " 2>&1",
+            " &> out.txt",
+            " < /dev/null",
+            " >> out.txt 2>/dev/null",
+            " <<< word",
+        )
+        return (
+            self.random.choice(("", "", "", "A=b ", "A='npm x' B=c ")) + " ".join(words) + self.random.choice(redirects)
+        )
 
     def plain(self) -> str:
         """Return a call without quotes and redirects, for places where quoting is hard."""
@@ -133,7 +145,9 @@ def sandbox(tmp_path: Path) -> Path:
     """Return a folder with programs that write their name and words to `$LOG`."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    logger = '#!/bin/sh\n{ printf "%s" "${0##*/}"; for word do printf "\\037%s" "$word"; done; printf "\\036"; } >> "$LOG"\n'
+    logger = (
+        '#!/bin/sh\n{ printf "%s" "${0##*/}"; for word do printf "\\037%s" "$word"; done; printf "\\036"; } >> "$LOG"\n'
+    )
     for name in PROGRAMS:
         (programs / name).write_text(logger, encoding="utf-8")
         (programs / name).chmod(0o755)

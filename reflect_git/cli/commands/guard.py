@@ -16,7 +16,9 @@ from reflect_git.guards.match import Call, find_match
 
 
 @click.command()
-@click.option("--try", "source", metavar="FILE", required=True, help="Try rules against calls: JSON lines; '-' reads stdin.")
+@click.option(
+    "--try", "source", metavar="FILE", required=True, help="Try rules against calls: JSON lines; '-' reads stdin."
+)
 @click.pass_obj
 def guard_command(front: Front, source: str) -> None:
     """Try rules against tool calls, as a guard would decide.
@@ -32,7 +34,9 @@ def guard_command(front: Front, source: str) -> None:
     for number, row in _read_rows(source):
         rule, call = row.get("rule"), row.get("call")
         if not isinstance(call, dict) or not isinstance(call.get("tool_input"), dict):
-            raise ReflectError(f"line {number} has no call", "give \"call\": {\"tool_name\", \"tool_input\"}", "usage", EXIT_USAGE)
+            raise ReflectError(
+                f"line {number} has no call", 'give "call": {"tool_name", "tool_input"}', "usage", EXIT_USAGE
+            )
         matcher = row.get("matcher")
         if not isinstance(matcher, dict):
             text = rule if isinstance(rule, str) else ""
@@ -53,7 +57,9 @@ def _read_rows(source: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 except ValueError:
                     row = None
                 if not isinstance(row, dict):
-                    raise ReflectError(f"line {number} is not a JSON object", "give one object a line", "usage", EXIT_USAGE)
+                    raise ReflectError(
+                        f"line {number} is not a JSON object", "give one object a line", "usage", EXIT_USAGE
+                    )
                 yield number, row
 
 
