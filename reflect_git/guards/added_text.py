@@ -22,14 +22,16 @@ def get_extension(path: str) -> str:
 
 def blank_text(text: str, extension: str, keeps_strings: bool) -> str:
     """Return a text of the same length in which comments, and the inside of strings unless kept, are spaces."""
+    marks: tuple[str, ...] = ()
+    blocks: tuple[tuple[str, str], ...] = ()
     if extension in _HASH:
-        marks, blocks = ("#",), ()
+        marks = ("#",)
     elif extension in _SLASH:
         marks, blocks = ("//",), (("/*", "*/"), ("<!--", "-->"))
     elif extension in _DASH:
         marks, blocks = ("--",), (("/*", "*/"),)
     elif extension in ("html", "xml", "svg", "htm"):
-        marks, blocks = (), (("<!--", "-->"),)
+        blocks = (("<!--", "-->"),)
     else:
         return text
     made: list[str] = []
@@ -77,9 +79,7 @@ def _find_string_end(text: str, at: int, quote: str) -> int:
     while at < len(text):
         if text[at] == "\\":
             at += 2
-        elif text.startswith(quote, at):
-            return at
-        elif text[at] == "\n" and len(quote) == 1 and quote != "`":
+        elif text.startswith(quote, at) or (text[at] == "\n" and len(quote) == 1 and quote != "`"):
             return at
         else:
             at += 1

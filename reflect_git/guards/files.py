@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _REMOVERS = frozenset("rm unlink shred truncate touch rmdir trash sponge vim vi nvim nano ed ex emacs dos2unix".split())
 _COPIERS = frozenset("cp install rsync ln scp ditto".split())
 _READERS = frozenset(
-    "cat less more head tail bat batcat nl tac od xxd hexdump strings base64 source . sort uniq cut paste diff cmp vim vi "
-    "nvim nano emacs view open code zcat md5sum sha256sum glow column rev fold pr".split()
+    "cat less more head tail bat batcat nl tac od xxd hexdump strings base64 source . sort uniq cut paste diff cmp vim "
+    "vi nvim nano emacs view open code zcat md5sum sha256sum glow column rev fold pr".split()
 )
 _SEARCHERS = frozenset("grep egrep fgrep rg ag ack sed awk gawk jq yq".split())
 _IN_PLACE = "--in-place|--inplace|--write|--fix|--fix-only|--edit|--overwrite"

@@ -174,9 +174,9 @@ def _find_clause(clause: Clause, call: Call, exceptions: Sequence[Clause]) -> st
     """Return what one clause applies to."""
     if "run" in clause:
         for command in call.commands:
-            if _matches_command(clause, command, call):
-                if not any("run" in each and _matches_command(each, command, call) for each in exceptions):
-                    return " ".join([command.name, *command.args])[:200]
+            is_excepted = any("run" in each and _matches_command(each, command, call) for each in exceptions)
+            if not is_excepted and _matches_command(clause, command, call):
+                return " ".join([command.name, *command.args])[:200]
         return ""
     spared = [each["paths"] for each in exceptions if "paths" in each]
     if "content" in clause:
@@ -185,9 +185,9 @@ def _find_clause(clause: Clause, call: Call, exceptions: Sequence[Clause]) -> st
         access = clause.get("access", "write")
         paths = [path for path, _, _ in call.writes] if access != "read" else []
         for path in paths + (call.reads if access != "write" else []):
-            if path and call.matches_path(clause["paths"], path) and _fits_existence(clause, path, call):
-                if not any(call.matches_path(globs, path) for globs in spared):
-                    return path
+            is_spared = any(call.matches_path(globs, path) for globs in spared)
+            if not is_spared and call.matches_path(clause["paths"], path) and _fits_existence(clause, path, call):
+                return path
         return ""
     if "tool" in clause and _matches_name(clause["tool"], call.tool):
         pattern = clause.get("text")

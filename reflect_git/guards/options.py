@@ -185,7 +185,7 @@ def _takes_next(word: str, with_value: frozenset[str], name: str) -> bool:
 
 
 def find_arguments(command: Command, count: int) -> list[list[str]]:
-    """Return the possible lists of arguments, of which there are two if an unknown option may take a value."""
+    """Return the possible lists of arguments: two if an unknown option may take a value."""
     plain, _ = split_words(command)
     if count == 0 or _SAME.get(command.name, command.name) in _WITH_VALUE:
         return [plain]
@@ -219,9 +219,8 @@ def _has_one(command: Command, wanted: str) -> bool:
             continue
         given, has_equals, given_value = word.partition("=")
         if given == name:
-            if not equals or (has_equals and matches_word(value, given_value)):
-                return True
-            if not has_equals and at + 1 < len(args) and matches_word(value, args[at + 1]):
+            following = given_value if has_equals else "".join(args[at + 1 : at + 2])
+            if not equals or matches_word(value, following):
                 return True
         elif is_short and word[:2] != "--" and command.name not in ONE_DASH:
             if equals:
@@ -229,9 +228,19 @@ def _has_one(command: Command, wanted: str) -> bool:
                     return True
             elif _has_letter(word, name[1], with_value):
                 return True
-        elif command.name in ONE_DASH and given.lstrip("-") == name.lstrip("-") and len(name) > 2:
-            if not equals or matches_word(value, given_value) or args[at + 1 : at + 2] == [value]:
-                return True
+    return command.name in ONE_DASH and len(name) > 2 and _has_one_dash(args, name.lstrip("-"), value)
+
+
+def _has_one_dash(args: list[str], name: str, value: str) -> bool:
+    """Return whether `-race` or `--race` is among the words, with the value if one is given."""
+    for at, word in enumerate(args):
+        given, _, given_value = word.partition("=")
+        if (
+            word[:1] == "-"
+            and given.lstrip("-") == name
+            and (not value or value in (given_value, *args[at + 1 : at + 2]))
+        ):
+            return True
     return False
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Union
 
 _LONGEST = 60_000
+_MOST = 100
 _TEXT = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)"""
 _STARTS = re.compile(
     r"\b(?:system|popen|run|call|check_call|check_output|Popen|getoutput|exec|execSync|execFile|execFileSync|spawn"
@@ -44,6 +45,8 @@ def find_started_commands(code: str) -> list[Union[str, list[str]]]:
             found.append(texts)
         else:
             found.append(texts[0])
+        if len(found) >= _MOST:
+            break
     return found
 
 

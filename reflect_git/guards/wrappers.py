@@ -66,8 +66,10 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
 _RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
     "uv": (
         ("run", "tool run"),
-        "--with --with-editable --with-requirements -p --python --env-file --extra --group "
-        "--only-group --no-group --index --index-url --extra-index-url --package --project --directory --from -w",
+        (
+            "--with --with-editable --with-requirements -p --python --env-file --extra --group "
+            "--only-group --no-group --index --index-url --extra-index-url --package --project --directory --from -w"
+        ),
     ),
     "poetry": (("run",), "-C -P --directory --project"),
     "pipenv": (("run",), ""),
@@ -101,8 +103,10 @@ _RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
     "opam": (("exec",), "--switch"),
     "docker": (
         ("exec", "compose exec", "container exec"),
-        "-e -u -w --env --user --workdir --env-file -f --file -p "
-        "--project-name --profile --index --context -H --detach-keys",
+        (
+            "-e -u -w --env --user --workdir --env-file -f --file -p "
+            "--project-name --profile --index --context -H --detach-keys"
+        ),
     ),
     "podman": (("exec",), "-e -u -w --env --user --workdir --env-file"),
     "docker-compose": (("exec",), "-e -u -w --env --user --workdir -f --file -p --project-name --index"),
@@ -119,6 +123,9 @@ _YARN_OWN = frozenset(
     "publish rebuild remove run search set stage tag team test unlink unplug up upgrade upgrade-interactive version "
     "versions why workspace workspaces dev build start lint format serve preview deploy".split()
 )
+# Programs that run a text as shell: with these options, or words of their own.
+_STRING_RUNNERS = frozenset("su script runuser nix-shell nodemon concurrently watch parallel tmux ssh".split())
+_STRING_OPTIONS = ("-c", "--command", "--run", "--exec", "-x")
 _DECLARE = frozenset("export declare typeset local readonly".split())
 _NOT_RUN = ("-v", "-V", "--version", "--help")
 
@@ -176,24 +183,33 @@ def _set_parameters(state: _State, values: list[str]) -> None:
     state.variables["*"] = " ".join(values)
 
 
+def _get_folder(folder: str, command: Command) -> str:
+    """Return the folder after a `cd`."""
+    places = [arg for arg in command.args if arg[:1] != "-"]
+    if not places:
+        return folder if command.args or command.name == "pushd" else "~"
+    if places[0][:1] in ("/", "~", "$") or places[0][1:2] == ":":
+        return places[0]
+    return (folder + "/" if folder else "") + places[0]
+
+
+def _declare(state: _State, command: Command) -> None:
+    """Set the variables of `export A=b` and its relatives."""
+    for arg in command.args:
+        key, equals, value = arg.partition("=")
+        if equals:
+            state.variables[key] = value
+        if command.name == "export" or "-x" in command.args:
+            state.exported[key] = state.variables.get(key, "")
+
+
 def _apply_builtin(state: _State, command: Command) -> None:
     """Apply what `cd`, `export` and `alias` change for the commands behind them."""
     name, args = command.name, command.args
     if name in ("cd", "pushd"):
-        places = [arg for arg in args if arg[:1] != "-"]
-        if not places:
-            state.folder = state.folder if args or name == "pushd" else "~"
-        elif places[0][:1] in ("/", "~", "$") or places[0][1:2] == ":":
-            state.folder = places[0]
-        else:
-            state.folder = (state.folder + "/" if state.folder else "") + places[0]
+        state.folder = _get_folder(state.folder, command)
     elif name in _DECLARE:
-        for arg in args:
-            key, equals, value = arg.partition("=")
-            if equals:
-                state.variables[key] = value
-            if name == "export" or "-x" in args:
-                state.exported[key] = state.variables.get(key, "")
+        _declare(state, command)
     elif name == "alias":
         for arg in args:
             key, equals, value = arg.partition("=")
@@ -273,15 +289,9 @@ def _find_inner(state: _State, command: Command) -> list[tuple[list[str], bool]]
         return [(words, False) for words in _find_exec(args, ("-exec", "-execdir", "-ok", "-okdir"))]
     elif name in ("fd", "fdfind"):
         return [(words, False) for words in _find_exec(args, ("-x", "-X", "--exec", "--exec-batch"))]
-    elif name in ("su", "script", "runuser", "nix-shell", "concurrently", "watch", "parallel", "nodemon", "tmux"):
+    elif name in _STRING_RUNNERS:
         _read_string(state, command)
         return [(_skip_options(args, frozenset(("-j", "-n", "-I", "--jobs"))), False)] if name == "parallel" else []
-    elif name == "ssh":
-        words = _skip_options(args, _SSH_VALUES)[1:]
-        if words:
-            before, state.is_remote = state.is_remote, True
-            state.read_text(" ".join(words))
-            state.is_remote = before
     elif name in _WRAPPERS:
         inner = _unwrap(state, command)
         if inner or name not in _RUNNERS:
@@ -308,26 +318,21 @@ def _read_shell(state: _State, command: Command) -> None:
 
 
 def _read_string(state: _State, command: Command) -> None:
-    """Read the text that `su -c`, `watch`, `concurrently` and the like run as shell."""
+    """Read the text that `su -c`, `watch`, `ssh`, `concurrently` and the like run as shell."""
     name, args = command.name, command.args
-    if name in ("su", "script", "runuser", "nix-shell", "nodemon"):
-        for option in ("-c", "--command", "--run", "--exec", "-x"):
-            if option in args[:-1]:
-                state.read_text(args[args.index(option) + 1])
-    elif name == "concurrently":
-        for arg in args:
-            if " " in arg and arg[:1] != "-":
-                state.read_text(arg)
+    texts: list[str] = []
+    if name == "ssh":
+        texts = [" ".join(_skip_options(args, _SSH_VALUES)[1:])]
     elif name == "watch":
-        state.read_text(" ".join(_skip_options(args, frozenset(("-n", "--interval")))))
-    elif name == "parallel":
-        words = _skip_options(args, frozenset(("-j", "-n", "-I", "--jobs")))
-        if words and " " in words[0]:
-            state.read_text(words[0])
-    elif name == "tmux" and args[:1] in (["new-session"], ["new"], ["send-keys"], ["send"], ["new-window"], ["neww"]):
-        for arg in args[1:]:
-            if " " in arg:
-                state.read_text(arg)
+        texts = [" ".join(_skip_options(args, frozenset(("-n", "--interval"))))]
+    elif name in ("concurrently", "parallel", "tmux"):
+        texts = [arg for arg in args if " " in arg and arg[:1] != "-"]
+    else:
+        texts = [args[at + 1] for at, arg in enumerate(args[:-1]) if arg in _STRING_OPTIONS]
+    before, state.is_remote = state.is_remote, state.is_remote or name == "ssh"
+    for text in texts:
+        state.read_text(text)
+    state.is_remote = before
 
 
 def _find_in_interpreter(state: _State, command: Command) -> list[tuple[list[str], bool]]:
