@@ -104,8 +104,8 @@ def test_a_captured_failure_loads_nothing_slow(home: Path) -> None:
 
 LIST = """
 import json, os, sys
-from reflect_git.cli import app, context as front
-code = app.run(front.Front(os.environ), ["candidates"])
+from reflect_git.cli import app, context
+code = app.run_command(context.CliContext(os.environ), ["candidates"])
 print(code, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
 """
 
