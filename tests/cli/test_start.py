@@ -37,7 +37,10 @@ start.main()
 
 
 def ended(
-    code: object = 0, before: str = "", stdout: int | IO[bytes] = subprocess.PIPE, ahead: str = "fast_start.Prefetch(None)"
+    code: object = 0,
+    before: str = "",
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    ahead: str = "fast_start.Prefetch(None)",
 ) -> subprocess.CompletedProcess[str]:
     program = ENDED.format(code=code, before=before, ahead=ahead)
     env = {**os.environ, "PYTHONPATH": str(REPO)}
