@@ -170,7 +170,7 @@ class Incoming:
         return remote_git.wait_for_push(under, lease)
 
     def contains(self, commit: str, other: str) -> bool:
-        """Return whether `create_commit` is `other` or descends from it; False if `other` is unknown here."""
+        """Return whether `commit` is `other` or descends from it; False if `other` is unknown here."""
         if commit == other:
             return True
         beside, after = self._histories.get((other, commit)), self._histories.get((commit, other))
@@ -189,7 +189,7 @@ class Incoming:
         )
 
     def get_history(self, commit: str, known: Sequence[str]) -> FileHistory:
-        """Return the commits reachable from `create_commit` but not from `known`."""
+        """Return the commits reachable from `commit` but not from `known`."""
         if commit in known or (len(known) == 1 and self._is_ancestor(commit, known[0])):
             return FileHistory(b"")
         asked = (commit, *known)
@@ -197,11 +197,11 @@ class Incoming:
             self._histories[asked] = self._walk_history(commit, known)
         return self._histories[asked]
 
-    def ancestry(self, commit: str, known: Sequence[str]) -> list[tuple[str, list[str], list[TreeFile]]]:
-        """List the commits reachable from `create_commit` but not from `known`: id, parents, new files; parents come first."""
+    def list_ancestry(self, commit: str, known: Sequence[str]) -> list[tuple[str, list[str], list[TreeFile]]]:
+        """List the commits reachable from `commit` but not from `known`: id, parents, new files; parents come first."""
         asked = ("log", "--topo-order", "--reverse", "--format=%H %P", "--raw", "-r", "-c", "-z", "--root",
                  "--no-abbrev", "--no-renames", "--end-of-options", commit, *(f"^{one}" for one in known))  # fmt: skip
-        return list(provenance.ancestry(self._run_query(commit, asked)))
+        return list(provenance.list_ancestry(self._run_query(commit, asked)))
 
     def independent(self, commits: Sequence[str]) -> list[str]:
         """Return those of these commits that no other one descends from."""
@@ -209,7 +209,7 @@ class Incoming:
         return self.git.run(*asked).out.decode("ascii").split() if len(commits) > 1 else list(commits)
 
     def _is_ancestor(self, commit: str, known: str) -> bool:
-        """Return whether `create_commit` was met while walking back from `known`: it then adds nothing new."""
+        """Return whether `commit` was met while walking back from `known`: it then adds nothing new."""
         walked = self._histories.get((known, commit))
         return walked is not None and commit.encode() in walked.parents
 

@@ -135,7 +135,7 @@ def unspoiled(incoming: Incoming, commit: str, ours: str, marks: frozenset[str])
     What main here has is clean, because the purge searched it. Marks do not say what a message must not contain, so a
     commit that somebody made by hand, and that main here lacks, counts as purged too.
     """
-    walked = incoming.ancestry(commit, [ours])
+    walked = incoming.list_ancestry(commit, [ours])
     raw = incoming.read_blobs([one for one, *_ in walked], _MAX_BYTES_AT_ONCE) or [b""] * len(walked)
     purged = _find_purged(incoming, list(dict.fromkeys(chain.from_iterable(listed for *_, listed in walked))), marks)
     spoiled: set[str] = set()

@@ -25,7 +25,8 @@ from reflect_git.capture.new_signal import Facts, Meta
 def build(turn: Turn, typed: str, clean: Redacted) -> None:
     build_signal({"content": clean}, "box", "now")
     build_signal({"content": clean, "context": join_redacted(", ", [clip(clean, 5), flatten(clean, 5)])}, "box", "now")
-    build_signal({"content": format_redacted("{} failed", redact(typed)), "tags": [clean], "meta": {"goal": clean}}, "box", "now")
+    failed = format_redacted("{} failed", redact(typed))
+    build_signal({"content": failed, "tags": [clean], "meta": {"goal": clean}}, "box", "now")
     build_signal({"content": turn.text, "context": turn.output}, "box", "now")
     build_facts(turn, "fix", "gotcha", 1, turn.text)
     summary.build_facts([turn], [clean])

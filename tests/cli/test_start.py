@@ -204,7 +204,8 @@ def test_a_plain_sync_sweeps_first(run_cli: RunCli, shared: Clone) -> None:
 
 
 def test_a_plain_sync_loads_no_click(run_cli: RunCli, shared: Clone) -> None:
-    program = "import sys; from reflect_git.cli import start; sys.argv[1:] = ['sync']; start.run_program(start.start_prefetch())"
+    program = "import sys; from reflect_git.cli import start; sys.argv[1:] = ['sync']; "
+    program += "start.run_program(start.start_prefetch())"
     tells = f"import atexit, sys; atexit.register(lambda: print('click' in sys.modules)); {program}"
     env = {**os.environ, "PYTHONPATH": str(REPO)}
     done = subprocess.run([sys.executable, "-c", tells], env=env, capture_output=True, text=True, check=False)
