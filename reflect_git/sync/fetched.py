@@ -201,7 +201,7 @@ class Incoming:
         """List the commits reachable from `commit` but not from `known`: id, parents, new files; parents come first."""
         asked = ("log", "--topo-order", "--reverse", "--format=%H %P", "--raw", "-r", "-c", "-z", "--root",
                  "--no-abbrev", "--no-renames", "--end-of-options", commit, *(f"^{one}" for one in known))  # fmt: skip
-        return list(provenance.list_ancestry(self._run_query(commit, asked)))
+        return list(provenance.parse_ancestry(self._run_query(commit, asked)))
 
     def independent(self, commits: Sequence[str]) -> list[str]:
         """Return those of these commits that no other one descends from."""

@@ -86,7 +86,7 @@ def _after(meta: bytes) -> tuple[str, str]:
     return words[parents], words[2 * parents + 1]
 
 
-def ancestry(out: bytes) -> Iterator[tuple[str, list[str], list[TreeFile]]]:
+def parse_ancestry(out: bytes) -> Iterator[tuple[str, list[str], list[TreeFile]]]:
     """Parse `git log -z --raw --format="%H %P"`: yield each commit with its parents and the files it added."""
     fields = iter(out.split(b"\0"))
     heads: list[str] = []
