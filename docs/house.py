@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
 # Top to bottom, as in pyproject.toml: a package imports only packages of lower layers.
 LAYERS = (
     ("cli", "hook"),
-    ("audit", "purge", "history", "doctor"),
+    ("audit", "purge", "history", "doctor", "effect"),
     ("rules",),
     ("candidates",),
     ("targets", "capture"),

@@ -35,6 +35,7 @@ VERBS = {
     "show": ("Daily", "show a signal, rule, decision or commit"),
     "undo": ("Daily", "undo the last decision; run again to redo it"),
     "log": ("History", "show decisions: what, when and by whom"),
+    "effect": ("History", "show whether the rules help"),
     "revert": ("History", "revert a rule or a decision"),
     "restore": ("History", "list backups, or restore one byte for byte"),
     "audit": ("History", "check that every rule traces to an approval"),
