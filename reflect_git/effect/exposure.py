@@ -81,7 +81,7 @@ class Record:
         self.sessions = sessions
         self.cells: dict[str, list[int]] = {ALL: list(range(len(sessions)))}
         for number, session in enumerate(sessions):
-            self.cells.setdefault(session.project or "?", []).append(number)
+            self.cells.setdefault(session.project, []).append(number)
         self.loaded: dict[str, list[int]] = {}
         for number, session in enumerate(sessions):
             for learning in session.loaded:
@@ -96,7 +96,7 @@ class Record:
 
     def find_cell(self, events: Iterable[int]) -> str:
         """Return the project of these sessions, or `ALL` if there are several."""
-        projects = {self.sessions[one].project or "?" for one in events}
+        projects = {self.sessions[one].project for one in events}
         return projects.pop() if len(projects) == 1 else ALL
 
     @cached_property

@@ -10,6 +10,7 @@ from typing import Any
 from reflect_git.effect.exposure import Approval, Record, Session
 from reflect_git.effect.table import as_json, pooled_json
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.rules.session_events import NO_PROJECT
 
 _FILES = ("exposures.jsonl", "approvals.jsonl", "events.jsonl")
 
@@ -39,7 +40,7 @@ def load_record(folder: str) -> Record:
             by_key.setdefault(one["key"], set()).add(numbers[one["session"]])
     sessions = [
         Session(
-            one["project"]["key"] if one["project"] else "", one["model"],
+            one["project"]["key"] if one["project"] else NO_PROJECT, one["model"],
             frozenset(rule for listed in one["rules"].values() for rule in listed),
         )
         for one in exposures
@@ -65,7 +66,7 @@ def _find_start(approval: dict[str, Any], exposures: list[dict[str, Any]], numbe
 def judge_histories(folder: str, every: int) -> Iterator[dict[str, Any]]:
     """Yield a look at each history after every so many sessions, and after the last one."""
     for path in find_histories(folder):
-        record, total = load_record(path), 0
+        record = load_record(path)
         total = len(record.sessions)
         for now in sorted({*range(every, total + 1, every), total}):
             judged, pooled = record.judge_all(now)

@@ -161,11 +161,12 @@ def estimate_drift(controls: Iterable[Controls], is_mixed: bool) -> tuple[float,
     step = _DRIFT_ACROSS_MODELS if is_mixed else _DRIFT
     logs = [-node * node / 2 for node in _NODES]
     factors = [exp(step * node) for node in _NODES]
-    for before, after, sessions_before, sessions_after in controls:
-        if not sessions_before or not sessions_after or not before + after:
+    for one in controls:
+        events, earlier, later = one.events_before + one.events_after, one.sessions_before, one.sessions_after
+        if not earlier or not later or not events:
             continue  # the same for every factor
         for at, factor in enumerate(factors):
-            logs[at] += after * step * _NODES[at] - (before + after) * log(sessions_before + factor * sessions_after)
+            logs[at] += one.events_after * step * _NODES[at] - events * log(earlier + factor * later)
     best = max(logs)
     weights = [exp(one - best) for one in logs]
     total = sum(weights)
@@ -247,10 +248,9 @@ def _ratio_of(events: int, mean: float, shape: float) -> tuple[float | None, tup
     """Return the median and the 90 % interval of observed over expected; no upper end without a session."""
     if not mean:
         return None, (0.0, None)
-    low, middle, high = (
-        beta_odds(events + 0.5, shape, wanted) * shape / mean for wanted in (_LOW, _MIDDLE, _HIGH)
-    )  # fmt: skip
-    return middle, (low if events else 0.0, high)
+    middle, high = (beta_odds(events + 0.5, shape, wanted) * shape / mean for wanted in (_MIDDLE, _HIGH))
+    low = beta_odds(events + 0.5, shape, _LOW) * shape / mean if events else 0.0
+    return middle, (low, high)
 
 
 def pool(verdicts: Iterable[tuple[Case, Verdict]]) -> Pooled | None:
@@ -297,9 +297,16 @@ def beta_odds(a: float, b: float, wanted: float) -> float:
     low, high = -600.0, 600.0
     for _ in range(200):
         odds = exp(at)
-        error = incomplete_beta(a, b, odds) - wanted
-        low, high = (low, at) if error > 0 else (at, high)
+        below = incomplete_beta(a, b, odds)
+        low, high = (low, at) if below > wanted else (at, high)
         slope = exp(norm + a * at - (a + b) * log(1 + odds))
+        # The logarithm of a tail is almost linear in ln odds.
+        if wanted < _MIDDLE and below > 0:
+            error = below * log(below / wanted)
+        elif wanted >= _MIDDLE and below < 1:
+            error = (1 - below) * log((1 - wanted) / (1 - below))
+        else:
+            error = below - wanted
         step = error / slope if slope else high - low
         if low < at - step < high:
             at -= step

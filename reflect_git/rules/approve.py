@@ -19,6 +19,7 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.gate import additions, findings_on, secret_fields, ways_back
+from reflect_git.rules.session_events import SessionEvents
 from reflect_git.rules.snapshot import news_for
 from reflect_git.rules.write_change import Approved, message_of, require_unrefused, shown, steps, write
 from reflect_git.store import api
@@ -374,6 +375,7 @@ def _decisions(
     candidate = proposal.request.candidate
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
+    meta |= {"baseline": _count_baseline(ctx, learning, candidate.key)}
     approved = api.decision(
         ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
         target=learning["target"], reason=proposal.request.reason, meta=meta,
@@ -386,6 +388,15 @@ def _decisions(
         for old in proposal.replaced
     ]  # fmt: skip
     return [approved, *gone]
+
+
+def _count_baseline(ctx: Context, learning: Learning, key: str) -> dict[str, Any]:
+    """Count the sessions so far in which the rule could have applied, to compare later ones with."""
+    columns, wanted = ctx.scan.columns, set(learning["signals"])
+    keys = {one for identity, one in zip(columns["id"], columns["key"], strict=True) if identity in wanted}
+    project = learning["project"]["key"] if learning["project"] else ""
+    seen = SessionEvents(ctx.scan, project_files.aliases(ctx.store, ctx.place))
+    return seen.count_baseline({key, *keys}, project, learning["timestamp"])
 
 
 def propose_after(ctx: Context, request: Request, earlier: Sequence[Proposal]) -> Proposal:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reflect_git.store.reading.reader import Scan
 
 _SECOND = len("2026-02-11T10:00:00")
+NO_PROJECT = "-"  # of a session outside of any project
 _NO_KEYS = "summary"  # the type of signals that describe a whole session
 
 
@@ -58,7 +59,8 @@ class SessionEvents:
     def count_baseline(self, keys: Iterable[str], project: str, moment: str) -> dict[str, Any]:
         """Count the sessions before a moment in which a rule could apply, and those with an event.
 
-        They are the sessions of one project if its keys were seen in one project only.
+        They are the sessions of one project if its keys were seen in one project only. `project`: that of the rule, if
+        nothing was seen yet; "" for all.
         """
         last = self.count_before(moment)
         events = self.find_events(keys)
@@ -69,7 +71,7 @@ class SessionEvents:
 
 
 def _read_session(one: Mapping[str, Any], aliases: Mapping[str, str]) -> RecordedSession:
-    project = one["project"]["key"] if one["project"] else ""
+    project = one["project"]["key"] if one["project"] else NO_PROJECT
     loaded = frozenset([rule for listed in one["rules"].values() for rule in listed])
     return RecordedSession(
         one["start"], aliases.get(project, project), one["model"], one["client"], loaded, frozenset(one["hits"])
