@@ -70,9 +70,9 @@ def at_most(x: int, mean: float, k: float) -> float:
     return sum(math.exp(value + k * math.log(p) + i * math.log(1 - p)) for i, value in enumerate(one))
 
 
-def share_below(x1: int, k: float, odds: float, steps: int = 4000) -> float:
+def share_below(x1: int, k: float, odds: float, steps: int = 1000) -> float:
     """Integrate the density of ln odds from far below; it is smooth and has thin tails."""
-    a, low, high = x1 + 0.5, -60.0, math.log(odds)
+    a, low, high = x1 + 0.5, -40.0, math.log(odds)
     norm = math.lgamma(a + k) - math.lgamma(a) - math.lgamma(k)
 
     def density(y: float) -> float:
@@ -86,7 +86,7 @@ def share_below(x1: int, k: float, odds: float, steps: int = 4000) -> float:
 def ratio_at(share: float, x1: int, mean: float, k: float) -> float:
     """Return the ratio with this share below it, by halving."""
     low, high = -30.0, 30.0
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if share_below(x1, k, math.exp(middle)) < share else (low, middle)
     return math.exp(low) * k / mean
