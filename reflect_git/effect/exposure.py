@@ -79,13 +79,10 @@ class Record:
         self, sessions: Sequence[Session], approvals: Iterable[Approval], keys: Mapping[str, Sequence[int]]
     ) -> None:  # fmt: skip
         self.sessions = sessions
+        self.loaded = [session.loaded for session in sessions]
         self.cells: dict[str, list[int]] = {ALL: list(range(len(sessions)))}
         for number, session in enumerate(sessions):
             self.cells.setdefault(session.project, []).append(number)
-        self.loaded: dict[str, list[int]] = {}
-        for number, session in enumerate(sessions):
-            for learning in session.loaded:
-                self.loaded.setdefault(learning, []).append(number)
         self.keys = keys
         self.rules = [self._prepare(one) for one in sorted(approvals, key=lambda one: one.start)]
 
@@ -113,11 +110,12 @@ class Record:
         before = approval.events[: bisect_left(approval.events, start)]
         cell = self.find_cell(before) if before else approval.project
         listed = self.cells.get(cell, [])
-        earlier, held = listed[: bisect_left(listed, start)], set(self.loaded.get(approval.learning, ()))
-        units = [number for number in listed[len(earlier) :] if number in held]
-        events = set(approval.events)
+        earlier, learning = listed[: bisect_left(listed, start)], approval.learning
+        units = [number for number in listed[len(earlier) :] if learning in self.loaded[number]]
+        held = set(units)
+        events = [number for number in approval.events[len(before) :] if number in held]
         first = before[0] if before else start
-        at_risk, episodes = find_episodes([*earlier[bisect_left(earlier, first) :], *units], events)
+        at_risk, episodes = find_episodes([*earlier[bisect_left(earlier, first) :], *units], [*before, *events])
         split, cut = bisect_left(at_risk, start), bisect_left(episodes, start)
         counted = Baseline(
             Count(len(before), len(earlier)), Count(len(before), len(earlier) - bisect_left(earlier, first)),
@@ -127,8 +125,7 @@ class Record:
         if stored and (not before or stored.sessions > counted.before.sessions):
             counted = counted._replace(before=stored)
         return _Rule(
-            approval, cell, counted, units, [number for number in units if number in events], at_risk[split:],
-            episodes[cut:],
+            approval, cell, counted, units, events, at_risk[split:], episodes[cut:],
         )  # fmt: skip
 
     def judge_all(self, now: int | None = None) -> tuple[list[Judged], Pooled | None]:
@@ -172,13 +169,17 @@ class Record:
         )  # fmt: skip
 
 
-def find_episodes(units: Iterable[int], events: set[int]) -> tuple[list[int], list[int]]:
-    """Return the sessions at risk, and those among them with an event: the three sessions after an event are not."""
-    at_risk, episodes, rest = [], [], 0
-    for number in units:
-        if not rest:
-            at_risk.append(number)
-            if number in events:
-                episodes.append(number)
-        rest = _NOT_AT_RISK if number in events else max(0, rest - 1)
-    return at_risk, episodes
+def find_episodes(units: Sequence[int], events: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Return the sessions at risk, and those among them with an event: the three sessions after an event are not.
+
+    `events` are some of the `units`; both are sorted.
+    """
+    at_risk: list[int] = []
+    episodes, free = [], 0  # `free`: the first unit after the last event that is at risk
+    for number in events:
+        place = bisect_left(units, number)
+        if place >= free:
+            at_risk += units[free : place + 1]
+            episodes.append(number)
+        free = place + 1 + _NOT_AT_RISK
+    return [*at_risk, *units[free:]], episodes

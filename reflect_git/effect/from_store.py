@@ -51,26 +51,31 @@ def judge_rules(scan: Scan, aliases: Mapping[str, str]) -> Effects:
     seen = SessionEvents(scan, aliases)
     keys = find_keys(history, dict(zip(scan.columns["id"], scan.columns["key"], strict=True)))
     stored = {made["subject"]: made["meta"].get("baseline") for made in history.decisions if made["kind"] == "approved"}
+    hits: dict[str, list[int]] = {}
+    for number, session in enumerate(seen.sessions):
+        for identity in session.hits:
+            hits.setdefault(identity, []).append(number)
     approvals, approved = [], set[str]()
     for identity, rule in history.learnings.items():
         approved |= keys[identity]
         if rule["target"]["kind"] != _UNREAD:
-            approvals.append(_read_approval(rule, keys[identity], seen, aliases, stored.get(identity)))
+            approvals.append(_read_approval(rule, keys[identity], seen, aliases, stored.get(identity), hits))
     others = {key: sorted(numbers) for key, numbers in seen.events.items() if key not in approved}
     sessions = [Session(one.project, _setup_of(one), one.loaded) for one in seen.sessions]
     judged, pooled = Record(sessions, approvals, others).judge_all()
     starts = {one.learning: one.start for one in approvals}
     found = []
     for one in judged:
-        later = seen.sessions[starts[one.learning] :]
-        hits = sum(one.learning in session.hits for session in later)
-        rule = history.learnings[one.learning]
-        found.append(RuleEffect(rule, one, STORED if stored.get(one.learning) else LATE, hits, len(later)))
+        start, rule = starts[one.learning], history.learnings[one.learning]
+        later = sum(number >= start for number in hits.get(one.learning, ()))
+        kind = STORED if stored.get(one.learning) else LATE
+        found.append(RuleEffect(rule, one, kind, later, len(seen.sessions) - start))
     return Effects(found, pooled)
 
 
 def _read_approval(
-    rule: Learning, keys: Iterable[str], seen: SessionEvents, aliases: Mapping[str, str], stored: Any
+    rule: Learning, keys: Iterable[str], seen: SessionEvents, aliases: Mapping[str, str], stored: Any,
+    hits: Mapping[str, list[int]],
 ) -> Approval:  # fmt: skip
     """Return the approval of a rule with its events.
 
@@ -82,7 +87,7 @@ def _read_approval(
     is_valid = isinstance(stored, dict) and all(type(stored.get(name)) is int for name in ("events", "sessions"))
     baseline = Count(stored["events"], stored["sessions"]) if is_valid else None
     if is_valid and stored.get("by") == _HITS:
-        events = [number for number, one in enumerate(seen.sessions) if rule["id"] in one.hits and number >= start]
+        events = [number for number in hits.get(rule["id"], ()) if number >= start]
     else:
         events = seen.find_events(keys)
     return Approval(rule["id"], start, events, aliases.get(project, project), baseline)

@@ -23,6 +23,10 @@ _USUAL_MEAN, _SPREAD_OF_MEANS = 0.04, 0.8
 # The prior of the common drift g: ln g has this spread, and twice as much across a change of model.
 _DRIFT, _DRIFT_ACROSS_MODELS = 0.25, 0.5
 _NODES = tuple((i - 12) / 4 for i in range(25))
+# ln g and g at each node, within one model and across models.
+_FACTORS = [
+    ([step * node for node in _NODES], [exp(step * node) for node in _NODES]) for step in (_DRIFT, _DRIFT_ACROSS_MODELS)
+]
 
 _HARM_LIMIT, _HARM_LEAST = 0.01, 3
 _EPISODE_LIMIT, _EPISODE_LEAST = 0.05, 2
@@ -158,15 +162,17 @@ def estimate_rate(prior: Sequence[Weighted], before: Count) -> tuple[float, floa
 
 def estimate_drift(controls: Iterable[Controls], is_mixed: bool) -> tuple[float, float]:
     """Return by which factor everything changed after an approval, from never-approved keys, and its squared error."""
-    step = _DRIFT_ACROSS_MODELS if is_mixed else _DRIFT
+    powers, factors = _FACTORS[is_mixed]
     logs = [-node * node / 2 for node in _NODES]
-    factors = [exp(step * node) for node in _NODES]
     for one in controls:
         events, earlier, later = one.events_before + one.events_after, one.sessions_before, one.sessions_after
         if not earlier or not later or not events:
             continue  # the same for every factor
-        for at, factor in enumerate(factors):
-            logs[at] += one.events_after * step * _NODES[at] - events * log(earlier + factor * later)
+        gained = one.events_after
+        logs = [
+            value + gained * power - events * log(earlier + factor * later)
+            for value, power, factor in zip(logs, powers, factors, strict=True)
+        ]
     best = max(logs)
     weights = [exp(one - best) for one in logs]
     total = sum(weights)

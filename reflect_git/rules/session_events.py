@@ -6,6 +6,7 @@ Unattended sessions are left out, because nobody could correct anything in them.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.records.history import session_hash
@@ -85,10 +86,11 @@ def _merge(one: RecordedSession, other: RecordedSession) -> RecordedSession:
 
 
 def _find_events(scan: Scan, numbers: Mapping[str, int]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
-    for key, kind, _, _, session, *_ in scan.history.tallied:
-        if session in numbers and kind != _NO_KEYS:
-            found.setdefault(key, set()).add(numbers[session])
+    found: dict[str, set[int]] = defaultdict(set)
+    for line in scan.history.tallied:
+        number = numbers.get(line[4])
+        if number is not None and line[1] != _NO_KEYS:
+            found[line[0]].add(number)
     columns, known = scan.columns, dict[str, "int | None"]()
     for key, kind, session in zip(columns["key"], columns["type"], columns["session_id"], strict=True):
         if not session or kind == _NO_KEYS:
@@ -97,7 +99,7 @@ def _find_events(scan: Scan, numbers: Mapping[str, int]) -> dict[str, set[int]]:
             known[session] = numbers.get(session_hash(session))
         number = known[session]
         if number is not None:
-            found.setdefault(key, set()).add(number)
+            found[key].add(number)
     return found
 
 

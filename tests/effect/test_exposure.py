@@ -68,7 +68,7 @@ def test_a_look_knows_nothing_of_later_sessions() -> None:
 
 
 def test_the_three_sessions_after_an_event_are_not_at_risk() -> None:
-    at_risk, episodes = find_episodes(range(12), {1, 3, 9})
+    at_risk, episodes = find_episodes(range(12), [1, 3, 9])
     assert (at_risk, episodes) == ([0, 1, 7, 8, 9], [1, 9])
 
 

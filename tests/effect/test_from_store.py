@@ -111,7 +111,7 @@ def bakery(store_home: Path) -> Store:
     records += approve(store, SALT, "salt", 40, "Weigh the salt.", None)
     api.record(store, records, "record: sixty sessions", {})
     live = [signal(store, at, key) for key, listed in SAID.items() for at in listed if at >= EXPIRED]
-    append.append_new(store, live, 5)  # type: ignore[arg-type]
+    append.append_new(store, live, 5)
     return store
 
 
