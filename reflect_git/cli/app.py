@@ -161,7 +161,7 @@ def unknown_verb(name: str) -> ReflectError:
     cls=Verbs,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="More: 'reflect-git help COMMAND', 'help options', for scripts 'help plumbing'.",
+    epilog="More: 'reflect-git help COMMAND', 'help options', 'help plumbing' (scripts).",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
 @click.option(

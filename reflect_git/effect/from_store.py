@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reflect_git.candidates.session_events import SessionEvents, find_keys
 from reflect_git.effect.exposure import Approval, Record, Session
 from reflect_git.effect.verdict import Count
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.rules.session_events import SessionEvents, find_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from reflect_git.candidates.session_events import RecordedSession
     from reflect_git.effect.exposure import Judged
     from reflect_git.effect.verdict import Pooled
     from reflect_git.records.schema import Learning
-    from reflect_git.rules.session_events import RecordedSession
     from reflect_git.store.reading.reader import Scan
 
 LATE, STORED = "late", "stored"

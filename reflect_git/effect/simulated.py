@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from reflect_git.candidates.session_events import NO_PROJECT
 from reflect_git.effect.exposure import Approval, Record, Session
 from reflect_git.effect.table import as_json, pooled_json
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.rules.session_events import NO_PROJECT
 
 _FILES = ("exposures.jsonl", "approvals.jsonl", "events.jsonl")
 

@@ -9,6 +9,7 @@ from reflect_git.candidates import gate
 from reflect_git.candidates.already_said import Statement
 from reflect_git.candidates.gate import Finding, lowest
 from reflect_git.candidates.matcher import matcher_for
+from reflect_git.candidates.session_events import SessionEvents
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.language.parse import frame_of
 from reflect_git.language.rule_form import is_question
@@ -19,7 +20,6 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.gate import additions, findings_on, secret_fields, ways_back
-from reflect_git.rules.session_events import SessionEvents
 from reflect_git.rules.snapshot import news_for
 from reflect_git.rules.write_change import Approved, message_of, require_unrefused, shown, steps, write
 from reflect_git.store import api

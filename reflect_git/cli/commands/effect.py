@@ -21,8 +21,12 @@ _WIDTH = 100
 @click.command()
 @click.argument("name", metavar="[LRN]", default="", shell_complete=options.rules)
 @click.option("--project", "only_project", is_flag=True, help="Only rules of this project.")
-@click.option("--from", "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False), hidden=True)
-@click.option("--every", metavar="N", type=click.IntRange(min=1), default=10, hidden=True)
+@click.option(
+    "--from", "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Judge simulated histories."
+)
+@click.option(
+    "--every", metavar="N", type=click.IntRange(min=1), default=10, help="With --from: look after every N sessions."
+)
 @json_option
 @click.pass_obj
 def effect_command(front: Front, name: str, only_project: bool, folder: str | None, every: int) -> None:

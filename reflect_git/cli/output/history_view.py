@@ -131,5 +131,6 @@ def _sessions(story: Story) -> str:
 
 def commands(story: Story) -> Iterator[Line]:
     if story.ended is None:
+        yield "does it help", f"reflect-git effect {story.learning['id']}"
         yield "change it", f"reflect-git edit {story.learning['id']}"
         yield "take it back", f"reflect-git revert {story.learning['id']}"
