@@ -12,34 +12,37 @@ from bench import generate
 from bench.capture import hook_command
 from bench.setting import Setting
 from bench.table import Row, Table
-from bench.timing import BenchError, Command, Times, progress, start
+from bench.timing import BenchError, Command, Times, print_progress, start_process
 from reflect_git.store import pending, recover
 
 LANES = 32
-EACH = 50
+HOOKS_PER_LANE = 50
 WAVES = 5
 SIZE = 100
 CEILING = 2.5
 COLUMNS = ("p50 ms", "p95 ms")
-TOGETHER = 64
+BURST_SIZE = 64
 BURSTS = 10
 BURST_CEILING = 1.3  # of the interpreters alone
 FIRST_CEILING = 2.0
-SECONDS = 1.0  # on two idle cores
+BURST_SECONDS = 1.0  # on two idle cores
 
 
 def tables(setting: Setting) -> list[Table]:
     """Bare interpreters and captures take turns in waves, so that both see the same machine."""
-    home, each, waves = setting.home("concurrency"), *((2, 1) if setting.quick else (EACH // WAVES, WAVES))
+    home, each, waves = (
+        setting.create_home("concurrency"),
+        *((2, 1) if setting.quick else (HOOKS_PER_LANE // WAVES, WAVES)),
+    )
     store = generate.copy_store(SIZE, home)
     bare, captures = Times(f"{LANES} bare interpreters at once"), Times(f"{LANES} hooks at once")
     for number in range(waves):
-        progress(f"wave {number + 1} of {waves}", end="\r")
-        crowd(lambda: setting.bare("pass"), each, bare)
-        crowd(lambda: hook_command(setting, home), each, captures)
-    waiting = len(pending.pending(store))
-    recover.sweep(store)
-    lost = SIZE + len(captures.seconds) - generate.committed(store)
+        print_progress(f"wave {number + 1} of {waves}", end="\r")
+        run_in_lanes(lambda: setting.python_command("pass"), each, bare)
+        run_in_lanes(lambda: hook_command(setting, home), each, captures)
+    waiting = len(pending.list_pending(store))
+    recover.recover_store(store)
+    lost = SIZE + len(captures.seconds) - generate.count_committed(store)
     ratio = captures.percentile(95) / bare.percentile(95)
     rows = [
         Row(bare.name, (bare.percentile(50), bare.percentile(95))),
@@ -48,41 +51,43 @@ def tables(setting: Setting) -> list[Table]:
     ]
     pace = LANES * len(captures.seconds) / sum(captures.seconds)  # all lanes are busy all the time
     notes = (f"{len(captures.seconds):,} captures, {pace:.0f} a second; {waiting} waited for the next command",)
-    return [Table(f"{LANES} hooks at once, {each * waves} each", rows, COLUMNS, notes), together(setting)]
+    return [Table(f"{LANES} hooks at once, {each * waves} each", rows, COLUMNS, notes), build_burst_table(setting)]
 
 
-def together(setting: Setting) -> Table:
+def build_burst_table(setting: Setting) -> Table:
     """64 that are started together, each timed until it leaves: its capture is acknowledged then. The first ones of a
     store wait until one of them has made it."""
-    home, bursts = setting.home("together"), 1 if setting.quick else BURSTS
+    home, bursts = setting.create_home("together"), 1 if setting.quick else BURSTS
     store = generate.copy_store(SIZE, home)
-    crowd(lambda: hook_command(setting, home), 1, Times("warm up"), TOGETHER)  # byte code, and the bundle of modules
-    before = generate.committed(store) + len(pending.pending(store))
-    bare, hooks = Times(f"{TOGETHER} interpreters: import json, re"), Times(f"{TOGETHER} hooks")
-    first = Times(f"{TOGETHER} hooks, the first of a store")
+    run_in_lanes(
+        lambda: hook_command(setting, home), 1, Times("warm up"), BURST_SIZE
+    )  # byte code, and the bundle of modules
+    before = generate.count_committed(store) + len(pending.list_pending(store))
+    bare, hooks = Times(f"{BURST_SIZE} interpreters: import json, re"), Times(f"{BURST_SIZE} hooks")
+    first = Times(f"{BURST_SIZE} hooks, the first of a store")
     for number in range(bursts):
-        progress(f"burst {number + 1} of {bursts}", end="\r")
-        crowd(lambda: setting.bare("import json, re"), 1, bare, TOGETHER)
-        crowd(lambda: hook_command(setting, home), 1, hooks, TOGETHER)
-        crowd(partial(hook_elsewhere, setting, home, home / f"new-{number}"), 1, first, TOGETHER)
-    recover.sweep(store)
-    lost = before + len(hooks.seconds) - generate.committed(store)
+        print_progress(f"burst {number + 1} of {bursts}", end="\r")
+        run_in_lanes(lambda: setting.python_command("import json, re"), 1, bare, BURST_SIZE)
+        run_in_lanes(lambda: hook_command(setting, home), 1, hooks, BURST_SIZE)
+        run_in_lanes(partial(hook_command_for_store, setting, home, home / f"new-{number}"), 1, first, BURST_SIZE)
+    recover.recover_store(store)
+    lost = before + len(hooks.seconds) - generate.count_committed(store)
     rows = [Row(bare.name, (bare.percentile(50), bare.percentile(95)))]
     for times, ceiling in ((hooks, BURST_CEILING), (first, FIRST_CEILING)):
         found = times.percentile(50), times.percentile(95)
         rows.append(Row(times.name, found, found[1] / bare.percentile(95), "p95 of the interpreters", ceiling))
-    rows.append(Row("p95 of the hooks, in seconds", ratio=hooks.percentile(95), ceiling=SECONDS))
+    rows.append(Row("p95 of the hooks, in seconds", ratio=hooks.percentile(95), ceiling=BURST_SECONDS))
     rows.append(Row("captures lost", ratio=lost, ceiling=0))
-    return Table(f"{TOGETHER} hooks started together", rows, COLUMNS)
+    return Table(f"{BURST_SIZE} hooks started together", rows, COLUMNS)
 
 
-def hook_elsewhere(setting: Setting, home: Path, root: Path) -> Command:
+def hook_command_for_store(setting: Setting, home: Path, root: Path) -> Command:
     """A hook for another store than that of the home."""
     command = hook_command(setting, home)
     return Command(command.argv, {**command.env, "REFLECT_GIT_HOME": str(root)}, command.stdin)
 
 
-def crowd(command: Callable[[], Command], each: int, times: Times, lanes: int = 0) -> None:
+def run_in_lanes(command: Callable[[], Command], each: int, times: Times, lanes: int = 0) -> None:
     """Keep all lanes busy until each has had its turns; as a group, since whoever measures may have other children."""
     lanes = lanes or LANES
     left, running, group = lanes * each, dict[int, float](), 0
@@ -90,7 +95,7 @@ def crowd(command: Callable[[], Command], each: int, times: Times, lanes: int = 
         while left or running:
             while left and len(running) < lanes:
                 made, begun = command(), time.perf_counter()
-                process = start(made, nowhere.fileno(), group if running else 0)
+                process = start_process(made, nowhere.fileno(), group if running else 0)
                 group = group if running else process
                 running[process] = begun
                 left -= 1

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.timing import progress
+from bench.timing import print_progress
 from reflect_git.platform import files
 from reflect_git.records import schema, yaml_form
-from reflect_git.records.ids import digest, moment_id, utc
+from reflect_git.records.ids import digest, get_signal_id, utc
 from reflect_git.store import copies, inbox, opening
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import INBOX, MARKER, Store, path_of
+from reflect_git.store.repository import INBOX, SIGNALS_README, Store, get_record_path
 
 FORMAT = 1
 DAYS = 14
@@ -52,7 +52,7 @@ _SENTENCES = (
 PROJECTS = tuple({"key": f"git.example.org/team/{name}", "name": name} for name in ("shop", "ledger", "atlas", "relay"))
 
 
-def environment(home: Path, **more: str) -> dict[str, str]:
+def build_env(home: Path, **more: str) -> dict[str, str]:
     """Nothing of the person's own: no global git config, no Claude Code session, no locale."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -74,24 +74,24 @@ def make_project(folder: Path) -> Path:
         ("add", "README.md"),
         ("-c", "user.name=Dev", "-c", "user.email=dev@example.org", "commit", "-q", "-m", "start"),
     ):
-        _git(environment(folder), "-C", str(folder), *words)
+        _run_git(build_env(folder), "-C", str(folder), *words)
     return folder
 
 
-def signals(count: int, machine: str, now: float) -> Iterator[dict[str, Any]]:
+def generate_signals(count: int, machine: str, now: float) -> Iterator[dict[str, Any]]:
     """Invented signals over the last fortnight, oldest first; the same for the same count."""
     dice = random.Random(count)
     for number in range(count):
         moment = now - DAYS * _DAY + (number + 1) * (DAYS * _DAY / count)
-        yield _signal(dice, number, utc(moment), machine)
+        yield _build_signal(dice, number, utc(moment), machine)
 
 
-def _signal(dice: random.Random, number: int, when: str, machine: str) -> dict[str, Any]:
+def _build_signal(dice: random.Random, number: int, when: str, machine: str) -> dict[str, Any]:
     typed = dice.random() < 0.2
     tool, entry = dice.choice(_TOOLS), f"toolu_{number:012d}"
     sentence = dice.choice(_SENTENCES) if typed else f"{tool} failed: {dice.choice(_COMMANDS)} --run {number % 997}"
     return {
-        "id": moment_id(when, entry, "correction" if typed else "failure"),
+        "id": get_signal_id(when, entry, "correction" if typed else "failure"),
         "version": schema.VERSION,
         "timestamp": when,
         "session_id": f"{number // 40:08x}-5a1c-4a66-9d0e-000000000000",
@@ -117,32 +117,32 @@ def _signal(dice: random.Random, number: int, when: str, machine: str) -> dict[s
 Maker = Callable[[int, str, float], Iterator[dict[str, Any]]]
 
 
-def fill(store: Store, count: int, now: float, make: Maker = signals) -> None:
+def fill_store(store: Store, count: int, now: float, make: Maker = generate_signals) -> None:
     """Put `count` signals on the inbox, some dozens to a commit, as a machine that captures in groups would have."""
-    ref = inbox.current(store)
+    ref = inbox.get_current_ref(store)
     child = store.git.start("fast-import", "--quiet", "--done", config=("core.fsync=none",))
     batch: list[bytes] = []
     for number, record in enumerate(make(count, store.machine, now), 1):
         if number == 1:
             yaml_form.check(record)
         data = yaml_form.emit(record)
-        batch.append(f"M 100644 inline {path_of(record['id'])}\ndata {len(data)}\n".encode() + data + b"\n")
+        batch.append(f"M 100644 inline {get_record_path(record['id'])}\ndata {len(data)}\n".encode() + data + b"\n")
         if len(batch) == PER_COMMIT or number == count:
-            child.send(_commit_head(ref, len(batch), record["stored"], number <= PER_COMMIT) + b"".join(batch))
+            child.send(_format_commit_head(ref, len(batch), record["stored"], number <= PER_COMMIT) + b"".join(batch))
             batch.clear()
-    result = child.finish(b"done\n")
+    result = child.communicate(b"done\n")
     if result.code:
         raise RuntimeError(result.err.decode("utf-8", "replace"))
 
 
-def _commit_head(ref: str, count: int, when: str, first: bool) -> bytes:
+def _format_commit_head(ref: str, count: int, when: str, first: bool) -> bytes:
     message = f"capture: {count} signals\n".encode()
     seconds = calendar.timegm(time.strptime(when, "%Y-%m-%dT%H:%M:%SZ"))
     head = f"commit {ref}\ncommitter reflect-git <bench@localhost> {seconds} +0000\ndata {len(message)}\n".encode()
     return head + message + (f"\nfrom {ref}^0\n".encode() if first else b"\n")
 
 
-def shelf() -> Path:
+def get_cache_folder() -> Path:
     """Where generated stores wait for the next run."""
     place = Path(tempfile.gettempdir()) / f"reflect-git-bench-{os.getuid()}"
     files.make_private_dirs(str(place))
@@ -150,66 +150,68 @@ def shelf() -> Path:
     return place
 
 
-def cached(kind: str, size: int, make: Callable[[Path], None]) -> Path:
+def get_cached_folder(kind: str, size: int, make: Callable[[Path], None]) -> Path:
     """A folder of the shelf, made now or by an earlier run of the same day; those of other days go."""
-    place = shelf() / f"{kind}-{size}-{schema.VERSION}.{FORMAT}-{utc()[:10]}"
+    place = get_cache_folder() / f"{kind}-{size}-{schema.VERSION}.{FORMAT}-{utc()[:10]}"
     if not place.exists():
-        for old in shelf().glob(f"{kind}-{size}-*"):
+        for old in get_cache_folder().glob(f"{kind}-{size}-*"):
             shutil.rmtree(old)
-        progress(f"making {kind} of {size:,}")
-        draft = Path(tempfile.mkdtemp(prefix=".new-", dir=shelf())) / "draft"
+        print_progress(f"making {kind} of {size:,}")
+        draft = Path(tempfile.mkdtemp(prefix=".new-", dir=get_cache_folder())) / "draft"
         make(draft)
         draft.rename(place)
         draft.parent.rmdir()
     return place
 
 
-def cached_store(size: int, make: Maker = signals) -> Path:
+def get_cached_store(size: int, make: Maker = generate_signals) -> Path:
     """A store with that many signals on its inbox."""
-    kind = "store" if make is signals else f"store-of-{make.__module__.rpartition('.')[2]}"
-    return cached(
-        kind, size, lambda draft: fill(open_or_create(str(draft), environment(shelf())), size, time.time(), make)
+    kind = "store" if make is generate_signals else f"store-of-{make.__module__.rpartition('.')[2]}"
+    return get_cached_folder(
+        kind,
+        size,
+        lambda draft: fill_store(open_or_create(str(draft), build_env(get_cache_folder())), size, time.time(), make),
     )
 
 
-def cached_checkout(size: int) -> Path:
+def get_cached_checkout(size: int) -> Path:
     """An ordinary repository with that many signal files in its work tree. Commits of earlier runs are in it."""
-    env, source = environment(shelf()), cached_store(size)
+    env, source = build_env(get_cache_folder()), get_cached_store(size)
 
     def make(draft: Path) -> None:
         found = Store(str(source), env).git.refs(INBOX)
         branch = next(iter(found)).removeprefix("refs/heads/")
-        _git(env, "clone", "-q", "--single-branch", "-b", branch, str(source), str(draft))
+        _run_git(env, "clone", "-q", "--single-branch", "-b", branch, str(source), str(draft))
         for key, value in (("gc.auto", "0"), ("user.name", "Dev"), ("user.email", "dev@example.org")):
-            _git(env, "-C", str(draft), "config", key, value)
+            _run_git(env, "-C", str(draft), "config", key, value)
 
-    return cached("files", size, make)
+    return get_cached_folder("files", size, make)
 
 
-def _git(env: Mapping[str, str], *words: str) -> None:
+def _run_git(env: Mapping[str, str], *words: str) -> None:
     subprocess.run(("git", *words), env=dict(env), check=True)
 
 
-def copy_store(size: int, home: Path, plain_copies: bool = False, make: Maker = signals) -> Store:
+def copy_store(size: int, home: Path, plain_copies: bool = False, make: Maker = generate_signals) -> Store:
     """A store of that size at its usual place below `home`, bound to it, as if it had been made there."""
     root = home / ".claude" / "reflections"
-    shutil.copytree(cached_store(size, make), root, symlinks=True)
+    shutil.copytree(get_cached_store(size, make), root, symlinks=True)
     os.chmod(root, files.PRIVATE_DIR)
-    store = Store(str(root), environment(home))
+    store = Store(str(root), build_env(home))
     with store.locked(1.0):
-        store.change_config({"reflect.binding": opening.binding(str(root))})
+        store.change_config({"reflect.binding": opening.get_binding(str(root))})
     if plain_copies:
-        files.remove(store.path(MARKER))
-        copies.restore(store)
+        files.remove(store.path(SIGNALS_README))
+        copies.restore_missing(store)
     return store
 
 
-def committed(store: Store) -> int:
+def count_committed(store: Store) -> int:
     """How many signals the tip of this machine's inbox has."""
-    return sum(1 for path in store.git.tree(inbox.current(store), "signals") if path != MARKER)
+    return sum(1 for path in store.git.tree(inbox.get_current_ref(store), "signals") if path != SIGNALS_README)
 
 
-def event(number: int, project: Path, error: str = _ERRORS[0]) -> Mapping[str, Any]:
+def build_event(number: int, project: Path, error: str = _ERRORS[0]) -> Mapping[str, Any]:
     """A PostToolUseFailure event as the client sends it; another `number` is another moment."""
     session = "0b6f2c1e-77aa-4b52-8f0e-2f4f1c3d9a10"
     return {

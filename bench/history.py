@@ -13,34 +13,34 @@ from pathlib import Path
 from typing import Any
 
 from bench import generate
-from bench.reading import FLOOR, PROGRAM
+from bench.reading import BASELINE, PROGRAM
 from bench.setting import Setting
-from bench.table import Row, Table, timed
-from bench.timing import BenchError, Command, Times, fixed, measure
+from bench.table import Row, Table, build_timed_row
+from bench.timing import BenchError, Command, Times, fixed_subject, measure
 from reflect_git.platform import files
-from reflect_git.platform.git import NOBODY
+from reflect_git.platform.git import COMMITTER
 from reflect_git.records import schema, yaml_form
-from reflect_git.records.history import BY_ITSELF, FORMAT, TYPES
+from reflect_git.records.history import AUTOMATIC_EVENTS, EVENT_TYPES, LOG_FORMAT
 from reflect_git.records.ids import digest, random_id, utc_precise
 from reflect_git.rules import snapshot
 from reflect_git.store import maintenance, opening
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import MAIN, Store, path_of
-from reflect_git.targets import block, finding
+from reflect_git.store.repository import MAIN, Store, get_record_path
+from reflect_git.targets import block, target_page
 from reflect_git.targets.plan import Plan
-from reflect_git.targets.targets import Target
+from reflect_git.targets.target_files import Target
 
 ROUNDS = 30
 SIZES = (1_000, 100_000)
 CEILING = 1.0
-CAPPED = 100_000
+CAPPED_SIZE = 100_000
 GROWTH = 1.15
-YEARS = 10 * 365 * 86400
+HISTORY_SECONDS = 10 * 365 * 86400
 _BASE = "2 × that git + --version"
-_MADE_FROM = "history.json"  # which line is asked about
+_SOURCE_FILE = "history.json"  # which line is asked about
 IN_FORCE = 25
 # What `log` does not tell: git is asked for the same twenty commits, which are not the newest twenty.
-_UNTOLD = f"^({'|'.join(word for word, kind in TYPES.items() if kind in BY_ITSELF)}): "
+_HIDDEN_SUBJECTS = f"^({'|'.join(word for word, kind in EVENT_TYPES.items() if kind in AUTOMATIC_EVENTS)}): "
 FILE = "CLAUDE.md"
 TARGET = Target("project", FILE)
 PROJECT = generate.PROJECTS[0]
@@ -49,13 +49,13 @@ BY = {"road": "terminal", "name": "Dev", "email": "dev@example.org"}
 _MIX = ("approve",) * 3 + ("dismiss",) * 12 + ("policy",) + ("record",) * 84
 
 
-class Past:
+class HistoryGenerator:
     """One commit after the other, as years of work leave them; the first learning stays in force for ever."""
 
     def __init__(self, store: Store, count: int, now: float) -> None:
         self._store = store
         self._dice = random.Random(count)
-        self._step, self._moment = YEARS / count, now - YEARS
+        self._step, self._moment = HISTORY_SECONDS / count, now - HISTORY_SECONDS
         self._left = count
         self._version = 0
         self._page: bytes | None = None
@@ -81,7 +81,7 @@ class Past:
             yield self._moment, message, made
 
     def _approve(self, now: str) -> tuple[str, dict[str, bytes]]:
-        made = _learning(now, f"Rule {self._version}: run step {self._dice.random():.6f} before the other one")
+        made = _build_learning(now, f"Rule {self._version}: run step {self._dice.random():.6f} before the other one")
         decision = self._decision("approved", made["id"], now, text=made["text"], key=digest(made["id"])[:16])
         made["decision"] = decision["id"]
         self.learnings.append(made)
@@ -133,10 +133,10 @@ class Past:
     def _mirror(self, learning: str, kind: str) -> dict[str, bytes]:
         self._version += 1
         plan = Plan(TARGET, b"", self._page, learning, kind)
-        return {snapshot.path_of(self._store, plan, PROJECT): snapshot.content(plan, self._version)}  # type: ignore[arg-type]
+        return {snapshot.path_of(self._store, plan, PROJECT): snapshot.format_snapshot(plan, self._version)}  # type: ignore[arg-type]
 
 
-def _learning(now: str, text: str) -> dict[str, Any]:
+def _build_learning(now: str, text: str) -> dict[str, Any]:
     return {
         "id": random_id("LRN", now), "version": schema.VERSION, "timestamp": now, "text": text, "title": text,
         "category": "convention", "scope": "project", "project": PROJECT,
@@ -146,7 +146,7 @@ def _learning(now: str, text: str) -> dict[str, Any]:
 
 
 def _files(*made: Mapping[str, Any]) -> dict[str, bytes]:
-    return {path_of(record["id"]): yaml_form.emit(record) for record in made}
+    return {get_record_path(record["id"]): yaml_form.emit(record) for record in made}
 
 
 def tables(setting: Setting) -> list[Table]:
@@ -154,42 +154,54 @@ def tables(setting: Setting) -> list[Table]:
     if not PROGRAM.exists():
         return [Table(title, (), notes=(f"'{PROGRAM.name}' is not installed beside this Python: not measured",))]
     sizes = setting.sizes(*SIZES)
-    pairs = {size: _pairs(setting, size) for size in sizes}
-    subjects = [fixed(FLOOR, Command((str(PROGRAM), "--version"), generate.environment(setting.work)))]
+    pairs = {size: _build_pairs(setting, size) for size in sizes}
+    subjects = [fixed_subject(BASELINE, Command((str(PROGRAM), "--version"), generate.build_env(setting.work)))]
     for each in pairs.values():
         for name, (ours, theirs) in each.items():
-            subjects += [fixed(_git_name(name), theirs), fixed(name, ours)]
+            subjects += [fixed_subject(_git_name(name), theirs), fixed_subject(name, ours)]
     times = measure(subjects, setting.rounds(ROUNDS))
-    rows = [timed(times[FLOOR])]
+    rows = [build_timed_row(times[BASELINE])]
     for size, each in pairs.items():
         for name in each:
             git = times[_git_name(name)]
-            rows += [timed(git), _compared(times[name], times[FLOOR], git, size)]
+            rows += [build_timed_row(git), _build_rows(times[name], times[BASELINE], git, size)]
     newest = [times[f"log -n 20 at {size:,}"] for size in sizes]
     if len(newest) > 1:  # the newest twenty are as near in a long history as in a short one
-        rows.append(timed(newest[-1], newest[0], GROWTH, f"growth from {sizes[0]:,} to {sizes[-1]:,}"))
+        rows.append(build_timed_row(newest[-1], newest[0], GROWTH, f"growth from {sizes[0]:,} to {sizes[-1]:,}"))
     return [Table(title, rows)]
 
 
-def _pairs(setting: Setting, size: int) -> dict[str, tuple[Command, Command]]:
+def _build_pairs(setting: Setting, size: int) -> dict[str, tuple[Command, Command]]:
     """Our command and the one git command that it rests on, by name."""
-    store, rule = copy_store(size, setting.home(f"history-{size}"))
+    store, rule = copy_store(size, setting.create_home(f"history-{size}"))
     project = setting.work / f"project-{size}"
     generate.make_project(project)
     (project / FILE).write_bytes((Path(store.root) / ".git" / FILE).read_bytes())
-    line = _line_of(project / FILE, rule)
-    env = generate.environment(setting.work / f"history-{size}")
+    line = _find_line(project / FILE, rule)
+    env = generate.build_env(setting.work / f"history-{size}")
     git = (store.git.program, "-C", store.root)
     pairs = {
         f"log -n 20 at {size:,}": (
             Command((str(PROGRAM), "log", "-n", "20", "--json"), env),
-            Command((*git, "log", "-20", "-E", "--invert-grep", f"--grep={_UNTOLD}", f"--format={FORMAT}", MAIN), env),
+            Command(
+                (
+                    *git,
+                    "log",
+                    "-20",
+                    "-E",
+                    "--invert-grep",
+                    f"--grep={_HIDDEN_SUBJECTS}",
+                    f"--format={LOG_FORMAT}",
+                    MAIN,
+                ),
+                env,
+            ),
         ),
         f"why {FILE}:{line} at {size:,}": (
             Command((str(PROGRAM), "why", f"{project / FILE}:{line}", "--json"), env),
-            Command((*git, "log", "-1", "--format=%H", MAIN, "--", path_of(rule)), env),
+            Command((*git, "log", "-1", "--format=%H", MAIN, "--", get_record_path(rule)), env),
         ),
-    }  # fmt: skip
+    }
     _require_answers(pairs, rule)
     return pairs
 
@@ -198,9 +210,11 @@ def _git_name(name: str) -> str:
     return f"git log for {name}"
 
 
-def _compared(ours: Times, floor: Times, git: Times, size: int) -> Row:
+def _build_rows(ours: Times, floor: Times, git: Times, size: int) -> Row:
     base = floor.median + 2 * git.median
-    return Row(ours.name, (ours.least, ours.median), ours.median / base, _BASE, CEILING if size == CAPPED else None)
+    return Row(
+        ours.name, (ours.fastest, ours.median), ours.median / base, _BASE, CEILING if size == CAPPED_SIZE else None
+    )
 
 
 def _require_answers(pairs: Mapping[str, tuple[Command, Command]], rule: str) -> None:
@@ -213,41 +227,43 @@ def _require_answers(pairs: Mapping[str, tuple[Command, Command]], rule: str) ->
         raise BenchError("'log' or 'why' found something else than was asked for")
 
 
-def _line_of(file: Path, rule: str) -> int:
-    block = finding.find(file.read_bytes())
+def _find_line(file: Path, rule: str) -> int:
+    block = target_page.find_block(file.read_bytes())
     return next(entry.start + 1 for entry in block.entries if entry.id == rule) if block else 0
 
 
 def copy_store(size: int, home: Path) -> tuple[Store, str]:
     """A store with that many commits on main at its usual place below `home`, and the rule that was approved first."""
     root = home / ".claude" / "reflections"
-    shutil.copytree(generate.cached("history", size, lambda draft: _fill(draft, size)), root, symlinks=True)
+    shutil.copytree(
+        generate.get_cached_folder("history", size, lambda draft: _fill_store(draft, size)), root, symlinks=True
+    )
     os.chmod(root, files.PRIVATE_DIR)
-    store = Store(str(root), generate.environment(home))
+    store = Store(str(root), generate.build_env(home))
     with store.locked(1.0):
-        store.change_config({"reflect.binding": opening.binding(str(root))})
-    rule = json.loads((root / ".git" / _MADE_FROM).read_text(encoding="utf-8"))
+        store.change_config({"reflect.binding": opening.get_binding(str(root))})
+    rule = json.loads((root / ".git" / _SOURCE_FILE).read_text(encoding="utf-8"))
     return store, str(rule)
 
 
-def _fill(draft: Path, size: int) -> None:
+def _fill_store(draft: Path, size: int) -> None:
     """One fast-import, then what upkeep does every day. Nothing is checked out: neither answer looks at files."""
-    store = open_or_create(str(draft), generate.environment(generate.shelf()))
-    past = Past(store, size, time.time())
+    store = open_or_create(str(draft), generate.build_env(generate.get_cache_folder()))
+    past = HistoryGenerator(store, size, time.time())
     child = store.git.start("fast-import", "--quiet", "--done", "--force", config=("core.fsync=none",))
     parent = f"\nfrom {MAIN}^0\n".encode()
     for moment, message, made in past.commits():
-        child.send(_commit(moment, message.encode(), made, parent))
+        child.send(_format_commit(moment, message.encode(), made, parent))
         parent = b"\n"
-    result = child.finish(b"done\n")
+    result = child.communicate(b"done\n")
     if result.code:
         raise BenchError(result.err.decode("utf-8", "replace"))
-    maintenance.free(store)
+    maintenance.remove_unreachable(store)
     (draft / ".git" / FILE).write_bytes(past.page)
-    (draft / ".git" / _MADE_FROM).write_text(json.dumps(past.learnings[0]["id"]), encoding="utf-8")
+    (draft / ".git" / _SOURCE_FILE).write_text(json.dumps(past.learnings[0]["id"]), encoding="utf-8")
 
 
-def _commit(moment: float, message: bytes, made: Mapping[str, bytes], parent: bytes) -> bytes:
-    head = f"commit {MAIN}\ncommitter {NOBODY} {int(moment)} +0000\ndata {len(message)}\n".encode()
+def _format_commit(moment: float, message: bytes, made: Mapping[str, bytes], parent: bytes) -> bytes:
+    head = f"commit {MAIN}\ncommitter {COMMITTER} {int(moment)} +0000\ndata {len(message)}\n".encode()
     body = [f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n" for path, data in made.items()]
     return b"".join((head, message, parent, *body))

@@ -9,67 +9,71 @@ from pathlib import Path
 
 from bench import generate
 from bench.setting import Setting
-from bench.table import Row, Table, timed
-from bench.timing import BenchError, Command, Subject, fixed, measure
+from bench.table import Row, Table, build_timed_row
+from bench.timing import BenchError, Command, Subject, fixed_subject, measure
 from reflect_git.platform import files
 from reflect_git.store.repository import Store
 
 ROUNDS = 30
 SIZES = (1_000, 10_000, 100_000)
 CEILING = 3.0
-CAPPED = 10_000
+CAPPED_SIZE = 10_000
 PROGRAM = Path(sys.executable).parent / "reflect-git"
-FLOOR = "reflect-git --version"
-VERBS = ("signals", "stats")
+BASELINE = "reflect-git --version"
+COMMANDS = ("signals", "stats")
 
 
 def tables(setting: Setting) -> list[Table]:
     title = "Reading, fresh process"
     if not PROGRAM.exists():
         return [Table(title, (), notes=(f"'{PROGRAM.name}' is not installed beside this Python: not measured",))]
-    subjects = [fixed(FLOOR, _command(setting.work, "--version"))]
+    subjects = [fixed_subject(BASELINE, _build_command(setting.work, "--version"))]
     for size in setting.sizes(*SIZES):
-        home = setting.home(f"reading-{size}")
+        home = setting.create_home(f"reading-{size}")
         store = generate.copy_store(size, home)
-        for verb in VERBS:
-            _require_all(home, verb, size)
-            subjects += [_warm(home, verb, size), _cold(store, home, verb, size)]
+        for verb in COMMANDS:
+            _require_all_listed(home, verb, size)
+            subjects += [_build_warm_subject(home, verb, size), _build_cold_subject(store, home, verb, size)]
     times = measure(subjects, setting.rounds(ROUNDS))
-    floor = times[FLOOR]
-    rows: list[Row] = [timed(found, floor, CEILING if _is_capped(name) else None) for name, found in times.items()]
+    floor = times[BASELINE]
+    rows: list[Row] = [
+        build_timed_row(found, floor, CEILING if _is_capped(name) else None) for name, found in times.items()
+    ]
     return [Table(title, rows)]
 
 
 def _is_capped(name: str) -> bool:
-    return name.endswith(f"at {CAPPED:,}, warm")
+    return name.endswith(f"at {CAPPED_SIZE:,}, warm")
 
 
-def _command(home: Path, *words: str) -> Command:
-    return Command((str(PROGRAM), *words), generate.environment(home))
+def _build_command(home: Path, *words: str) -> Command:
+    return Command((str(PROGRAM), *words), generate.build_env(home))
 
 
-def _warm(home: Path, verb: str, size: int) -> Subject:
+def _build_warm_subject(home: Path, verb: str, size: int) -> Subject:
     """The turn before it was the cold one's of the other verb, or the check's, so the cache is there."""
-    return fixed(f"{verb} --json at {size:,}, warm", _command(home, verb, "--json"), every=_every(size))
+    return fixed_subject(
+        f"{verb} --json at {size:,}, warm", _build_command(home, verb, "--json"), every=_get_interval(size)
+    )
 
 
-def _cold(store: Store, home: Path, verb: str, size: int) -> Subject:
+def _build_cold_subject(store: Store, home: Path, verb: str, size: int) -> Subject:
     def prepare(_: int) -> list[Command]:
-        for name in files.names_in(store.private_path("cache")):
+        for name in files.list_names(store.private_path("cache")):
             if name != "settings.json" and name != "inbox":
                 files.discard(store.private_path("cache", name))
-        return [_command(home, verb, "--json")]
+        return [_build_command(home, verb, "--json")]
 
-    return Subject(f"{verb} --json at {size:,}, cold", prepare, _every(size))
+    return Subject(f"{verb} --json at {size:,}, cold", prepare, _get_interval(size))
 
 
-def _every(size: int) -> int:
+def _get_interval(size: int) -> int:
     return 10 if size > 50_000 else 2 if size > 5_000 else 1
 
 
-def _require_all(home: Path, verb: str, size: int) -> None:
+def _require_all_listed(home: Path, verb: str, size: int) -> None:
     """What is fast because it found nothing is not fast."""
-    command = _command(home, verb, "--json")
+    command = _build_command(home, verb, "--json")
     done = subprocess.run(command.argv, env=dict(command.env), check=True, capture_output=True)
     data = json.loads(done.stdout)["data"]
     found = data["total"] if verb == "stats" else len(data)

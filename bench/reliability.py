@@ -38,9 +38,9 @@ def tables(name: str, setting: Setting) -> list[Table]:
     for outcome in _OUTCOMES:
         number = sum(part[outcome] for part in parts)
         rows.append(Row(f"tests {outcome}", ratio=number, ceiling=0 if outcome == "failed" else None))
-    return [Table(RUNS[name], rows, ("", ""), [_when(parts)])]
+    return [Table(RUNS[name], rows, ("", ""), [_format_dates(parts)])]
 
 
-def _when(parts: Sequence[dict[str, Any]]) -> str:
+def _format_dates(parts: Sequence[dict[str, Any]]) -> str:
     seconds = sum(part["seconds"] for part in parts)
     return f"ended {max(part['ended'] for part in parts)}, after {seconds:,} s"

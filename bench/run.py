@@ -36,7 +36,7 @@ from bench import (
 )
 from bench.setting import REPO, Setting
 from bench.table import Table, as_markdown, as_text
-from bench.timing import BenchError, progress
+from bench.timing import BenchError, print_progress
 
 RESULTS = REPO / "bench" / "RESULTS.md"
 SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
@@ -55,7 +55,7 @@ SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     **{name: partial(reliability.tables, name) for name in reliability.RUNS},
 }
 _MARK = "<!-- {} -->"
-HOW = """\
+HEADER = """\
 Written by `make bench-all`, or a part of it by `make bench ARGS='--write --only NAMES'`; do not edit. A time is that of
 a fresh process, from posix_spawn to wait4. The processes of a table take turns (A, B, C, A, B, C …) in one run, so that
 load hits all alike; the first two rounds are not counted. A ratio is that of the medians. After each batch of captures
@@ -64,21 +64,21 @@ the tip of the inbox was counted: every one was there. Ratios can be compared be
 
 
 def main(words: Sequence[str]) -> int:
-    options = parse(words)
+    options = parse_arguments(words)
     try:
-        found = measured(options)
+        found = run_measurements(options)
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     shown = [table for tables in found.values() for table in tables]
     print("\n\n".join(as_text(table) for table in shown))
     if options.write:
-        RESULTS.write_text(document(found, options.python, kept()), encoding="utf-8")
-        progress(f"wrote '{RESULTS.relative_to(REPO)}'")
+        RESULTS.write_text(format_results(found, options.python, read_old_results()), encoding="utf-8")
+        print_progress(f"wrote '{RESULTS.relative_to(REPO)}'")
     return 1 if any(row.is_over for table in shown for row in table.rows) else 0
 
 
-def parse(words: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds, the smallest stores: a smoke test")
     parser.add_argument("--only", default=",".join(SUBJECTS), metavar="NAMES", help="some of: %(default)s")
@@ -95,7 +95,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def measured(options: argparse.Namespace) -> dict[str, list[Table]]:
+def run_measurements(options: argparse.Namespace) -> dict[str, list[Table]]:
     rival = os.environ.get("RIVAL")
     for name in ("LABELLED", "RATED"):  # given from where the person stands, read from a project
         if os.environ.get(name):
@@ -107,39 +107,39 @@ def measured(options: argparse.Namespace) -> dict[str, list[Table]]:
         setting = Setting(work, project, options.python, options.quick, Path(rival).resolve() if rival else None)
         os.chdir(project)
         for name in options.only:
-            progress(f"measuring {name}")
+            print_progress(f"measuring {name}")
             found[name] = SUBJECTS[name](setting)
     return found
 
 
-def kept() -> dict[str, str]:
+def read_old_results() -> dict[str, str]:
     """What was written before, per measurement: who measures a part leaves the rest as it stands."""
     text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
     parts = re.split(_MARK.format(r"(\w+)") + "\n", text)[1:]
     return {name: f"{part.strip()}\n" for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def document(found: Mapping[str, Sequence[Table]], python: str, before: Mapping[str, str]) -> str:
+def format_results(found: Mapping[str, Sequence[Table]], python: str, before: Mapping[str, str]) -> str:
     facts = "Measured on {}, with Python {}, git {}, {} on {}.".format(
         datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        said_by(python, "-c", "import platform; print(platform.python_version())"),
-        said_by("git", "--version").removeprefix("git version "),
+        run_command(python, "-c", "import platform; print(platform.python_version())"),
+        run_command("git", "--version").removeprefix("git version "),
         f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
-        f"{processor()}, {os.cpu_count()} cores",
+        f"{get_processor()}, {os.cpu_count()} cores",
     )
     parts = dict(before)
     for name, tables in found.items():
         if tables:
             parts[name] = "\n".join([*(as_markdown(table) for table in tables), facts, ""])
     listed = [f"{_MARK.format(name)}\n{parts[name]}" for name in SUBJECTS if name in parts]
-    return "\n".join(["# Results", "", HOW, *listed])
+    return "\n".join(["# Results", "", HEADER, *listed])
 
 
-def said_by(*argv: str) -> str:
+def run_command(*argv: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def processor() -> str:
+def get_processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -22,16 +22,16 @@ CONTEXT = {"assistant": "All done. I updated the module and the tests pass. Shal
 
 
 def tables(setting: Setting) -> list[Table]:
-    texts = messages()[:: 20 if setting.quick else 1]
-    found = sorted((_least(text, TRIES), text) for text in texts)
-    each = [*(seconds for seconds, _ in found[:-SLOW]), *(_least(text, SLOW_TRIES) for _, text in found[-SLOW:])]
-    data = Path(score.KNOWLEDGE, "messages.bin").read_bytes()
-    load = _times(partial(score.parse, data), LOADS)
+    texts = load_messages()[:: 20 if setting.quick else 1]
+    found = sorted((_get_fastest(text, TRIES), text) for text in texts)
+    each = [*(seconds for seconds, _ in found[:-SLOW]), *(_get_fastest(text, SLOW_TRIES) for _, text in found[-SLOW:])]
+    data = Path(score.KNOWLEDGE_DIR, "messages.bin").read_bytes()
+    load = _time_calls(partial(score.parse_knowledge, data), LOADS)
     ceiling = None if setting.quick else 1.0
     rows = [
-        _row("one message", (min(each), median(each)), median(each), MESSAGE, ceiling),
-        _row("the slowest message", (max(each), max(each)), max(each), MESSAGE, ceiling),
-        _row("loading the knowledge", (min(load), median(load)), median(load), LOADING, ceiling),
+        _build_row("one message", (min(each), median(each)), median(each), MESSAGE, ceiling),
+        _build_row("the slowest message", (max(each), max(each)), max(each), MESSAGE, ceiling),
+        _build_row("loading the knowledge", (min(load), median(load)), median(load), LOADING, ceiling),
     ]
     note = (
         f"{len(texts):,} messages; the time of one is the least of {TRIES}, of the slowest {SLOW} of {SLOW_TRIES}, so "
@@ -40,11 +40,11 @@ def tables(setting: Setting) -> list[Table]:
     return [Table("Scoring a message, in one process", rows, notes=(note,))]
 
 
-def _least(text: str, tries: int) -> float:
-    return min(_times(partial(score.score, text, "prompt", CONTEXT), tries))
+def _get_fastest(text: str, tries: int) -> float:
+    return min(_time_calls(partial(score.score_message, text, "prompt", CONTEXT), tries))
 
 
-def messages() -> list[str]:
+def load_messages() -> list[str]:
     """What the scorer learnt from, as far as it is ours."""
     found = []
     for name in ("examples.tsv", "sessions.tsv"):
@@ -53,7 +53,7 @@ def messages() -> list[str]:
     return found
 
 
-def _times(call: Callable[[], object], count: int) -> list[float]:
+def _time_calls(call: Callable[[], object], count: int) -> list[float]:
     found = []
     for _ in range(count):
         started = time.perf_counter()
@@ -62,5 +62,5 @@ def _times(call: Callable[[], object], count: int) -> list[float]:
     return found
 
 
-def _row(name: str, figures: tuple[float, float], figure: float, allowed: float, ceiling: float | None) -> Row:
+def _build_row(name: str, figures: tuple[float, float], figure: float, allowed: float, ceiling: float | None) -> Row:
     return Row(name, figures, figure / allowed, f"{allowed * 1000:g} ms", ceiling)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.generate import environment
+from bench.generate import build_env
 from bench.timing import Command
 
 REPO = Path(__file__).resolve().parent.parent
@@ -32,12 +32,12 @@ class Setting:
     def sizes(self, *full: int) -> tuple[int, ...]:
         return full[:1] if self.quick else full
 
-    def home(self, name: str) -> Path:
+    def create_home(self, name: str) -> Path:
         """A home folder of its own for one subject."""
         folder = self.work / name.replace(" ", "-")
         folder.mkdir()
         return folder
 
-    def bare(self, program: str) -> Command:
+    def python_command(self, program: str) -> Command:
         """The interpreter alone, as hooks start it."""
-        return Command((self.python, "-I", "-S", "-c", program), environment(self.work))
+        return Command((self.python, "-I", "-S", "-c", program), build_env(self.work))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 WARM_UP = 2
-_SILENCE = 20.0
+_SILENCE_SECONDS = 20.0
 _QUESTION = b"]? "
 
 
@@ -53,7 +53,7 @@ class Times:
     seconds: list[float] = field(default_factory=list)
 
     @property
-    def least(self) -> float:
+    def fastest(self) -> float:
         return min(self.seconds)
 
     @property
@@ -65,7 +65,7 @@ class Times:
         return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
-def fixed(name: str, *commands: Command, every: int = 1) -> Subject:
+def fixed_subject(name: str, *commands: Command, every: int = 1) -> Subject:
     """A subject that is the same in every round."""
     return Subject(name, lambda _: commands, every)
 
@@ -74,28 +74,28 @@ def measure(subjects: Sequence[Subject], rounds: int, warm_up: int = WARM_UP) ->
     """Name → times. The first rounds only fill the caches of disk and interpreter."""
     found = {subject.name: Times(subject.name) for subject in subjects}
     for number in range(-warm_up, rounds):
-        progress(f"round {number + 1} of {rounds}", end="\r")
+        print_progress(f"round {number + 1} of {rounds}", end="\r")
         for subject in subjects:
             if number % subject.every:
                 continue
-            seconds = sum([run(command) for command in subject.prepare(number)])
+            seconds = sum([time_command(command) for command in subject.prepare(number)])
             if number >= 0:
                 found[subject.name].seconds.append(seconds)
     return found
 
 
-def turns(subject: Subject, rounds: int, warm_up: int = WARM_UP) -> int:
+def count_runs(subject: Subject, rounds: int, warm_up: int = WARM_UP) -> int:
     """How often `measure` runs a subject, those times included that are not counted."""
     return len([number for number in range(-warm_up, rounds) if number % subject.every == 0])
 
 
-def run(command: Command) -> float:
+def time_command(command: Command) -> float:
     """Seconds one process took; a failure is an error of the bench."""
     if command.until:
-        return _at_terminal(command)
+        return _time_at_terminal(command)
     with tempfile.TemporaryFile() as complaints:
         started = time.perf_counter()
-        _, status, _ = os.wait4(start(command, complaints.fileno()), 0)
+        _, status, _ = os.wait4(start_process(command, complaints.fileno()), 0)
         seconds = time.perf_counter() - started
         code = os.waitstatus_to_exitcode(status)
         if code:
@@ -105,7 +105,7 @@ def run(command: Command) -> float:
     return seconds
 
 
-def start(command: Command, complaints: int, group: int | None = None) -> int:
+def start_process(command: Command, complaints: int, group: int | None = None) -> int:
     """Spawn with its input waiting in a pipe, its answer thrown away; returns the process id. Group 0 is a new one."""
     feed, end = os.pipe()
     try:
@@ -122,7 +122,7 @@ def start(command: Command, complaints: int, group: int | None = None) -> int:
         os.close(feed)
 
 
-def _at_terminal(command: Command) -> float:
+def _time_at_terminal(command: Command) -> float:
     screen, terminal = os.openpty()
     name = os.ttyname(terminal)
     actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [
@@ -154,7 +154,7 @@ def _at_terminal(command: Command) -> float:
 def _read_until(screen: int, words: bytes) -> bytes:
     """What is written until these words are, until nobody writes any more, or nobody did for a while."""
     shown = b""
-    while not (words and words in shown) and select.select([screen], [], [], _SILENCE if words else 0.2)[0]:
+    while not (words and words in shown) and select.select([screen], [], [], _SILENCE_SECONDS if words else 0.2)[0]:
         try:
             shown += os.read(screen, 1 << 16)
         except OSError as error:
@@ -164,6 +164,6 @@ def _read_until(screen: int, words: bytes) -> bytes:
     return shown
 
 
-def progress(text: str, end: str = "\n") -> None:
+def print_progress(text: str, end: str = "\n") -> None:
     if sys.stderr.isatty() or end == "\n":
         print(f"\r\033[K{text}" if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)

@@ -34,7 +34,7 @@ REPO = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO))
 
 from reflect_git.capture import score as scorer  # noqa: E402
-from reflect_git.capture.score_features import CUES, KINDS, NAMES, Phrases, Seen  # noqa: E402
+from reflect_git.capture.score_features import CUES, FACT_NAMES, KINDS, MessageFeatures, Phrases  # noqa: E402
 
 Parts = tuple[tuple[str, int], ...]
 VIAS = {"tool_rejection": "feedback", "queue": "queued"}
@@ -67,10 +67,10 @@ PER_SESSION = 6
 # A second reader, who knew no label, called 69 of 189 of these a signal, and 92 in a hundred of the others.
 DOUBTFUL = 0.35
 ADDED = {"queued": 0.2, "after_failure": 0.2, "rule": 0.8}
-# Facts that labelled transcripts never or hardly show; `score.untaught` adds what is known of them.
-UNTAUGHT = ("queued", "args", "failure")
+# Facts that labelled transcripts never or hardly show; `score.compute_context_bonus` adds what is known of them.
+UNTRAINED_CASES = ("queued", "args", "failure")
 # What the assistant said before a message of ours: it claims to be done, asks, is at work, or there was nothing.
-BEFORE = {
+CONTEXT_BEFORE = {
     "d": (
         ("All done. I updated the module and the tests pass.", 4),
         ("The change is in place. I also added a short note to the docs.", 2),
@@ -89,7 +89,7 @@ BEFORE = {
 
 
 class Message(NamedTuple):
-    seen: Seen
+    seen: MessageFeatures
     via: str
     signal: bool
     durable: bool
@@ -113,7 +113,7 @@ def read_phrases(folder: Path) -> Phrases:
     return Phrases(phrases)
 
 
-def context_of(row: dict[str, Any]) -> dict[str, Any]:
+def build_context(row: dict[str, Any]) -> dict[str, Any]:
     """What the reader of a transcript with these rows knows when the message comes."""
     calls = [step for step in row["prev_tools"] if not step.startswith("[INTERRUPTED")]
     return {
@@ -129,7 +129,7 @@ def read_labelled(path: Path, phrases: Phrases) -> list[Message]:
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         via = VIAS.get(row["via"], "prompt")
-        seen = Seen(row["text"], via, context_of(row), phrases)
+        seen = MessageFeatures(row["text"], via, build_context(row), phrases)
         low = row["confidence"] == "low"
         labels = bool(row["signal"]), bool(row["durable"]), row["type"], row.get("lang", "en")
         around = " ".join([*row["prev_tools"], row["prev_assistant"], row["text"]])
@@ -141,9 +141,9 @@ def read_examples(path: Path, phrases: Phrases) -> list[Message]:
     messages = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:]):
         language, kind, durable, before, text = line.split("\t")
-        told = BEFORE[before]
+        told = CONTEXT_BEFORE[before]
         moment = ("prompt", *told[number % len(told)])
-        messages.append(_ours(text, moment, (kind, durable, language), EXAMPLE, phrases))
+        messages.append(_build_own_message(text, moment, (kind, durable, language), EXAMPLE, phrases))
     return messages
 
 
@@ -152,7 +152,7 @@ def read_sessions(path: Path, phrases: Phrases) -> list[Message]:
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         _session, language, kind, durable, sure, via, steps, before, text = line.split("\t")
         weight = SESSION * (1.0 if sure == "h" else LOW)
-        messages.append(_ours(text, (via, before, int(steps)), (kind, durable, language), weight, phrases))
+        messages.append(_build_own_message(text, (via, before, int(steps)), (kind, durable, language), weight, phrases))
     return messages
 
 
@@ -161,9 +161,9 @@ def read_lasting(path: Path, phrases: Phrases) -> list[Message]:
     messages = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:]):
         language, durable, via, text = line.split("\t")
-        told = BEFORE["d" if via == "prompt" else "m"]
+        told = CONTEXT_BEFORE["d" if via == "prompt" else "m"]
         moment = (via, *told[number % len(told)])
-        messages.append(_ours(text, moment, ("correction", durable, language), LASTING, phrases))
+        messages.append(_build_own_message(text, moment, ("correction", durable, language), LASTING, phrases))
     return messages
 
 
@@ -173,14 +173,14 @@ def read_statements(path: Path, phrases: Phrases) -> tuple[list[Message], list[M
     held: list[Message] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:]):
         theme, language, kind, durable, via, text = line.split("\t")
-        told = BEFORE["dmdqd-"[number % 6] if via == "prompt" else "m"]
+        told = CONTEXT_BEFORE["dmdqd-"[number % 6] if via == "prompt" else "m"]
         moment = (via, *told[number // 6 % len(told)])
-        message = _ours(text, moment, (kind, durable, language), LASTING, phrases)
+        message = _build_own_message(text, moment, (kind, durable, language), LASTING, phrases)
         (held if theme in HELD_OUT else taught).append(message)
     return taught, held
 
 
-def _ours(
+def _build_own_message(
     text: str, moment: tuple[str, str, int], told: tuple[str, str, str], weight: float, phrases: Phrases
 ) -> Message:
     """One message that was written for this; a line break is written as in a string of Python."""
@@ -188,30 +188,32 @@ def _ours(
     kind, durable, language = told
     assistant = before.replace("\\n", "\n")
     context = {"assistant": assistant, "steps": steps, "first": not assistant}
-    seen = Seen(text.replace("\\n", "\n"), via, context, phrases)
+    seen = MessageFeatures(text.replace("\\n", "\n"), via, context, phrases)
     return Message(seen, via, kind != "none", durable == "+", kind, language, weight, False, "own", "")
 
 
-def matrix(messages: list[Message], parts: Parts = scorer.PARTS, freedom: dict[str, float] = FREEDOM) -> Any:
+def build_matrix(
+    messages: list[Message], parts: Parts = scorer.FEATURE_PARTS, freedom: dict[str, float] = FREEDOM
+) -> Any:
     blocks = []
     for part, size in parts:
         rows = [getattr(message.seen, part) for message in messages]
         counts = np.array([len(row) for row in rows])
-        roots = np.array([scorer.root_of(part, row) for row in rows])
+        roots = np.array([scorer.compute_length_norm(part, row) for row in rows])
         values = np.repeat(freedom[part] / roots, counts)
         places = np.concatenate([np.array(row, dtype=int) for row in rows])
         blocks.append(sparse.csr_matrix((values, (np.repeat(np.arange(len(rows)), counts), places)), (len(rows), size)))
     found = sparse.hstack(blocks).tolil()
-    for name in UNTAUGHT:
-        found[:, NAMES.index(name)] = 0
+    for name in UNTRAINED_CASES:
+        found[:, FACT_NAMES.index(name)] = 0
     return found.tocsr()
 
 
-def fit(rows: Any, target: Any, weight: Any, strength: float = STRENGTH) -> Any:
+def fit_model(rows: Any, target: Any, weight: Any, strength: float = STRENGTH) -> Any:
     return LogisticRegression(C=strength, solver="liblinear", max_iter=1000).fit(rows, target, weight)
 
 
-def sessions_of(messages: list[Message]) -> Any:
+def group_by_session(messages: list[Message]) -> Any:
     """Messages with the same work around them, within a repository: where the set names no sessions."""
     repositories = np.array([message.repository for message in messages])
     found = np.empty(len(messages), dtype=object)
@@ -226,7 +228,7 @@ def sessions_of(messages: list[Message]) -> Any:
     return found
 
 
-def folds_by(groups: Any, count: int, seed: int) -> list[tuple[Any, Any]]:
+def build_folds(groups: Any, count: int, seed: int) -> list[tuple[Any, Any]]:
     names = sorted(set(groups))
     np.random.RandomState(seed).shuffle(names)
     sizes, members = np.zeros(count), Counter(groups)
@@ -244,46 +246,48 @@ class Data:
     def __init__(self, labelled: list[Message], own: list[Message], lasting: list[Message]) -> None:
         self.messages = labelled + own
         self.count = len(labelled)
-        self.rows = matrix(self.messages)
-        self.facts = np.asarray(self.rows[:, : len(NAMES)].todense() > 0, dtype=np.float32)
+        self.rows = build_matrix(self.messages)
+        self.facts = np.asarray(self.rows[:, : len(FACT_NAMES)].todense() > 0, dtype=np.float32)
         self.weight = np.array([message.weight for message in self.messages])
         self.signal = np.array([message.signal for message in self.messages])
         self.durable = np.array([message.signal and message.durable for message in self.messages])
         self.own = np.arange(self.count, len(self.messages))
         self.lasting = lasting
-        self.lasting_rows = matrix(lasting)
+        self.lasting_rows = build_matrix(lasting)
 
-    def line(self, taught: Any, target: Any, weight: Any) -> Any:
-        return fit(self.rows[taught], target[taught], weight[taught])
+    def fit_line(self, taught: Any, target: Any, weight: Any) -> Any:
+        return fit_model(self.rows[taught], target[taught], weight[taught])
 
-    def durable_line(self, taught: Any) -> Any:
+    def fit_durable_line(self, taught: Any) -> Any:
         rows = sparse.vstack([self.rows[taught], self.lasting_rows]).tocsr()
         lasts = [message.signal and message.durable for message in self.lasting]
         weight = [OTHERS * self.weight[taught], [message.weight for message in self.lasting]]
-        return fit(rows, np.concatenate([self.durable[taught], lasts]), np.concatenate(weight))
+        return fit_model(rows, np.concatenate([self.durable[taught], lasts]), np.concatenate(weight))
 
-    def trees(self, taught: Any) -> Any:
-        model = GradientBoostingClassifier(max_depth=scorer.DEPTH, random_state=0, **TREES)
+    def fit_trees(self, taught: Any) -> Any:
+        model = GradientBoostingClassifier(max_depth=scorer.TREE_DEPTH, random_state=0, **TREES)
         return model.fit(self.facts[taught], self.signal[taught], self.weight[taught])
 
-    def cross(self, folds: Any) -> tuple[Any, Any]:
+    def cross_validate(self, folds: Any) -> tuple[Any, Any]:
         """Log odds, of a signal and of a lasting one, from models that did not see the message."""
-        heights = np.array([scorer.untaught(message.seen.said, ADDED) for message in self.messages[: self.count]])
+        heights = np.array(
+            [scorer.compute_context_bonus(message.seen.fact_names, ADDED) for message in self.messages[: self.count]]
+        )
         lasting = np.zeros(self.count)
         for some, asked in folds:
             taught = np.concatenate([some, self.own])
-            line = self.line(taught, self.signal, self.weight).decision_function(self.rows[asked])
-            heights[asked] += (line + self.trees(taught).decision_function(self.facts[asked])) / 2
-            lasting[asked] = self.durable_line(taught).decision_function(self.rows[asked])
+            line = self.fit_line(taught, self.signal, self.weight).decision_function(self.rows[asked])
+            heights[asked] += (line + self.fit_trees(taught).decision_function(self.facts[asked])) / 2
+            lasting[asked] = self.fit_durable_line(taught).decision_function(self.rows[asked])
         return heights, lasting
 
 
-def trust_in(messages: list[Message]) -> Any:
+def compute_trust(messages: list[Message]) -> Any:
     """How much of a signal each message is to a stricter hand."""
     return np.array([0.0 if not message.signal else DOUBTFUL if message.doubtful else 1.0 for message in messages])
 
 
-def limit_at(heights: Any, trust: Any, recall: float) -> float:
+def find_limit(heights: Any, trust: Any, recall: float) -> float:
     """The height above which this share of the signals lies."""
     order = np.argsort(-heights, kind="stable")
     reached = np.cumsum(trust[order])
@@ -292,11 +296,11 @@ def limit_at(heights: Any, trust: Any, recall: float) -> float:
 
 def set_limits(data: Data, heights: Any, lasting: Any) -> dict[str, float]:
     """By recall and not by F1, which hardly changes between recalls of 0.67 and 0.81."""
-    trust = trust_in(data.messages[: data.count])
+    trust = compute_trust(data.messages[: data.count])
     return {
-        "returned": limit_at(heights, trust, 0.71),
-        "confident": limit_at(scorer.sure_height(heights, lasting), trust, 0.56),
-        "certain": limit_at(heights, trust, 0.24),
+        "returned": find_limit(heights, trust, 0.71),
+        "confident": find_limit(scorer.compute_confidence_score(heights, lasting), trust, 0.56),
+        "certain": find_limit(heights, trust, 0.24),
         "durable": 0.0,  # as likely as not
         "standing": STANDING,
         "refusal": -4.0,
@@ -304,7 +308,7 @@ def set_limits(data: Data, heights: Any, lasting: Any) -> dict[str, float]:
     }
 
 
-def prf(taken: Any, target: Any, counted: Any = None) -> tuple[float, float, float]:
+def compute_prf(taken: Any, target: Any, counted: Any = None) -> tuple[float, float, float]:
     if counted is not None:
         taken, target = taken[counted], target[counted]
     hits = float((taken & target).sum())
@@ -312,16 +316,16 @@ def prf(taken: Any, target: Any, counted: Any = None) -> tuple[float, float, flo
     return precision, recall, 2 * precision * recall / max(1e-9, precision + recall)
 
 
-def figures(messages: list[Message], heights: Any, lasting: Any, limits: dict[str, float]) -> dict[str, float]:
+def compute_figures(messages: list[Message], heights: Any, lasting: Any, limits: dict[str, float]) -> dict[str, float]:
     signal = np.array([message.signal for message in messages])
     durable = np.array([message.signal and message.durable for message in messages])
     refusal = np.array([message.via == "feedback" for message in messages])
     foreign = np.array([message.language != "en" for message in messages])
     taken = np.array([
-        scorer.is_returned(height, message.via, limits) and "client" not in message.seen.said
+        scorer.reaches_limit(height, message.via, limits) and "client" not in message.seen.fact_names
         for height, message in zip(heights, messages)
     ])  # fmt: skip
-    sure = scorer.sure_height(heights, lasting)
+    sure = scorer.compute_confidence_score(heights, lasting)
     views = {
         "returned": (taken, signal, None),
         "confident": (taken & (refusal | (sure >= limits["confident"])), signal, None),
@@ -338,12 +342,12 @@ def figures(messages: list[Message], heights: Any, lasting: Any, limits: dict[st
     }
     for view, (chosen, target, counted) in views.items():
         if (target if counted is None else target[counted]).any():
-            for name, figure in zip(("precision", "recall", "F1"), prf(chosen, target, counted)):
+            for name, figure in zip(("precision", "recall", "F1"), compute_prf(chosen, target, counted)):
                 found[f"{view}, {name}"] = figure
     return found
 
 
-def report(title: str, found: list[dict[str, float]]) -> None:
+def print_report(title: str, found: list[dict[str, float]]) -> None:
     print(title)
     for name in found[0]:
         values = [figures[name] for figures in found]
@@ -351,49 +355,51 @@ def report(title: str, found: list[dict[str, float]]) -> None:
         print(f"  {name:28} {np.mean(values):.3f}{spread}")
 
 
-def as_bytes(values: Any) -> tuple[float, bytes]:
+def quantise(values: Any) -> tuple[float, bytes]:
     """Values in one byte each, and what one step is worth."""
     scale = float(np.float32(max(np.abs(values).max(), 1e-6) / 127))
-    return scale, (np.rint(values / scale) + scorer.ZERO).astype(np.uint8).tobytes()
+    return scale, (np.rint(values / scale) + scorer.ZERO_WEIGHT).astype(np.uint8).tobytes()
 
 
-def cut(model: Any, parts: Parts, freedom: dict[str, float]) -> list[Any]:
+def split_weights(model: Any, parts: Parts, freedom: dict[str, float]) -> list[Any]:
     """Each part's weights; what the penalty's freedom scaled up is scaled back here."""
     ends = np.cumsum([size for _, size in parts])
     return [weights * freedom[part] for (part, _), weights in zip(parts, np.split(model.coef_[0], ends[:-1]))]
 
 
 def pack_head(model: Any, share: float = 1.0) -> bytes:
-    scales, tables = zip(*(as_bytes(share * weights) for weights in cut(model, scorer.PARTS, FREEDOM)))
+    scales, tables = zip(
+        *(quantise(share * weights) for weights in split_weights(model, scorer.FEATURE_PARTS, FREEDOM))
+    )
     return struct.pack(f"<{1 + len(scales)}f", share * model.intercept_[0], *scales) + b"".join(tables)
 
 
-def fill(tree: Any, node: int, place: int, levels: list[Any], leaves: Any) -> None:
+def fill_tree(tree: Any, node: int, place: int, levels: list[Any], leaves: Any) -> None:
     """One tree as a full one; a leaf that comes early is repeated below."""
     if not levels:
         leaves[place] = tree.value[node].ravel()[0]
         return
     left, right = tree.children_left[node], tree.children_right[node]
     levels[0][place] = 0 if left < 0 else tree.feature[node]
-    fill(tree, node if left < 0 else left, 2 * place, levels[1:], leaves)
-    fill(tree, node if left < 0 else right, 2 * place + 1, levels[1:], leaves)
+    fill_tree(tree, node if left < 0 else left, 2 * place, levels[1:], leaves)
+    fill_tree(tree, node if left < 0 else right, 2 * place + 1, levels[1:], leaves)
 
 
 def pack_trees(model: Any, share: float) -> bytes:
     count = len(model.estimators_)
-    levels = [np.zeros(count << depth, dtype=np.uint8) for depth in range(scorer.DEPTH)]
-    leaves = np.zeros(count << scorer.DEPTH)
+    levels = [np.zeros(count << depth, dtype=np.uint8) for depth in range(scorer.TREE_DEPTH)]
+    leaves = np.zeros(count << scorer.TREE_DEPTH)
     for number, grown in enumerate(model.estimators_[:, 0]):
-        fill(grown.tree_, 0, number, levels, leaves)
-    scale, table = as_bytes(leaves * model.learning_rate * share)
+        fill_tree(grown.tree_, 0, number, levels, leaves)
+    scale, table = quantise(leaves * model.learning_rate * share)
     return struct.pack("<fH", scale, count) + b"".join(level.tobytes() for level in levels) + table
 
 
 def pack_heads(data: Data) -> bytes:
     """Both heads and the trees; what the trees begin with goes to the bias of the signal."""
     every = np.arange(len(data.messages))
-    signal, trees = data.line(every, data.signal, data.weight), data.trees(every)
-    durable = data.durable_line(every)
+    signal, trees = data.fit_line(every, data.signal, data.weight), data.fit_trees(every)
+    durable = data.fit_durable_line(every)
     start = trees.init_.class_prior_
     signal.intercept_ = signal.intercept_ + np.log(start[1] / start[0])
     return pack_head(signal, 0.5) + pack_head(durable) + pack_trees(trees, 0.5)
@@ -415,31 +421,36 @@ def weigh_rare(signals: list[Message]) -> Any:
 def pack_types(data: Data) -> bytes:
     """Types are told apart among signals only; what they weigh at one place stands side by side."""
     signals = [message for message in data.messages if message.signal]
-    seen, kinds = matrix(signals, scorer.FEW, FREEDOM_OF_TYPES), np.array([message.type for message in signals])
+    seen, kinds = (
+        build_matrix(signals, scorer.TYPE_PARTS, FREEDOM_OF_TYPES),
+        np.array([message.type for message in signals]),
+    )
     weight = weigh_rare(signals)
-    models = [fit(seen, kinds == name, weight, STRENGTH_OF_TYPES) for name in scorer.TYPES]
+    models = [fit_model(seen, kinds == name, weight, STRENGTH_OF_TYPES) for name in scorer.TYPES]
     form = f"<{len(models)}f"
     packed = struct.pack(form, *(model.intercept_[0] for model in models))
-    for tables in zip(*(cut(model, scorer.FEW, FREEDOM_OF_TYPES) for model in models)):
-        scales, columns = zip(*map(as_bytes, tables))
+    for tables in zip(*(split_weights(model, scorer.TYPE_PARTS, FREEDOM_OF_TYPES) for model in models)):
+        scales, columns = zip(*map(quantise, tables))
         rows = np.stack([np.frombuffer(column, np.uint8) for column in columns], axis=1)
         packed += struct.pack(form, *scales) + rows.tobytes()
     return packed
 
 
 def pack(data: Data, limits: dict[str, float], phrases: Phrases) -> bytes:
-    head = scorer.MAGIC + struct.pack(f"<{len(scorer.LIMITS)}f", *(limits[name] for name in scorer.LIMITS))
+    head = scorer.FILE_MAGIC + struct.pack(
+        f"<{len(scorer.LIMIT_NAMES)}f", *(limits[name] for name in scorer.LIMIT_NAMES)
+    )
     return head + pack_heads(data) + pack_types(data) + pack_phrases(phrases)
 
 
 def check(path: Path, phrases: Phrases, known: scorer.Knowledge) -> None:
     """What the packed model says of messages that had no part in it."""
     messages = read_labelled(path, phrases)
-    lasting = np.array([known.heads["durable"].weigh(message.seen) for message in messages])
-    heights = np.array([scorer.weigh(message.seen, known, at) for message, at in zip(messages, lasting)])
-    report(f"{path.name}, {len(messages)} messages", [figures(messages, heights, lasting, known.limits)])
+    lasting = np.array([known.heads["durable"].compute_score(message.seen) for message in messages])
+    heights = np.array([scorer.compute_log_odds(message.seen, known, at) for message, at in zip(messages, lasting)])
+    print_report(f"{path.name}, {len(messages)} messages", [compute_figures(messages, heights, lasting, known.limits)])
     signals = [message for message in messages if message.signal]
-    told = [scorer.TYPES[int(np.argmax(known.types.weigh(message.seen)))] for message in signals]
+    told = [scorer.TYPES[int(np.argmax(known.types.compute_scores(message.seen)))] for message in signals]
     right = sum(kind == message.type for kind, message in zip(told, signals))
     print(f"  type right for {right} of {len(signals)} signals")
 
@@ -447,9 +458,9 @@ def check(path: Path, phrases: Phrases, known: scorer.Knowledge) -> None:
 def check_held_out(held: list[Message], known: scorer.Knowledge) -> None:
     """What the packed model says of statements on themes that it did not learn from."""
     lasts = np.array([message.signal and message.durable for message in held])
-    lasting = np.array([known.heads["durable"].weigh(message.seen) for message in held])
-    heights = np.array([scorer.weigh(message.seen, known, at) for message, at in zip(held, lasting)])
-    taken = np.array([scorer.is_returned(at, message.via, known.limits) for at, message in zip(heights, held)])
+    lasting = np.array([known.heads["durable"].compute_score(message.seen) for message in held])
+    heights = np.array([scorer.compute_log_odds(message.seen, known, at) for message, at in zip(held, lasting)])
+    taken = np.array([scorer.reaches_limit(at, message.via, known.limits) for at, message in zip(heights, held)])
     sure = taken & (lasting >= known.limits["standing"])
     print(f"themes held out, {len(held)} messages, {lasts.sum()} of them lasting")
     print(f"  captured {taken[lasts].mean():.3f}, surely lasting {sure[lasts].mean():.3f}")
@@ -469,17 +480,20 @@ def main() -> None:
     own = [*read_examples(ours / "examples.tsv", phrases), *read_sessions(ours / "sessions.tsv", phrases)]
     statements, held = read_statements(ours / "statements.tsv", phrases)
     data = Data(labelled, own, [*read_lasting(ours / "lasting.tsv", phrases), *statements])
-    sessions, repositories = sessions_of(labelled), np.array([message.repository for message in labelled])
-    by_session = [data.cross(folds_by(sessions, FOLDS, seed)) for seed in SEEDS]
+    sessions, repositories = group_by_session(labelled), np.array([message.repository for message in labelled])
+    by_session = [data.cross_validate(build_folds(sessions, FOLDS, seed)) for seed in SEEDS]
     limits = set_limits(data, *np.mean(by_session, axis=0))
-    report(f"by session, {len(SEEDS)} times {FOLDS} folds", [figures(labelled, *found, limits) for found in by_session])
-    by_repository = [data.cross(folds_by(repositories, FOLDS_OF_REPOSITORIES, seed)) for seed in SEEDS]
-    report("by repository", [figures(labelled, *heights, limits) for heights in by_repository])
+    print_report(
+        f"by session, {len(SEEDS)} times {FOLDS} folds",
+        [compute_figures(labelled, *found, limits) for found in by_session],
+    )
+    by_repository = [data.cross_validate(build_folds(repositories, FOLDS_OF_REPOSITORIES, seed)) for seed in SEEDS]
+    print_report("by repository", [compute_figures(labelled, *heights, limits) for heights in by_repository])
     packed = pack(data, limits, phrases)
     (given.out / "messages.bin").write_bytes(packed)
     for path in given.check:
-        check(path, phrases, scorer.parse(packed))
-    check_held_out(held, scorer.parse(packed))
+        check(path, phrases, scorer.parse_knowledge(packed))
+    check_held_out(held, scorer.parse_knowledge(packed))
     print({name: round(limit, 3) for name, limit in limits.items()}, len(packed), "bytes")
 
 

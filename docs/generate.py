@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 
 from reflect_git import errors
-from reflect_git.cli.app import GROUPS, PLUMBING, VERBS, program
-from reflect_git.cli.context import Front
+from reflect_git.cli.app import COMMANDS, GROUPS, PLUMBING, root_command
+from reflect_git.cli.context import CliContext
 
 HERE = Path(__file__).parent
 _CODES = {
@@ -27,12 +27,12 @@ _CODES = {
 }
 
 
-def commands() -> Iterator[tuple[str, str, click.Command, click.Context]]:
+def list_commands() -> Iterator[tuple[str, str, click.Command, click.Context]]:
     """(group, whole name, command, context) of every verb and of what stands below it."""
-    above = click.Context(program, info_name="reflect-git", obj=Front({}))
+    above = click.Context(root_command, info_name="reflect-git", obj=CliContext({}))
     for group in (*GROUPS, PLUMBING):
-        for verb in [name for name, (of, _) in VERBS.items() if of == group]:
-            command = program.get_command(above, verb)
+        for verb in [name for name, (of, _) in COMMANDS.items() if of == group]:
+            command = root_command.get_command(above, verb)
             assert command is not None
             context = click.Context(command, info_name=verb, parent=above)
             yield group, verb, command, context
@@ -40,16 +40,16 @@ def commands() -> Iterator[tuple[str, str, click.Command, click.Context]]:
                 yield group, f"{verb} {name}", below, click.Context(below, info_name=name, parent=context)
 
 
-def _usage(command: click.Command, context: click.Context) -> str:
+def _format_usage(command: click.Command, context: click.Context) -> str:
     return " ".join([context.command_path, *command.collect_usage_pieces(context)])
 
 
-def _told(command: click.Command) -> list[str]:
+def _format_help(command: click.Command) -> list[str]:
     """Its help text, paragraph by paragraph, each in one line."""
     return [" ".join(part.split()) for part in inspect.cleandoc(command.help or "").split("\n\n") if part.strip()]
 
 
-def _options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
+def _list_options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
     listed = [one for one in command.get_params(context) if isinstance(one, click.Option)]
     found = [option.get_help_record(context) for option in listed]
     return [record for record in found if record is not None]
@@ -58,55 +58,68 @@ def _options(command: click.Command, context: click.Context) -> list[tuple[str, 
 def as_markdown() -> str:
     lines = ["# Commands", "", "Made from the program by `make docs`; the same text as `reflect-git help COMMAND`.", ""]
     lines += ["Every command takes these options before its name:", ""]
-    lines += _table(_options(program, click.Context(program, info_name="reflect-git")))
+    lines += _format_table(_list_options(root_command, click.Context(root_command, info_name="reflect-git")))
     current = ""
-    for group, name, command, context in commands():
+    for group, name, command, context in list_commands():
         if group != current:
             current = group
             lines += ["", f"## {group}"]
-        lines += ["", f"### {name}", "", f"    {_usage(command, context)}", "", "\n\n".join(_told(command)), ""]
-        lines += _table(_options(command, context))
+        lines += [
+            "",
+            f"### {name}",
+            "",
+            f"    {_format_usage(command, context)}",
+            "",
+            "\n\n".join(_format_help(command)),
+            "",
+        ]
+        lines += _format_table(_list_options(command, context))
     lines += ["", "## Exit codes", "", "| code | means |", "|---|---|"]
     lines += [f"| {code} | {text} |" for code, text in _CODES.items()]
     return "\n".join([*lines, "", "Hooks always end with 0.", ""])
 
 
-def _table(options: list[tuple[str, str]]) -> list[str]:
+def _format_table(options: list[tuple[str, str]]) -> list[str]:
     rows = [f"| `{name}` | {text} |".replace("[auto|always|never]", "WHEN") for name, text in options]
     return ["| option | |", "|---|---|", *(row.replace("\n", " ") for row in rows)] if rows else []
 
 
 def as_man_page() -> str:
     head = [
-        '.TH REFLECT\\-GIT 1 "" "reflect-git" "User Commands"', ".SH NAME",
-        r"reflect\-git, git\-reflect \- a git-native learnings manager for Claude Code", ".SH SYNOPSIS",
-        _roff("reflect-git [OPTIONS] COMMAND [ARGS]..."), ".SH DESCRIPTION",
-        *(_roff(text) for text in _told(program)), ".SH OPTIONS", *_listed(_options(program, click.Context(program))),
-    ]  # fmt: skip
+        '.TH REFLECT\\-GIT 1 "" "reflect-git" "User Commands"',
+        ".SH NAME",
+        r"reflect\-git, git\-reflect \- a git-native learnings manager for Claude Code",
+        ".SH SYNOPSIS",
+        _escape_roff("reflect-git [OPTIONS] COMMAND [ARGS]..."),
+        ".SH DESCRIPTION",
+        *(_escape_roff(text) for text in _format_help(root_command)),
+        ".SH OPTIONS",
+        *_format_list(_list_options(root_command, click.Context(root_command))),
+    ]
     body: list[str] = []
     current = ""
-    for group, name, command, context in commands():
+    for group, name, command, context in list_commands():
         if group != current:
             current = group
             body.append(f'.SH "{group.upper()} COMMANDS"')
-        body += [f'.SS "{name}"', _roff(_usage(command, context)), ".PP"]
-        body.append("\n.PP\n".join(_roff(text) for text in _told(command)))
-        body += _listed(_options(command, context))
-    codes = [line for code, text in _CODES.items() for line in (".TP", str(code), _roff(text))]
+        body += [f'.SS "{name}"', _escape_roff(_format_usage(command, context)), ".PP"]
+        body.append("\n.PP\n".join(_escape_roff(text) for text in _format_help(command)))
+        body += _format_list(_list_options(command, context))
+    codes = [line for code, text in _CODES.items() for line in (".TP", str(code), _escape_roff(text))]
     return "\n".join([*head, *body, '.SH "EXIT STATUS"', *codes, ""])
 
 
-def _listed(options: list[tuple[str, str]]) -> list[str]:
-    return [line for name, text in options for line in (".TP", f"\\fB{_roff(name)}\\fR", _roff(text))]
+def _format_list(options: list[tuple[str, str]]) -> list[str]:
+    return [line for name, text in options for line in (".TP", f"\\fB{_escape_roff(name)}\\fR", _escape_roff(text))]
 
 
-def _roff(text: str) -> str:
+def _escape_roff(text: str) -> str:
     """As roff reads it: a dot or a quote at the beginning of a line would be a command."""
     flat = " ".join(text.replace("\\", "\\e").replace("-", "\\-").split())
     return f"\\&{flat}" if flat.startswith((".", "'")) else flat
 
 
-def pages() -> dict[Path, str]:
+def build_pages() -> dict[Path, str]:
     return {
         HERE / "commands.md": as_markdown(),
         HERE / "man" / "reflect-git.1": as_man_page(),
@@ -115,7 +128,7 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> int:
-    for path, text in pages().items():
+    for path, text in build_pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0

@@ -29,8 +29,8 @@ LAYERS = (
     ("records",),
     ("errors", "paths"),
 )
-MOST_IN_A_FOLDER = 20
-MOST_MODULES = 235
+MAX_FOLDER_MODULES = 20
+MAX_MODULES = 235
 # Names from before the tree had layers. No file, folder or part of a file name may use one again.
 OLD_NAMES = frozenset(
     "sitting sittings stains desk deck portrait corpses spool glance chronicle mainline fold folding forgetting "
@@ -65,26 +65,26 @@ class Module:
         return self.path.endswith("__init__.py")
 
 
-def modules(package: Path = PACKAGE) -> list[Module]:
+def load_modules(package: Path = PACKAGE) -> list[Module]:
     """Read every module below a package, except its own `__init__.py`."""
     packages = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
     paths = [path for path in sorted(package.rglob("*.py")) if path != package / "__init__.py"]
-    return [_module(path, package, packages) for path in paths]
+    return [_load_module(path, package, packages) for path in paths]
 
 
-def _module(path: Path, package: Path, packages: set[str]) -> Module:
+def _load_module(path: Path, package: Path, packages: set[str]) -> Module:
     text = path.read_text(encoding="utf-8")
     relative = path.relative_to(package)
     parts = relative.with_suffix("").parts
     name = ".".join(part for part in parts if part != "__init__")
     tree = ast.parse(text)
-    imports = {word for found in _imports(tree, package.name) for word in found} & packages - {parts[0]}
+    imports = {word for found in _iter_imports(tree, package.name) for word in found} & packages - {parts[0]}
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    functions = tuple(_functions(tree, name))
+    functions = tuple(_list_functions(tree, name))
     return Module(name, relative.as_posix(), parts[0], summary, text.count("\n"), frozenset(imports), functions)
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
+def _iter_imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
     """Yield the packages that each import names, including late imports and imports for type checking."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -95,13 +95,13 @@ def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
             yield ((node.module or "").split(".")[1],)
 
 
-def _functions(tree: ast.AST, module: str) -> Iterator[Function]:
+def _list_functions(tree: ast.AST, module: str) -> Iterator[Function]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield Function(f"{module}.{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
 
 
-def graph(found: Iterable[Module]) -> dict[str, Counter[str]]:
+def count_imports(found: Iterable[Module]) -> dict[str, Counter[str]]:
     """Map each package to the packages it imports, with the number of its modules that import each."""
     edges: dict[str, Counter[str]] = {}
     for module in found:
@@ -109,48 +109,48 @@ def graph(found: Iterable[Module]) -> dict[str, Counter[str]]:
     return edges
 
 
-def folders(found: Iterable[Module]) -> Counter[str]:
+def count_folders(found: Iterable[Module]) -> Counter[str]:
     """Count the modules of each folder, without `__init__.py`."""
     return Counter(module.path.rpartition("/")[0] or "." for module in found if not module.is_package)
 
 
-def old_names(found: Iterable[Module]) -> list[str]:
+def find_old_names(found: Iterable[Module]) -> list[str]:
     """List the modules with a name, or a part of a name, from the old vocabulary."""
-    return [module.path for module in found if not OLD_NAMES.isdisjoint(_words(module.path))]
+    return [module.path for module in found if not OLD_NAMES.isdisjoint(_split_words(module.path))]
 
 
-def _words(path: str) -> list[str]:
+def _split_words(path: str) -> list[str]:
     return path.removesuffix(".py").replace("/", "_").split("_")
 
 
-def report(found: Sequence[Module]) -> str:
+def format_report(found: Sequence[Module]) -> str:
     """Return the whole overview as text."""
     functions = [function for module in found for function in module.functions]
     return "\n".join([
         "reflect_git, top layer first; a package imports only packages of lower layers", "",
-        *_tree(found),
-        f"Modules: {len(found)} (at most {MOST_MODULES}); in the fullest folders (at most {MOST_IN_A_FOLDER}): "
-        + ", ".join(f"{folder} {count}" for folder, count in folders(found).most_common(3)), "",
-        f"Lines of a module: {_spread([module.lines for module in found])}", "",
-        *_largest((module.lines, module.name) for module in found), "",
-        f"Lines of a function: {_spread([function.lines for function in functions])}", "",
-        *_largest((function.lines, function.name) for function in functions),
+        *_format_tree(found),
+        f"Modules: {len(found)} (at most {MAX_MODULES}); in the fullest folders (at most {MAX_FOLDER_MODULES}): "
+        + ", ".join(f"{folder} {count}" for folder, count in count_folders(found).most_common(3)), "",
+        f"Lines of a module: {_format_spread([module.lines for module in found])}", "",
+        *_format_largest((module.lines, module.name) for module in found), "",
+        f"Lines of a function: {_format_spread([function.lines for function in functions])}", "",
+        *_format_largest((function.lines, function.name) for function in functions),
     ])  # fmt: skip
 
 
-def _tree(found: Sequence[Module]) -> Iterator[str]:
-    edges = graph(found)
+def _format_tree(found: Sequence[Module]) -> Iterator[str]:
+    edges = count_imports(found)
     for number, layer in enumerate(LAYERS, 1):
         yield f"── layer {number}: {', '.join(layer)} ".ljust(118, "─")
         for package in layer:
             inside = [module for module in found if module.package == package]
-            yield from _package(package, inside)
+            yield from _format_package(package, inside)
             imports = ", ".join(f"{to} {edges[package][to]}" for below in LAYERS for to in below if edges[package][to])
             yield from wrap(imports, 112, initial_indent="    imports ", subsequent_indent=" " * 12)
             yield ""
 
 
-def _package(package: str, inside: Sequence[Module]) -> Iterator[str]:
+def _format_package(package: str, inside: Sequence[Module]) -> Iterator[str]:
     """Yield one line for the package, one for each subpackage and one for each module."""
     if len(inside) > 1:
         yield f"{package}/  {len(inside)} modules, {sum(module.lines for module in inside)} lines"
@@ -159,22 +159,23 @@ def _package(package: str, inside: Sequence[Module]) -> Iterator[str]:
         yield f"  {shown:<40}{module.lines:>4}  {module.summary}"
 
 
-def _spread(sizes: Sequence[int]) -> str:
-    return f"{sum(sizes)} in {len(sizes)}; median {median(sizes):g}, 90 % at most {tenth(sizes)}, largest {max(sizes)}"
+def _format_spread(sizes: Sequence[int]) -> str:
+    spread = f"median {median(sizes):g}, 90 % at most {get_90th_percentile(sizes)}, largest {max(sizes)}"
+    return f"{sum(sizes)} in {len(sizes)}; {spread}"
 
 
-def tenth(sizes: Sequence[int]) -> int:
+def get_90th_percentile(sizes: Sequence[int]) -> int:
     """Return the size that nine of ten do not exceed."""
     return sorted(sizes)[len(sizes) * 9 // 10]
 
 
-def _largest(sized: Iterable[tuple[int, str]]) -> Iterator[str]:
+def _format_largest(sized: Iterable[tuple[int, str]]) -> Iterator[str]:
     for lines, name in sorted(sized, reverse=True)[:_SHOWN]:
         yield f"{lines:>6}  {name}"
 
 
 def main() -> int:
-    sys.stdout.write(f"{report(modules())}\n")
+    sys.stdout.write(f"{format_report(load_modules())}\n")
     return 0
 
 

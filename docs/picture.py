@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.text import Text
 
 HERE = Path(__file__).parent
-MOST_LINES = 18
+MAX_LINES = 18
 _WIDTH = 76  # at 700 px a character is 9 px wide
 _TIMEOUT = 60.0
 _PROGRAM = (sys.executable, "-m", "reflect_git.cli.start")
 _SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
-_SAID = "no, never use npm in this project, always use pnpm instead"
+_CORRECTION = "no, never use npm in this project, always use pnpm instead"
 _ENTRIES = 12  # of the demo's session: up to the second correction, so that review asks one question
 _LEFT_OUT = ("confidence", "note")  # fields of the card that would make the picture too long
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,10 +38,10 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        printed = replace_varying_parts(record(Path(os.path.realpath(folder))))
+        printed = replace_varying_parts(record_review(Path(os.path.realpath(folder))))
     lines = printed.count("\n") + 1
-    if lines > MOST_LINES:
-        sys.exit(f"the picture has {lines} lines, {MOST_LINES} are allowed; leave a field of the card out")
+    if lines > MAX_LINES:
+        sys.exit(f"the picture has {lines} lines, {MAX_LINES} are allowed; leave a field of the card out")
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=_WIDTH, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi(printed))
@@ -54,7 +54,7 @@ def main() -> int:
     return 0
 
 
-def record(home: Path) -> str:
+def record_review(home: Path) -> str:
     """Review one correction in a new home and return what a person sees, as terminal text."""
     project = home / "webshop"
     project.mkdir()
@@ -70,10 +70,10 @@ def record(home: Path) -> str:
         (*_PROGRAM, "--yes", "import", "transcripts"),
     ):
         subprocess.run(command, cwd=project, env=env, check=True, stdout=subprocess.DEVNULL)
-    review = pick_lines(_review(project, env))
+    review = pick_lines(_run_review(project, env))
     written = [line for line in (project / "CLAUDE.md").read_text(encoding="utf-8").splitlines() if "pnpm" in line]
     return "\n".join([
-        _dim("# you correct Claude Code"), f"> {_SAID}", "",
+        _dim("# you correct Claude Code"), f"> {_CORRECTION}", "",
         _dim("$ reflect-git review"), *review, "",
         _dim("$ grep pnpm CLAUDE.md"), *written,
     ])  # fmt: skip
@@ -99,7 +99,7 @@ def _write_session(home: Path, project: Path) -> None:
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
 
 
-def _review(project: Path, env: Mapping[str, str]) -> str:
+def _run_review(project: Path, env: Mapping[str, str]) -> str:
     """Run `reflect-git review` at a terminal, press y at its question, and return what it prints."""
     primary, secondary = pty.openpty()
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _WIDTH, 0, 0))
@@ -109,7 +109,7 @@ def _review(project: Path, env: Mapping[str, str]) -> str:
     ) as child:  # fmt: skip
         os.close(secondary)
         printed, answered = "", False
-        while chunk := _read(primary):
+        while chunk := _read_terminal(primary):
             printed += chunk
             if not answered and _STYLE.sub("", printed).rstrip().endswith("?"):
                 os.write(primary, b"y")
@@ -120,7 +120,7 @@ def _review(project: Path, env: Mapping[str, str]) -> str:
     return printed.replace("\r\n", "\n")
 
 
-def _read(terminal: int) -> str:
+def _read_terminal(terminal: int) -> str:
     ready, _, _ = select.select([terminal], [], [], _TIMEOUT)
     try:
         return os.read(terminal, 65536).decode() if ready else ""

@@ -71,7 +71,7 @@ BANNED = (
 )
 _BANNED = [(re.compile(pattern, re.IGNORECASE), label) for pattern, label in BANNED]
 # In these packages every sentence in a string is shown to people. Elsewhere, strings may be data.
-SPEAKING = ("cli", "rules", "audit", "doctor", "history", "purge", "sync", "hook", "hooks")
+MESSAGE_PACKAGES = ("cli", "rules", "audit", "doctor", "history", "purge", "sync", "hook", "hooks")
 _SENTENCE = re.compile(r"[a-zA-Z']{2,},? [a-zA-Z']+,? [a-zA-Z']+")
 _PATTERN = re.compile(r"\\[bswdW]|\(\?|\[\^|\)\?|\.\*")
 _COMMAND = re.compile(r"reflect-git [a-z-]+")
@@ -87,7 +87,7 @@ class Finding(NamedTuple):
     reason: str
 
 
-def check(root: Path = ROOT) -> list[Finding]:
+def check_packages(root: Path = ROOT) -> list[Finding]:
     """Return all findings in `reflect_git` and `hooks`."""
     found: list[Finding] = []
     for path in [*sorted((root / "reflect_git").rglob("*.py")), *sorted((root / "hooks").glob("*.py"))]:
@@ -100,41 +100,41 @@ def check(root: Path = ROOT) -> list[Finding]:
 def check_source(source: str, package: str, place: str) -> list[Finding]:
     """Return the findings in the source of one module."""
     tree = ast.parse(source)
-    rows = [*_names(tree), *_docstrings(tree), *_messages(tree, package in SPEAKING)]
+    rows = [*_iter_names(tree), *_iter_docstrings(tree), *_iter_messages(tree, package in MESSAGE_PACKAGES)]
     return [Finding(package, kind, f"{place}:{line}", text, reason) for kind, line, text, reason in rows]
 
 
-def _names(tree: ast.Module) -> Iterator[tuple[str, int, str, str]]:
+def _iter_names(tree: ast.Module) -> Iterator[tuple[str, int, str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             is_vague = not isinstance(node, ast.ClassDef) and node.name.strip("_") in VAGUE
-            reason = "could mean many things" if is_vague else _old_word(node.name)
+            reason = "could mean many things" if is_vague else _find_old_word(node.name)
             if reason:
                 yield "name", node.lineno, node.name, reason
-        elif isinstance(node, ast.arg) and _old_word(node.arg):
-            yield "name", node.lineno, node.arg, _old_word(node.arg)
+        elif isinstance(node, ast.arg) and _find_old_word(node.arg):
+            yield "name", node.lineno, node.arg, _find_old_word(node.arg)
     for node in tree.body:
         for target in node.targets if isinstance(node, ast.Assign) else ():
-            if isinstance(target, ast.Name) and _old_word(target.id):
-                yield "name", node.lineno, target.id, _old_word(target.id)
+            if isinstance(target, ast.Name) and _find_old_word(target.id):
+                yield "name", node.lineno, target.id, _find_old_word(target.id)
 
 
-def _old_word(name: str) -> str:
+def _find_old_word(name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
     return next((f"'{word}' in a name" for word in words if word in NAMES), "")
 
 
-def _docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str, str]]:
+def _iter_docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         text = (ast.get_docstring(node) or "").partition("\n")[0]
-        reason = text and (_wrong_opening(text, node) or banned_in(text))
+        reason = text and (_find_wrong_opening(text, node) or find_banned_form(text))
         if reason:
             yield "docstring", getattr(node, "lineno", 1), text, reason
 
 
-def _wrong_opening(text: str, node: ast.AST) -> str:
+def _find_wrong_opening(text: str, node: ast.AST) -> str:
     """Return why a docstring may not begin like this, or an empty text."""
     if isinstance(node, ast.Module) and not text.endswith((".", ":", "?", "!")):
         return "first line is not a whole sentence"
@@ -155,43 +155,43 @@ def _is_property(node: ast.AST) -> bool:
     return any("property" in ast.unparse(each) for each in getattr(node, "decorator_list", ()))
 
 
-def _messages(tree: ast.Module, speaks: bool) -> Iterator[tuple[str, int, str, str]]:
-    docstrings = {id(each) for node in ast.walk(tree) for each in _docstring_of(node)}
-    errors = {id(text): at for node in ast.walk(tree) for at, text in _error_texts(node)}
+def _iter_messages(tree: ast.Module, speaks: bool) -> Iterator[tuple[str, int, str, str]]:
+    docstrings = {id(each) for node in ast.walk(tree) for each in _iter_docstring_nodes(node)}
+    errors = {id(text): at for node in ast.walk(tree) for at, text in _iter_error_texts(node)}
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if id(node) in docstrings or id(node) in inside or not (speaks or id(node) in errors):
             continue
-        text = _COMMAND.sub("", _text(node)) if id(node) not in errors else _text(node)
+        text = _COMMAND.sub("", _get_text(node)) if id(node) not in errors else _get_text(node)
         if not _SENTENCE.search(text) or _PATTERN.search(text):
             continue
-        reason = banned_in(text) or (_wrong_form(text) if id(node) in errors else "")
+        reason = find_banned_form(text) or (_find_wrong_form(text) if id(node) in errors else "")
         if reason:
             yield "message", getattr(node, "lineno", 1), text, reason
 
 
-def _docstring_of(node: ast.AST) -> Iterator[ast.AST]:
+def _iter_docstring_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the strings that are statements of their own."""
     if isinstance(node, ast.Expr):
         yield node.value
 
 
-def _error_texts(node: ast.AST) -> Iterator[tuple[int, ast.AST]]:
+def _iter_error_texts(node: ast.AST) -> Iterator[tuple[int, ast.AST]]:
     """Yield message and hint of a ReflectError, with their position."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ReflectError":
         yield from enumerate(node.args[:2])
 
 
-def _text(node: ast.AST) -> str:
+def _get_text(node: ast.AST) -> str:
     """Return a string, or an f-string with `…` for each value; empty for anything else."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
-        return "".join(_text(part) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        return "".join(_get_text(part) if isinstance(part, ast.Constant) else "…" for part in node.values)
     return ""
 
 
-def _wrong_form(text: str) -> str:
+def _find_wrong_form(text: str) -> str:
     if text.endswith(".") and not text.endswith(("..", "…")):
         return "message ends with a full stop"
     if re.match(r"[A-Z][a-z]+ (?!Code|Desktop)[a-z]", text) and not text.startswith(("Claude ", "Python ")):
@@ -199,7 +199,7 @@ def _wrong_form(text: str) -> str:
     return ""
 
 
-def banned_in(text: str) -> str:
+def find_banned_form(text: str) -> str:
     """Return the first banned form in a text, or an empty text."""
     bare = re.sub(r"`[^`]*`", "", text)
     if not bare.rstrip().endswith("?") and re.match(r"(?:What|Who|Whoever) ", bare):
@@ -207,7 +207,7 @@ def banned_in(text: str) -> str:
     return next((f"'{label}'" for pattern, label in _BANNED if pattern.search(bare)), "")
 
 
-def counts(found: Iterable[Finding]) -> dict[str, Counter[str]]:
+def count_findings(found: Iterable[Finding]) -> dict[str, Counter[str]]:
     """Count the findings of each package by kind."""
     counted: dict[str, Counter[str]] = {}
     for one in found:
@@ -221,24 +221,30 @@ def load_baseline() -> dict[str, int]:
     return found
 
 
-def table(counted: Mapping[str, Counter[str]], allowed: Mapping[str, int]) -> Iterator[str]:
+def format_table(counted: Mapping[str, Counter[str]], allowed: Mapping[str, int]) -> Iterator[str]:
     """Yield the counts of each package beside what is allowed."""
     yield f"{'package':<12}" + "".join(f"{kind + 's':>12}" for kind in KINDS) + f"{'total':>9}{'allowed':>9}"
     for package in sorted({*counted, *allowed}):
         row = counted.get(package, Counter())
-        yield f"{package:<12}" + "".join(f"{row[kind]:>12}" for kind in KINDS) + _totals(row, allowed.get(package, 0))
+        yield (
+            f"{package:<12}"
+            + "".join(f"{row[kind]:>12}" for kind in KINDS)
+            + _format_totals(row, allowed.get(package, 0))
+        )
     whole = sum(counted.values(), Counter[str]())
-    yield f"{'all':<12}" + "".join(f"{whole[kind]:>12}" for kind in KINDS) + _totals(whole, sum(allowed.values()))
+    yield (
+        f"{'all':<12}" + "".join(f"{whole[kind]:>12}" for kind in KINDS) + _format_totals(whole, sum(allowed.values()))
+    )
 
 
-def _totals(row: Counter[str], allowed: int) -> str:
+def _format_totals(row: Counter[str], allowed: int) -> str:
     return f"{sum(row.values()):>9}{allowed:>9}"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the counts, and return 1 if a package has more than allowed."""
-    found = check()
-    counted, allowed = counts(found), load_baseline()
+    found = check_packages()
+    counted, allowed = count_findings(found), load_baseline()
     totals = {package: sum(row.values()) for package, row in counted.items()}
     if "--list" in arguments:
         chosen = {each for each in arguments if not each.startswith("-")} or set(totals)
@@ -252,7 +258,7 @@ def main(arguments: Sequence[str]) -> int:
         allowed = lower
     worse = [each for each, number in sorted(totals.items()) if number > allowed.get(each, 0)]
     if worse or "--quiet" not in arguments:
-        sys.stdout.write("\n".join(table(counted, allowed)) + "\n")
+        sys.stdout.write("\n".join(format_table(counted, allowed)) + "\n")
     for each in worse:
         sys.stdout.write(f"error: {each} has {totals[each]} wording problems, {allowed.get(each, 0)} allowed\n")
         sys.stdout.write(f"hint: python docs/wording.py --list {each}\n")

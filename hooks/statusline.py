@@ -12,11 +12,11 @@ import sys
 import time
 
 # The package is next to this folder in a checkout, and around it (reflect_git/data/hooks) when installed.
-_UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.append(_UP if os.path.isdir(os.path.join(_UP, "reflect_git")) else os.path.dirname(os.path.dirname(_UP)))
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(_ROOT if os.path.isdir(os.path.join(_ROOT, "reflect_git")) else os.path.dirname(os.path.dirname(_ROOT)))
 
 
-def _home() -> str:
+def _get_store_folder() -> str:
     """Return the store's folder."""
     from reflect_git import paths
 
@@ -27,7 +27,7 @@ def _home() -> str:
     return service.locate_store(os.environ)
 
 
-def _read(path: str) -> str:
+def _read_start(path: str) -> str:
     """Return the beginning of a text file; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
@@ -36,15 +36,15 @@ def _read(path: str) -> str:
         return ""
 
 
-def _folder() -> str:
+def _get_project_folder() -> str:
     """Return the project's folder, which the client names in the environment and on stdin."""
-    folder = os.environ.get("CLAUDE_PROJECT_DIR") or _told_folder() or os.getcwd()
+    folder = os.environ.get("CLAUDE_PROJECT_DIR") or _read_stdin_folder() or os.getcwd()
     from reflect_git import paths
 
-    return paths.top_of(folder) or folder
+    return paths.find_top(folder) or folder
 
 
-def _told_folder() -> str:
+def _read_stdin_folder() -> str:
     """Return the folder named on stdin.
 
     Read only if data is available: a custom status line may leave stdin open.
@@ -71,13 +71,13 @@ def _refresh(folder: str) -> None:
             if sys.version_info >= (3, 10):
                 from reflect_git.rules import queue
 
-                queue.refresh(os.environ, folder)
+                queue.refresh_counts(os.environ, folder)
             else:  # generating the questions needs a newer Python
                 from reflect_git.capture import service, sessions
                 from reflect_git.store.reading import waiting_counts
 
                 store = service.open_store(os.environ, create=False)
-                sessions.count_questions(store, os.environ, folder, time.time(), waiting_counts.BEST)
+                sessions.update_waiting_count(store, os.environ, folder, time.time(), waiting_counts.BEST)
         finally:
             os._exit(0)
 
@@ -87,16 +87,16 @@ def main() -> None:
     from reflect_git import paths
     from reflect_git.records.ids import folder_digest
 
-    git_dir, folder = os.path.join(_home(), ".git"), _folder()
+    git_dir, folder = os.path.join(_get_store_folder(), ".git"), _get_project_folder()
     if not os.path.isdir(git_dir):
         return
     digest = folder_digest(folder)
-    kept = _read(os.path.join(git_dir, "reflect", "cache", paths.count_file(digest))).split("\n")
+    kept = _read_start(os.path.join(git_dir, "reflect", "cache", paths.count_file_name(digest))).split("\n")
     named, ref, tip, main_tip, day, how, _, line = kept[:8] if len(kept) > 8 else [""] * 8
     is_known = named == digest
     if line and is_known:
         os.write(1, (line + "\n").encode())
-    seen = [_read(os.path.join(git_dir, name)).strip() for name in (ref, "refs/heads/main")]
+    seen = [_read_start(os.path.join(git_dir, name)).strip() for name in (ref, "refs/heads/main")]
     if not is_known or how == "guessed" or day != time.strftime("%Y-%m-%d") or seen != [tip, main_tip]:
         _refresh(folder)
 

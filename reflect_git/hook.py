@@ -39,30 +39,30 @@ def main() -> int:
     """Read the event and handle it. Never raise an error: it must not disturb the session."""
     env = os.environ
     on_signal(SIGCHLD, SIG_DFL)  # a parent that ignores it would take our children's exit codes
-    on_signal(SIGALRM, _give_up)
+    on_signal(SIGALRM, _exit_on_alarm)
     alarm(HOOK_SECONDS)
     os.umask(0o077)
     try:
-        run(env, read_input(0))
+        handle_event(env, read_input(0))
     except (ReflectError, OSError, ValueError, RecursionError, MemoryError) as error:
-        note(env, f"{type(error).__name__}: {error}")
+        log_error(env, f"{type(error).__name__}: {error}")
     except BaseException as error:  # a bug of ours is ours to read, not the session's to suffer
-        note(env, f"bug: {type(error).__name__}: {error}")
+        log_error(env, f"bug: {type(error).__name__}: {error}")
     return 0
 
 
-def _give_up(_number: int, _frame: Optional[FrameType]) -> None:
+def _exit_on_alarm(_number: int, _frame: Optional[FrameType]) -> None:
     os._exit(0)
 
 
-def run(env: Env, data: bytes) -> None:
-    event = parse(data)
+def handle_event(env: Env, data: bytes) -> None:
+    event = parse_event(data)
     name = str(event.get("hook_event_name"))
     handle = HANDLERS.get(name)
     if handle is None:
         return
     if env.get("REFLECT_GIT_OFF") == "1":
-        _pass_over(name, event, env)
+        _skip_session(name, event, env)
         return
     if name == "PreCompact" and _has_nothing_new(event, env):
         return
@@ -72,22 +72,22 @@ def run(env: Env, data: bytes) -> None:
         store = service.open_store(env)
     except ReflectError as error:
         if error.code == "git-missing" and name == "SessionStart" and event.get("source") != "compact":
-            _say({"systemMessage": f"reflect-git captures nothing: {error.message}; {error.hint}"})
+            _print_json({"systemMessage": f"reflect-git captures nothing: {error.message}; {error.hint}"})
         raise
     here = str(event.get("cwd") or "")
     folder = env.get("CLAUDE_PROJECT_DIR") or here
     capturing = service.is_capturing(store, env, folder, time.time()) and not service.is_ignored(store, here)
-    if capturing or name in NO_CAPTURE:
+    if capturing or name in UNCONDITIONAL_EVENTS:
         handle(store, event, folder, env)
 
 
-def _pass_over(name: str, event: Event, env: Env) -> None:
+def _skip_session(name: str, event: Event, env: Env) -> None:
     """Mark the ending session as not captured, if a store exists; capture nothing."""
     if name == "SessionEnd":
         from reflect_git.capture import service, sessions
 
         if os.path.isdir(os.path.join(service.locate_store(env), ".git")):
-            sessions.pass_over(service.open_store(env, create=False), _transcript(event))
+            sessions.skip_session(service.open_store(env, create=False), _get_transcript(event))
 
 
 def _has_nothing_new(event: Event, env: Env) -> bool:
@@ -97,11 +97,11 @@ def _has_nothing_new(event: Event, env: Env) -> bool:
     from reflect_git.store import session_state
 
     git_dir = os.path.join(paths.store_home(env), ".git")
-    transcript = _transcript(event)
+    transcript = _get_transcript(event)
     try:
         with open(os.path.join(git_dir, "config"), "rb") as file:
             may_speak = b"keep" in file.read()  # reflect.compact.keep
-        return not may_speak and os.stat(transcript).st_size == session_state.consumed(git_dir, transcript)
+        return not may_speak and os.stat(transcript).st_size == session_state.get_consumed(git_dir, transcript)
     except OSError:
         return False
 
@@ -125,126 +125,126 @@ def read_input(descriptor: int) -> bytes:
     return b"".join(chunks)
 
 
-def parse(data: bytes) -> dict[str, Any]:
+def parse_event(data: bytes) -> dict[str, Any]:
     """Parse one JSON object. Refuse duplicate keys, since two readers could see two different events."""
-    event = json_form.loads(data.decode("utf-8", "replace"), _unique)
+    event = json_form.loads(data.decode("utf-8", "replace"), _build_unique_dict)
     if not isinstance(event, dict):
         raise ReflectError("hook input is not an object")
     return event
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_unique_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ReflectError("hook input has a key twice")
     return found
 
 
-def failure(store: Store, event: Event, folder: str, env: Env) -> None:
+def handle_failure(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle PostToolUseFailure: capture the failed tool call."""
-    from reflect_git.capture.failure import facts_of
+    from reflect_git.capture.failure import build_facts
 
-    _capture(store, facts_of(event, paths.home_dir(env)), folder, env)
+    _capture_facts(store, build_facts(event, paths.home_dir(env)), folder, env)
 
 
-def stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
+def handle_stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle StopFailure: the client gave up on a turn. In print mode it kills us instead of waiting."""
-    from reflect_git.capture.failure import facts_of_stop
-    from reflect_git.platform.processes import leave_the_caller
+    from reflect_git.capture.failure import build_stop_facts
+    from reflect_git.platform.processes import start_session
 
-    leave_the_caller()
-    _capture(store, facts_of_stop(event, paths.home_dir(env)), folder, env)
+    start_session()
+    _capture_facts(store, build_stop_facts(event, paths.home_dir(env)), folder, env)
 
 
-def _capture(store: Store, facts: Optional[Facts], folder: str, env: Env) -> None:
+def _capture_facts(store: Store, facts: Optional[Facts], folder: str, env: Env) -> None:
     from reflect_git.capture import service
 
     if facts is not None:
-        service.capture(store, {**facts, "project": service.project_of(store, folder)}, env)
+        service.capture_signal(store, {**facts, "project": service.get_project(store, folder)}, env)
 
 
-def pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
+def handle_pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle PreCompact: mine the transcript.
 
     Output becomes part of the summariser's prompt, so nothing is printed unless the user turned it on.
     """
     from reflect_git.capture import sessions
 
-    transcript = _transcript(event)
-    finished = sessions.catch_up(store, env, transcript, "PreCompact", folder, MINING_SECONDS)
-    if store.switched("reflect.compact.keep", False):
-        from reflect_git.capture.compaction_note import kept_lines
+    transcript = _get_transcript(event)
+    finished = sessions.mine_session(store, env, transcript, "PreCompact", folder, MINING_SECONDS)
+    if store.is_enabled("reflect.compact.keep", False):
+        from reflect_git.capture.compaction_note import get_typed_corrections
 
-        kept = "\n".join(kept_lines(sessions.said_in(store, transcript)))
-        if kept and _is_first(store, event):
+        kept = "\n".join(get_typed_corrections(sessions.load_session_signals(store, transcript)))
+        if kept and _is_first_to_print(store, event):
             _print(kept)
     if not finished:
-        _afterwards(lambda: sessions.catch_up(store, env, transcript, "PreCompact", folder))
+        _run_detached(lambda: sessions.mine_session(store, env, transcript, "PreCompact", folder))
 
 
-def session_start(store: Store, event: Event, folder: str, env: Env) -> None:
+def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle SessionStart: record the session, remind the user of open questions, and tidy up in the background."""
     from reflect_git.capture import sessions
 
-    transcript = _transcript(event)
+    transcript = _get_transcript(event)
     if event.get("source") == "compact":
-        _brief(store, event, transcript)
+        _print_compaction_note(store, event, transcript)
         return
-    sessions.begin(store, transcript, folder, env.get("CLAUDE_PID", ""))
+    sessions.record_start(store, transcript, folder, env.get("CLAUDE_PID", ""))
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
         # Set for a plugin's hooks alone; with entries in the settings there is no /reflect.
         way = "/reflect" if env.get("CLAUDE_PLUGIN_ROOT") else "'reflect-git review' in a terminal"
-        _say({"systemMessage": sessions.reminder(store, time.time(), way, folder)})
-    _afterwards(lambda: _settle(store, env, folder))
+        _print_json({"systemMessage": sessions.build_reminder(store, time.time(), way, folder)})
+    _run_detached(lambda: _run_background_work(store, env, folder))
 
 
-def _settle(store: Store, env: Env, folder: str) -> None:
+def _run_background_work(store: Store, env: Env, folder: str) -> None:
     from reflect_git.capture import sessions
 
-    sessions.tidy_up(store, env, folder)
+    sessions.run_background_work(store, env, folder)
 
 
-def _brief(store: Store, event: Event, transcript: str) -> None:
+def _print_compaction_note(store: Store, event: Event, transcript: str) -> None:
     from reflect_git.capture import sessions
-    from reflect_git.capture.compaction_note import briefing, lines
+    from reflect_git.capture.compaction_note import format_note, get_typed_sentences
 
-    text = briefing(lines(sessions.said_in(store, transcript)), os.urandom(8).hex())
-    if text and _is_first(store, event):
-        _say({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+    text = format_note(get_typed_sentences(sessions.load_session_signals(store, transcript)), os.urandom(8).hex())
+    if text and _is_first_to_print(store, event):
+        _print_json({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
 
 
-def session_end(store: Store, event: Event, folder: str, env: Env) -> None:
+def handle_session_end(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle SessionEnd: mine the transcript, tidy up and sync.
 
     The launcher started us in the background, and the client is about to exit.
     """
     from reflect_git.capture import sessions
-    from reflect_git.platform.processes import give_way, leave_the_caller
+    from reflect_git.platform.processes import lower_priority, start_session
 
-    is_alone = leave_the_caller()
+    is_alone = start_session()
     alarm(DETACHED_SECONDS)
-    sessions.end(store, env, _transcript(event), "SessionEnd", folder)
-    give_way(is_alone)  # a review may wait for what was mined, nobody for the rest
-    sessions.tidy_up(store, env, folder)
-    sessions.share(store, env)
+    sessions.end_session(store, env, _get_transcript(event), "SessionEnd", folder)
+    lower_priority(is_alone)  # a review may wait for what was mined, nobody for the rest
+    sessions.run_background_work(store, env, folder)
+    sessions.sync_after_session(store, env)
 
 
-def answer(store: Store, event: Event, folder: str, env: Env) -> None:
+def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle PostToolUse of AskUserQuestion: store a person's answer to one of our questions."""
     if event.get("tool_name") == "AskUserQuestion":
         from reflect_git.store import asked_questions
 
-        asked_questions.keep_answer(store, event)
+        asked_questions.save_answers(store, event)
 
 
-def _transcript(event: Event) -> str:
+def _get_transcript(event: Event) -> str:
     path = event.get("transcript_path")
     if not isinstance(path, str) or not path or "\0" in path:
         raise ReflectError("hook input names no transcript")
     return path
 
 
-def _is_first(store: Store, event: Event) -> bool:
+def _is_first_to_print(store: Store, event: Event) -> bool:
     """Return whether this is the first of our hooks to print for this event.
 
     A user may have both the plugin and the entries in the settings.
@@ -253,11 +253,11 @@ def _is_first(store: Store, event: Event) -> bool:
     from reflect_git.records.ids import digest
 
     moment = (str(event.get(name)) for name in ("hook_event_name", "session_id", "prompt_id", "trigger", "source"))
-    size = str(os.path.getsize(_transcript(event)))
-    return files.claim(store.private_path("cache", f".tmp-spoken-{digest(*moment, size)[:20]}"))
+    size = str(os.path.getsize(_get_transcript(event)))
+    return files.create_exclusive(store.private_path("cache", f".tmp-spoken-{digest(*moment, size)[:20]}"))
 
 
-def _say(document: Mapping[str, Any]) -> None:
+def _print_json(document: Mapping[str, Any]) -> None:
     """Print the JSON document of this event, unless all its values are empty."""
     if any(document.values()):
         import json
@@ -270,7 +270,7 @@ def _print(text: str) -> None:
         os.write(1, f"{text}\n".encode("utf-8", "replace"))
 
 
-def _afterwards(work: Callable[[], object]) -> None:
+def _run_detached(work: Callable[[], object]) -> None:
     """Run `work` in a detached process, so that the client does not wait for it."""
     from reflect_git.platform.processes import detach
 
@@ -280,11 +280,11 @@ def _afterwards(work: Callable[[], object]) -> None:
     try:
         work()
     except BaseException as error:
-        note(os.environ, f"{type(error).__name__}: {error}")
+        log_error(os.environ, f"{type(error).__name__}: {error}")
     os._exit(0)
 
 
-def note(env: Env, line: str) -> None:
+def log_error(env: Env, line: str) -> None:
     """Add a line to the log that `doctor` reads: in the store, or next to it if there is no store."""
     from reflect_git.capture import service
     from reflect_git.redact import redact
@@ -309,12 +309,12 @@ def note(env: Env, line: str) -> None:
 
 
 HANDLERS: dict[str, Callable[[Store, Event, str, Env], None]] = {
-    "PostToolUseFailure": failure,
-    "StopFailure": stop_failure,
-    "PreCompact": pre_compact,
-    "SessionStart": session_start,
-    "SessionEnd": session_end,
-    "PostToolUse": answer,
+    "PostToolUseFailure": handle_failure,
+    "StopFailure": handle_stop_failure,
+    "PreCompact": handle_pre_compact,
+    "SessionStart": handle_session_start,
+    "SessionEnd": handle_session_end,
+    "PostToolUse": handle_answer,
 }
 # An answer counts whether or not capture is on.
-NO_CAPTURE = ("PostToolUse",)
+UNCONDITIONAL_EVENTS = ("PostToolUse",)

@@ -22,7 +22,7 @@ def home_dir(env: Mapping[str, str]) -> str:
     return env.get("HOME") or os.path.expanduser("~")
 
 
-def shown(path: str, env: Mapping[str, str]) -> str:
+def format_path(path: str, env: Mapping[str, str]) -> str:
     """Return a path for display, with '~' for the home folder."""
     home = home_dir(env).rstrip(os.sep) + os.sep
     return f"~/{path[len(home) :]}" if path.startswith(home) else path
@@ -75,7 +75,7 @@ def _global_configs(env: Mapping[str, str]) -> list[str]:
     return [os.path.join(home, ".gitconfig"), os.path.join(xdg, "git", "config")]
 
 
-def top_of(folder: str) -> Optional[str]:
+def find_top(folder: str) -> Optional[str]:
     """Find the nearest folder upwards that has a .git (a folder, or the file of a work tree or submodule)."""
     current = os.path.realpath(folder)
     while True:
@@ -87,7 +87,7 @@ def top_of(folder: str) -> Optional[str]:
         current = parent
 
 
-def count_file(digest: str) -> str:
+def count_file_name(digest: str) -> str:
     """Return the name of the file that caches the number of open questions for the folder with this digest."""
     return f"glance-{digest}"
 
@@ -97,7 +97,7 @@ def projects_dir(env: Mapping[str, str]) -> str:
     return os.path.join(config_dir(env), "projects")
 
 
-def resource(*parts: str) -> str:
+def resource_path(*parts: str) -> str:
     """Return the path of a file of hooks/ or templates/: next to the package in a checkout, inside it in a wheel."""
     beside = os.path.join(os.path.dirname(_PACKAGE), *parts)
     inside = os.path.join(_PACKAGE, "data", *parts)

@@ -1,8 +1,8 @@
 """Run the tests that deal with time under other clocks and time zones: `make clocks`.
 
 libfaketime sets the clock by an offset shared by all processes of a run: an absolute time would restart in each of
-them. `tests/forks.py` passes it on to the runs of the program. Git children of the program keep the real clock, because
-they get a new environment; they are given the times they write.
+them. `tests/fork_server.py` passes it on to the runs of the program. Git children of the program keep the real clock,
+because they get a new environment; they are given the times they write.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
-MEMORY = "/dev/shm"
+MEMORY_FOLDER = "/dev/shm"
 # When (UTC), where, and what it is.
 CLOCKS = (
     ("2026-11-19 00:03", "UTC", "three minutes after midnight"),
@@ -68,7 +68,7 @@ def main(words: list[str]) -> int:
     clocks = [CLOCKS[number] for number in QUICK] if is_quick else CLOCKS
     failed, table = [], []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = [(clock, pool.submit(run, library, clock, chosen)) for clock in clocks]
+        runs = [(clock, pool.submit(run_clock, library, clock, chosen)) for clock in clocks]
         for (moment, zone, name), begun in runs:
             done = begun.result()
             print(f"\n{moment} UTC, TZ={zone}: {name}\n{done.stdout}", flush=True)
@@ -86,14 +86,14 @@ def count_passed(said: str) -> str:
     return f"{found.get('passed', 0)} of {sum(found.values())} passed"
 
 
-def run(library: str, clock: tuple[str, str, str], chosen: list[str]) -> subprocess.CompletedProcess[str]:
+def run_clock(library: str, clock: tuple[str, str, str], chosen: list[str]) -> subprocess.CompletedProcess[str]:
     """Run the tests in one process: workers of xdist do not terminate under libfaketime."""
     moment, zone, _ = clock
     wanted = datetime.strptime(moment, "%Y-%m-%d %H:%M").replace(tzinfo=timezone.utc).timestamp()
     changed = {"LD_PRELOAD": library, "FAKETIME": f"{round(wanted - time.time()):+d}", "TEST_TZ": zone}
     options = "-q -n 0 -p no:cacheprovider -o faulthandler_timeout=300 --tb=short".split()
     # A separate folder: pytest deletes old folders of other runs, and once deleted the folder of a running one.
-    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None) as folder:
         command = [sys.executable, "-m", "pytest", *options, f"--basetemp={folder}/run", *chosen]
         return subprocess.run(
             command, cwd=REPO, env={**os.environ, **changed}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

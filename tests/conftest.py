@@ -18,27 +18,27 @@ from typing import Any, Optional, Protocol, Union
 import pytest
 from hypothesis import settings
 
-from tests import counters, forks
+from tests import counters, fork_server
 
 REPO = Path(__file__).resolve().parent.parent
 REAL_HOME = os.path.realpath(os.path.expanduser("~"))
 REAL_GIT = shutil.which("git") or "git"
 
-MEMORY = "/dev/shm"
+MEMORY_FOLDER = "/dev/shm"
 MEMORY_NEEDED = 4 << 30
 
 
-def _keep_in_memory() -> None:
+def _use_memory_folder() -> None:
     """Use a folder in memory if there is space: a store waits for the disk, and that was a third of a run."""
-    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+    if "TMPDIR" in os.environ or not os.access(MEMORY_FOLDER, os.W_OK | os.X_OK):
         return
-    found = os.statvfs(MEMORY)
+    found = os.statvfs(MEMORY_FOLDER)
     if found.f_bavail * found.f_frsize >= MEMORY_NEEDED and not found.f_flag & os.ST_NOEXEC:
-        os.environ["TMPDIR"] = MEMORY
+        os.environ["TMPDIR"] = MEMORY_FOLDER
         tempfile.tempdir = None
 
 
-_keep_in_memory()
+_use_memory_folder()
 
 # Deadlines measure the machine: a property that starts git misses them whenever the other core is busy. Properties use
 # the same examples each time; HYPOTHESIS_PROFILE=random tries others.
@@ -50,7 +50,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 # event -> (index of a path that is written, index of the directory descriptor it is relative to)
-WRITES: dict[str, tuple[tuple[int, Optional[int]], ...]] = {
+WRITE_EVENTS: dict[str, tuple[tuple[int, Optional[int]], ...]] = {
     "os.chmod": ((0, 2),),
     "os.chown": ((0, 3),),
     "os.link": ((1, 3),),
@@ -73,14 +73,14 @@ WRITES: dict[str, tuple[tuple[int, Optional[int]], ...]] = {
     "sqlite3.connect": ((0, None),),
 }
 # These act on a link itself, all others on its target.
-ON_LINKS = frozenset({"os.link", "os.remove", "os.rename", "os.rmdir", "os.symlink", "shutil.move", "shutil.rmtree"})
+LINK_EVENTS = frozenset({"os.link", "os.remove", "os.rename", "os.rmdir", "os.symlink", "shutil.move", "shutil.rmtree"})
 
 
-class SealError(RuntimeError):
+class HomeWriteError(RuntimeError):
     """A test wrote into the real home. Not an OSError: code under test handles those."""
 
 
-def _ruled_paths() -> dict[str, bool]:
+def _get_path_rules() -> dict[str, bool]:
     """Map paths to whether tests may write below them.
 
     The deepest rule decides. So a checkout below the home stays writable, and a home below the temporary folder does
@@ -97,11 +97,11 @@ def _ruled_paths() -> dict[str, bool]:
     return rules
 
 
-class Seal:
+class WriteBlocker:
     """An audit hook that refuses writes into the real home and records them, since our hooks swallow every error."""
 
     def __init__(self) -> None:
-        self.rules = _ruled_paths()
+        self.rules = _get_path_rules()
         self.breaches: list[str] = []
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
@@ -109,18 +109,18 @@ class Seal:
             path, mode, flags = args
             if flags & WRITE_FLAGS or (isinstance(mode, str) and set(mode) & set("wax+")):
                 self.check(event, path, None)
-        elif event in WRITES:
-            for index, descriptor in WRITES[event]:
+        elif event in WRITE_EVENTS:
+            for index, descriptor in WRITE_EVENTS[event]:
                 self.check(event, args[index], None if descriptor is None else args[descriptor])
 
     def check(self, event: str, path: Any, descriptor: Optional[int]) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
-        if not self.allows(place(path, descriptor, follow=event not in ON_LINKS)):
+        if not self.is_allowed(resolve_path(path, descriptor, follow=event not in LINK_EVENTS)):
             self.breaches.append(f"{event} {os.fsdecode(path)}")
-            raise SealError(f"'{os.fsdecode(path)}' is in the real home: {event} refused")
+            raise HomeWriteError(f"'{os.fsdecode(path)}' is in the real home: {event} refused")
 
-    def allows(self, path: str) -> bool:
+    def is_allowed(self, path: str) -> bool:
         # Bytecode belongs to the interpreter, wherever its packages are.
         if "__pycache__" in path.split(os.sep)[-2:]:
             return True
@@ -129,7 +129,7 @@ class Seal:
         return self.rules[path]
 
 
-def place(path: Union[str, bytes, os.PathLike[Any]], descriptor: Optional[int], follow: bool) -> str:
+def resolve_path(path: Union[str, bytes, os.PathLike[Any]], descriptor: Optional[int], follow: bool) -> str:
     """Resolve a path: links above it, with `follow` the path itself, relative to a directory descriptor."""
     name = os.fsdecode(path)
     if descriptor is not None and descriptor >= 0:
@@ -141,10 +141,10 @@ def place(path: Union[str, bytes, os.PathLike[Any]], descriptor: Optional[int], 
 
 
 # An audit hook cannot be removed, so each process gets one.
-SEAL: Seal = getattr(sys, "_reflect_git_seal", None) or Seal()
+WRITE_BLOCKER: WriteBlocker = getattr(sys, "_reflect_git_seal", None) or WriteBlocker()
 if not hasattr(sys, "_reflect_git_seal"):
-    sys._reflect_git_seal = SEAL  # type: ignore[attr-defined]
-    sys.addaudithook(SEAL)
+    sys._reflect_git_seal = WRITE_BLOCKER  # type: ignore[attr-defined]
+    sys.addaudithook(WRITE_BLOCKER)
 
 
 # Read before the seals remove it.
@@ -156,7 +156,7 @@ def pytest_report_header() -> list[str]:
     """Say why terminal tests fail below Claude Code: a terminal below it is not a person's, even in tests."""
     from reflect_git.platform import processes
 
-    below = processes.is_client_above()
+    below = processes.has_client_parent()
     return ["a process above is Claude Code: tests that need a person's terminal fail here"] if below else []
 
 
@@ -176,12 +176,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         facts["failed"] = len(told.get("failed", ())) + len(told.get("error", ()))
         facts["seconds"] = round(time.monotonic() - _STARTED)
         facts["ended"] = time.strftime("%Y-%m-%d", time.gmtime())
-    counters.keep(REPO / RELIABILITY, facts)
+    counters.write_counts(REPO / RELIABILITY, facts)
 
 
 @pytest.fixture
-def seal() -> Seal:
-    return SEAL
+def write_blocker() -> WriteBlocker:
+    return WRITE_BLOCKER
 
 
 FOREIGN_PREFIXES = ("GIT_", "CLAUDE", "REFLECT_GIT_", "XDG_", "SSH_")
@@ -211,10 +211,10 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     for name, value in sealed.items():
         monkeypatch.setenv(name, value)
     time.tzset()
-    SEAL.breaches.clear()
+    WRITE_BLOCKER.breaches.clear()
     yield home
-    if SEAL.breaches:
-        pytest.fail("wrote into the real home:\n" + "\n".join(SEAL.breaches))
+    if WRITE_BLOCKER.breaches:
+        pytest.fail("wrote into the real home:\n" + "\n".join(WRITE_BLOCKER.breaches))
 
 
 class SetZone(Protocol):
@@ -234,24 +234,24 @@ def set_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[SetZone]:
     time.tzset()
 
 
-def _ask_git(store: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def _run_git(store: Path, *args: str) -> subprocess.CompletedProcess[str]:
     # Nothing from the test's environment: it may contain another git, or a GIT_DIR.
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     command = [REAL_GIT, "--no-optional-locks", "-C", str(store), *args]
     return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", check=False)
 
 
-def store_faults(store: Path) -> list[str]:
+def find_store_problems(store: Path) -> list[str]:
     """Return git's complaints about a store; empty if it is sound and clean."""
-    fsck = _ask_git(store, "fsck", "--strict", "--no-dangling", "--no-progress")
-    status = _ask_git(store, "status", "--porcelain")
+    fsck = _run_git(store, "fsck", "--strict", "--no-dangling", "--no-progress")
+    status = _run_git(store, "status", "--porcelain")
     faults = [f"git fsck ended with {fsck.returncode}:\n{fsck.stdout}{fsck.stderr}"] if fsck.returncode else []
     if status.returncode or status.stdout:
         faults.append(f"git status is not clean:\n{status.stdout}{status.stderr}")
     return faults
 
 
-def _background(home: Path) -> list[int]:
+def _find_background_processes(home: Path) -> list[int]:
     """Return the background processes that commands or hooks of this test started."""
     mark, found = f"HOME={home}\0".encode(), []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
@@ -267,7 +267,7 @@ def _background(home: Path) -> list[int]:
 
 def wait_for_background(home: Path, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
-    while _background(home) and time.monotonic() < deadline:
+    while _find_background_processes(home) and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
@@ -278,7 +278,7 @@ def store_home(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     yield store
     wait_for_background(home)
     if (store / ".git").exists() and not request.node.get_closest_marker("dirty_store"):
-        faults = store_faults(store)
+        faults = find_store_problems(store)
         if faults:
             pytest.fail(f"the store '{store}' was left in disorder\n" + "\n".join(faults))
 
@@ -330,7 +330,7 @@ def run_cli(home: Path) -> RunCli:
                 start_new_session=True,
             )  # fmt: skip
         else:
-            done = forks.run(("cli", *args), surroundings, cwd or home, data, timeout)
+            done = fork_server.run(("cli", *args), surroundings, cwd or home, data, timeout)
         out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
         return Result(done.returncode, out, err)
 

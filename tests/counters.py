@@ -18,6 +18,6 @@ def count(what: str, number: int = 1) -> None:
     _counts[what] += number
 
 
-def keep(folder: Path, facts: dict[str, Any]) -> None:
+def write_counts(folder: Path, facts: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{os.getpid()}.json").write_text(json.dumps({**facts, "counts": _counts}), encoding="utf-8")

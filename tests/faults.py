@@ -18,98 +18,107 @@ from typing import Optional
 import pytest
 
 from reflect_git.store.repository import Store
-from tests import forks
+from tests import fork_server
 from tests.counters import count
 
 REPO = Path(__file__).resolve().parent.parent
 KILL, FAIL = "kill", "fail"
 
 Operation = Callable[[Store, Mapping[str, str]], None]
-_ENOUGH = 400
+_MAX_EFFECTS = 400
 
 
 @dataclass(frozen=True)
-class Strike:
+class FaultRun:
     """One run: the effect at which it failed (none if it succeeded), how it ended, and what it had printed before."""
 
     mode: str
     number: int
     effect: Optional[str]
     code: int
-    said: tuple[str, ...]
+    output: tuple[str, ...]
     errors: str
 
     def __str__(self) -> str:
         return f"{self.mode}:{self.number} at '{self.effect}' (exit {self.code})"
 
 
-class Prepared:
+class SavedStore:
     """A saved state of a store, which may be no store at all; `restore` brings it back."""
 
-    def __init__(self, root: Path, shelf: Path) -> None:
+    def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
-        self._shelf = shelf / "prepared"
+        self._saved_copy = folder / "prepared"
         if root.exists():
-            shutil.copytree(root, self._shelf, symlinks=True)
+            shutil.copytree(root, self._saved_copy, symlinks=True)
 
     def restore(self) -> None:
         for leftover in self.root.parent.glob(".reflections-new-*"):
             shutil.rmtree(leftover)
         if self.root.exists():
             shutil.rmtree(self.root)
-        if self._shelf.exists():
-            shutil.copytree(self._shelf, self.root, symlinks=True)
+        if self._saved_copy.exists():
+            shutil.copytree(self._saved_copy, self.root, symlinks=True)
 
 
-def run(operation: Operation, root: Path, spec: str = "", trace: str = "") -> subprocess.CompletedProcess[str]:
+def run_operation(
+    operation: Operation, root: Path, spec: str = "", trace: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run the operation in its own process, with a fault armed if there is a `spec`."""
     env = {**os.environ, "REFLECT_GIT_HOME": str(root), "TMPDIR": str(root.parent)}
     if spec:
         env.update({"REFLECT_GIT_FAULT": spec, "REFLECT_GIT_FAULT_TRACE": trace})
-    done = forks.run(("operation", operation.__module__, operation.__name__), env, os.getcwd())
+    done = fork_server.run(("operation", operation.__module__, operation.__name__), env, os.getcwd())
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def strikes(operation: Operation, prepared: Prepared, mode: str, first: int = 1, step: int = 1) -> Iterator[Strike]:
+def inject_faults(
+    operation: Operation, prepared: SavedStore, mode: str, first: int = 1, step: int = 1
+) -> Iterator[FaultRun]:
     """Yield the runs in order, restoring the store before each; the last one succeeds."""
     trace = prepared.root.parent / "effects"
-    for number in range(first, _ENOUGH, step):
+    for number in range(first, _MAX_EFFECTS, step):
         prepared.restore()
         trace.unlink(missing_ok=True)
-        done = run(operation, prepared.root, f"{mode}:{number}", str(trace))
+        done = run_operation(operation, prepared.root, f"{mode}:{number}", str(trace))
         effects = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
         effect = effects[number - 1] if len(effects) >= number else None
-        yield Strike(mode, number, effect, done.returncode, tuple(done.stdout.split()), done.stderr)
+        yield FaultRun(mode, number, effect, done.returncode, tuple(done.stdout.split()), done.stderr)
         if effect is None:
             return
         count(f"side effects struck ({mode})")
-    raise AssertionError(f"'{operation.__name__}' does not come through after {_ENOUGH} effects")
+    raise AssertionError(f"'{operation.__name__}' does not come through after {_MAX_EFFECTS} effects")
 
 
-def strike_everywhere(
-    operation: Operation, prepared: Prepared, mode: str, check: Callable[[Strike], None], first: int = 1, step: int = 1
+def check_every_fault(
+    operation: Operation,
+    prepared: SavedStore,
+    mode: str,
+    check: Callable[[FaultRun], None],
+    first: int = 1,
+    step: int = 1,
 ) -> None:
     """Run the check after every fault and report all effects at which it fails."""
     broken, count = [], 0
-    for strike in strikes(operation, prepared, mode, first, step):
+    for fault_run in inject_faults(operation, prepared, mode, first, step):
         count += 1
         try:
-            _require_sane_end(strike)
-            check(strike)
+            _require_expected_exit(fault_run)
+            check(fault_run)
         except Exception as error:
-            broken.append(f"{strike}: {type(error).__name__}: {error}\n{strike.errors}")
+            broken.append(f"{fault_run}: {type(error).__name__}: {error}\n{fault_run.errors}")
     if broken:
         pytest.fail(f"{len(broken)} of {count} strikes broke a promise\n\n" + "\n".join(broken), pytrace=False)
     assert count > 1, f"'{operation.__name__}' passed no side effect at all"
 
 
-def _require_sane_end(strike: Strike) -> None:
-    if strike.effect is None:
-        assert strike.code == 0, f"unstruck and yet it ended with {strike.code}"
-    elif strike.mode == KILL:
-        assert strike.code == -9, "struck and yet alive"
+def _require_expected_exit(fault_run: FaultRun) -> None:
+    if fault_run.effect is None:
+        assert fault_run.code == 0, f"unstruck and yet it ended with {fault_run.code}"
+    elif fault_run.mode == KILL:
+        assert fault_run.code == -9, "struck and yet alive"
     else:
-        assert strike.code in (0, 3), "a failing call became a traceback"
+        assert fault_run.code in (0, 3), "a failing call became a traceback"
 
 
 def git(root: Path, *arguments: str, stdin: str = "", check: bool = True) -> str:

@@ -28,7 +28,7 @@ sys.exit(reply.get("code", 0))
 """
 
 
-def document(
+def build_output(
     rules: Optional[list[dict[str, Any]]] = None,
     usd: float = 0.0042,
     tokens: tuple[int, int] = (1800, 200),
@@ -55,13 +55,13 @@ class ScriptedClaude:
         self.path.write_text(PROGRAM.format(python=sys.executable, folder=str(folder)), encoding="utf-8")
         self.path.chmod(0o755)
         self.env = {"REFLECT_GIT_CLAUDE": str(self.path)}
-        self.says()
+        self.set_rules()
 
-    def says(self, *rules: Mapping[str, Any], **more: Any) -> None:
+    def set_rules(self, *rules: Mapping[str, Any], **more: Any) -> None:
         """Answer every call with these entries."""
-        self.replies({"out": document([dict(rule) for rule in rules], **more)})
+        self.set_outputs({"out": build_output([dict(rule) for rule in rules], **more)})
 
-    def replies(self, *replies: Mapping[str, Any]) -> None:
+    def set_outputs(self, *replies: Mapping[str, Any]) -> None:
         """Answer the calls with these outputs; repeat the last one."""
         (self.folder / "replies.json").write_text(json.dumps([dict(reply) for reply in replies]), encoding="utf-8")
 
@@ -69,7 +69,7 @@ class ScriptedClaude:
     def calls(self) -> list[dict[str, Any]]:
         return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self.folder.glob("call-*.json"))]
 
-    def asked(self, number: int = -1) -> list[dict[str, Any]]:
+    def get_proposed_rules(self, number: int = -1) -> list[dict[str, Any]]:
         """Return the proposed rules that a call was given."""
         items: list[dict[str, Any]] = json.loads(self.calls[number]["stdin"])
         return items

@@ -19,7 +19,7 @@ CORRECTION = "no, never use npm in this project, always use pnpm instead"
 
 
 class Session:
-    """A session. `say`, `do` and `answer` write what the client would write; `hook` runs ours."""
+    """A session. `say`, `run_tool` and `answer` write what the client would write; `run_hook` runs ours."""
 
     def __init__(self, home: Path, name: str = "", entrypoint: str = "cli", cwd: str = "/srv/shop") -> None:
         self.name = name or str(uuid.uuid4())
@@ -61,7 +61,7 @@ class Session:
         content = [{"type": "text", "text": text}]
         self.write("assistant", message={"role": "assistant", "model": "claude-x", "content": content})
 
-    def do(self, tool: str, output: str = "ok", error: bool = False, **given: Any) -> None:
+    def run_tool(self, tool: str, output: str = "ok", error: bool = False, **given: Any) -> None:
         self.end_call(self.begin_call(tool, given), output, error)
 
     def begin_call(self, tool: str, given: dict[str, Any]) -> str:
@@ -75,7 +75,7 @@ class Session:
         links = {"sourceToolAssistantUUID": self.last}
         self.write("user", message={"role": "user", "content": [result]}, **{**links, **more})
 
-    def choose(self, question: str, options: list[str], answer: str) -> None:
+    def answer_question(self, question: str, options: list[str], answer: str) -> None:
         """Write an AskUserQuestion call and what the person chose or typed."""
         labels = [{"label": option, "description": ""} for option in options]
         questions = [{"question": question, "header": "Setup", "options": labels, "multiSelect": True}]
@@ -83,7 +83,7 @@ class Session:
         answered = {"questions": questions, "answers": {question: answer}}
         self.end_call(call, "answered", False, toolUseResult=answered)
 
-    def refuse(self, words: str, **given: Any) -> None:
+    def reject_tool(self, words: str, **given: Any) -> None:
         """Write a command that the person rejects, with the reason."""
         self.end_call(
             self.begin_call("Bash", given), f"The user doesn't want to proceed with this tool use. {words}", True,
@@ -91,29 +91,29 @@ class Session:
             permissionDecision={"decision": "reject", "source": "user_reject"},
         )  # fmt: skip
 
-    def work(self) -> None:
+    def write_sample_work(self) -> None:
         """Write a request, some steps, and a message after them."""
         self.say("please add a date picker to the checkout page")
-        self.do("Bash", command="npm install")
-        self.do("Edit", file_path=f"{self.cwd}/checkout.tsx")
+        self.run_tool("Bash", command="npm install")
+        self.run_tool("Edit", file_path=f"{self.cwd}/checkout.tsx")
         self.answer("I installed the picker with npm and added it.")
 
-    def event(self, name: str, **more: Any) -> dict[str, Any]:
+    def build_event(self, name: str, **more: Any) -> dict[str, Any]:
         return {
             "hook_event_name": name, "session_id": self.name, "transcript_path": str(self.path), "cwd": self.cwd,
             "prompt_id": f"prompt-{self.count}", **more,
         }  # fmt: skip
 
-    def hook(self, name: str, env: dict[str, str] | None = None, **more: Any) -> str:
+    def run_hook(self, name: str, env: dict[str, str] | None = None, **more: Any) -> str:
         """Run a hook as the client does; return its output. It must exit with 0 and print nothing on stderr."""
-        data = json.dumps(self.event(name, **more)).encode()
+        data = json.dumps(self.build_event(name, **more)).encode()
         surroundings = {**os.environ, **(env or {})}
         done = subprocess.run(HOOK, input=data, env=surroundings, capture_output=True, check=False, timeout=60)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode()
 
 
-def captured(root: Path) -> list[dict[str, Any]]:
+def load_signals(root: Path) -> list[dict[str, Any]]:
     """Return every signal from the copies in signals/, parsed with the standard library alone."""
     found = []
     for path in sorted((root / "signals").rglob("SIG-*.yaml")):
@@ -122,12 +122,12 @@ def captured(root: Path) -> list[dict[str, Any]]:
     return found
 
 
-def lessons(root: Path) -> list[str]:
+def list_lessons(root: Path) -> list[str]:
     """Return the contents of the signals that can become rules."""
-    return [signal["content"] for signal in captured(root) if signal["type"] != "summary"]
+    return [signal["content"] for signal in load_signals(root) if signal["type"] != "summary"]
 
 
-def wait_for(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def wait_until(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Wait until a background process has done its work."""
     deadline = time.monotonic() + seconds
     while not is_so():

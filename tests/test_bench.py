@@ -24,11 +24,11 @@ from bench import (
     run,
     scoring,
     timing,
-    variety,
+    varied_signals,
 )
 from bench.setting import REPO, Setting
-from bench.table import Row, Table, as_markdown, as_text, timed
-from bench.timing import BenchError, Command, Subject, Times, fixed, measure, turns
+from bench.table import Row, Table, as_markdown, as_text, build_timed_row
+from bench.timing import BenchError, Command, Subject, Times, count_runs, fixed_subject, measure
 from reflect_git.capture.score import TYPES
 from reflect_git.records import yaml_form
 from reflect_git.store.repository import Store
@@ -63,26 +63,28 @@ def test_subjects_take_turns_and_rare_ones_sit_out() -> None:
     found = measure([a, b], rounds=3, warm_up=1)
     assert order == ["a", "a", "b", "a", "a", "b"]
     assert [len(found[name].seconds) for name in "ab"] == [3, 2]
-    assert [turns(one, rounds=3, warm_up=1) for one in (a, b)] == [order.count("a"), order.count("b")]
+    assert [count_runs(one, rounds=3, warm_up=1) for one in (a, b)] == [order.count("a"), order.count("b")]
 
 
 def test_a_process_gets_its_input_and_its_time_is_its_own() -> None:
     wait = "import sys, time; sys.exit(sys.stdin.read() != 'moment'); "
     nap = "import time; time.sleep(0.2)"
-    found = measure([fixed("nap", python(nap)), fixed("reads", Command((*python(wait).argv,), {}, b"moment"))], 1, 0)
-    assert found["nap"].least >= 0.2
+    found = measure(
+        [fixed_subject("nap", python(nap)), fixed_subject("reads", Command((*python(wait).argv,), {}, b"moment"))], 1, 0
+    )
+    assert found["nap"].fastest >= 0.2
     assert found["reads"].seconds
 
 
 def test_what_fails_is_not_measured() -> None:
     with pytest.raises(BenchError, match="ended with 3: no such luck"):
-        measure([fixed("bad", python("import os; os.write(2, b'no such luck'); os._exit(3)"))], 1)
+        measure([fixed_subject("bad", python("import os; os.write(2, b'no such luck'); os._exit(3)"))], 1)
 
 
 def test_a_generated_store_is_sound_and_its_copy_keeps_its_name(setting: Setting) -> None:
-    store = generate.copy_store(5, setting.home("copy"), plain_copies=True)
-    first = Store(str(generate.cached_store(5)), {})
-    assert generate.committed(store) == 5
+    store = generate.copy_store(5, setting.create_home("copy"), plain_copies=True)
+    first = Store(str(generate.get_cached_store(5)), {})
+    assert generate.count_committed(store) == 5
     assert store.machine == first.machine
     assert store.git.fsck().code == 0
     copies = sorted(Path(store.root, "signals").rglob("SIG-*.yaml"))
@@ -95,10 +97,10 @@ def test_capture_is_measured_with_everything_beside_it(setting: Setting, monkeyp
     monkeypatch.setattr(capture, "SIZES", (5,))
     (table,) = capture.tables(setting)
     rows = {row.name: row for row in table.rows}
-    assert {capture.FLOOR, capture.BARE, capture.TYPICAL, "failure hook at 5"} <= set(rows)
+    assert {capture.BASELINE, capture.BARE, capture.TYPICAL_RIVAL, "failure hook at 5"} <= set(rows)
     assert {"git add && git commit at 5", "GitPython index.add + commit at 5"} <= set(rows)
     assert rows["failure hook at 5"].ceiling == capture.CEILING
-    assert rows[capture.FLOOR].ratio == 1.0
+    assert rows[capture.BASELINE].ratio == 1.0
 
 
 def test_a_hook_that_stores_nothing_is_not_measured(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +109,7 @@ def test_a_hook_that_stores_nothing_is_not_measured(setting: Setting, monkeypatc
     monkeypatch.setattr(capture, "SIZES", (5,))
     monkeypatch.setattr(capture, "LAUNCHER", idle)
     monkeypatch.setattr(capture, "APPEND", setting.work / "missing.py")
-    monkeypatch.setattr(capture, "_git_and_gitpython", lambda *_: [])
+    monkeypatch.setattr(capture, "_build_git_batches", lambda *_: [])
     with pytest.raises(BenchError, match="hook at 5: 5 committed, 10 expected"):
         capture.tables(setting)
 
@@ -115,7 +117,7 @@ def test_a_hook_that_stores_nothing_is_not_measured(setting: Setting, monkeypatc
 def test_hooks_at_once_lose_nothing(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "LANES", 4)
     monkeypatch.setattr(concurrency, "SIZE", 5)
-    monkeypatch.setattr(concurrency, "TOGETHER", 6)
+    monkeypatch.setattr(concurrency, "BURST_SIZE", 6)
     table, together = concurrency.tables(setting)
     assert table.rows[-1] == together.rows[-1] == Row("captures lost", ratio=0, ceiling=0)
     assert "8 captures" in table.notes[0]
@@ -125,9 +127,9 @@ def test_hooks_at_once_lose_nothing(setting: Setting, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")
 def test_reading_is_measured_cold_and_warm(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "SIZES", (5,))
-    monkeypatch.setattr(reading, "VERBS", ("stats",))
+    monkeypatch.setattr(reading, "COMMANDS", ("stats",))
     (table,) = reading.tables(setting)
-    assert [row.name for row in table.rows] == [reading.FLOOR, "stats --json at 5, warm", "stats --json at 5, cold"]
+    assert [row.name for row in table.rows] == [reading.BASELINE, "stats --json at 5, warm", "stats --json at 5, cold"]
 
 
 @pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")
@@ -136,25 +138,25 @@ def test_what_waits_is_measured_to_the_first_candidate(setting: Setting, monkeyp
     monkeypatch.chdir(setting.project)
     (table,) = reviewing.tables(setting)
     names = ["candidates at 200, cold", "candidates at 200, warm", "review at 200, until its first candidate"]
-    assert [row.name for row in table.rows] == [reading.FLOOR, *names, "cold beyond warm at 200"]
+    assert [row.name for row in table.rows] == [reading.BASELINE, *names, "cold beyond warm at 200"]
     assert table.rows[-1].base == "1 s"
 
 
 def test_signals_differ_as_people_do(setting: Setting) -> None:
-    made = list(variety.signals(400, "desk", 1_771_000_000.0))
+    made = list(varied_signals.generate_signals(400, "desk", 1_771_000_000.0))
     assert len({one["content"] for one in made}) > 300
     assert {"failure", "correction", "discovery", "summary"} <= {one["type"] for one in made}
-    assert made == list(variety.signals(400, "desk", 1_771_000_000.0))
+    assert made == list(varied_signals.generate_signals(400, "desk", 1_771_000_000.0))
     yaml_form.check(made[0])
 
 
 def test_at_a_terminal_the_clock_stops_where_the_words_are() -> None:
     program = "import time; input('go [y]? '); print('there it is'); input(); time.sleep(1)"
     started = time.perf_counter()
-    seconds = timing.run(Command(python(program).argv, {}, b"y\n", b"there it is"))
+    seconds = timing.time_command(Command(python(program).argv, {}, b"y\n", b"there it is"))
     assert time.perf_counter() - started - seconds > 0.9
     with pytest.raises(BenchError, match="ended with 0: "):
-        timing.run(Command(python("input('go [y]? ')").argv, {}, b"y\n", b"never shown"))
+        timing.time_command(Command(python("input('go [y]? ')").argv, {}, b"y\n", b"never shown"))
 
 
 def test_pairs_are_measured_where_they_are_labelled(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +172,7 @@ def test_pairs_are_measured_where_they_are_labelled(setting: Setting, monkeypatc
     rows = {row.name: row.ratio for row in table.rows}
     assert rows["contradictions merged"] == 0
     assert rows["precision of merges"] == rows["contradictions: recall"] == 1
-    assert set(dedup_quality.FLOORS) <= set(rows)
+    assert set(dedup_quality.MIN_RATES) <= set(rows)
 
 
 def test_what_blind_readers_say_is_counted(setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +188,11 @@ def test_what_blind_readers_say_is_counted(setting: Setting, tmp_path: Path, mon
 
 def test_a_ratio_is_that_of_the_medians() -> None:
     base, slow = Times("base", [0.010, 0.020, 0.090]), Times("slow", [0.030, 0.050, 0.070])
-    row = timed(slow, base, ceiling=2.0)
+    row = build_timed_row(slow, base, ceiling=2.0)
     assert row.ratio == pytest.approx(2.5)
     assert row.is_over
-    assert not timed(slow, base, ceiling=2.5).is_over
-    assert not timed(slow, base).is_over
+    assert not build_timed_row(slow, base, ceiling=2.5).is_over
+    assert not build_timed_row(slow, base).is_over
     assert slow.percentile(50) == 0.050
     assert slow.percentile(95) == 0.070
 
@@ -260,7 +262,7 @@ def test_scoring_is_measured_on_messages_of_ours_of_every_kind(setting: Setting)
     (table,) = scoring.tables(setting)
     assert [row.name for row in table.rows] == ["one message", "the slowest message", "loading the knowledge"]
     assert all(row.ratio and row.ratio > 0 for row in table.rows)
-    assert any("\n" in text for text in scoring.messages())
+    assert any("\n" in text for text in scoring.load_messages())
 
 
 def test_what_the_scorer_learns_from_is_whole() -> None:

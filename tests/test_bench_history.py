@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import generate, history
-from bench.reading import FLOOR, PROGRAM
+from bench.reading import BASELINE, PROGRAM
 from bench.setting import Setting
 from bench.timing import BenchError
 from reflect_git.store.repository import MAIN
@@ -26,7 +26,7 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setting:
 
 
 def test_a_generated_past_is_sound(setting: Setting) -> None:
-    store, rule = history.copy_store(300, setting.home("copy"))
+    store, rule = history.copy_store(300, setting.create_home("copy"))
     assert store.git.fsck().code == 0
     assert store.git.run("rev-list", "--count", MAIN).out.strip() == b"301"
     assert rule.encode() in Path(store.git_dir, history.FILE).read_bytes()
@@ -34,10 +34,10 @@ def test_a_generated_past_is_sound(setting: Setting) -> None:
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the console program is not installed beside this Python")
 def test_each_answer_is_measured_beside_its_git_command(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "CAPPED", 300)
+    monkeypatch.setattr(history, "CAPPED_SIZE", 300)
     (table,) = history.tables(setting)
     assert [row.name for row in table.rows] == [
-        FLOOR, "git log for log -n 20 at 300", "log -n 20 at 300", "git log for why CLAUDE.md:3 at 300",
+        BASELINE, "git log for log -n 20 at 300", "log -n 20 at 300", "git log for why CLAUDE.md:3 at 300",
         "why CLAUDE.md:3 at 300",
     ]  # fmt: skip
     assert [row.ceiling for row in table.rows] == [None, None, history.CEILING, None, history.CEILING]
@@ -45,6 +45,6 @@ def test_each_answer_is_measured_beside_its_git_command(setting: Setting, monkey
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the console program is not installed beside this Python")
 def test_another_answer_is_not_measured(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_line_of", lambda *_: 9)
+    monkeypatch.setattr(history, "_find_line", lambda *_: 9)
     with pytest.raises(BenchError, match="something else than was asked for"):
         history.tables(setting)

@@ -13,10 +13,10 @@ import pytest
 
 from docs import picture as picture_page
 from reflect_git import errors
-from reflect_git.cli.app import VERBS
-from reflect_git.cli.settings import TABLE
+from reflect_git.cli.app import COMMANDS
+from reflect_git.cli.settings import ALL_SETTINGS
 from reflect_git.records import schema
-from reflect_git.records.history import TYPES
+from reflect_git.records.history import EVENT_TYPES
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -25,7 +25,7 @@ def _read(*parts: str) -> str:
     return REPO.joinpath(*parts).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)
+@pytest.mark.parametrize("setting", ALL_SETTINGS, ids=lambda setting: setting.name)
 def test_every_setting_is_documented_with_its_default(setting: object) -> None:
     name, default, scope = (getattr(setting, field) for field in ("name", "default", "scope"))
     shown = f"`{default}`" if default else ""
@@ -34,7 +34,7 @@ def test_every_setting_is_documented_with_its_default(setting: object) -> None:
 
 def test_no_setting_is_documented_that_does_not_exist() -> None:
     named = set(re.findall(r"^\| `(reflect\.[A-Za-z.]+)`", _read("docs", "configuration.md"), re.MULTILINE))
-    assert named == {setting.name for setting in TABLE}
+    assert named == {setting.name for setting in ALL_SETTINGS}
 
 
 def test_every_exit_code_is_documented() -> None:
@@ -73,7 +73,9 @@ def test_every_private_file_is_documented() -> None:
     assert len(_private_names()) > 25, "as far as they can be found"
 
 
-@pytest.mark.parametrize("words", [schema.TYPES, schema.CATEGORIES, schema.TRUSTS, schema.DECISION_KINDS, schema.ROADS])
+@pytest.mark.parametrize(
+    "words", [schema.TYPES, schema.CATEGORIES, schema.TRUSTS, schema.DECISION_KINDS, schema.CHANNELS]
+)
 def test_every_word_of_a_record_is_documented(words: tuple[str, ...]) -> None:
     text = _read("docs", "store.md")
     assert [word for word in words if word not in text] == []
@@ -81,7 +83,7 @@ def test_every_word_of_a_record_is_documented(words: tuple[str, ...]) -> None:
 
 def test_every_word_that_a_commit_begins_with_is_documented() -> None:
     page = _read("docs", "store.md").partition("## Commits")[2]
-    assert {word for word in TYPES if f"`{word}: " not in page} == set()
+    assert {word for word in EVENT_TYPES if f"`{word}: " not in page} == set()
 
 
 def test_every_finding_of_an_audit_is_explained() -> None:
@@ -96,13 +98,13 @@ def test_every_finding_of_an_audit_is_explained() -> None:
 
 def test_every_road_of_an_approval_is_explained() -> None:
     page = _read("docs", "approval.md")
-    assert {road for road in schema.ROADS if f"| `{road}` | " not in page} == set()
+    assert {road for road in schema.CHANNELS if f"| `{road}` | " not in page} == set()
 
 
 def test_every_verb_is_documented() -> None:
     pages = [REPO / "README.md", *(REPO / "docs").glob("*.md")]
     documents = "".join(page.read_text(encoding="utf-8") for page in pages)
-    assert [verb for verb in VERBS if f"reflect-git {verb}" not in documents] == []
+    assert [verb for verb in COMMANDS if f"reflect-git {verb}" not in documents] == []
 
 
 def test_the_picture_is_short_and_asks_no_other_host() -> None:
@@ -110,7 +112,7 @@ def test_the_picture_is_short_and_asks_no_other_host() -> None:
     picture = _read("docs", "picture.svg")
     drawn = re.sub(r"<[^>]+>", "", picture.partition('-matrix">')[2]).strip()
     lines = html.unescape(drawn).replace("\xa0", " ").splitlines()
-    assert 10 < len(lines) <= picture_page.MOST_LINES
+    assert 10 < len(lines) <= picture_page.MAX_LINES
     shown = iter(lines)
     for words in ("> no, never use npm", "$ reflect-git review", "(1/1) ", "$ grep pnpm CLAUDE.md", "- Never use npm"):
         assert any(line.startswith(words) for line in shown), words
@@ -132,19 +134,19 @@ def test_every_local_link_leads_somewhere() -> None:
 
 
 def test_the_pages_made_from_the_program_are_what_it_says_now() -> None:
-    from docs.generate import pages
+    from docs.generate import build_pages
 
-    stale = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
+    stale = [path.name for path, text in build_pages().items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run 'make docs'"
 
 
 def test_every_verb_and_option_says_what_it_does() -> None:
-    from docs.generate import commands
+    from docs.generate import list_commands
 
-    silent = [name for _, name, command, _ in commands() if not command.help]
+    silent = [name for _, name, command, _ in list_commands() if not command.help]
     silent += [
         f"{name} {option.opts[0]}"
-        for _, name, command, _ in commands()
+        for _, name, command, _ in list_commands()
         for option in command.params
         if isinstance(option, click.Option) and not option.help
     ]
@@ -165,16 +167,16 @@ PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_that_a_page_names_exists(page: Path) -> None:
     """In blocks and in backticks: the verb, and each option it is given."""
-    from docs.generate import commands
+    from docs.generate import list_commands
 
-    options = {name: {word for one in command.params for word in one.opts} for _, name, command, _ in commands()}
+    options = {name: {word for one in command.params for word in one.opts} for _, name, command, _ in list_commands()}
     text = page.read_text(encoding="utf-8")
     code = [*re.findall(r"`([^`\n]+)`", text), *re.findall(r"^    (.*)$", text, re.MULTILINE)]
     wrong = []
     for verb, rest in (found for line in code for found in re.findall(r"\breflect-git ([a-z][a-z-]*)([^#|`]*)", line)):
         given = {word for name in options if name.split()[0] == verb for word in options[name]}
         said = set(re.findall(r"(?<![\w-])--[a-z-]+", rest.partition("  ")[0]))
-        if verb not in VERBS or said - given - {"--help", "--json", "--yes"}:
+        if verb not in COMMANDS or said - given - {"--help", "--json", "--yes"}:
             wrong.append(f"{verb} {rest}")
     assert wrong == []
 

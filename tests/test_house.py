@@ -12,7 +12,7 @@ from docs import house
 from tests.conftest import REPO
 
 PAGE = (REPO / "docs" / "architecture.md").read_text(encoding="utf-8")
-FOUND = house.modules()
+FOUND = house.load_modules()
 
 
 def _in_code() -> list[str]:
@@ -44,7 +44,7 @@ def test_no_package_imports_a_higher_layer() -> None:
     mixed = {package for layer, may_mix in _contract() if may_mix for package in layer}
     wrong = [
         f"{package} → {to}"
-        for package, imports in house.graph(FOUND).items()
+        for package, imports in house.count_imports(FOUND).items()
         for to in imports
         if height[to] > height[package] or (height[to] == height[package] and package not in mixed)
     ]
@@ -66,16 +66,16 @@ def test_page_describes_every_adapter() -> None:
 
 
 def test_folders_are_small() -> None:
-    counts = house.folders(FOUND)
-    assert {folder: count for folder, count in counts.items() if count > house.MOST_IN_A_FOLDER} == {}
+    counts = house.count_folders(FOUND)
+    assert {folder: count for folder, count in counts.items() if count > house.MAX_FOLDER_MODULES} == {}
 
 
 def test_modules_are_few() -> None:
-    assert len(FOUND) <= house.MOST_MODULES
+    assert len(FOUND) <= house.MAX_MODULES
 
 
 def test_no_module_has_an_old_name() -> None:
-    assert house.old_names(FOUND) == []
+    assert house.find_old_names(FOUND) == []
 
 
 def test_every_module_has_a_summary() -> None:
@@ -83,7 +83,7 @@ def test_every_module_has_a_summary() -> None:
 
 
 def test_report_lists_every_module_with_its_summary() -> None:
-    lines = house.report(FOUND).splitlines()
+    lines = house.format_report(FOUND).splitlines()
     for module in FOUND:
         shown = module.path.removesuffix("__init__.py")
         assert any(line.startswith(f"  {shown} ") and line.endswith(module.summary) for line in lines), module.path
@@ -132,7 +132,7 @@ def test_modules_are_short() -> None:
 def test_functions_are_short() -> None:
     sizes = [function.lines for module in FOUND for function in module.functions]
     assert median(sizes) <= 10
-    assert house.tenth(sizes) <= 30
+    assert house.get_90th_percentile(sizes) <= 30
     assert max(sizes) <= 80
 
 
@@ -143,17 +143,17 @@ def test_reads_imports_and_sizes(tmp_path: Path) -> None:
     late = "def look() -> None:\n    from PACKAGE import paths\n    from PACKAGE.store.search import find\n"
     (tmp_path / "store" / "search.py").write_text(body)
     (tmp_path / "cli.py").write_text(late.replace("PACKAGE", tmp_path.name))
-    cli, _, search = house.modules(tmp_path)
+    cli, _, search = house.load_modules(tmp_path)
     assert (search.package, search.summary) == ("store", "Find things.")
     assert search.functions == (house.Function("store.search.find", 90),)
     assert cli.imports == {"store", "paths"}
-    assert house.folders([cli, search]) == {".": 1, "store": 1}
+    assert house.count_folders([cli, search]) == {".": 1, "store": 1}
 
 
 def test_finds_old_names(tmp_path: Path) -> None:
     for name in ("desk", "review_deck", "desktop"):
         (tmp_path / f"{name}.py").write_text("")
-    assert house.old_names(house.modules(tmp_path)) == ["desk.py", "review_deck.py"]
+    assert house.find_old_names(house.load_modules(tmp_path)) == ["desk.py", "review_deck.py"]
 
 
 def test_counts_are_worded_by_one_function() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REAL_HOME, REPO, Seal, SealError, store_faults
+from tests.conftest import REAL_HOME, REPO, HomeWriteError, WriteBlocker, find_store_problems
 
 # Sealed wherever the home is, even if it is the temporary folder itself.
 PROBE = os.path.join(REAL_HOME, ".claude", f"reflect-git-seal-{os.getpid()}")
@@ -91,31 +91,31 @@ def _in_scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def forgiven(seal: Seal) -> Iterator[Seal]:
+def forgiven(write_blocker: WriteBlocker) -> Iterator[WriteBlocker]:
     """Allow a deliberate breach, so that it does not fail the test."""
-    yield seal
-    seal.breaches.clear()
+    yield write_blocker
+    write_blocker.breaches.clear()
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_writing_below_the_real_home_raises(way: Callable[[str], object], forgiven: Seal) -> None:
-    with pytest.raises(SealError):
+def test_writing_below_the_real_home_raises(way: Callable[[str], object], forgiven: WriteBlocker) -> None:
+    with pytest.raises(HomeWriteError):
         way(PROBE)
     assert forgiven.breaches
     assert not os.path.lexists(PROBE)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc: a descriptor does not tell its folder")
-def test_writing_below_a_descriptor_of_the_real_home_raises(forgiven: Seal) -> None:
-    with pytest.raises(SealError):
+def test_writing_below_a_descriptor_of_the_real_home_raises(forgiven: WriteBlocker) -> None:
+    with pytest.raises(HomeWriteError):
         _remove_below_descriptor(PROBE)
     assert forgiven.breaches
 
 
-def test_writing_through_a_link_raises(tmp_path: Path, forgiven: Seal) -> None:
+def test_writing_through_a_link_raises(tmp_path: Path, forgiven: WriteBlocker) -> None:
     link = tmp_path / "link"
     link.symlink_to(os.path.dirname(PROBE))
-    with pytest.raises(SealError):
+    with pytest.raises(HomeWriteError):
         _write(str(link / os.path.basename(PROBE)))
     assert forgiven.breaches
 
@@ -127,7 +127,7 @@ def test_a_link_into_the_real_home_can_be_removed(tmp_path: Path) -> None:
     assert not os.path.lexists(link)
 
 
-def test_a_swallowed_breach_is_remembered(forgiven: Seal) -> None:
+def test_a_swallowed_breach_is_remembered(forgiven: WriteBlocker) -> None:
     try:
         _write(PROBE)
     except Exception:
@@ -135,22 +135,22 @@ def test_a_swallowed_breach_is_remembered(forgiven: Seal) -> None:
     assert forgiven.breaches == [f"open {PROBE}"]
 
 
-def test_reading_the_real_home_is_no_breach(seal: Seal) -> None:
+def test_reading_the_real_home_is_no_breach(write_blocker: WriteBlocker) -> None:
     os.listdir(REAL_HOME)
     with pytest.raises(FileNotFoundError):
         open(PROBE).close()
-    assert seal.breaches == []
+    assert write_blocker.breaches == []
 
 
 @pytest.mark.parametrize("folder", [str(REPO), sys.prefix, "/dev"])
-def test_checkout_and_interpreter_stay_writable(folder: str, seal: Seal) -> None:
-    assert seal.allows(os.path.join(os.path.realpath(folder), "file"))
+def test_checkout_and_interpreter_stay_writable(folder: str, write_blocker: WriteBlocker) -> None:
+    assert write_blocker.is_allowed(os.path.join(os.path.realpath(folder), "file"))
 
 
-def test_the_deepest_rule_decides(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seal, "rules", {"/": True, "/h": False, "/h/repo": True, "/h/repo/.claude": False})
+def test_the_deepest_rule_decides(write_blocker: WriteBlocker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_blocker, "rules", {"/": True, "/h": False, "/h/repo": True, "/h/repo/.claude": False})
     paths = ["/x", "/h/x", "/h/repo/x", "/h/repo/.claude/x", "/h", "/hx", "/h/.pyenv/__pycache__/x.pyc"]
-    assert [seal.allows(path) for path in paths] == [True, False, True, False, False, True, True]
+    assert [write_blocker.is_allowed(path) for path in paths] == [True, False, True, False, False, True, True]
 
 
 def test_environment_tells_nothing_about_the_machine(home: Path) -> None:
@@ -198,14 +198,14 @@ def test_a_store_does_not_exist_yet(store_home: Path, home: Path) -> None:
 
 def test_a_clean_store_passes(store_home: Path) -> None:
     _make_store(store_home)
-    assert store_faults(store_home) == []
+    assert find_store_problems(store_home) == []
 
 
 @pytest.mark.dirty_store
 def test_an_unclean_store_is_found(store_home: Path) -> None:
     _make_store(store_home)
     (store_home / "stray").touch()
-    assert "?? stray" in "".join(store_faults(store_home))
+    assert "?? stray" in "".join(find_store_problems(store_home))
 
 
 @pytest.mark.dirty_store
@@ -214,7 +214,7 @@ def test_a_damaged_store_is_found(store_home: Path) -> None:
     blob = next(path for path in (store_home / ".git" / "objects").glob("??/*"))
     blob.chmod(0o600)
     blob.write_bytes(b"damaged")
-    assert "git fsck ended with" in "".join(store_faults(store_home))
+    assert "git fsck ended with" in "".join(find_store_problems(store_home))
 
 
 CULPRITS = f"""

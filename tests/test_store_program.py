@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, REPO, RunCli
-from tests.store.probe import allow_unattended
+from tests.store.store_checks import allow_unattended
 
 PROGRAM = REPO / "hooks" / "store.py"
 SECRET = "ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo"
@@ -221,7 +221,7 @@ def test_query_filters(home: Path, store_home: Path) -> None:
         (("query", "--type"), "'--type' needs a value"),
         (("query", "--type", "opinion"), "'opinion' is not a type"),
         (("query", "--since", "soon"), "'soon' is not a time"),
-        (("query", "--session", "current"), "there is no current session here"),
+        (("query", "--session", "current"), "not inside a session"),
         (("archive", "soon"), "'soon' is not a time"),
         (("archive", "1d", "gone"), "'gone' is not a status"),
         (("stats", "--format", "xml"), "'xml' is not a format"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.cli.app import VERBS
+from reflect_git.cli.app import COMMANDS
 
 TESTS = Path(__file__).resolve().parent
 PAGE = TESTS.parent / "docs" / "threat-model.md"
@@ -77,4 +77,4 @@ def test_a_test_that_names_its_case_stands_in_the_table() -> None:
 
 def test_what_was_not_built_has_no_command() -> None:
     """If one of these is built, its cases need tests."""
-    assert not {"panel", "serve", "skill", "skills"} & set(VERBS)
+    assert not {"panel", "serve", "skill", "skills"} & set(COMMANDS)

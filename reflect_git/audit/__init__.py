@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reflect_git import __version__
 from reflect_git.audit import approvals, lines, proofs, store_state
-from reflect_git.audit.context import ERROR, Finding, Matter
+from reflect_git.audit.context import ERROR, AuditContext, Finding
 from reflect_git.errors import ReflectError
 from reflect_git.platform import processes
 from reflect_git.records.ids import plural, utc, utc_precise
@@ -26,23 +26,23 @@ from reflect_git.store.main import user_git
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
-    from reflect_git.records.schema import By, Decision
+    from reflect_git.records.schema import Decision, DecisionAuthor
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
 T = TypeVar("T")
-Look = Callable[[Matter], Iterator[Finding]]
+Check = Callable[[AuditContext], Iterator[Finding]]
 
 # QUICK checks cost little; THOROUGH ones need more of git, of the disk or of the client's transcripts.
-QUICK: tuple[Look, ...] = (
-    store_state.look_at_records, store_state.look_at_commits, approvals.look_at_learnings, approvals.look_at_roads,
-    store_state.look_at_receipts, store_state.look_at_backups,
-    lines.look_at_lines, store_state.look_at_refs, store_state.look_at_files, store_state.look_at_clock,
-    store_state.look_at_policies, store_state.look_at_missing,
+QUICK_CHECKS: tuple[Check, ...] = (
+    store_state.check_records, store_state.check_commits, approvals.check_learnings, approvals.check_channels,
+    store_state.check_receipts, store_state.check_backups,
+    lines.check_lines, store_state.check_refs, store_state.check_files, store_state.check_clock,
+    store_state.check_policies, store_state.check_missing,
 )  # fmt: skip
-THOROUGH: tuple[Look, ...] = (
-    store_state.look_at_objects, approvals.look_at_answers, approvals.look_at_names, store_state.look_at_signatures,
-    proofs.look_at_proofs, proofs.look_at_captures, proofs.look_at_unchecked,
+THOROUGH_CHECKS: tuple[Check, ...] = (
+    store_state.check_objects, approvals.check_answers, approvals.check_names, store_state.check_signatures,
+    proofs.check_proofs, proofs.check_captures, proofs.check_unchecked,
 )  # fmt: skip
 SUBJECT = "audit"
 
@@ -68,43 +68,43 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         return {
             "ok": self.ok, "time": self.time, "program": f"reflect-git {__version__}", "store": self.store,
-            "machine": self.machine, "main": self.main, "findings": [_as_json(one) for one in self.findings],
+            "machine": self.machine, "main": self.main, "findings": [_finding_as_json(one) for one in self.findings],
             "rules": self.rules, "authors": self.authors, "policies": self.policies, "counts": self.counts,
         }  # fmt: skip
 
 
-def audit(
+def run_audit(
     store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], folder: str = ""
 ) -> Report:  # fmt: skip
     """Report everything without an approval, and every record that contradicts another."""
-    matter = Matter(store, env, now, read, folder)
-    sheets = _unless_broken(lambda: lines.sheets(matter)) or []
-    whose = lines.whose(matter, sheets)
-    looked = [finding for look in (*QUICK, *THOROUGH) for finding in _guarded(look, matter)]
-    found = dict.fromkeys([*looked, *lines.by_claude(whose)])
-    accepted = _unless_broken(lambda: _accepted(matter)) or {}
+    matter = AuditContext(store, env, now, read, folder)
+    sheets = _get_or_none(lambda: lines.list_files(matter)) or []
+    whose = lines.find_line_authors(matter, sheets)
+    looked = [finding for look in (*QUICK_CHECKS, *THOROUGH_CHECKS) for finding in _run_check(look, matter)]
+    found = dict.fromkeys([*looked, *lines.report_claude_lines(whose)])
+    accepted = _get_or_none(lambda: _map_accepted(matter)) or {}
     judged = tuple(replace(one, accepted=accepted.get(one.key, "")) for one in found)
     needing = {
         "needing_decision": sum(one.needs_decision for one in judged),
-        "unchecked": _unless_broken(lambda: _unchecked(matter)) or 0,
+        "unchecked": _get_or_none(lambda: _count_unchecked(matter)) or 0,
     }
     return Report(
         utc(now), store.root, store.machine, store.git.resolve(MAIN) or "", judged,
-        (_unless_broken(lambda: approvals.of_rules(matter, sheets)) or []), lines.counted(whose),
-        (_unless_broken(lambda: store_state.policies(matter)) or []),
-        {**(_unless_broken(lambda: _counts(matter)) or {}), **needing},
+        (_get_or_none(lambda: approvals.list_rule_evidence(matter, sheets)) or []), lines.count_lines(whose),
+        (_get_or_none(lambda: store_state.list_policies(matter)) or []),
+        {**(_get_or_none(lambda: _count_examined(matter)) or {}), **needing},
     )  # fmt: skip
 
 
-def quick(store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan]) -> list[Finding]:
+def run_quick_audit(store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan]) -> list[Finding]:
     """List what needs a decision, without checking objects, transcripts and signatures."""
-    matter = Matter(store, env, now, read)
-    found = dict.fromkeys(finding for look in QUICK for finding in _guarded(look, matter))
-    accepted = _unless_broken(lambda: _accepted(matter)) or {}
+    matter = AuditContext(store, env, now, read)
+    found = dict.fromkeys(finding for look in QUICK_CHECKS for finding in _run_check(look, matter))
+    accepted = _get_or_none(lambda: _map_accepted(matter)) or {}
     return [one for one in found if one.needs_decision and one.key not in accepted]
 
 
-def _unless_broken(ask: Callable[[], T]) -> T | None:
+def _get_or_none(ask: Callable[[], T]) -> T | None:
     """Return the result, or None if main cannot be read: the checks report that, and the rest still works."""
     try:
         return ask()
@@ -112,49 +112,56 @@ def _unless_broken(ask: Callable[[], T]) -> T | None:
         return None
 
 
-def _guarded(look: Look, matter: Matter) -> Iterator[Finding]:
+def _run_check(look: Check, matter: AuditContext) -> Iterator[Finding]:
     """Run a check; report a check that fails as a finding, so that the others still run."""
     try:
         yield from look(matter)
     except (ReflectError, OSError) as error:
-        what = look.__name__.removeprefix("look_at_")
+        what = look.__name__.removeprefix("check_")
         yield Finding("unchecked", ERROR, what, f"the {what} cannot be checked: {error}", "see 'reflect-git doctor'")
 
 
-def _accepted(matter: Matter) -> dict[str, str]:
+def _map_accepted(matter: AuditContext) -> dict[str, str]:
     """Map keys of findings to the decisions by which a person accepted them, unless reverted."""
     history = matter.scan.history
     made = [one for one in history.decisions if one["kind"] == "policy" and one["subject"] == SUBJECT]
     return {
-        str(key): one["id"] for one in made if one["id"] not in history.void for key in one["meta"].get("accepted", ())
+        str(key): one["id"]
+        for one in made
+        if one["id"] not in history.void_decisions
+        for key in one["meta"].get("accepted", ())
     }
 
 
-def accept(store: Store, findings: Iterable[Finding], by: By, reason: str = "") -> Decision:
+def accept_findings(store: Store, findings: Iterable[Finding], by: DecisionAuthor, reason: str = "") -> Decision:
     """Accept findings: one decision, one commit; the next audit shows who did it and when."""
     chosen = list(findings)
     told = [f"{one.code} {one.subject}" for one in chosen]
-    made = api.decision(
+    made = api.build_decision(
         store, "policy", SUBJECT, by, utc_precise(), reason=reason,
         meta={"accepted": [one.key for one in chosen], "findings": told},
     )  # fmt: skip
-    api.record(store, [made], f"policy: {plural(len(chosen), 'finding')} accepted", {"Approved-By": [by["road"]]})
+    api.commit_records(
+        store, [made], f"policy: {plural(len(chosen), 'finding')} accepted", {"Approved-By": [by["road"]]}
+    )
     return made
 
 
-def leave_removed(
-    store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], commit: str, by: By
+def accept_removed(
+    store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], commit: str, by: DecisionAuthor
 ) -> None:  # fmt: skip
     """Keep records that a commit removed from main and that were put back: no review or audit asks again."""
-    matter = Matter(store, env, now, read)
-    taken = [finding for one in matter.commits if one.id == commit for finding in store_state.deleted(matter, one)]
+    matter = AuditContext(store, env, now, read)
+    taken = [
+        finding for one in matter.commits if one.id == commit for finding in store_state.check_deleted(matter, one)
+    ]
     open_ones = [one for one in taken if one.needs_decision]
     if open_ones:
-        accept(store, open_ones, by)
-    user_git.forget_removed(store, commit)
+        accept_findings(store, open_ones, by)
+    user_git.delete_removed(store, commit)
 
 
-def _counts(matter: Matter) -> dict[str, int]:
+def _count_examined(matter: AuditContext) -> dict[str, int]:
     """Count what was examined."""
     scan, roads = matter.scan, [one["by"]["road"] for one in matter.scan.history.decisions]
     return {
@@ -164,13 +171,17 @@ def _counts(matter: Matter) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _unchecked(matter: Matter) -> int:
+def _count_unchecked(matter: AuditContext) -> int:
     """Count the decisions whose proof cannot be checked."""
-    gone = {made["id"] for made in [*proofs.unchecked(matter), *approvals.without_transcript(matter)]}
-    return len(gone) if processes.is_readable() else len(gone | {made["id"] for made in proofs.claims(matter)})
+    gone = {made["id"] for made in [*proofs.list_unchecked(matter), *approvals.list_without_transcript(matter)]}
+    return (
+        len(gone)
+        if processes.can_list_parents()
+        else len(gone | {made["id"] for made in proofs.list_personal_decisions(matter)})
+    )
 
 
-def _as_json(finding: Finding) -> dict[str, Any]:
+def _finding_as_json(finding: Finding) -> dict[str, Any]:
     found = asdict(finding)
     return {**found, "file": finding.file or None, "line": finding.line or None, "hint": finding.hint or None,
             "accepted": finding.accepted or None, "path": finding.path or None, "key": finding.key}  # fmt: skip

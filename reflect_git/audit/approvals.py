@@ -8,44 +8,44 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.audit.context import DECIDE, NOTE, WARNING, Finding, Matter
+from reflect_git.audit.context import DECIDE, NOTE, WARNING, AuditContext, Finding
 from reflect_git.capture.transcript.dialogs import find_dialogs
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest, plural
-from reflect_git.records.schema import SWITCHING_KINDS
-from reflect_git.rules.approver import GIVE_A_NAME, meaning_of
+from reflect_git.records.schema import SETTING_KINDS
+from reflect_git.rules.approver import NO_NAME_HINT, meaning_of
 from reflect_git.store import asked_questions
-from reflect_git.store.repository import path_of
+from reflect_git.store.repository import get_record_path
 
 if TYPE_CHECKING:
-    from reflect_git.audit.context import Matter, Sheet
+    from reflect_git.audit.context import AuditContext, AuditedFile
     from reflect_git.records.schema import Decision, Learning
 
-APPROVING = ("approved", "applied", "amended")
-_QUESTIONS = 4  # the most questions that one dialog of the client can have
+APPROVING_KINDS = ("approved", "applied", "amended")
+_MAX_QUESTIONS = 4  # the most questions that one dialog of the client can have
 
 
-def look_at_learnings(matter: Matter) -> Iterator[Finding]:
+def check_learnings(matter: AuditContext) -> Iterator[Finding]:
     """Report rules without a matching approval, and decisions whose text does not match its hash."""
     for identity, learning in matter.learnings.items():
-        trouble = _unapproved(learning, matter.decisions.get(learning["decision"]))
+        trouble = _find_mismatch(learning, matter.decisions.get(learning["decision"]))
         if trouble:
             severity = DECIDE if identity in matter.in_force else WARNING
             hint = f"take it out: reflect-git revert {identity}; its story: reflect-git show {identity}"
-            message = f"no approval stands behind '{identity}': {trouble}"
-            yield Finding("learning-unapproved", severity, identity, message, hint, path_of(identity))
+            message = f"no approval for '{identity}': {trouble}"
+            yield Finding("learning-unapproved", severity, identity, message, hint, get_record_path(identity))
     for identity, made in matter.decisions.items():
         if made["text"] is not None and made["text_sha256"] != digest(made["text"]):
             message = f"the text of '{identity}' is not the one that was decided: its hash is another"
-            hint = f"see: {matter.git('log', '-p', '--', path_of(identity))}"
-            yield Finding("record-edited", DECIDE, identity, message, hint, path_of(identity))
+            hint = f"see: {matter.format_git_command('log', '-p', '--', get_record_path(identity))}"
+            yield Finding("record-edited", DECIDE, identity, message, hint, get_record_path(identity))
 
 
-def _unapproved(learning: Learning, made: Decision | None) -> str:
+def _find_mismatch(learning: Learning, made: Decision | None) -> str:
     """Return why a decision does not approve a learning, or ""."""
     if made is None:
         return f"there is no decision '{learning['decision']}'"
-    if made["kind"] not in APPROVING or made["subject"] != learning["id"]:
+    if made["kind"] not in APPROVING_KINDS or made["subject"] != learning["id"]:
         return f"'{made['id']}' decides something else"
     if made["text"] != learning["text"] or made["text_sha256"] != digest(learning["text"]):
         return f"'{made['id']}' approved another text"
@@ -54,25 +54,29 @@ def _unapproved(learning: Learning, made: Decision | None) -> str:
     return ""
 
 
-def look_at_roads(matter: Matter) -> Iterator[Finding]:
+def check_channels(matter: AuditContext) -> Iterator[Finding]:
     """Report unattended approvals without a policy in force at that time on that machine."""
-    for made in _approving(matter, "unattended"):
+    for made in _list_approvals(matter, "unattended"):
         if not _allows_unattended(matter, made["machine"], made["timestamp"]):
             message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
-            yield Finding("unattended", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+            yield Finding(
+                "unattended", DECIDE, made["id"], message, _get_revert_hint(made), get_record_path(made["id"])
+            )
 
 
-def look_at_names(matter: Matter) -> Iterator[Finding]:
+def check_names(matter: AuditContext) -> Iterator[Finding]:
     """Note decisions without a person's name."""
     history = matter.scan.history
-    decided = [one for one in history.decisions if one["kind"] not in SWITCHING_KINDS and one["id"] not in history.void]
+    decided = [
+        one for one in history.decisions if one["kind"] not in SETTING_KINDS and one["id"] not in history.void_decisions
+    ]
     nameless = [one["id"] for one in decided if not one["by"]["name"]]
     if nameless:
-        message = f"no name stands under {plural(len(nameless), 'decision')}; the last is '{nameless[-1]}'"
-        yield Finding("nameless", NOTE, nameless[-1], message, GIVE_A_NAME)
+        message = f"{plural(len(nameless), 'decision')} without a name; the last is '{nameless[-1]}'"
+        yield Finding("nameless", NOTE, nameless[-1], message, NO_NAME_HINT)
 
 
-def _retired(matter: Matter) -> list[Decision]:
+def _list_retired(matter: AuditContext) -> list[Decision]:
     """Return the rules reverted inside Claude Code, which requires an answer about a broken rule."""
     return [
         one
@@ -81,11 +85,13 @@ def _retired(matter: Matter) -> list[Decision]:
     ]  # fmt: skip
 
 
-def _approving(matter: Matter, road: str) -> list[Decision]:
-    return [one for one in matter.scan.history.decisions if one["kind"] in APPROVING and one["by"]["road"] == road]
+def _list_approvals(matter: AuditContext, road: str) -> list[Decision]:
+    return [
+        one for one in matter.scan.history.decisions if one["kind"] in APPROVING_KINDS and one["by"]["road"] == road
+    ]
 
 
-def _allows_unattended(matter: Matter, machine: str, moment: str) -> bool:
+def _allows_unattended(matter: AuditContext, machine: str, moment: str) -> bool:
     """Tell whether a policy allowed unattended approval on a machine at a moment."""
     value = None
     for made in matter.scan.history.decisions:
@@ -96,25 +102,29 @@ def _allows_unattended(matter: Matter, machine: str, moment: str) -> bool:
     return value == "unattended"
 
 
-def _take_back(made: Decision) -> str:
+def _get_revert_hint(made: Decision) -> str:
     return f"take it back: reflect-git revert {made['subject']}"
 
 
-def look_at_answers(matter: Matter) -> Iterator[Finding]:
+def check_answers(matter: AuditContext) -> Iterator[Finding]:
     """Report answers that were used twice, or that the client's transcript does not have."""
-    rested = [*_approving(matter, "ask-user-question"), *_retired(matter)]
+    rested = [*_list_approvals(matter, "ask-user-question"), *_list_retired(matter)]
     used: dict[tuple[str, str], list[Decision]] = {}
     for made in rested:
         answer = answer_of(made)
         if answer is None:
             message = f"'{made['id']}' names no answer of a person"
-            yield Finding("answer-missing", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+            yield Finding(
+                "answer-missing", DECIDE, made["id"], message, _get_revert_hint(made), get_record_path(made["id"])
+            )
         else:
             used.setdefault(answer, []).append(made)
     for (session, call), decided in used.items():
-        yield from _replayed(matter, session, call, decided)
+        yield from _check_replayed(matter, session, call, decided)
     for session in {session for session, _ in used}:
-        yield from _untold(matter, session, {call: made for (of, call), made in used.items() if of == session})
+        yield from _check_transcript(
+            matter, session, {call: made for (of, call), made in used.items() if of == session}
+        )
 
 
 def answer_of(made: Decision) -> tuple[str, str] | None:
@@ -125,67 +135,69 @@ def answer_of(made: Decision) -> tuple[str, str] | None:
     return str(answer["session"]), str(answer["call"])
 
 
-def _replayed(matter: Matter, session: str, call: str, decided: list[Decision]) -> Iterator[Finding]:
+def _check_replayed(matter: AuditContext, session: str, call: str, decided: list[Decision]) -> Iterator[Finding]:
     """Report approvals that share one answer: of the same text or signal, or more than a dialog has questions."""
     seen: set[str] = set()
     for number, made in enumerate(decided):
-        marks = {f"text {made['text_sha256']}", *matter.scan.history.signals_of(made)}
-        if seen & marks or number >= _QUESTIONS:
+        marks = {f"text {made['text_sha256']}", *matter.scan.history.get_signals(made)}
+        if seen & marks or number >= _MAX_QUESTIONS:
             message = f"'{made['id']}' rests on an answer that was used before: call {call} of session {session}"
-            yield Finding("answer-replayed", DECIDE, made["id"], message, _take_back(made), path_of(made["id"]))
+            yield Finding(
+                "answer-replayed", DECIDE, made["id"], message, _get_revert_hint(made), get_record_path(made["id"])
+            )
         seen |= marks
 
 
-def _untold(matter: Matter, session: str, used: Mapping[str, list[Decision]]) -> Iterator[Finding]:
+def _check_transcript(matter: AuditContext, session: str, used: Mapping[str, list[Decision]]) -> Iterator[Finding]:
     """Report approvals that the session's transcript, if it still exists, does not confirm."""
-    transcript = transcript_of(matter, session)
+    transcript = find_transcript(matter, session)
     everything = [made for decided in used.values() for made in decided]
     if not transcript:
         message = (
-            f"session {session}: its transcript is gone, and what was recorded then stands behind "
+            f"session {session}: its transcript is gone; only the recorded answers support "
             f"{plural(len(everything), 'approval')}"
         )
         yield Finding("transcript-gone", NOTE, session, message, "")
         return
-    told = dict(_told(matter, transcript))
+    told = dict(_read_dialogs(matter, transcript))
     for call, decided in used.items():
         for made in decided:
-            trouble = _contradiction(made, told.get(call))
+            trouble = _find_contradiction(made, told.get(call))
             if trouble:
                 message = f"'{made['id']}' rests on call {call}, and {trouble}"
-                yield Finding("answer-unfounded", DECIDE, made["id"], message, _take_back(made), transcript)
+                yield Finding("answer-unfounded", DECIDE, made["id"], message, _get_revert_hint(made), transcript)
 
 
-def without_transcript(matter: Matter) -> list[Decision]:
+def list_without_transcript(matter: AuditContext) -> list[Decision]:
     """Return the approvals inside Claude Code whose session no longer has a transcript."""
-    rested = [(made, answer_of(made)) for made in _approving(matter, "ask-user-question")]
-    return [made for made, answer in rested if answer and not transcript_of(matter, answer[0])]
+    rested = [(made, answer_of(made)) for made in _list_approvals(matter, "ask-user-question")]
+    return [made for made, answer in rested if answer and not find_transcript(matter, answer[0])]
 
 
-def transcript_of(matter: Matter, session: str) -> str:
+def find_transcript(matter: AuditContext, session: str) -> str:
     """Return the transcript of a session, below the folder of the project it started in; "" if it is gone."""
     name = os.path.join(glob.escape(paths.projects_dir(matter.env)), "*", f"{glob.escape(session)}.jsonl")
     return next(iter(sorted(glob.glob(name))), "")
 
 
-def _told(matter: Matter, transcript: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
+def _read_dialogs(matter: AuditContext, transcript: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
     """Yield (call, (why the client did not write it, text hash or subject → label)) for each answered dialog."""
     try:
         for dialog in find_dialogs(transcript, paths.projects_dir(matter.env)):
-            yield dialog.call, (dialog.trouble, dict(_answers(dialog.result.get("answers"))))
+            yield dialog.call, (dialog.problem, dict(_parse_answers(dialog.result.get("answers"))))
     except ReflectError:
         return
 
 
-def _answers(given: Any) -> Iterator[tuple[str, str]]:
+def _parse_answers(given: Any) -> Iterator[tuple[str, str]]:
     for question, label in given.items() if isinstance(given, dict) else ():
-        answer = asked_questions.answer_to(str(question), label)
+        answer = asked_questions.parse_answer(str(question), label)
         if answer:
             yield answer["sha256"], answer["label"]
             yield answer["subject"], answer["label"]
 
 
-def _contradiction(made: Decision, told: tuple[str, dict[str, str]] | None) -> str:
+def _find_contradiction(made: Decision, told: tuple[str, dict[str, str]] | None) -> str:
     """Return how the transcript contradicts a decision, or ""."""
     if told is None:
         return "the transcript of that session has no such call"
@@ -206,35 +218,35 @@ def _contradiction(made: Decision, told: tuple[str, dict[str, str]] | None) -> s
 _UNSIGNED = "unsigned"
 
 
-def of_rules(matter: Matter, sheets: Iterable[Sheet]) -> list[dict[str, Any]]:
+def list_rule_evidence(matter: AuditContext, sheets: Iterable[AuditedFile]) -> list[dict[str, Any]]:
     """List the evidence for each rule in force, oldest first; a rule that is in no file here has no lines."""
     where: dict[str, list[dict[str, Any]]] = {}
     for sheet in sheets:
         for line in sheet.lines:
             where.setdefault(line.id, []).append({"file": sheet.path, "line": line.number})
     listed = sorted(matter.in_force.values(), key=lambda one: (one["timestamp"], one["id"]))
-    return [_rule(matter, one, where.get(one["id"], [])) for one in listed]
+    return [_build_rule_evidence(matter, one, where.get(one["id"], [])) for one in listed]
 
 
-def _rule(matter: Matter, learning: Learning, lines: list[dict[str, Any]]) -> dict[str, Any]:
+def _build_rule_evidence(matter: AuditContext, learning: Learning, lines: list[dict[str, Any]]) -> dict[str, Any]:
     history = matter.scan.history
     approval = matter.decisions.get(learning["decision"])
     changes = [
         made
         for made in history.decisions
-        if made["subject"] == learning["id"] and made["kind"] == "amended" and made["id"] not in history.void
+        if made["subject"] == learning["id"] and made["kind"] == "amended" and made["id"] not in history.void_decisions
     ]
     return {
         "id": learning["id"], "text": learning["text"], "scope": learning["scope"], "target": learning["target"],
         "project": learning["project"]["name"] if learning["project"] else None, "trust": learning["trust"],
-        "lines": lines, "approved": _decided(matter, approval) if approval else None,
-        "amended": [_decided(matter, made) for made in changes],
+        "lines": lines, "approved": _describe_decision(matter, approval) if approval else None,
+        "amended": [_describe_decision(matter, made) for made in changes],
     }  # fmt: skip
 
 
-def _decided(matter: Matter, made: Decision) -> dict[str, Any]:
+def _describe_decision(matter: AuditContext, made: Decision) -> dict[str, Any]:
     """Describe a decision: by whom and where; `answer` identifies the person's answer in the client's records."""
-    commit, answer = matter.brought.get(path_of(made["id"])), answer_of(made)
+    commit, answer = matter.added_by.get(get_record_path(made["id"])), answer_of(made)
     return {
         "decision": made["id"], "time": made["timestamp"], "machine": made["machine"], "by": made["by"],
         "text_sha256": made["text_sha256"],

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.records.ids import digest
+from reflect_git.store.lost_signals import DECIDE, ERROR, NOTE, WARNING
 from reflect_git.store.main import commit_log, signing
 from reflect_git.store.main.commit_log import ADDED, Commit
-from reflect_git.store.purge.purge_marks import Gone
-from reflect_git.store.repository import MAIN, PURGES
-from reflect_git.store.salvage import DECIDE, ERROR, NOTE, WARNING
+from reflect_git.store.purge.purge_marks import PurgeMarks
+from reflect_git.store.repository import MAIN, PURGES_FOLDER
 from reflect_git.sync import store_paths
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from reflect_git.rules.project_files import Place
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
-    from reflect_git.targets.targets import Target
+    from reflect_git.targets.target_files import Target
 
-__all__ = ["DECIDE", "ERROR", "NOTE", "WARNING", "Finding", "Line", "Matter", "Sheet"]
+__all__ = ["DECIDE", "ERROR", "NOTE", "WARNING", "Finding", "EntryLine", "AuditContext", "AuditedFile"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Matter:
+class AuditContext:
     """Everything an audit reads. `folder` is the current folder: its project may be known from nowhere else."""
 
     store: Store
@@ -64,7 +64,7 @@ class Matter:
     read: Callable[[Store], Scan]
     folder: str = ""
 
-    def git(self, *words: str) -> str:
+    def format_git_command(self, *words: str) -> str:
         """Return a shell-quoted git command for the store, to be pasted: it may contain untrusted names."""
         return shlex.join(("git", "-C", self.store.root, *words))
 
@@ -74,7 +74,7 @@ class Matter:
         return list(reversed(commit_log.read(self.store)))
 
     @cached_property
-    def there(self) -> dict[str, str]:
+    def main_tree(self) -> dict[str, str]:
         """Map the paths on main to their blobs."""
         return self.store.git.tree(MAIN)
 
@@ -92,34 +92,36 @@ class Matter:
         return self._records("LRN")
 
     def _records(self, prefix: str) -> dict[str, Any]:
-        return {one: record for one, record in self.scan.others.items() if one.startswith(prefix)}
+        return {one: record for one, record in self.scan.other_records.items() if one.startswith(prefix)}
 
     @cached_property
     def in_force(self) -> dict[str, Learning]:
-        return {one["id"]: one for one in self.scan.history.in_force()}
+        return {one["id"]: one for one in self.scan.history.get_rules_in_force()}
 
     @cached_property
-    def purged(self) -> Gone:
+    def purged(self) -> PurgeMarks:
         """Return what was purged."""
-        return Gone(self.store)
+        return PurgeMarks(self.store)
 
     def is_purged(self, commit: Commit) -> bool:
         """Tell whether a purge rewrote the commit and removed its records."""
         gone = commit.trailers.get("Purged", [])
-        return bool(gone) and all(map(self.purged.has, gone))
+        return bool(gone) and all(map(self.purged.is_purged, gone))
 
-    def purge_before(self, commit: Commit) -> str:
+    def find_purge_before(self, commit: Commit) -> str:
         """Return the purge on main that explains why a commit adds files without their history, or ""."""
-        named = [one for one in commit.trailers.get(store_paths.AFTER, []) if one.startswith(f"{PURGES}/")]
-        return next((one for one in reversed(named) if one in self.there), "")
+        named = [
+            one for one in commit.trailers.get(store_paths.PURGE_TRAILER, []) if one.startswith(f"{PURGES_FOLDER}/")
+        ]
+        return next((one for one in reversed(named) if one in self.main_tree), "")
 
     @cached_property
     def signatures(self) -> dict[str, str]:
         """Map signed commits to git's verdict on their signature."""
-        return signing.verify(self.store, [one.id for one in self.commits if one.is_signed])
+        return signing.verify_commits(self.store, [one.id for one in self.commits if one.is_signed])
 
     @cached_property
-    def brought(self) -> dict[str, Commit]:
+    def added_by(self) -> dict[str, Commit]:
         """Map each path to the commit that first added it; adding it again is a restore."""
         found: dict[str, Commit] = {}
         for commit in self.commits:
@@ -130,31 +132,31 @@ class Matter:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One learning in a file: `number` counts from 1; `at_home`: it is where our entries belong."""
+class EntryLine:
+    """One learning in a file: `number` counts from 1; `is_in_place`: it is where our entries belong."""
 
     id: str
     text: str
     number: int
-    at_home: bool = True
+    is_in_place: bool = True
 
 
 @dataclass(frozen=True)
-class Sheet:
+class AuditedFile:
     """A target on this machine: its bytes, the learnings in it, and its snapshots on main."""
 
     place: Place
     target: Target
     path: str
     data: bytes | None
-    lines: tuple[Line, ...]
-    mirrors: tuple[str, ...] = ()
+    lines: tuple[EntryLine, ...]
+    snapshots: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         return self.place.label(self.path)
 
 
-def said(commit: Commit) -> str:
+def format_commit(commit: Commit) -> str:
     """Return how a commit is named in messages."""
     return f"commit {commit.id[:10]} by {commit.committer}"

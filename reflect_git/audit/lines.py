@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.audit.context import DECIDE, NOTE, WARNING, Finding, Line, Matter, Sheet
+from reflect_git.audit.context import DECIDE, NOTE, WARNING, AuditContext, AuditedFile, EntryLine, Finding
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files, instruction_files
 from reflect_git.records.ids import digest, plural
@@ -20,51 +20,51 @@ from reflect_git.rules.drift.change_author import BRANCH, CLAUDE
 from reflect_git.rules.drift.line_owner import COMMIT
 from reflect_git.store import projects
 from reflect_git.store.repository import MAIN
-from reflect_git.targets import finding, improvements, rules_file, targets
-from reflect_git.targets import finding as pages
-from reflect_git.targets.inert import same
+from reflect_git.targets import improvements, rules_file, target_files, target_page
+from reflect_git.targets import target_page as pages
 from reflect_git.targets.markdown import is_blank
-from reflect_git.targets.targets import Target
+from reflect_git.targets.safe_text import is_same_text
+from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
-    from reflect_git.audit.context import Sheet
+    from reflect_git.audit.context import AuditedFile
     from reflect_git.rules.drift.drift import Difference
     from reflect_git.rules.drift.line_owner import Author
     from reflect_git.rules.project_files import Place
 
-    Authored = tuple[Sheet, dict[int, Author]]
+    AuthoredFile = tuple[AuditedFile, dict[int, Author]]
 
 _GLOBAL = "global"
 
 
-def look_at_lines(matter: Matter) -> Iterator[Finding]:
+def check_lines(matter: AuditContext) -> Iterator[Finding]:
     """Report entries that differ from what was approved, and snapshots whose project is not here."""
-    mirrors = _mirrors(matter)
+    mirrors = _load_snapshots(matter)
     seen: set[str] = set()
-    for found in _sheets(matter, mirrors):
+    for found in _load_files(matter, mirrors):
         if isinstance(found, Finding):
             yield found
             continue
-        seen |= set(found.mirrors)
-        told = [replace(one, path=found.path) for one in _findings(matter, found, mirrors)]
+        seen |= set(found.snapshots)
+        told = [replace(one, path=found.path) for one in _check_file(matter, found, mirrors)]
         yield from with_authors(matter, found, told)
     for path in sorted(set(mirrors) - seen):
         message = f"'{path}': the project is not here, or nobody worked in it lately"
         yield Finding("not-here", NOTE, path, message, "run 'reflect-git audit' in its folder")
 
 
-def sheets(matter: Matter) -> list[Sheet]:
+def list_files(matter: AuditContext) -> list[AuditedFile]:
     """Return every target on this machine that can be read."""
-    return [one for one in _sheets(matter, _mirrors(matter)) if isinstance(one, Sheet)]
+    return [one for one in _load_files(matter, _load_snapshots(matter)) if isinstance(one, AuditedFile)]
 
 
-def _sheets(matter: Matter, mirrors: dict[str, dict[str, str]]) -> Iterator[Sheet | Finding]:
+def _load_files(matter: AuditContext, mirrors: dict[str, dict[str, str]]) -> Iterator[AuditedFile | Finding]:
     """Yield every target on this machine once, or a finding if it cannot be read."""
     seen: set[str] = set()
-    for place in _places(matter):
-        for target, named in _targets(place, mirrors):
+    for place in _list_places(matter):
+        for target, named in _list_targets(place, mirrors):
             try:
-                sheet = _sheet(place, target, tuple(named))
+                sheet = _load_file(place, target, tuple(named))
             except (ReflectError, OSError) as error:
                 hint = getattr(error, "hint", None) or f"look at '{target.path}'"
                 yield Finding("unreadable", DECIDE, target.path, str(error), hint, target.path)
@@ -74,15 +74,15 @@ def _sheets(matter: Matter, mirrors: dict[str, dict[str, str]]) -> Iterator[Shee
                 yield sheet
 
 
-def _findings(matter: Matter, sheet: Sheet, mirrors: dict[str, dict[str, str]]) -> Iterator[Finding]:
+def _check_file(matter: AuditContext, sheet: AuditedFile, mirrors: dict[str, dict[str, str]]) -> Iterator[Finding]:
     """Report all differences in one file."""
-    yield from _markers(sheet)
+    yield from _check_markers(sheet)
     for line in sheet.lines:
-        yield from _line(matter, sheet, line)
-    yield from _strangers(sheet)
+        yield from _check_entry(matter, sheet, line)
+    yield from _check_unapproved_lines(sheet)
     live_ids = {line.id for line in sheet.lines}
-    for path in sheet.mirrors:
-        yield from _mirror(matter, sheet, path, mirrors[path])
+    for path in sheet.snapshots:
+        yield from _check_snapshot(matter, sheet, path, mirrors[path])
         for identity in mirrors[path]:
             rule = matter.in_force.get(identity)
             if rule and identity not in live_ids and rule["target"]["path"] == sheet.target.path:
@@ -91,24 +91,24 @@ def _findings(matter: Matter, sheet: Sheet, mirrors: dict[str, dict[str, str]]) 
                 yield Finding("entry-missing", DECIDE, identity, message, hint, sheet.label)
 
 
-def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
+def _check_entry(matter: AuditContext, sheet: AuditedFile, line: EntryLine) -> Iterator[Finding]:
     """Report an entry that is purged, unknown, not in force, changed or in the wrong file."""
     known = matter.scan.history.learnings.get(line.id)
-    if known is None and matter.purged.has(line.id):
-        message = f"'{line.id}' was purged, and stands here still"
+    if known is None and matter.purged.is_purged(line.id):
+        message = f"'{line.id}' was purged, but is still here"
         hint = "delete the entry: its line with the id, and the text below"
         yield Finding("entry-purged", DECIDE, line.id, message, hint, sheet.label, line.number)
         return
     if known is None:
-        yield _unknown(matter, sheet, line)
+        yield _report_unknown(matter, sheet, line)
         return
     rule = matter.in_force.get(line.id)
     if rule is None:
-        message = f"'{line.id}' was taken back or replaced, and stands here still"
+        message = f"'{line.id}' was reverted or replaced, but is still here"
         hint = "delete the entry, or see 'reflect-git review'"
         yield Finding("entry-not-in-force", DECIDE, line.id, message, hint, sheet.label, line.number)
         return
-    code, message = _difference(matter, line, _words(matter, line.id))
+    code, message = _find_difference(matter, line, _get_approved_text(matter, line.id))
     if code:
         hint = f"put it back or adopt it: reflect-git review; its history: reflect-git show {line.id}"
         yield Finding(code, DECIDE, line.id, message, hint, sheet.label, line.number)
@@ -118,9 +118,9 @@ def _line(matter: Matter, sheet: Sheet, line: Line) -> Iterator[Finding]:
         yield Finding("entry-elsewhere", WARNING, line.id, message, hint, sheet.label, line.number)
 
 
-def _unknown(matter: Matter, sheet: Sheet, line: Line) -> Finding:
+def _report_unknown(matter: AuditContext, sheet: AuditedFile, line: EntryLine) -> Finding:
     """Report an entry unknown to this store: it is a colleague's if the project's git has it unchanged."""
-    author = entry_author(matter, sheet, line.number)
+    author = find_entry_author(matter, sheet, line.number)
     if author is not None and author.kind == COMMIT:
         message = f"'{line.id}' is not of this store: commit {author.commit[:10]} by {author.name} brought it"
         return Finding("foreign", NOTE, line.id, message, "", sheet.label, line.number)
@@ -135,52 +135,54 @@ def _unknown(matter: Matter, sheet: Sheet, line: Line) -> Finding:
     return Finding("entry-unapproved", DECIDE, line.id, message, hint, sheet.label, line.number)
 
 
-def _words(matter: Matter, identity: str) -> str:
+def _get_approved_text(matter: AuditContext, identity: str) -> str:
     """Return the approved text in the form of its file."""
     item = item_of(matter.in_force[identity])
-    return improvements.text_of(item) if isinstance(item, improvements.Improvement) else item.text
+    return improvements.get_text(item) if isinstance(item, improvements.Improvement) else item.text
 
 
-def _difference(matter: Matter, line: Line, approved: str) -> tuple[str, str]:
+def _find_difference(matter: AuditContext, line: EntryLine, approved: str) -> tuple[str, str]:
     """Return (code, message) if an entry differs from what was approved, else ("", "")."""
-    if not line.at_home or not line.text:
-        where = "stands outside the block" if line.text else "has no text below it"
+    if not line.is_in_place or not line.text:
+        where = "is outside the block" if line.text else "has no text below it"
         return "id-moved", f"the comment of '{line.id}' {where}"
-    if same(line.text, approved):
+    if is_same_text(line.text, approved):
         return "", ""
-    others = [one for one in matter.in_force if one != line.id and same(line.text, _words(matter, one))]
+    others = [
+        one for one in matter.in_force if one != line.id and is_same_text(line.text, _get_approved_text(matter, one))
+    ]
     if others:
         return "id-moved", f"the id '{line.id}' is on the text of '{others[0]}'"
     return "entry-changed", f"'{line.id}' reads '{line.text}', and '{approved}' was approved"
 
 
-def _markers(sheet: Sheet) -> Iterator[Finding]:
+def _check_markers(sheet: AuditedFile) -> Iterator[Finding]:
     """Report broken markers of our block."""
-    block = finding.find(sheet.data) if sheet.target.form == "block" else None
-    for trouble in block.troubles if block else ():
+    block = target_page.find_block(sheet.data) if sheet.target.form == "block" else None
+    for trouble in block.problems if block else ():
         hint = "leave one line '<!-- reflect-git:begin -->', one '<!-- reflect-git:end -->', and each entry once"
-        yield Finding("marker", DECIDE, sheet.target.path, trouble.words, hint, sheet.label, trouble.line + 1)
+        yield Finding("marker", DECIDE, sheet.target.path, trouble.message, hint, sheet.label, trouble.line + 1)
 
 
-def _strangers(sheet: Sheet) -> Iterator[Finding]:
+def _check_unapproved_lines(sheet: AuditedFile) -> Iterator[Finding]:
     """Report lines between our markers that are neither an entry nor a heading of ours."""
-    block = finding.find(sheet.data) if sheet.target.form == "block" else None
+    block = target_page.find_block(sheet.data) if sheet.target.form == "block" else None
     if block is None or block.pair is None:
         return
-    page = pages.read(sheet.data)
+    page = pages.read_page(sheet.data)
     ours = {number for entry in block.entries for number in range(entry.start, entry.end)}
-    for heading in finding.headings_of(page, block.pair):
-        if finding.category_of(heading):
+    for heading in target_page.get_headings(page, block.pair):
+        if target_page.get_category(heading):
             ours |= set(range(heading.start, heading.end))
     for number in range(block.pair[0] + 1, block.pair[1]):
         if number not in ours and not is_blank(page.lines[number]):
             text = " ".join(page.lines[number].split())
-            message = f"no approval stands behind '{text[:80]}'"
+            message = f"no approval for '{text[:80]}'"
             hint = "move it out of the block if it is yours, else delete it"
             yield Finding("line-unapproved", DECIDE, sheet.target.path, message, hint, sheet.label, number + 1)
 
 
-def _mirror(matter: Matter, sheet: Sheet, path: str, mirrored: dict[str, str]) -> Iterator[Finding]:
+def _check_snapshot(matter: AuditContext, sheet: AuditedFile, path: str, mirrored: dict[str, str]) -> Iterator[Finding]:
     """Compare a snapshot with what was approved and with the file.
 
     Edits by hand and entries of colleagues are in the snapshot after the next approval. They are reported for the file
@@ -189,46 +191,54 @@ def _mirror(matter: Matter, sheet: Sheet, path: str, mirrored: dict[str, str]) -
     said = {line.id: line.text for line in sheet.lines}
     for identity, text in mirrored.items():
         known = identity in matter.learnings
-        meant = [said.get(identity, ""), *([_words(matter, identity)] if identity in matter.in_force else ())]
-        if (identity in matter.in_force or not known) and not any(same(text, one) for one in meant):
+        meant = [
+            said.get(identity, ""),
+            *([_get_approved_text(matter, identity)] if identity in matter.in_force else ()),
+        ]
+        if (identity in matter.in_force or not known) and not any(is_same_text(text, one) for one in meant):
             there = f"'{said[identity]}'" if identity in said else "nothing"
             message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"
-            hint = f"the next approval into this file writes it anew; see: {matter.git('log', '-p', '--', path)}"
+            command = matter.format_git_command("log", "-p", "--", path)
+            hint = f"the next approval for this file rewrites it; see: {command}"
             yield Finding("mirror", DECIDE, identity, message, hint, sheet.label)
 
 
-def _sheet(place: Place, target: Target, named: tuple[str, ...]) -> Sheet:
+def _load_file(place: Place, target: Target, named: tuple[str, ...]) -> AuditedFile:
     path = place.path_of(target)
     data = instruction_files.read(path)
-    return Sheet(place, target, path, data, tuple(_lines(target, data)), named)
+    return AuditedFile(place, target, path, data, tuple(_parse_entries(target, data)), named)
 
 
-def _lines(target: Target, data: bytes | None) -> Iterator[Line]:
+def _parse_entries(target: Target, data: bytes | None) -> Iterator[EntryLine]:
     if target.form == "rules":
         rule = rules_file.parse(data) if data is not None else None
         if rule:
-            yield Line(rule.id, rule.text, 1)
+            yield EntryLine(rule.id, rule.text, 1)
     elif target.form == "improvements":
-        yield from (Line(one.id, one.text, one.start + 1) for one in improvements.find(data))
+        yield from (EntryLine(one.id, one.text, one.start + 1) for one in improvements.find_proposals(data))
     else:
-        block = finding.find(data)
+        block = target_page.find_block(data)
         for entry in block.entries if block else ():
-            yield Line(entry.id, entry.text, entry.start + 1, entry.inside or block is None or block.pair is None)
+            yield EntryLine(entry.id, entry.text, entry.start + 1, entry.inside or block is None or block.pair is None)
 
 
-def _mirrors(matter: Matter) -> dict[str, dict[str, str]]:
+def _load_snapshots(matter: AuditContext) -> dict[str, dict[str, str]]:
     """Map the snapshots of this machine on main to the learnings in them."""
     tree = matter.store.git.tree(MAIN, f"{snapshot.FOLDER}/{matter.store.machine}")
     found = {}
     for path, data in zip(tree, matter.store.git.blobs(list(tree.values())), strict=True):
         body = data.partition(b"\n\n")[2]
         inside = path.split("/", 3)
-        target = targets.of_file(inside[3], inside[2] == _GLOBAL) if len(inside) == 4 else Target("project", path)
-        found[path] = {line.id: line.text for line in _lines(target, body)}
+        target = (
+            target_files.get_target_for_file(inside[3], inside[2] == _GLOBAL)
+            if len(inside) == 4
+            else Target("project", path)
+        )
+        found[path] = {line.id: line.text for line in _parse_entries(target, body)}
     return found
 
 
-def _targets(place: Place, mirrors: dict[str, dict[str, str]]) -> Iterator[tuple[Target, list[str]]]:
+def _list_targets(place: Place, mirrors: dict[str, dict[str, str]]) -> Iterator[tuple[Target, list[str]]]:
     """Yield the files of a place that we wrote, and the usual files that may have entries anyway."""
     suffixes = tuple(f"-{digest('project', key)[:8]}" for key in place.keys)
     named: dict[tuple[bool, str], list[str]] = {}
@@ -236,53 +246,57 @@ def _targets(place: Place, mirrors: dict[str, dict[str, str]]) -> Iterator[tuple
         _, _, folder, file = [*path.split("/", 3), ""][:4]
         if folder == _GLOBAL or (place.root and folder.endswith(suffixes)):
             named.setdefault((folder == _GLOBAL, file), []).append(path)
-    for file in _usual(place.config, ("CLAUDE.md",), "rules/reflect"):
+    for file in _list_usual_files(place.config, ("CLAUDE.md",), "rules/reflect"):
         named.setdefault((True, file), [])
     if place.root:
-        for file in _usual(place.root, targets.USUAL_FILES, ".claude/rules/reflect"):
+        for file in _list_usual_files(place.root, target_files.USUAL_FILES, ".claude/rules/reflect"):
             named.setdefault((False, file), [])
     for (is_global, file), listed in named.items():
-        yield targets.of_file(file, is_global), listed
+        yield target_files.get_target_for_file(file, is_global), listed
 
 
-def _usual(base: str, names: tuple[str, ...], folder: str) -> Iterator[str]:
+def _list_usual_files(base: str, names: tuple[str, ...], folder: str) -> Iterator[str]:
     yield from (name for name in names if os.path.lexists(os.path.join(base, *name.split("/"))))
-    for path in files.files_below(os.path.join(base, *folder.split("/"))):
+    for path in files.list_files(os.path.join(base, *folder.split("/"))):
         yield os.path.relpath(path, base)
 
 
-def _places(matter: Matter) -> Iterator[Place]:
+def _list_places(matter: AuditContext) -> Iterator[Place]:
     """Yield the client's folder, and every known project that rules were written into."""
     home = paths.home_dir(matter.env)
-    known = [matter.folder, *projects.tops(matter.store), *project_files.named_by_path(matter.learnings.values(), home)]
+    known = [
+        matter.folder,
+        *projects.list_folders(matter.store),
+        *project_files.find_path_projects(matter.learnings.values(), home),
+    ]
     for root in dict.fromkeys(os.path.realpath(one) for one in known if one and os.path.isdir(one)):
-        yield project_files.place(matter.store, matter.env, root)
-    yield project_files.place(matter.store, matter.env, home)
+        yield project_files.find_place(matter.store, matter.env, root)
+    yield project_files.find_place(matter.store, matter.env, home)
 
 
-_ABSENCES = ("entry-missing", "entry-not-in-force")
-_ENTRIES = ("entry-changed", "id-moved", *_ABSENCES)
+_ABSENCE_CODES = ("entry-missing", "entry-not-in-force")
+_ENTRY_CODES = ("entry-changed", "id-moved", *_ABSENCE_CODES)
 
 
-def with_authors(matter: Matter, sheet: Sheet, found: list[Finding]) -> Iterator[Finding]:
+def with_authors(matter: AuditContext, sheet: AuditedFile, found: list[Finding]) -> Iterator[Finding]:
     """Add authors to findings: a difference that a branch has needs no decision, one that was ignored does."""
-    if not any(one.code in _ENTRIES for one in found):
+    if not any(one.code in _ENTRY_CODES for one in found):
         yield from found
         return
-    seen = drift.look(matter.store, matter.env, sheet.place, matter.scan.history)
-    known = {(one.learning["id"], one.page.path): one for one in (*seen.asked, *seen.elsewhere)}
+    seen = drift.find_drift(matter.store, matter.env, sheet.place, matter.scan.history)
+    known = {(one.learning["id"], one.file.path): one for one in (*seen.open_differences, *seen.branch_differences)}
     for one in found:
         made = known.get((one.subject, sheet.path))
-        yield _judged(one, made) if one.code in _ENTRIES else one
+        yield _with_author(one, made) if one.code in _ENTRY_CODES else one
 
 
-def _judged(found: Finding, made: Difference | None) -> Finding:
+def _with_author(found: Finding, made: Difference | None) -> Finding:
     if made is None:
         return found
     if made.author == BRANCH:
         message = f"{found.message}; so it is in the project's HEAD"
-        if found.code in _ABSENCES:
-            hint = "nothing to do: it comes and goes with the branch"
+        if found.code in _ABSENCE_CODES:
+            hint = "nothing to do: it depends on the branch"
             return replace(found, severity=NOTE, message=message, hint=hint)
         return replace(found, message=message)
     if made.author == CLAUDE and made.call is not None:
@@ -291,33 +305,33 @@ def _judged(found: Finding, made: Difference | None) -> Finding:
     return found
 
 
-def entry_author(matter: Matter, sheet: Sheet, number: int) -> Author | None:
+def find_entry_author(matter: AuditContext, sheet: AuditedFile, number: int) -> Author | None:
     """Return who added the entry at a line that this store does not know, if it can be determined."""
     try:
-        page = _page(matter, sheet)
-        spot = page.spot_at(number)
-        return line_owner.entry_author(matter.store, matter.env, page, spot) if spot else None
+        page = _load_instruction_file(matter, sheet)
+        spot = page.entry_at(number)
+        return line_owner.find_entry_author(matter.store, matter.env, page, spot) if spot else None
     except (ReflectError, OSError):
         return None
 
 
-def _page(matter: Matter, sheet: Sheet) -> line_owner.Sheet:
-    return line_owner.sheet(matter.store, matter.env, sheet.path, sheet.place.root or os.path.dirname(sheet.path))
+def _load_instruction_file(matter: AuditContext, sheet: AuditedFile) -> line_owner.InstructionFile:
+    return line_owner.load_file(matter.store, matter.env, sheet.path, sheet.place.root or os.path.dirname(sheet.path))
 
 
-def whose(matter: Matter, sheets: Iterable[Sheet]) -> list[Authored]:
+def find_line_authors(matter: AuditContext, sheets: Iterable[AuditedFile]) -> list[AuthoredFile]:
     """Return each file with the author of every line that is neither blank nor in an entry."""
-    return [(sheet, _authors(matter, sheet)) for sheet in sheets if sheet.data]
+    return [(sheet, _find_authors(matter, sheet)) for sheet in sheets if sheet.data]
 
 
-def _authors(matter: Matter, sheet: Sheet) -> dict[int, Author]:
+def _find_authors(matter: AuditContext, sheet: AuditedFile) -> dict[int, Author]:
     try:
-        return line_owner.authors_of(matter.store, matter.env, _page(matter, sheet))
+        return line_owner.find_authors(matter.store, matter.env, _load_instruction_file(matter, sheet))
     except (ReflectError, OSError):
         return {}
 
 
-def by_claude(found: Iterable[Authored]) -> Iterator[Finding]:
+def report_claude_lines(found: Iterable[AuthoredFile]) -> Iterator[Finding]:
     """Report lines that Claude wrote by itself, without asking a person."""
     for sheet, authors in found:
         claimed = {number: author for number, author in authors.items() if author.kind == line_owner.CLAUDE}
@@ -332,7 +346,7 @@ def by_claude(found: Iterable[Authored]) -> Iterator[Finding]:
             )
 
 
-def counted(found: Iterable[Authored]) -> list[dict[str, Any]]:
+def count_lines(found: Iterable[AuthoredFile]) -> list[dict[str, Any]]:
     """Count each file's entries, and its other lines by author."""
     return [
         {

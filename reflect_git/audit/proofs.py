@@ -11,72 +11,79 @@ from typing import TYPE_CHECKING
 
 from reflect_git import paths
 from reflect_git.audit import commands
-from reflect_git.audit.context import DECIDE, NOTE, Finding, Matter
+from reflect_git.audit.context import DECIDE, NOTE, AuditContext, Finding
 from reflect_git.audit.invocations import CAPTURES, HOOK, KEYS, OPAQUE, RUNS, STORE, TRANSCRIPT, Suspicion
 from reflect_git.capture.transcript import open_transcript
-from reflect_git.capture.transcript.calls import ToolCall, result_of, tool_calls
+from reflect_git.capture.transcript.calls import ToolCall, find_result, read_tool_calls
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files, processes
 from reflect_git.records import json_form
-from reflect_git.records.ids import plural, seconds_of, utc
-from reflect_git.records.schema import SWITCHING_KINDS
+from reflect_git.records.ids import parse_utc, plural, utc
+from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.redact import flatten, redact
-from reflect_git.rules.drift.shell_writes import Written, command_of, note_edit
-from reflect_git.store.repository import path_of
+from reflect_git.rules.drift.shell_writes import SessionWrites, command_of, record_edit
+from reflect_git.store.repository import get_record_path
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, Signal
     from reflect_git.store.repository import Store
 
-TERMINAL, ASKED = "terminal", "ask-user-question"
+TERMINAL, ASK_USER_QUESTION = "terminal", "ask-user-question"
 # Kinds that change what is in force, or what the program may do without asking.
-CHANGING = frozenset(("approved", "amended", "reverted", "applied", "superseded", "policy", "capture", "remote"))
-_RULES = CHANGING.difference(SWITCHING_KINDS)
+CHANGING_KINDS = frozenset(("approved", "amended", "reverted", "applied", "superseded", "policy", "capture", "remote"))
+_RULE_KINDS = CHANGING_KINDS.difference(SETTING_KINDS)
 # The kinds that a verb can decide; a verb that is not listed can decide anything.
-_CAN = {
-    "approve": _RULES, "promote": _RULES, "edit": _RULES, "review": _RULES, "sync": _RULES, "improvements": _RULES,
-    "config": frozenset(("policy", "capture")), "audit": frozenset(("policy",)),
-    "remote": frozenset(("policy", "remote")), "dismiss": frozenset(),
+_KINDS_BY_VERB = {
+    "approve": _RULE_KINDS,
+    "promote": _RULE_KINDS,
+    "edit": _RULE_KINDS,
+    "review": _RULE_KINDS,
+    "sync": _RULE_KINDS,
+    "improvements": _RULE_KINDS,
+    "config": frozenset(("policy", "capture")),
+    "audit": frozenset(("policy",)),
+    "remote": frozenset(("policy", "remote")),
+    "dismiss": frozenset(),
     **dict.fromkeys(("enable", "disable", "pause", "resume"), frozenset(("policy", "capture"))),
-}  # fmt: skip
-_ACCEPTED = "audit"
-_ROADS = {TERMINAL: (RUNS, OPAQUE, KEYS, STORE), ASKED: (HOOK, TRANSCRIPT, STORE)}
+}
+_ACCEPTANCE_SUBJECT = "audit"
+_SUSPICIONS_BY_CHANNEL = {TERMINAL: (RUNS, OPAQUE, KEYS, STORE), ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE)}
 _OWN_WORDS = ("user_typed", "user_feedback")
-_BY_HAND = "manual"  # the source of a signal that no hook captured
-_SAYS = {
+_MANUAL_SOURCE = "manual"  # the source of a signal that no hook captured
+_DESCRIPTIONS = {
     RUNS: "could have run it", CAPTURES: "could have captured it", KEYS: "sent keys to a terminal",
     OPAQUE: "ran a text that the transcript does not show",
     HOOK: "called the hook by hand", TRANSCRIPT: "wrote into the client's transcripts", STORE: "wrote into the store",
 }  # fmt: skip
-_LONGEST = 160
+_MAX_COMMAND_LENGTH = 160
 
 
-def look_at_proofs(matter: Matter) -> Iterator[Finding]:
+def check_proofs(matter: AuditContext) -> Iterator[Finding]:
     """Report each decision of this machine that a session could have made at that time."""
-    decided = claims(matter)
-    moments = [seconds_of(made["timestamp"]) for made in decided]
+    decided = list_personal_decisions(matter)
+    moments = [parse_utc(made["timestamp"]) for made in decided]
     suspects = find_suspects(matter.store, matter.env, moments) if moments else []
     for made, moment in zip(decided, moments, strict=True):
         near = [
             (suspect, reason)
             for suspect in suspects
             for reason in suspect.reasons
-            if reason.kind in _ROADS[made["by"]["road"]]
-            and _fits(matter, made, reason)
+            if reason.kind in _SUSPICIONS_BY_CHANNEL[made["by"]["road"]]
+            and _can_decide(matter, made, reason)
             and suspect.is_near(reason, moment)
         ]
         if near:
-            yield _finding(made, near[-1][0], near[-1][1], len({id(suspect) for suspect, _ in near}))
+            yield _build_finding(made, near[-1][0], near[-1][1], len({id(suspect) for suspect, _ in near}))
 
 
-def look_at_captures(matter: Matter) -> Iterator[Finding]:
+def check_captures(matter: AuditContext) -> Iterator[Finding]:
     """Report each signal marked as typed at a terminal that a session could have captured at that time.
 
     Dismissed signals are harmless and skipped. A person saw the text of signals behind a rule, so there an opaque call
     is not enough.
     """
-    typed = _typed_by_hand(matter)
-    moments = [seconds_of(signal["stored"]) for signal in typed]
+    typed = _list_manual_signals(matter)
+    moments = [parse_utc(signal["stored"]) for signal in typed]
     suspects = find_suspects(matter.store, matter.env, moments) if moments else []
     for signal, moment in zip(typed, moments, strict=True):
         near = [
@@ -88,13 +95,14 @@ def look_at_captures(matter: Matter) -> Iterator[Finding]:
         ]
         if near:
             suspect, reason = near[-1]
-            message = f"'{signal['id']}' claims to be typed at a terminal, and {_told(suspect, reason, len(near))}"
-            found = Finding("unproved", DECIDE, signal["id"], message, "", path_of(signal["id"]))
+            described = _describe_suspect(suspect, reason, len(near))
+            message = f"'{signal['id']}' claims to be typed at a terminal, and {described}"
+            found = Finding("unproved", DECIDE, signal["id"], message, "", get_record_path(signal["id"]))
             no = f"reflect-git dismiss {signal['id']}"
             yield replace(found, hint=f"if you typed it: reflect-git audit --accept {found.key}; if not: {no}")
 
 
-def _typed_by_hand(matter: Matter) -> list[Signal]:
+def _list_manual_signals(matter: AuditContext) -> list[Signal]:
     """Return this machine's manual signals that count as the user's own words."""
     columns = matter.scan.columns
     own = [
@@ -104,85 +112,85 @@ def _typed_by_hand(matter: Matter) -> list[Signal]:
     ]
     return [
         signal
-        for signal in matter.scan.whole(own)
-        if signal["machine"] == matter.store.machine and signal["source"]["hook"] == _BY_HAND
+        for signal in matter.scan.get_signals(own)
+        if signal["machine"] == matter.store.machine and signal["source"]["hook"] == _MANUAL_SOURCE
     ]
 
 
-def look_at_unchecked(matter: Matter) -> Iterator[Finding]:
+def check_unchecked(matter: AuditContext) -> Iterator[Finding]:
     """Note how many decisions cannot be compared with what sessions ran."""
-    gone = unchecked(matter)
+    gone = list_unchecked(matter)
     if gone:
         message = f"{plural(len(gone), 'decision')} cannot be checked: the transcripts of that time are gone"
         yield Finding("not-checked", NOTE, gone[-1]["id"], message, "the client keeps them for 'cleanupPeriodDays'")
-    if not processes.is_readable():
+    if not processes.can_list_parents():
         message = "this system does not show parent processes: only environment variables reveal Claude Code"
         yield Finding("not-checked", NOTE, "processes", message, "")
 
 
-def claims(matter: Matter) -> list[Decision]:
+def list_personal_decisions(matter: AuditContext) -> list[Decision]:
     """Return the decisions in force on this machine that claim to be a person's."""
     history = matter.scan.history
     return [
         made
         for made in history.decisions
-        if made["machine"] == matter.store.machine and made["id"] not in history.void
-        and made["kind"] in CHANGING and made["by"]["road"] in _ROADS
+        if made["machine"] == matter.store.machine and made["id"] not in history.void_decisions
+        and made["kind"] in CHANGING_KINDS and made["by"]["road"] in _SUSPICIONS_BY_CHANNEL
     ]  # fmt: skip
 
 
-def unchecked(matter: Matter) -> list[Decision]:
+def list_unchecked(matter: AuditContext) -> list[Decision]:
     """Return the decisions older than the client's transcripts, unless one still covers their time."""
-    oldest = kept_since(matter.env, matter.now)
-    old = [made for made in claims(matter) if seconds_of(made["timestamp"]) < oldest]
+    oldest = get_transcripts_since(matter.env, matter.now)
+    old = [made for made in list_personal_decisions(matter) if parse_utc(made["timestamp"]) < oldest]
     spans = list(session_spans(paths.projects_dir(matter.env))) if old else []
     return [
-        made for made in old if not any(first <= seconds_of(made["timestamp"]) <= last for _, first, last in spans)
+        made for made in old if not any(first <= parse_utc(made["timestamp"]) <= last for _, first, last in spans)
     ]  # fmt: skip
 
 
-def _fits(matter: Matter, made: Decision, reason: Suspicion) -> bool:
+def _can_decide(matter: AuditContext, made: Decision, reason: Suspicion) -> bool:
     """Tell whether a call with its verb and ids can have made this decision."""
     if reason.kind != RUNS:
         return True
-    if made["kind"] not in _CAN.get(reason.verb, CHANGING):
+    if made["kind"] not in _KINDS_BY_VERB.get(reason.verb, CHANGING_KINDS):
         return False
     if made["kind"] == "policy" and reason.verb in ("audit", "config"):
-        return (made["subject"] == _ACCEPTED) == (reason.verb == "audit")
-    known = {made["id"], made["subject"], made["reopens"], *matter.scan.history.signals_of(made)}
+        return (made["subject"] == _ACCEPTANCE_SUBJECT) == (reason.verb == "audit")
+    known = {made["id"], made["subject"], made["reopens"], *matter.scan.history.get_signals(made)}
     return not reason.ids or bool(reason.ids & known)
 
 
-def _finding(made: Decision, suspect: Suspect, reason: Suspicion, count: int) -> Finding:
+def _build_finding(made: Decision, suspect: Suspect, reason: Suspicion, count: int) -> Finding:
     road = "a terminal" if made["by"]["road"] == TERMINAL else "a person's answer"
-    message = f"'{made['id']}' claims {road}, and {_told(suspect, reason, count)}"
-    found = Finding("unproved", DECIDE, made["id"], message, "", path_of(made["id"]))
+    message = f"'{made['id']}' claims {road}, and {_describe_suspect(suspect, reason, count)}"
+    found = Finding("unproved", DECIDE, made["id"], message, "", get_record_path(made["id"]))
     is_rule = made["kind"] in ("approved", "amended", "applied")
     back = f"reflect-git revert {made['subject'] if is_rule else made['id']}"
     return replace(found, hint=f"if you decided it: reflect-git audit --accept {found.key}; if not: {back}")
 
 
-def _told(suspect: Suspect, reason: Suspicion, count: int) -> str:
+def _describe_suspect(suspect: Suspect, reason: Suspicion, count: int) -> str:
     """Describe what a session did, and when; the command is redacted and has no control characters."""
-    shown = flatten(redact(suspect.command), _LONGEST)
+    shown = flatten(redact(suspect.command), _MAX_COMMAND_LENGTH)
     command = "".join(one if one.isprintable() else f"<U+{ord(one):04X}>" for one in shown)
     more = f", and {count - 1} more" if count > 1 else ""
     who = suspect.call.session or suspect.call.path
-    return f"session {who} {_SAYS[reason.kind]} at {utc(suspect.start)}{more}: {command}"
+    return f"session {who} {_DESCRIPTIONS[reason.kind]} at {utc(suspect.start)}{more}: {command}"
 
 
 DAY = 86400
 # The longest time that the client lets a Bash call run. A process left behind waits for nobody, so it decides soon.
-NEAR = 600
+MAX_CALL_SECONDS = 600
 # A call that runs the program directly ends with it; the transcript's clock and ours may differ slightly.
-SOON = 60
-EARLY = 2
-_KEPT_DAYS = 30  # the client deletes older transcripts, unless its settings differ
-_HEAD = 1 << 16
-EDITORS = frozenset(("Write", "Edit", "MultiEdit"))
-_TIME = re.compile(rb'"timestamp": ?"(\d{4}-[^"]{15,30})"')
-_LATE = re.compile(r"reflect|\bat\b|batch|crontab|systemd-run|sleep")
-_WRITES = re.compile(r">|\btee\b|\bcp\b|\bmv\b|\bln\b|\balias\b|\binstall\b")
+END_MARGIN = 60
+START_MARGIN = 2
+_DEFAULT_CLEANUP_DAYS = 30  # the client deletes older transcripts, unless its settings differ
+_HEAD_BYTES = 1 << 16
+EDIT_TOOLS = frozenset(("Write", "Edit", "MultiEdit"))
+_TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-[^"]{15,30})"')
+_DELAYED_COMMAND = re.compile(r"reflect|\bat\b|batch|crontab|systemd-run|sleep")
+_WRITE_COMMAND = re.compile(r">|\btee\b|\bcp\b|\bmv\b|\bln\b|\balias\b|\binstall\b")
 
 
 @dataclass(frozen=True)
@@ -199,76 +207,78 @@ class Suspect:
     def result(self) -> tuple[float, bool]:
         """Return when the call ended and whether it failed. Without a result, assume the longest possible run."""
         try:
-            found = result_of(self.call, self.projects)
+            found = find_result(self.call, self.projects)
         except (ReflectError, OSError):
             found = None
-        return (seconds_of(found[0]), found[1]) if found else (self.start + NEAR, False)
+        return (parse_utc(found[0]), found[1]) if found else (self.start + MAX_CALL_SECONDS, False)
 
     def is_near(self, reason: Suspicion, moment: float) -> bool:
         """Tell whether what this call started can have decided something at a moment."""
-        if moment < self.start - EARLY:
+        if moment < self.start - START_MARGIN:
             return False
         if reason.is_scheduled and reason.kind in (RUNS, CAPTURES):
             return moment <= self.start + DAY
-        if moment > self.start + 2 * NEAR + SOON:
+        if moment > self.start + 2 * MAX_CALL_SECONDS + END_MARGIN:
             return False
         end, has_failed = self.result
         if reason.is_plain:
-            return not has_failed and moment <= end + SOON
-        return moment <= max(end, self.start) + NEAR
+            return not has_failed and moment <= end + END_MARGIN
+        return moment <= max(end, self.start) + MAX_CALL_SECONDS
 
 
 def find_suspects(store: Store, env: Mapping[str, str], moments: Sequence[float]) -> list[Suspect]:
     """Return the calls near these moments that could have decided something, oldest first."""
     projects = paths.projects_dir(env)
     listed: list[ToolCall] = []
-    for path in transcripts(projects, moments):
+    for path in find_transcripts(projects, moments):
         try:
-            listed += (call for call in tool_calls(path, projects) if call.timestamp)
+            listed += (call for call in read_tool_calls(path, projects) if call.timestamp)
         except (ReflectError, OSError):
             continue
     listed.sort(key=lambda call: call.timestamp)
-    return list(_suspects(store, projects, listed, sorted(moments)))
+    return list(_check_calls(store, projects, listed, sorted(moments)))
 
 
-def _suspects(store: Store, projects: str, listed: Sequence[ToolCall], moments: Sequence[float]) -> Iterator[Suspect]:
-    written, armed = Written(), False
+def _check_calls(
+    store: Store, projects: str, listed: Sequence[ToolCall], moments: Sequence[float]
+) -> Iterator[Suspect]:
+    written, armed = SessionWrites(), False
     folders = (store.root, os.path.realpath(store.root), ".claude/reflections")
     for call in listed:
-        note_edit(call, written)
+        record_edit(call, written)
         text = command_of(call)
-        armed = armed or any(commands.is_armed(path, written.files[path]) for path in written.take_new())
-        start = seconds_of(call.timestamp)
-        place = commands.Place(folders, (projects, ".claude/projects"), call.cwd)
+        armed = armed or any(commands.decides_when_run(path, written.files[path]) for path in written.pop_new())
+        start = parse_utc(call.timestamp)
+        place = commands.WatchedPaths(folders, (projects, ".claude/projects"), call.cwd)
         if not text:
             path = call.input.get("file_path")
-            if isinstance(path, str) and call.tool in EDITORS:
-                begun = commands.starts_by_itself(path, written.files.get(path, ""))
-                edited = (*commands.writes_into(path, place), *begun)
+            if isinstance(path, str) and call.tool in EDIT_TOOLS:
+                begun = commands.check_startup_file(path, written.files.get(path, ""))
+                edited = (*commands.check_write(path, place), *begun)
                 if edited:
                     yield Suspect(call, f"{call.tool} {path}", start, edited, projects)
             continue
-        following = [moment for moment in moments if start - EARLY <= moment <= start + DAY]
-        is_soon = any(moment <= start + 2 * NEAR + SOON for moment in following)
-        if is_soon or (following and _LATE.search(text)):
-            reasons = commands.suspicions(text, written, place)
-            armed = armed or written.is_armed
-            armed = armed or any(commands.is_armed(path, written.files[path]) for path in written.take_new())
-            if armed and is_soon and not reasons and commands.runs_anything(text, written.arms_git):
+        following = [moment for moment in moments if start - START_MARGIN <= moment <= start + DAY]
+        is_soon = any(moment <= start + 2 * MAX_CALL_SECONDS + END_MARGIN for moment in following)
+        if is_soon or (following and _DELAYED_COMMAND.search(text)):
+            reasons = commands.find_suspicions(text, written, place)
+            armed = armed or written.has_stored_command
+            armed = armed or any(commands.decides_when_run(path, written.files[path]) for path in written.pop_new())
+            if armed and is_soon and not reasons and commands.runs_programs(text, written.changes_git_programs):
                 reasons = [Suspicion(RUNS)]
             if reasons:
                 yield Suspect(call, text, start, tuple(reasons), projects)
-        elif _WRITES.search(text) or _LATE.search(text):
-            commands.suspicions(text, written, place)  # only to record what it writes
-        armed = armed or any(commands.is_armed(path, written.files[path]) for path in written.take_new())
+        elif _WRITE_COMMAND.search(text) or _DELAYED_COMMAND.search(text):
+            commands.find_suspicions(text, written, place)  # only to record what it writes
+        armed = armed or any(commands.decides_when_run(path, written.files[path]) for path in written.pop_new())
 
 
-def transcripts(projects: str, moments: Sequence[float]) -> list[str]:
+def find_transcripts(projects: str, moments: Sequence[float]) -> list[str]:
     """Return the transcripts that cover these moments, including those of agents."""
     return [
         path
         for path, first, last in session_spans(projects)
-        if any(first - EARLY <= one <= last + DAY for one in moments)
+        if any(first - START_MARGIN <= one <= last + DAY for one in moments)
     ]
 
 
@@ -287,18 +297,18 @@ def session_spans(projects: str) -> Iterator[tuple[str, float, float]]:
             except (ReflectError, OSError):
                 continue
             try:
-                status, first = os.fstat(descriptor), _TIME.search(os.read(descriptor, _HEAD))
+                status, first = os.fstat(descriptor), _TIMESTAMP.search(os.read(descriptor, _HEAD_BYTES))
             finally:
                 os.close(descriptor)
-            begun = seconds_of(first[1].decode("ascii", "replace")) if first else 0.0
+            begun = parse_utc(first[1].decode("ascii", "replace")) if first else 0.0
             yield path, begun, max(status.st_mtime, status.st_ctime)
 
 
-def kept_since(env: Mapping[str, str], now: float) -> float:
+def get_transcripts_since(env: Mapping[str, str], now: float) -> float:
     """Return the time since which the client keeps every transcript, according to its settings."""
     try:
-        data = files.read_if_there(os.path.join(paths.config_dir(env), "settings.json"), 4 << 20)
+        data = files.read_if_exists(os.path.join(paths.config_dir(env), "settings.json"), 4 << 20)
         days = json_form.loads((data or b"{}").decode("utf-8", "replace")).get("cleanupPeriodDays")
     except (OSError, ValueError, RecursionError, AttributeError):
         days = None
-    return now - DAY * (days if isinstance(days, int) and days > 0 else _KEPT_DAYS)
+    return now - DAY * (days if isinstance(days, int) and days > 0 else _DEFAULT_CLEANUP_DAYS)

@@ -6,100 +6,101 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.audit.context import DECIDE, ERROR, NOTE, WARNING, Finding, Matter, said
-from reflect_git.doctor import uncommitted
+from reflect_git.audit.context import DECIDE, ERROR, NOTE, WARNING, AuditContext, Finding, format_commit
+from reflect_git.doctor import list_uncommitted
 from reflect_git.platform import files
-from reflect_git.records.ids import day_of, plural, seconds_of, utc
+from reflect_git.records.ids import get_id_day, parse_utc, plural, utc
 from reflect_git.rules import restore, snapshot
-from reflect_git.store import config_file, machines, policy, salvage
+from reflect_git.store import config_file, lost_signals, machines, policy
 from reflect_git.store.expiry import DAY
+from reflect_git.store.lost_signals import CheckContext
 from reflect_git.store.main import backups, receipts, signing, user_git
 from reflect_git.store.main.commit_log import ADDED, CHANGED, DELETED
-from reflect_git.store.repository import MAIN, PURGES, id_in, path_of
-from reflect_git.store.salvage import Case
+from reflect_git.store.repository import MAIN, PURGES_FOLDER, get_record_id, get_record_path
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Decision
     from reflect_git.store.main.commit_log import Change, Commit
 
-_APPROVING = ("approved", "amended")
-_TAKEN_OVER = "sync: "
+_APPROVING_KINDS = ("approved", "amended")
+_SYNC_PREFIX = "sync: "
 
 
-def look_at_records(matter: Matter) -> Iterator[Finding]:
+def check_records(matter: AuditContext) -> Iterator[Finding]:
     """Report records that were edited, deleted, or lost in a merge."""
-    missing = set(matter.brought) - set(matter.there)
+    missing = set(matter.added_by) - set(matter.main_tree)
     for commit in matter.commits:
         missing -= {one.path for one in commit.changes if one.kind == DELETED}
-        yield from deleted(matter, commit)
+        yield from check_deleted(matter, commit)
         for change in commit.changes:
-            if change.record and (change.kind == CHANGED or _is_other(matter, commit, change)):
-                first = matter.brought.get(change.path, commit)
-                message = f"'{change.record}' was edited by {said(commit)}"
-                hint = f"as it was, then commit it: {matter.git('checkout', first.id[:10], '--', change.path)}"
-                yield Finding("record-edited", DECIDE, change.record, message, hint, change.path)
-    for path in sorted(one for one in missing if id_in(one)):
-        commit = matter.brought[path]
-        message = f"'{id_in(path)}' came with {said(commit)} and went in a merge"
-        hint = f"bring it back: {matter.git('checkout', commit.id[:10], '--', path)}"
-        yield Finding("record-deleted", DECIDE, id_in(path), message, hint, path)
+            if change.record_id and (change.kind == CHANGED or _has_other_bytes(matter, commit, change)):
+                first = matter.added_by.get(change.path, commit)
+                message = f"'{change.record_id}' was edited by {format_commit(commit)}"
+                command = matter.format_git_command("checkout", first.id[:10], "--", change.path)
+                hint = f"as it was, then commit it: {command}"
+                yield Finding("record-edited", DECIDE, change.record_id, message, hint, change.path)
+    for path in sorted(one for one in missing if get_record_id(one)):
+        commit = matter.added_by[path]
+        message = f"'{get_record_id(path)}' came with {format_commit(commit)} and went in a merge"
+        hint = f"bring it back: {matter.format_git_command('checkout', commit.id[:10], '--', path)}"
+        yield Finding("record-deleted", DECIDE, get_record_id(path), message, hint, path)
 
 
-def deleted(matter: Matter, commit: Commit) -> Iterator[Finding]:
+def check_deleted(matter: AuditContext, commit: Commit) -> Iterator[Finding]:
     """Report records that a commit removed from main; those put back stay in force until a person decides."""
-    gone = {change.record: change.path for change in commit.changes if change.record and change.kind == DELETED}
-    back = {record: path for record, path in gone.items() if path in matter.there}
+    gone = {change.record_id: change.path for change in commit.changes if change.record_id and change.kind == DELETED}
+    back = {record: path for record, path in gone.items() if path in matter.main_tree}
     for record in gone.keys() - back.keys():
-        message = f"'{record}' was removed by {said(commit)}"
-        hint = f"bring it back: {matter.git('revert', commit.id[:10])}"
+        message = f"'{record}' was removed by {format_commit(commit)}"
+        hint = f"bring it back: {matter.format_git_command('revert', commit.id[:10])}"
         yield Finding("record-deleted", DECIDE, record, message, hint, gone[record])
-    standing = restore.standing(matter.scan.history, back)
-    for name in dict.fromkeys(map(restore.name_of, standing)):
-        message = f"'{name}' was removed by {said(commit)}, and put back: revert it for good?"
+    standing = restore.filter_revertible(matter.scan.history, back)
+    for name in dict.fromkeys(map(restore.get_revert_name, standing)):
+        message = f"'{name}' was removed by {format_commit(commit)}, and put back: revert it for good?"
         hint = f"if so: reflect-git revert {name}; 'reflect-git review' asks, too"
-        yield Finding("record-deleted", DECIDE, name, message, hint, path_of(name))
+        yield Finding("record-deleted", DECIDE, name, message, hint, get_record_path(name))
     if back and not standing:
-        message = f"{said(commit)} removed {plural(len(back), 'record')}, which came back"
+        message = f"{format_commit(commit)} removed {plural(len(back), 'record')}, which came back"
         yield Finding("record-deleted", WARNING, commit.id, message, "")
 
 
-def _is_other(matter: Matter, commit: Commit, change: Change) -> bool:
+def _has_other_bytes(matter: AuditContext, commit: Commit, change: Change) -> bool:
     """Tell whether a record was deleted and then added again with other bytes."""
-    first = matter.brought.get(change.path)
+    first = matter.added_by.get(change.path)
     if change.kind != ADDED or first is None or first.id == commit.id:
         return False
     return change.new not in {one.new for one in first.changes if one.path == change.path}
 
 
-def look_at_commits(matter: Matter) -> Iterator[Finding]:
+def check_commits(matter: AuditContext) -> Iterator[Finding]:
     """Report commits that add a rule without its decision, or whose trailers contradict their records."""
     replaced: set[tuple[str, str]] = set()  # path and blob of everything that earlier commits changed or removed
     for commit in matter.commits:
         if len(commit.parents) < 2 and not matter.is_purged(commit):
-            yield from _look_at(matter, commit, replaced)
+            yield from _check_commit(matter, commit, replaced)
         replaced |= {(change.path, change.old) for change in commit.changes}
 
 
-def _look_at(matter: Matter, commit: Commit, replaced: set[tuple[str, str]]) -> Iterator[Finding]:
+def _check_commit(matter: AuditContext, commit: Commit, replaced: set[tuple[str, str]]) -> Iterator[Finding]:
     """Check one commit."""
-    new = [change for change in commit.changes if matter.brought.get(change.path) is commit]
-    brought = [change.record for change in new if change.record]
+    new = [change for change in commit.changes if matter.added_by.get(change.path) is commit]
+    brought = [change.record_id for change in new if change.record_id]
     if not _is_restored(commit, replaced):
-        yield from _undecided(matter, commit, brought)
+        yield from _check_undecided(matter, commit, brought)
     if commit.is_ours:
-        yield from _trailers(matter, commit, brought)
+        yield from _check_trailers(matter, commit, brought)
     elif any(one.startswith(("LRN-", "DEC-")) for one in brought):
-        message = f"{said(commit)} brings records that no reflect-git command wrote: {', '.join(brought[:3])}"
-        hint = f"if it is not yours, take it back: {matter.git('revert', commit.id[:10])}"
+        message = f"{format_commit(commit)} brings records that no reflect-git command wrote: {', '.join(brought[:3])}"
+        hint = f"if it is not yours, take it back: {matter.format_git_command('revert', commit.id[:10])}"
         yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
 
 
-def look_at_receipts(matter: Matter) -> Iterator[Finding]:
+def check_receipts(matter: AuditContext) -> Iterator[Finding]:
     """Report commits that look like ours but add decisions that no command wrote and no sync brought."""
-    known = receipts.read(matter.store)
+    known = receipts.read_ids(matter.store)
     if known is None:
         return
-    lost = receipts.lost_at(matter.store)
+    lost = receipts.get_loss_time(matter.store)
     if lost:
         message = f"receipts of decisions were deleted before {lost}: older commits made by hand cannot be found"
         hint = "look through 'reflect-git log' and take back what is not yours; then accept this finding"
@@ -107,41 +108,43 @@ def look_at_receipts(matter: Matter) -> Iterator[Finding]:
     known_ids = set(known)
     by_hand: dict[str, list[str]] = {}
     for identity in matter.decisions:
-        commit = matter.brought.get(path_of(identity))
+        commit = matter.added_by.get(get_record_path(identity))
         if identity not in known_ids and commit is not None and commit.is_ours:
             by_hand.setdefault(commit.id, []).append(identity)
     for commit in matter.commits:
         if commit.id in by_hand:
             listed = ", ".join(by_hand[commit.id][:3])
-            message = f"{said(commit)} adds {listed}, but no reflect-git command on this machine wrote it"
-            hint = f"if it is not yours, take it back: {matter.git('revert', commit.id[:10])}"
+            message = f"{format_commit(commit)} adds {listed}, but no reflect-git command on this machine wrote it"
+            hint = f"if it is not yours, take it back: {matter.format_git_command('revert', commit.id[:10])}"
             yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
 
 
-def look_at_backups(matter: Matter) -> Iterator[Finding]:
+def check_backups(matter: AuditContext) -> Iterator[Finding]:
     """Report backups of the last 90 days that are gone although neither maintenance nor a purge removed them.
 
     The store lists its backups. A list that was deleted, or is younger than a backup, is incomplete. So backups named
     by a commit of this machine also count. A purge removes some of those, hence only commits after the last purge.
     """
     commits = {name: commit for commit in matter.commits for name in commit.trailers.get("Backup", ())}
-    lost = {ref.removeprefix("refs/heads/") for ref in backups.missing(matter.store, matter.now)}
-    for name in sorted(lost | _named_backups(matter)):
+    lost = {ref.removeprefix("refs/heads/") for ref in backups.find_missing(matter.store, matter.now)}
+    for name in sorted(lost | _find_missing_backups(matter)):
         commit = commits.get(name)
         if commit is None:
             message = f"the backup '{name}' was made here, but that branch does not exist"
             yield Finding("backup-missing", DECIDE, name, message, "if you deleted it yourself, accept this finding")
         else:
-            message = f"{said(commit)} names the backup '{name}', but that branch does not exist"
-            hint = f"what it changed: {matter.git('show', commit.id[:10])}"
+            message = f"{format_commit(commit)} names the backup '{name}', but that branch does not exist"
+            hint = f"what it changed: {matter.format_git_command('show', commit.id[:10])}"
             yield Finding("backup-missing", DECIDE, commit.id, message, hint)
 
 
-def _named_backups(matter: Matter) -> set[str]:
+def _find_missing_backups(matter: AuditContext) -> set[str]:
     """Return the missing backups that commits of this machine since the last purge name."""
-    oldest = matter.now - backups.KEPT_DAYS * DAY
-    there = {ref.removeprefix("refs/heads/") for ref in backups.listing(matter.store)}
-    purges = [at for at, one in enumerate(matter.commits) if any(c.path.startswith(f"{PURGES}/") for c in one.changes)]
+    oldest = matter.now - backups.KEEP_DAYS * DAY
+    there = {ref.removeprefix("refs/heads/") for ref in backups.list_refs(matter.store)}
+    purges = [
+        at for at, one in enumerate(matter.commits) if any(c.path.startswith(f"{PURGES_FOLDER}/") for c in one.changes)
+    ]
     named: set[str] = set()
     for commit in matter.commits[purges[-1] + 1 if purges else 0 :]:
         if matter.store.machine in commit.trailers.get("Machine", ()) and commit.time > oldest:
@@ -154,49 +157,53 @@ def _is_restored(commit: Commit, replaced: set[tuple[str, str]]) -> bool:
     return commit.is_ours and all((change.path, change.new) in replaced for change in commit.changes)
 
 
-def _undecided(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Finding]:
+def _check_undecided(matter: AuditContext, commit: Commit, brought: list[str]) -> Iterator[Finding]:
     """Report a commit that changes rules or snapshots without adding a decision."""
     rules = [one for one in brought if one.startswith("LRN-")]
     mirrors = [one for one in commit.changes if one.path.startswith(f"{snapshot.FOLDER}/") and one.kind != DELETED]
     what = [*rules, *(one.path for one in mirrors)]
-    if what and not commit.records(ADDED, "DEC-"):
-        stands = bool(rules) or any(matter.there.get(one.path) == one.new for one in mirrors)
+    if what and not commit.list_records(ADDED, "DEC-"):
+        stands = bool(rules) or any(matter.main_tree.get(one.path) == one.new for one in mirrors)
         # The decision behind a snapshot may have been purged; the snapshot was kept without the history of both.
-        is_purged = not rules and commit.is_ours and bool(matter.purge_before(commit))
+        is_purged = not rules and commit.is_ours and bool(matter.find_purge_before(commit))
         yield Finding(
             "commit-without-decision", NOTE if is_purged else DECIDE if stands else WARNING, commit.id,
-            f"{said(commit)} changes '{what[0]}' and brings no decision",
-            f"if nobody can say why, take it back: {matter.git('revert', commit.id[:10])}", what[0],
+            f"{format_commit(commit)} changes '{what[0]}' and brings no decision",
+            f"if nobody can say why, take it back: {matter.format_git_command('revert', commit.id[:10])}", what[0],
         )  # fmt: skip
 
 
-def _trailers(matter: Matter, commit: Commit, brought: list[str]) -> Iterator[Finding]:
+def _check_trailers(matter: AuditContext, commit: Commit, brought: list[str]) -> Iterator[Finding]:
     """Report trailers that contradict the records of a commit."""
     made = [matter.decisions[one] for one in brought if one in matter.decisions]
     told = commit.trailers
-    if commit.subject.startswith(_TAKEN_OVER) and made and "Decision" not in told:
-        message = f"{said(commit)} took over {plural(len(made), 'decision')} without the commits that made them"
-        if matter.purge_before(commit):
-            message += f": their history had what '{matter.purge_before(commit)}' tells of"
+    if commit.subject.startswith(_SYNC_PREFIX) and made and "Decision" not in told:
+        message = (
+            f"{format_commit(commit)} took over {plural(len(made), 'decision')} without the commits that made them"
+        )
+        if matter.find_purge_before(commit):
+            message += f": '{matter.find_purge_before(commit)}' purged their history"
             yield Finding("taken-over", NOTE, commit.id, message, "")
         else:
             yield Finding("taken-over", WARNING, commit.id, message, "the store they come from has those commits")
         return
-    for name, value, wanted in _disagreements(matter, told, made, brought):
-        message = f"{said(commit)} says '{name}: {value}', and its records say {wanted or 'nothing of the kind'}"
-        hint = f"the records are what counts; see: {matter.git('show', commit.id[:10])}"
+    for name, value, wanted in _find_trailer_errors(matter, told, made, brought):
+        message = (
+            f"{format_commit(commit)} says '{name}: {value}', and its records say {wanted or 'nothing of the kind'}"
+        )
+        hint = f"the records are what counts; see: {matter.format_git_command('show', commit.id[:10])}"
         yield Finding("trailer-forged", DECIDE, commit.id, message, hint)
 
 
-def _disagreements(
-    matter: Matter, told: dict[str, list[str]], made: list[Decision], brought: list[str]
+def _find_trailer_errors(
+    matter: AuditContext, told: dict[str, list[str]], made: list[Decision], brought: list[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (trailer, what it says, what it should say)."""
-    approving = [one for one in made if one["kind"] in _APPROVING]
+    approving = [one for one in made if one["kind"] in _APPROVING_KINDS]
     learned = {one["subject"] for one in made} | {one for one in brought if one.startswith("LRN-")}
-    signals = {one for each in made for one in matter.scan.history.signals_of(each)} | {one["subject"] for one in made}
+    signals = {one for each in made for one in matter.scan.history.get_signals(each)} | {one["subject"] for one in made}
     targets = {one["target"]["path"] for one in approving if one["target"]}
-    resting = [one for one in made if one["kind"] in (*_APPROVING, "reverted") and _has_answer(one)]
+    resting = [one for one in made if one["kind"] in (*_APPROVING_KINDS, "reverted") and _has_answer(one)]
     answered = {str(one["meta"]["answer"].get("session", "")) for one in resting}
     # A decision about what Claude wrote names the session that wrote it.
     edited = {str(one["meta"]["session"]) for one in made if one["meta"].get("session")}
@@ -225,25 +232,25 @@ def _has_answer(made: Decision) -> bool:
     return isinstance(made["meta"].get("answer"), dict)
 
 
-CONDITION_DAY = 86400
-_DAMAGED = 5
-_SHOWN, _SHOWN_BEFORE = ("LRN-", "DEC-"), 2  # days between showing a proposed rule and its answer
+DAY_SECONDS = 86400
+_MAX_DAMAGED = 5
+_SHOWN_PREFIXES, _MAX_DAYS_SHOWN = ("LRN-", "DEC-"), 2  # days between showing a proposed rule and its answer
 
 
-def look_at_objects(matter: Matter) -> Iterator[Finding]:
+def check_objects(matter: AuditContext) -> Iterator[Finding]:
     """Report damaged git objects."""
     result = matter.store.git.fsck()
     if result.code == 0:
         return
     lines = (result.out + result.err).decode("utf-8", "replace").splitlines()
-    case = Case(matter.store, matter.now, matter.read)  # type: ignore[arg-type]
-    for oid in sorted(case.bad_objects)[:_DAMAGED] or [MAIN]:
+    case = CheckContext(matter.store, matter.now, matter.read)  # type: ignore[arg-type]
+    for oid in sorted(case.bad_objects)[:_MAX_DAMAGED] or [MAIN]:
         told = next((line for line in lines if oid in line), lines[0] if lines else "git fsck failed")
-        hint = "see 'reflect-git doctor'; what it cannot mend comes from another machine or a backup of the folder"
+        hint = "run 'reflect-git doctor'; restore the rest from another machine or a backup of the folder"
         yield Finding("object-corrupted", ERROR, oid, f"git fsck: {told}", hint)
 
 
-def look_at_refs(matter: Matter) -> Iterator[Finding]:
+def check_refs(matter: AuditContext) -> Iterator[Finding]:
     """Report commits that main once had, by its reflog and the last commands, and no longer has."""
     store = matter.store
     now = store.git.resolve(MAIN)
@@ -251,93 +258,96 @@ def look_at_refs(matter: Matter) -> Iterator[Finding]:
         hint = "reflect-git doctor --fix"
         yield Finding("ref-moved-back", ERROR, MAIN, "the branch 'main' is missing", f"put it back: {hint}")
         return
-    log = files.read_if_there(os.path.join(store.git_dir, "logs", *MAIN.split("/")), 1 << 26) or b""
+    log = files.read_if_exists(os.path.join(store.git_dir, "logs", *MAIN.split("/")), 1 << 26) or b""
     places = [line.split()[1].decode("ascii", "replace") for line in log.splitlines() if line.count(b" ") > 1]
-    known = [one for one in dict.fromkeys([*places, *user_git.tips(store)]) if one.strip("0")]
+    known = [one for one in dict.fromkeys([*places, *user_git.load_tips(store)]) if one.strip("0")]
     asked = "".join(f"{one}\n" for one in [*known, f"^{now}"]).encode("ascii")
     left = set(store.git.run("rev-list", "--ignore-missing", "--stdin", stdin=asked).out.decode("ascii").split())
     heads = [one for one in known if one in left]
-    for one in _outermost(matter, heads):
+    for one in _filter_independent(matter, heads):
         message = f"main was at {one[:10]} and does not have it any more"
-        hint = f"bring back what was there: {matter.git('merge', one[:10])}"
+        hint = f"bring back what was there: {matter.format_git_command('merge', one[:10])}"
         yield Finding("ref-moved-back", DECIDE, one, message, hint)
 
 
-def _outermost(matter: Matter, heads: list[str]) -> list[str]:
+def _filter_independent(matter: AuditContext, heads: list[str]) -> list[str]:
     """Return the heads that are not ancestors of another one."""
     if len(heads) < 2:
         return heads
     return matter.store.git.run("merge-base", "--independent", *heads[-50:]).out.decode("ascii").split()
 
 
-def look_at_files(matter: Matter) -> Iterator[Finding]:
+def check_files(matter: AuditContext) -> Iterator[Finding]:
     """Report records that cannot be parsed, and uncommitted changes to records."""
     for path, reason in sorted(matter.scan.unreadable.items()):
-        hint = "mend the file on main and commit it"
+        hint = "correct the file on main and commit it"
         yield Finding("record-unreadable", DECIDE, path, f"'{path}' cannot be read: {reason}", hint, path)
-    for path in uncommitted(matter.store):
-        if path.startswith(("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", f"{PURGES}/")):
-            hint = f"take it back: {matter.git('checkout', '--', path)}"
+    for path in list_uncommitted(matter.store):
+        if path.startswith(
+            ("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", f"{PURGES_FOLDER}/")
+        ):
+            hint = f"take it back: {matter.format_git_command('checkout', '--', path)}"
             message = f"'{path}' differs from what main has"
             yield Finding("record-edited", DECIDE, path, message, hint, path)
 
 
-def look_at_missing(matter: Matter) -> Iterator[Finding]:
+def check_missing(matter: AuditContext) -> Iterator[Finding]:
     """Report signals that were stored and cannot be found."""
-    lost = salvage.missing(matter.store, matter.now)
+    lost = lost_signals.find_missing(matter.store, matter.now)
     if lost:
         message = f"{plural(len(lost), 'signal')} missing: stored, not expired, not purged, and in no inbox"
         yield Finding("signals-missing", DECIDE, "signals", message, "see what can be recovered: reflect-git doctor")
 
 
-def look_at_clock(matter: Matter) -> Iterator[Finding]:
+def check_clock(matter: AuditContext) -> Iterator[Finding]:
     """Report ids, decisions and commits whose dates disagree, and dates in the future.
 
     The date in an id is that of its record, or up to two days earlier if it was shown first and answered later. A
     decision is as old as its commit.
     """
-    for identity, record in sorted(matter.scan.others.items()):
+    for identity, record in sorted(matter.scan.other_records.items()):
         moment = str(record.get("timestamp", ""))
         if identity.startswith("EXP-") or not moment:
             continue
-        day = day_of(identity)
-        late = (seconds_of(moment) - seconds_of(f"{day}T00:00:00Z")) // CONDITION_DAY
-        if late < 0 or late > (_SHOWN_BEFORE if identity.startswith(_SHOWN) else 0):
+        day = get_id_day(identity)
+        late = (parse_utc(moment) - parse_utc(f"{day}T00:00:00Z")) // DAY_SECONDS
+        if late < 0 or late > (_MAX_DAYS_SHOWN if identity.startswith(_SHOWN_PREFIXES) else 0):
             message = f"'{identity}' is of another day than its record, {moment[:10]}"
-            yield Finding("id-odd", WARNING, identity, message, f"see 'reflect-git show {identity}'", path_of(identity))
-        commit = matter.brought.get(path_of(identity))
-        if commit and abs(commit.time - seconds_of(moment)) > CONDITION_DAY and not commit.subject.startswith("sync: "):
+            yield Finding(
+                "id-odd", WARNING, identity, message, f"see 'reflect-git show {identity}'", get_record_path(identity)
+            )
+        commit = matter.added_by.get(get_record_path(identity))
+        if commit and abs(commit.time - parse_utc(moment)) > DAY_SECONDS and not commit.subject.startswith("sync: "):
             message = f"'{identity}' is of {moment[:10]}, its commit of {utc(commit.time)[:10]}"
             yield Finding("clock-odd", WARNING, identity, message, "the clock jumped, or somebody wrote it later")
-        elif seconds_of(moment) > matter.now + CONDITION_DAY:
+        elif parse_utc(moment) > matter.now + DAY_SECONDS:
             message = f"'{identity}' is of {moment[:10]}, which is to come"
             yield Finding("clock-odd", WARNING, identity, message, "check the clock of this machine")
 
 
-def look_at_policies(matter: Matter) -> Iterator[Finding]:
+def check_policies(matter: AuditContext) -> Iterator[Finding]:
     """Report settings, machine names and machines that nobody decided on."""
-    for key in policy.undecided(matter.store, matter.scan.history.decisions):
-        is_approval = key == "reflect.approval" and policy.configured(matter.store, key) is not None
+    for key in policy.find_undecided(matter.store, matter.scan.history.decisions):
+        is_approval = key == "reflect.approval" and policy.get_configured(matter.store, key) is not None
         severity = DECIDE if is_approval else WARNING
         yield Finding("policy-undecided", severity, key, *policy.describe_undecided(matter.store, key))
-    named = matter.store.config.get(config_file.MACHINE, [""])[-1]
+    named = matter.store.config.get(config_file.MACHINE_KEY, [""])[-1]
     if named != matter.store.machine:
-        message = (
-            f"{config_file.MACHINE} is '{named}', and this store writes as '{matter.store.machine}': it has no effect"
-        )
-        hint = f"put it back: {matter.git('config', config_file.MACHINE, matter.store.machine)}"
+        writes_as = matter.store.machine
+        message = f"{config_file.MACHINE_KEY} is '{named}' and has no effect: this store writes as '{writes_as}'"
+        hint = f"put it back: {matter.format_git_command('config', config_file.MACHINE_KEY, matter.store.machine)}"
         yield Finding("machine-undecided", DECIDE, named, message, hint)
-    for name in machines.unaccepted(matter.store, machines.decisions_in(matter.scan.decided)):
+    for name in machines.find_unaccepted(matter.store, machines.filter_decisions(matter.scan.main_records)):
         yield Finding("machine-undecided", DECIDE, name, *machines.describe_unaccepted(matter.store, name))
 
 
-def policies(matter: Matter) -> list[dict[str, Any]]:
+def list_policies(matter: AuditContext) -> list[dict[str, Any]]:
     """List each policy with its value here, and every change of it on any machine."""
     found = []
-    for key in policy.POLICIES:
-        switched = [one for one in matter.scan.history.decisions if one["kind"] == "policy" and _switches(one, key)]
+    for key in policy.POLICY_KEYS:
+        switched = [one for one in matter.scan.history.decisions if one["kind"] == "policy" and _is_switch(one, key)]
         found.append({
-            "key": key, "value": policy.public(key, policy.in_force(matter.store, key)),
+            "key": key, "value": policy.get_recordable(key, policy.get_effective(matter.store, key)),
             "switched": [
                 {"decision": one["id"], "time": one["timestamp"], "machine": one["machine"], "by": one["by"],
                  "from": (one["meta"].get("from") or {}).get(key), "to": one["meta"]["to"][key]}
@@ -347,29 +357,29 @@ def policies(matter: Matter) -> list[dict[str, Any]]:
     return found
 
 
-def _switches(made: Decision, key: str) -> bool:
+def _is_switch(made: Decision, key: str) -> bool:
     switched = made["meta"].get("to")
     return isinstance(switched, dict) and key in switched
 
 
-def look_at_signatures(matter: Matter) -> Iterator[Finding]:
+def check_signatures(matter: AuditContext) -> Iterator[Finding]:
     """Report bad, unknown and missing signatures; decisions made before signing was switched on need none."""
     checked = matter.signatures
     for commit in matter.commits:
         if checked.get(commit.id) == signing.BAD:
-            hint = f"see: {matter.git('verify-commit', commit.id[:10])}"
-            yield Finding("signature-bad", ERROR, commit.id, f"BAD signature: {said(commit)}", hint)
+            hint = f"see: {matter.format_git_command('verify-commit', commit.id[:10])}"
+            yield Finding("signature-bad", ERROR, commit.id, f"BAD signature: {format_commit(commit)}", hint)
         elif checked.get(commit.id) == signing.UNKNOWN:
             hint = "name the keys you trust in gpg.ssh.allowedSignersFile, or import the gpg key"
-            yield Finding("signature-unknown", WARNING, commit.id, f"unknown key: {said(commit)}", hint)
-    for commit in unsigned(matter):
+            yield Finding("signature-unknown", WARNING, commit.id, f"unknown key: {format_commit(commit)}", hint)
+    for commit in list_unsigned(matter):
         hint = "find out who made it; sign it from now on with a key that works: git config user.signingKey"
         yield Finding(
-            "unsigned", DECIDE, commit.id, f"not signed, though {signing.SETTING} was on: {said(commit)}", hint
+            "unsigned", DECIDE, commit.id, f"not signed, though {signing.SETTING} was on: {format_commit(commit)}", hint
         )
 
 
-def unsigned(matter: Matter) -> list[Commit]:
+def list_unsigned(matter: AuditContext) -> list[Commit]:
     """Return the commits that lack a required signature.
 
     A purge rewrites every commit before it without its signature; the signature of the purge covers them.
@@ -377,11 +387,13 @@ def unsigned(matter: Matter) -> list[Commit]:
     wanted: set[str] = set()
     is_on: dict[str, bool] = {}
     for made in matter.scan.history.decisions:
-        commit = matter.brought.get(path_of(made["id"]))
+        commit = matter.added_by.get(get_record_path(made["id"]))
         if commit is not None and is_on.get(made["machine"]):
             wanted.add(commit.id)
-        if made["kind"] == "policy" and _switches(made, signing.SETTING):
+        if made["kind"] == "policy" and _is_switch(made, signing.SETTING):
             is_on[made["machine"]] = made["meta"]["to"][signing.SETTING] in ("ssh", "gpg")
-    purged = [at for at, one in enumerate(matter.commits) if any(c.path.startswith(f"{PURGES}/") for c in one.changes)]
+    purged = [
+        at for at, one in enumerate(matter.commits) if any(c.path.startswith(f"{PURGES_FOLDER}/") for c in one.changes)
+    ]
     recent = matter.commits[purged[-1] :] if purged else matter.commits
     return [one for one in recent if one.id in wanted and not one.is_signed]

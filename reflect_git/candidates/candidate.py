@@ -12,26 +12,26 @@ from typing import Any, overload
 from reflect_git.records.named_tuple import NamedTuple
 
 Entries = tuple[dict[str, Any], ...]
-NAMES = ("strong", "more", "weak", "held", "recurrences")
-NOTHING = "Nothing to reflect on."
-_NEAR = ("similar", "conflicts_with")
+LIST_NAMES = ("strong", "more", "weak", "held", "recurrences")
+NOTHING_MESSAGE = "Nothing to reflect on."
+_NEAR_FIELDS = ("similar", "conflicts_with")
 
 
-class Near:
+class NearLookup:
     """Lazy lookup of the texts that are similar to a candidate or contradict it; most lists never show them."""
 
     def __init__(self, look: Callable[[], tuple[Entries, Entries]]) -> None:
-        self._look = look
-        self.found: tuple[Entries, Entries] | None = None
+        self._find = look
+        self.result: tuple[Entries, Entries] | None = None
 
     def __call__(self) -> tuple[Entries, Entries]:
-        if self.found is None:
-            self.found = self._look()
-        return self.found
+        if self.result is None:
+            self.result = self._find()
+        return self.result
 
     def __eq__(self, other: object) -> bool:
         """Treat all instances as equal: a candidate is the same whether or not the lookup has run."""
-        return isinstance(other, Near)
+        return isinstance(other, NearLookup)
 
     __hash__ = object.__hash__
 
@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
     signals: tuple[str, ...]
     first_seen: str
     last_seen: str
-    near: Near
+    near: NearLookup
     backtest: dict[str, Any] | None
     warnings: tuple[str, ...]
     sha256: str
@@ -85,36 +85,36 @@ class Candidate(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields, including `similar` and `conflicts_with`."""
-        return self._told(_NEAR)
+        return self._get_fields(_NEAR_FIELDS)
 
-    def as_kept(self) -> dict[str, Any]:
+    def as_cached(self) -> dict[str, Any]:
         """Return the fields known so far, for the cache; does not trigger the lookup of similar texts."""
-        return self._told(_NEAR if self.near.found else ())
+        return self._get_fields(_NEAR_FIELDS if self.near.result else ())
 
-    def tells_more_than(self, kept: Mapping[str, Any] | None) -> bool:
+    def has_more_than(self, kept: Mapping[str, Any] | None) -> bool:
         """Return whether this candidate has data that its cached form lacks."""
-        return kept is None or (self.near.found is not None and _NEAR[0] not in kept)
+        return kept is None or (self.near.result is not None and _NEAR_FIELDS[0] not in kept)
 
-    def _told(self, near: tuple[str, ...]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _names(near)}
+    def _get_fields(self, near: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _list_field_names(near)}
 
     @classmethod
-    def recalled(cls, kept: Mapping[str, Any], near: Near) -> Candidate:
+    def from_cache(cls, kept: Mapping[str, Any], near: NearLookup) -> Candidate:
         """Rebuild a candidate from its cached JSON form."""
         given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
         }
-        if _NEAR[0] in given:
-            near.found = given.pop(_NEAR[0]), given.pop(_NEAR[1])
+        if _NEAR_FIELDS[0] in given:
+            near.result = given.pop(_NEAR_FIELDS[0]), given.pop(_NEAR_FIELDS[1])
         return cls(**given, near=near)
 
 
 @cache
-def _names(near: tuple[str, ...]) -> list[str]:
+def _list_field_names(near: tuple[str, ...]) -> list[str]:
     return [name for field in Candidate._fields for name in (near if field == "near" else (field,))]
 
 
-class Lazily(Sequence[Candidate]):
+class LazyCandidates(Sequence[Candidate]):
     """A sequence whose candidates are created on access.
 
     A flood of 10,000 can be counted without wording each one.
@@ -122,8 +122,8 @@ class Lazily(Sequence[Candidate]):
 
     def __init__(self, count: int, make: Callable[[int], Candidate]) -> None:
         self._count = count
-        self._make = make
-        self.made: dict[int, Candidate] = {}
+        self._build = make
+        self.loaded: dict[int, Candidate] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -135,13 +135,13 @@ class Lazily(Sequence[Candidate]):
     def __getitem__(self, at: int | slice) -> Candidate | Sequence[Candidate]:
         places = range(self._count)[at]
         if isinstance(places, range):
-            return Lazily(len(places), lambda spot: self[places[spot]])
-        if places not in self.made:
-            self.made[places] = self._make(places)
-        return self.made[places]
+            return LazyCandidates(len(places), lambda spot: self[places[spot]])
+        if places not in self.loaded:
+            self.loaded[places] = self._build(places)
+        return self.loaded[places]
 
 
-class Gathered(NamedTuple):
+class GatherResult(NamedTuple):
     """The result of gathering candidates.
 
     `strong` is shown in one review and `more` are the strong ones after those. `held` exceeds the daily limit of its
@@ -149,14 +149,14 @@ class Gathered(NamedTuple):
     captured signals that need no question. `questions` lists the signals of each strong candidate.
     """
 
-    strong: Lazily
-    more: Lazily
-    weak: Lazily
-    held: Lazily
-    recurrences: Lazily
+    strong: LazyCandidates
+    more: LazyCandidates
+    weak: LazyCandidates
+    held: LazyCandidates
+    recurrences: LazyCandidates
     gathered: int
     known: int
-    place_of: Callable[[str], tuple[str, int] | None]
+    find_position: Callable[[str], tuple[str, int] | None]
     settled: tuple[str, ...]
     questions: tuple[tuple[str, ...], ...]
 
@@ -165,11 +165,11 @@ class Gathered(NamedTuple):
         """Return why there is nothing to review; empty if there is something."""
         if self.strong or self.weak or self.held:
             return ""
-        return "All learnings already captured." if self.known or self.recurrences else NOTHING
+        return "All learnings already captured." if self.known or self.recurrences else NOTHING_MESSAGE
 
-    def of(self, signal: str) -> Candidate | None:
+    def find_candidate(self, signal: str) -> Candidate | None:
         """Return the candidate that contains a signal; any signal id of the group works."""
-        place = self.place_of(signal)
+        place = self.find_position(signal)
         if place is None:
             return None
         found: Candidate = getattr(self, place[0])[place[1]]

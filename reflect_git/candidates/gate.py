@@ -7,33 +7,33 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 
-from reflect_git.candidates.already_said import Statement, is_note, is_source
-from reflect_git.language.parse import key_of
-from reflect_git.language.sentences import split
-from reflect_git.language.similarity import contradicts, is_opposed
-from reflect_git.language.wording import clip
+from reflect_git.candidates.statements import Statement, is_note, is_source
+from reflect_git.language.parse import compute_key
+from reflect_git.language.sentences import split_line
+from reflect_git.language.similarity import contradicts, is_certain_contradiction
+from reflect_git.language.wording import clip_text
 from reflect_git.language.words import load_table
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import TRUSTS
 
 RISK = "risk"
 _FLAGS = re.IGNORECASE | re.DOTALL
-_OWN = ("user_typed", "user_feedback")
+_OWN_TRUSTS = ("user_typed", "user_feedback")
 
 
 class Finding(NamedTuple):
     """One result of the checks.
 
-    `kind` is refused, mended, risk or note. `way_out` is what to run or change, if there is anything.
+    `kind` is refused, mended, risk or note. `hint` is what to run or change, if there is anything.
     """
 
     kind: str
     code: str
     message: str
-    way_out: str = ""
+    hint: str = ""
 
 
-class Sign(NamedTuple):
+class RiskPattern(NamedTuple):
     """A kind of risk.
 
     Any text that matches one of the patterns contains one of the lower-case hints. Compiling all patterns takes 8 ms,
@@ -41,20 +41,21 @@ class Sign(NamedTuple):
     """
 
     code: str
-    said: str
+    description: str
     hints: tuple[str, ...]
     patterns: tuple[str, ...]
 
 
-SIGNS = tuple(
-    Sign(one["code"], one["said"], tuple(one["hints"]), tuple(one["patterns"])) for one in load_table("risks")["signs"]
+RISK_PATTERNS = tuple(
+    RiskPattern(one["code"], one["said"], tuple(one["hints"]), tuple(one["patterns"]))
+    for one in load_table("risks")["signs"]
 )
 # "Never disable the tests" is the opposite of a risk, if nothing else is said but that something was wrong.
-_FORBIDS = r"^\s*(?:(?:%s)\s*[,:;—–-]+\s+)?(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$"
-_GUARDED = ("switches-off-safety", "reads-secrets", "widens-permissions")
+_PROHIBITION = r"^\s*(?:(?:%s)\s*[,:;—–-]+\s+)?(never|do not|don't|avoid)\b[^.;,!?]*[.!]?\s*$"
+_NEGATABLE_RISKS = ("switches-off-safety", "reads-secrets", "widens-permissions")
 _LATIN = r"[A-Za-zÀ-ɏ]"
 _LOOKALIKE = r"[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]"
-_FROM = {
+_SOURCE_NAMES = {
     "assistant": "the assistant",
     "tool_output": "the output of a tool",
     "remote": "another machine",
@@ -62,16 +63,16 @@ _FROM = {
 }
 
 
-def risks(text: str, trust: str) -> list[Finding]:
+def find_risks(text: str, trust: str) -> list[Finding]:
     """Return the risks in a text.
 
     The trust label is mechanical and cannot be argued with. The rest is a list of known attack patterns and never
     complete.
     """
     found = []
-    if trust not in _OWN:
+    if trust not in _OWN_TRUSTS:
         # The text may be the user's all the same: what it rests on is trusted as little as the least of it.
-        message = f"it rests on words that are not your own: from {_FROM.get(trust, trust)}"
+        message = f"it rests on words that are not your own: from {_SOURCE_NAMES.get(trust, trust)}"
         found.append(Finding(RISK, "trust", message, "read it to the end"))
     words = () if text.isascii() else re.findall(r"\w+", text)
     mixed = next((word for word in words if re.search(_LATIN, word) and re.search(_LOOKALIKE, word)), "")
@@ -80,47 +81,47 @@ def risks(text: str, trust: str) -> list[Finding]:
         found.append(Finding(RISK, "mixed-script", message, "type the word anew: --text TEXT"))
     # As a reader takes it: no invisible letters within a word, wide letters as plain ones.
     seen = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
-    plain = in_small_letters(seen)
-    for sign in SIGNS:
-        if (not sign.hints or any(hint in plain for hint in sign.hints)) and _speaks_of(sign, seen):
-            found.append(Finding(RISK, sign.code, f"it {sign.said}", "approve it only if you mean exactly this"))
+    plain = to_lower(seen)
+    for sign in RISK_PATTERNS:
+        if (not sign.hints or any(hint in plain for hint in sign.hints)) and _matches_risk(sign, seen):
+            found.append(Finding(RISK, sign.code, f"it {sign.description}", "approve it only if you mean exactly this"))
     return found
 
 
-def in_small_letters(text: str) -> str:
+def to_lower(text: str) -> str:
     """Fold a text to lower case as case-insensitive patterns do: they treat the Turkish letters İ and ı as i."""
     return text.replace("İ", "i").replace("ı", "i").lower()
 
 
-def lowest(trusts: list[str]) -> str:
+def get_lowest_trust(trusts: list[str]) -> str:
     """Return the lowest trust of the sources; an unknown label counts as the lowest."""
     return max(trusts, key=lambda trust: TRUSTS.index(trust) if trust in TRUSTS else len(TRUSTS))
 
 
 @cache
-def _forbids() -> re.Pattern[str]:
-    return re.compile(_FORBIDS % "|".join(load_table("wording")["fault"]), re.IGNORECASE)
+def _compile_prohibition() -> re.Pattern[str]:
+    return re.compile(_PROHIBITION % "|".join(load_table("wording")["fault"]), re.IGNORECASE)
 
 
 @cache
-def finder(sign: Sign) -> re.Pattern[str]:
+def compile_risk(sign: RiskPattern) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{one})" for one in sign.patterns), _FLAGS)
 
 
-def _speaks_of(sign: Sign, text: str) -> bool:
-    pattern = finder(sign)
+def _matches_risk(sign: RiskPattern, text: str) -> bool:
+    pattern = compile_risk(sign)
     if not pattern.search(text):
         return False
-    if sign.code not in _GUARDED:
+    if sign.code not in _NEGATABLE_RISKS:
         return True
-    return any(pattern.search(one) and not _forbids().match(one) for one in split(text))
+    return any(pattern.search(one) and not _compile_prohibition().match(one) for one in split_line(text))
 
 
 REFUSED, MENDED, NOTE = "refused", "mended", "note"
 CONTRADICTION, EXCEPTION = "contradiction", "exception"
-MOST_ENTRIES, MANY_ENTRIES = 150, 50
+MAX_ENTRIES, MANY_ENTRIES = 150, 50
 MANY_LINES = 200
-LONG, SENTENCES = 400, 3
+LONG_TEXT, MAX_SENTENCES = 400, 3
 
 
 class Subject(NamedTuple):
@@ -138,7 +139,7 @@ class Subject(NamedTuple):
     is_global: bool = False
 
 
-def findings(
+def check_subject(
     subject: Subject,
     rules: Sequence[Statement],
     *,
@@ -156,11 +157,11 @@ def findings(
     others = [rule for rule in rules if rule.learning is None or rule.learning not in replaced]
     wide = [] if subject.is_global else [rule for rule in others if rule.learning in everywhere]
     return [
-        *_refusals(subject, others, has_secret, wide),
+        *_find_refusals(subject, others, has_secret, wide),
         *(Finding(MENDED, "mended", what) for what in mended),
-        *risks(subject.text, subject.trust),
-        *exceptions(subject.text, wide),
-        *_notes(subject, others),
+        *find_risks(subject.text, subject.trust),
+        *find_exceptions(subject.text, wide),
+        *_find_notes(subject, others),
     ]
 
 
@@ -172,62 +173,62 @@ def is_risky(found: Iterable[Finding]) -> bool:
     return any(finding.kind == RISK for finding in found)
 
 
-def exceptions(text: str, rules: Iterable[Statement]) -> Iterable[Finding]:
+def find_exceptions(text: str, rules: Iterable[Statement]) -> Iterable[Finding]:
     """Yield a risk for each global rule that a project rule with this text would contradict."""
     for rule in rules:
-        if is_opposed(text, rule.text):
-            message = instead_of(rule.learning or "", rule.text)
+        if is_certain_contradiction(text, rule.text):
+            message = format_exception(rule.learning or "", rule.text)
             way = f"to replace that rule in all projects: --to global --supersedes {rule.learning}"
             yield Finding(RISK, EXCEPTION, message, way)
 
 
-def instead_of(rule: str, text: str) -> str:
-    return f"in this project it holds instead of '{rule}', which is for all: {_brief(text)}"
+def format_exception(rule: str, text: str) -> str:
+    return f"in this project it holds instead of '{rule}', which is for all: {_shorten(text)}"
 
 
-def _refusals(
+def _find_refusals(
     subject: Subject, rules: Sequence[Statement], has_secret: Callable[[str], bool], wide: Sequence[Statement]
 ) -> Iterable[Finding]:
     if has_secret(subject.text):
         yield Finding(REFUSED, "secret", "the text holds a known kind of secret", "take it out: --text TEXT")
-    key = key_of(subject.text)
+    key = compute_key(subject.text)
     for rule in rules:
         where = rule.learning or f"{rule.file}:{rule.line}"
         if rule.key == key and not is_note(rule):
             way = f"reword it: reflect-git edit {where}" if rule.learning else "nothing to do; dismiss it"
-            yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_brief(rule.text)}", rule.way or way)
-        elif rule.learning and rule not in wide and is_opposed(subject.text, rule.text):
-            message = f"it contradicts '{where}', which is in force: {_brief(rule.text)}"
+            yield Finding(REFUSED, "duplicate", f"'{where}' already says it: {_shorten(rule.text)}", rule.hint or way)
+        elif rule.learning and rule not in wide and is_certain_contradiction(subject.text, rule.text):
+            message = f"it contradicts '{where}', which is in force: {_shorten(rule.text)}"
             yield Finding(REFUSED, CONTRADICTION, message, f"replace that rule: --supersedes {where}")
-    if subject.entries >= MOST_ENTRIES:
-        message = f"'{subject.target}' has {subject.entries} entries, and {MOST_ENTRIES} are the most"
+    if subject.entries >= MAX_ENTRIES:
+        message = f"'{subject.target}' has {subject.entries} entries, and {MAX_ENTRIES} are the most"
         yield Finding(REFUSED, "full", message, "move some with 'reflect-git edit LRN --to rules'")
 
 
-def _notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
-    sentences = len(split(subject.text))
-    if sentences > SENTENCES:
-        yield Finding(NOTE, "sentences", f"{sentences} sentences; rules of 1 to {SENTENCES} are followed best")
-    if len(subject.text) > LONG:
-        yield Finding(NOTE, "long", f"{len(subject.text)} characters; rules below {LONG} are followed best")
-    if MANY_ENTRIES <= subject.entries < MOST_ENTRIES:
+def _find_notes(subject: Subject, rules: Sequence[Statement]) -> Iterable[Finding]:
+    sentences = len(split_line(subject.text))
+    if sentences > MAX_SENTENCES:
+        yield Finding(NOTE, "sentences", f"{sentences} sentences; rules of 1 to {MAX_SENTENCES} are followed best")
+    if len(subject.text) > LONG_TEXT:
+        yield Finding(NOTE, "long", f"{len(subject.text)} characters; rules below {LONG_TEXT} are followed best")
+    if MANY_ENTRIES <= subject.entries < MAX_ENTRIES:
         yield Finding(NOTE, "entries", f"'{subject.target}' has {subject.entries} entries already")
     if subject.lines >= MANY_LINES:
         yield Finding(NOTE, "lines", f"'{subject.target}' has {subject.lines} lines; Claude follows short files best")
-    key = key_of(subject.text)
+    key = compute_key(subject.text)
     for rule in rules:
         if is_note(rule) and rule.key == key:  # a note is of this machine and Claude's own: a rule is more
             yield Finding(NOTE, "noted", f"Claude Code noted it by itself, too: '{rule.file}:{rule.line}'")
-        strict = rule.learning and is_opposed(subject.text, rule.text)
+        strict = rule.learning and is_certain_contradiction(subject.text, rule.text)
         if not strict and not is_source(rule, subject.sources) and contradicts(subject.text, rule.text):
             where = rule.learning or f"{rule.file}:{rule.line}"
-            yield Finding(NOTE, "conflict", f"it may contradict '{where}': {_brief(rule.text)}")
-    yield Finding(NOTE, "tokens", f"about {tokens(subject.text)} tokens in every session")
+            yield Finding(NOTE, "conflict", f"it may contradict '{where}': {_shorten(rule.text)}")
+    yield Finding(NOTE, "tokens", f"about {estimate_tokens(subject.text)} tokens in every session")
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     return max(1, round(len(text) / 4))
 
 
-def _brief(text: str) -> str:
-    return clip(" ".join(text.split()), 100)
+def _shorten(text: str) -> str:
+    return clip_text(" ".join(text.split()), 100)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.language.meaning import Sense, agree, sense_of
-from reflect_git.language.parse import frame_of
+from reflect_git.language.meaning import Sense, have_same_sense, parse_sense
+from reflect_git.language.parse import parse_frame
 from reflect_git.language.similarity import contradicts
 from reflect_git.records.history import History, session_hash
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 Signal = Mapping[str, Any]
 STRONG, WEAK = "strong", "weak"
 # Of one machine and one trust in a day; more is a flood, which waits behind what is not.
-FLOOD = 50
-CLOSELY = 1000  # groups, the newest, that are compared by sense: reading 10,000 would take seconds
-AGAIN = 3  # sessions after a "no" until it is asked once more
-_HIGH = 3
+FLOOD_LIMIT = 50
+MAX_COMPARED = 1000  # groups, the newest, that are compared by sense: reading 10,000 would take seconds
+SESSIONS_BEFORE_NEXT_QUESTION = 3  # sessions after a "no" until it is asked once more
+_MAX_CONFIDENCE = 3
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Signals:
 
     columns: Mapping[str, Sequence[Any]]
     rows: Sequence[int]
-    whole: Callable[[Sequence[int]], Sequence[Signal]]
+    get_signals: Callable[[Sequence[int]], Sequence[Signal]]
 
-    def among(self, rows: Sequence[int]) -> Signals:
-        return Signals(self.columns, rows, self.whole)
+    def select(self, rows: Sequence[int]) -> Signals:
+        return Signals(self.columns, rows, self.get_signals)
 
 
 @dataclass(slots=True)
@@ -61,7 +61,9 @@ class Group:
         return self.rows[0]
 
 
-def grouped(signals: Signals, history: History, judge: Callable[[Group, int], Hashable] | None = None) -> list[Group]:
+def group_signals(
+    signals: Signals, history: History, judge: Callable[[Group, int], Hashable] | None = None
+) -> list[Group]:
     """Group signals by key, then by meaning, then failures with their fix; a signal may say less than its group.
 
     Rows for which `judge` returns different values are split: one project may have an answer that another lacks.
@@ -76,19 +78,19 @@ def grouped(signals: Signals, history: History, judge: Callable[[Group, int], Ha
         else:
             found.rows.append(row)
     order = {row: place for place, row in enumerate(signals.rows)}
-    groups = _with_their_fix(_by_sense(list(by_key.values()), signals, order), signals, order)
+    groups = _merge_failures(_merge_by_meaning(list(by_key.values()), signals, order), signals, order)
     if judge:
-        groups = [part for group in groups for part in _apart(group, signals, judge)]
+        groups = [part for group in groups for part in _split_group(group, signals, judge)]
         groups.sort(key=lambda group: order[group.oldest])
     expired: dict[str, set[str]] = {}
-    for line in history.tallied:
+    for line in history.tally_lines:
         expired.setdefault(line[0], set()).add(line[4])
     for group in groups:
-        _count(group, signals.columns, expired)
+        _set_counts(group, signals.columns, expired)
     return groups
 
 
-def _apart(group: Group, signals: Signals, judge: Callable[[Group, int], Hashable]) -> Iterator[Group]:
+def _split_group(group: Group, signals: Signals, judge: Callable[[Group, int], Hashable]) -> Iterator[Group]:
     found: dict[Hashable, list[int]] = {}
     for row in group.rows:
         found.setdefault(judge(group, row), []).append(row)
@@ -100,16 +102,16 @@ def _apart(group: Group, signals: Signals, judge: Callable[[Group, int], Hashabl
         part = Group(rows, {keys[row] for row in rows}, is_fixed=group.is_fixed)
         said = [row for row in rows if signals.columns["type"][row] != "failure"]
         if said:
-            part.sense = sense_of(contents[said[0]])
+            part.sense = parse_sense(contents[said[0]])
         yield part
 
 
-def _take(group: Group, other: Group, order: Mapping[int, int]) -> None:
+def _merge_into(group: Group, other: Group, order: Mapping[int, int]) -> None:
     group.rows = sorted([*group.rows, *other.rows], key=order.__getitem__)
     group.keys |= other.keys
 
 
-def _count(group: Group, columns: Mapping[str, Sequence[Any]], expired: Mapping[str, set[str]]) -> None:
+def _set_counts(group: Group, columns: Mapping[str, Sequence[Any]], expired: Mapping[str, set[str]]) -> None:
     """Set a group's sessions, confidence and tier.
 
     Sessions are distinct and include expired ones; a signal without a session counts as its own.
@@ -119,7 +121,7 @@ def _count(group: Group, columns: Mapping[str, Sequence[Any]], expired: Mapping[
     if expired and not group.keys.isdisjoint(expired):
         seen = {session_hash(session) for session in seen}.union(*(expired.get(key, ()) for key in group.keys))
     group.sessions = len(seen)
-    group.confidence = min(_HIGH, max(len(seen), *[columns["confidence"][row] for row in rows]))
+    group.confidence = min(_MAX_CONFIDENCE, max(len(seen), *[columns["confidence"][row] for row in rows]))
     group.tier = STRONG if _is_strong(group, columns) else WEAK
 
 
@@ -134,13 +136,13 @@ def _is_strong(group: Group, columns: Mapping[str, Sequence[Any]]) -> bool:
     return group.confidence > 1 or any(columns["trust"][row] == "user_feedback" for row in group.rows)
 
 
-def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
+def _merge_by_meaning(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
     """Merge groups with the same meaning; one that says less joins the one that says more, if there is exactly one."""
     types, contents = signals.columns["type"], signals.columns["content"]
     by_sense: dict[Sense, list[Group]] = {}
     fuller: dict[Hashable, list[Sense]] = {}
-    for group in groups[-CLOSELY:]:
-        group.sense = sense_of(contents[group.oldest]) if types[group.oldest] != "failure" else None
+    for group in groups[-MAX_COMPARED:]:
+        group.sense = parse_sense(contents[group.oldest]) if types[group.oldest] != "failure" else None
         if group.sense and group.sense not in by_sense:
             for clause in group.sense if len(group.sense) > 1 else ():
                 fuller.setdefault(clause, []).append(group.sense)
@@ -148,16 +150,16 @@ def _by_sense(groups: list[Group], signals: Signals, order: Mapping[int, int]) -
             by_sense.setdefault(group.sense, []).append(group)
     taken: set[int] = set()
     for sense, alike in by_sense.items():
-        more = [one for one in fuller.get(sense[0], ()) if len(sense) == 1 and agree(sense, one)]
+        more = [one for one in fuller.get(sense[0], ()) if len(sense) == 1 and have_same_sense(sense, one)]
         first = by_sense[more[0]][0] if len(more) == 1 else alike[0]
         for group in alike:
             if group is not first and not contradicts(contents[first.oldest], contents[group.oldest]):
-                _take(first, group, order)
+                _merge_into(first, group, order)
                 taken.add(id(group))
     return sorted((one for one in groups if id(one) not in taken), key=lambda one: order[one.oldest])
 
 
-def _with_their_fix(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
+def _merge_failures(groups: list[Group], signals: Signals, order: Mapping[int, int]) -> list[Group]:
     """Merge the failure of a command with the group that knows what works instead."""
     types, contents = signals.columns["type"], signals.columns["content"]
     fixes: dict[str, Group] = {}
@@ -167,16 +169,16 @@ def _with_their_fix(groups: list[Group], signals: Signals, order: Mapping[int, i
             failures.append(group)
             continue
         kept.append(group)
-        group.is_fixed = " fails here (" in contents[group.oldest] and frame_of(contents[group.oldest]) is not None
+        group.is_fixed = " fails here (" in contents[group.oldest] and parse_frame(contents[group.oldest]) is not None
         if _is_fix(contents[group.oldest]):
-            fixes[_tried(contents[group.oldest])] = group
+            fixes[_get_failed_command(contents[group.oldest])] = group
     for group in failures:
         # The failure comes first, so it becomes the oldest row of its fix.
-        fix = fixes.get(_tried(contents[group.oldest])) if fixes else None
+        fix = fixes.get(_get_failed_command(contents[group.oldest])) if fixes else None
         if fix is None:
             kept.append(group)
         else:
-            _take(fix, group, order)
+            _merge_into(fix, group, order)
     return sorted(kept, key=lambda group: order[group.oldest])
 
 
@@ -185,14 +187,14 @@ def _is_fix(content: str) -> bool:
     return content.startswith("`") and "` fails here (" in content and content.endswith(("` works", "` was run"))
 
 
-def _tried(content: str) -> str:
+def _get_failed_command(content: str) -> str:
     content = " ".join(content.split())
     if content.startswith("Bash failed: "):
         return content.removeprefix("Bash failed: ")
     return content[1:].partition("`")[0] if content.startswith("`") else ""
 
 
-def undecided(groups: Iterable[Group], signals: Signals, verdict: Callable[[Group], Verdict]) -> list[Group]:
+def filter_undecided(groups: Iterable[Group], signals: Signals, verdict: Callable[[Group], Dismissals]) -> list[Group]:
     """Return the groups that still need an answer.
 
     "Never" is final. A "no" holds for three more sessions, and a second "no" is final.
@@ -203,20 +205,20 @@ def undecided(groups: Iterable[Group], signals: Signals, verdict: Callable[[Grou
         said = verdict(group)
         if said.never:
             continue
-        if said.noes:
+        if said.times:
             later = {
                 columns["session_id"][row] or columns["id"][row]
                 for row in group.rows
-                if columns["timestamp"][row] > said.noes[-1]
+                if columns["timestamp"][row] > said.times[-1]
             }
-            if len(said.noes) > 1 or len(later) < AGAIN:
+            if len(said.times) > 1 or len(later) < SESSIONS_BEFORE_NEXT_QUESTION:
                 continue
-            group.dismissed_before = said.noes[-1][:10]
+            group.dismissed_before = said.times[-1][:10]
         kept.append(group)
     return kept
 
 
-def within_flood(groups: Sequence[Group], signals: Signals) -> tuple[list[Group], list[Group]]:
+def split_flood(groups: Sequence[Group], signals: Signals) -> tuple[list[Group], list[Group]]:
     """Split groups into those within the daily limit of their source and the rest; strong and certain ones go first."""
     order = sorted(groups, key=lambda group: (group.tier != STRONG, -group.confidence))  # of equals the oldest first
     machines, trusts, stored = (signals.columns[field] for field in ("machine", "trust", "stored"))
@@ -225,58 +227,60 @@ def within_flood(groups: Sequence[Group], signals: Signals) -> tuple[list[Group]
     for group in order:
         source = (machines[group.oldest], trusts[group.oldest], stored[group.oldest][:10])
         counts[source] += 1
-        if counts[source] > FLOOD:
+        if counts[source] > FLOOD_LIMIT:
             held.add(id(group))
     return [group for group in groups if id(group) not in held], [group for group in groups if id(group) in held]
 
 
-HERE = ""  # the one spot of a review of one project; in a review of all, where no project is
+NO_PROJECT = ""  # the one spot of a review of one project; in a review of all, where no project is
 
 
-class Spots:
+class ProjectKeys:
     def __init__(
         self, project: Collection[str], projects: Sequence[Project | None], aliases: Mapping[str, str]
     ) -> None:
         """Take the keys of the reviewed project (empty for all) and the project of each row."""
-        self._here = project
+        self._reviewed = project
         self._projects = projects
         self._aliases = aliases
 
-    def of(self, row: int) -> str:
+    def get_key(self, row: int) -> str:
         project = self._projects[row]
-        return HERE if self._here or project is None else self.named(project["key"])
+        return NO_PROJECT if self._reviewed or project is None else self.get_main_key(project["key"])
 
-    def named(self, key: str) -> str:
+    def get_main_key(self, key: str) -> str:
         """Return the main key of a project, given any of its keys."""
         return self._aliases.get(key, key)
 
-    def has(self, spot: str, key: str) -> bool:
-        return key in self._here if self._here else self.named(key) == spot
+    def is_same_project(self, spot: str, key: str) -> bool:
+        return key in self._reviewed if self._reviewed else self.get_main_key(key) == spot
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Earlier answers to a group; `noes` are the times of those that count, in order."""
+class Dismissals:
+    """Earlier answers to a group; `times` are the times of those that count, in order."""
 
-    noes: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
     never: bool = False
 
 
-class Verdicts:
-    def __init__(self, history: History, spots: Spots) -> None:
+class DismissalLookup:
+    def __init__(self, history: History, spots: ProjectKeys) -> None:
         self._history = history
-        self._spots = spots
+        self._projects = spots
         self._by_key: dict[str, list[tuple[Decision, Collection[str]]]] = {}
-        for key, decision in _noes(history):
-            self._by_key.setdefault(key, []).append((decision, self._where(decision)))
+        for key, decision in _list_dismissals(history):
+            self._by_key.setdefault(key, []).append((decision, self._get_projects(decision)))
 
-    def of(self, keys: Iterable[str], spot: str) -> Verdict:
+    def find_dismissals(self, keys: Iterable[str], spot: str) -> Dismissals:
         said = [no for key in keys for no in self._by_key.get(key, ())] if self._by_key else []
-        made = [one for one, where in said if not where or any(self._spots.has(spot, key) for key in where)]
+        made = [
+            one for one, where in said if not where or any(self._projects.is_same_project(spot, key) for key in where)
+        ]
         noes = sorted(one["timestamp"] for one in made if one["kind"] != "never")
-        return Verdict(tuple(noes), any(one["kind"] == "never" for one in made))
+        return Dismissals(tuple(noes), any(one["kind"] == "never" for one in made))
 
-    def _where(self, decision: Decision) -> Collection[str]:
+    def _get_projects(self, decision: Decision) -> Collection[str]:
         """Return the project keys for which a "no" counts; empty means everywhere.
 
         Old decisions do not name projects and count everywhere, as they did when they were made. Their signals are on
@@ -286,22 +290,22 @@ class Verdicts:
         if learning is not None:
             project = learning["project"] if learning["scope"] != "global" else None
             return [project["key"]] if project else ()
-        return listed(decision["meta"]) if "projects" in decision["meta"] else ()
+        return parse_projects(decision["meta"]) if "projects" in decision["meta"] else ()
 
 
-def listed(meta: Mapping[str, Any]) -> list[str]:
+def parse_projects(meta: Mapping[str, Any]) -> list[str]:
     """Return the project keys in a decision's metadata; an unknown form counts everywhere."""
     given = meta["projects"]
     return [key for key in given if isinstance(key, str)] if isinstance(given, list) else []
 
 
-def _noes(history: History) -> Iterator[tuple[str, Decision]]:
+def _list_dismissals(history: History) -> Iterator[tuple[str, Decision]]:
     """Yield the key and decision of each "no" in effect; reverting an approval counts as a "no"."""
     approved: dict[str, str | None] = {}
     for decision in history.decisions:
         if decision["kind"] == "approved":
             approved[decision["subject"]] = decision["key"]
-        if decision["id"] in history.noes:
+        if decision["id"] in history.rejections:
             key = approved.get(decision["subject"]) if decision["kind"] == "reverted" else decision["key"]
             if key:
                 yield key, decision

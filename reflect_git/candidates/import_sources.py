@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.candidates.already_said import head_of, statements
-from reflect_git.capture.new_signal import draft_given
-from reflect_git.capture.service import project_of
+from reflect_git.candidates.statements import get_front_matter, parse_statements
+from reflect_git.capture.new_signal import build_signal_from_input
+from reflect_git.capture.service import get_project
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import plural, utc, utc_precise
-from reflect_git.redact import join, redact
+from reflect_git.redact import join_redacted, redact
 from reflect_git.store import append
 
 if TYPE_CHECKING:
@@ -33,27 +33,37 @@ if TYPE_CHECKING:
 
 CLAUDE_REFLECT, AUTO_MEMORY, LEARNINGS_MD = "claude-reflect", "auto-memory", "learnings-md"
 KINDS = (CLAUDE_REFLECT, AUTO_MEMORY, LEARNINGS_MD)
-_PATH = {AUTO_MEMORY: "reflect-git import auto-memory FILE", LEARNINGS_MD: "reflect-git import learnings-md FILE"}
-_QUEUE, _INDEX = "learnings-queue.json", "MEMORY.md"
-_MEMORIES = ("*/memory/*.md", "memory/*.md", "*.md")
-_LIMIT = 16 << 20
-_FEWEST_WORDS = 3
-_NAMED, _LONG = 3, 40  # of the texts that are too short: how many to name, and with how many characters
-_WAIT = 10.0
+_COMMAND_HINTS = {
+    AUTO_MEMORY: "reflect-git import auto-memory FILE",
+    LEARNINGS_MD: "reflect-git import learnings-md FILE",
+}
+_QUEUE_FILE, _INDEX_FILE = "learnings-queue.json", "MEMORY.md"
+_MEMORY_GLOBS = ("*/memory/*.md", "memory/*.md", "*.md")
+_MAX_BYTES = 16 << 20
+_MIN_WORDS = 3
+_MAX_NAMED, _MAX_NAMED_LENGTH = 3, 40  # of the texts that are too short: how many to name, and with how many characters
+_LOCK_SECONDS = 10.0
 # Metadata of an entry, such as its date and status. None of it is an instruction.
-_FACTS = re.compile(r"(?:\*\*)?(?:Logged|Priority|Status|Area|Source|Pattern-Key|Recurrence-Count|First-Seen|Last-Seen|"
-                    r"Related Files|See Also|Tags)(?:\*\*)?:")  # fmt: skip
-_KEPT_TAIL = re.compile(r"\s*\((?:confirmed|unconfirmed|verified)[^)]*\)\s*$", re.IGNORECASE)
-_POINTER = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
+_METADATA = re.compile(
+    r"(?:\*\*)?(?:Logged|Priority|Status|Area|Source|Pattern-Key|Recurrence-Count|First-Seen|Last-Seen|"
+    r"Related Files|See Also|Tags)(?:\*\*)?:"
+)
+_STATUS_SUFFIX = re.compile(r"\s*\((?:confirmed|unconfirmed|verified)[^)]*\)\s*$", re.IGNORECASE)
+_NOTE_LINK = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _REASON = re.compile(r"[*_]*(?:why|how(?: to apply)?|reasons?|rationale)[*_]*:", re.IGNORECASE)
 _NOTE_KIND = re.compile(r"^\s*type:\s*[\"']?(\w+)", re.MULTILINE)
-_NOTED = {"feedback": "convention"}
-_TYPES = {"correction": "correction", "guardrail": "correction", "positive": "pattern", "explicit": "convention"}
+_TYPES_BY_NOTE_KIND = {"feedback": "convention"}
+_TYPES_BY_ENTRY_KIND = {
+    "correction": "correction",
+    "guardrail": "correction",
+    "positive": "pattern",
+    "explicit": "convention",
+}
 
 
 @dataclass(frozen=True)
-class Kept:
+class ImportedText:
     """One text that another tool noted; `folder` is where it was said, empty for anywhere."""
 
     text: Redacted
@@ -65,109 +75,111 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Found:
+class ImportResult:
     """The texts in a source, and why some files or entries were left out."""
 
-    kept: list[Kept]
+    texts: list[ImportedText]
     left_out: list[str]
 
 
-def found(kind: str, env: Mapping[str, str], path: str) -> Found:
+def read_source(kind: str, env: Mapping[str, str], path: str) -> ImportResult:
     """Read the texts of another tool from its usual place or from `path`."""
-    place = os.path.abspath(path or _usual(kind, env))
+    place = os.path.abspath(path or _get_usual_path(kind, env))
     if not os.path.exists(place):
         raise ReflectError(f"there is no '{place}'", f"give the path: reflect-git import {kind} PATH", "no-source")
-    got = _queue(place) if kind == CLAUDE_REFLECT else _pages(kind, place)
-    short = [kept for kept in got.kept if _is_short(kept)]
-    return Found([kept for kept in got.kept if not _is_short(kept)], [*got.left_out, *_told(short)])
+    got = _read_queue(place) if kind == CLAUDE_REFLECT else _read_markdown(kind, place)
+    short = [kept for kept in got.texts if _is_short(kept)]
+    return ImportResult([kept for kept in got.texts if not _is_short(kept)], [*got.left_out, *_report_short(short)])
 
 
-def _is_short(kept: Kept) -> bool:
-    return len(kept.text.split()) < _FEWEST_WORDS
+def _is_short(kept: ImportedText) -> bool:
+    return len(kept.text.split()) < _MIN_WORDS
 
 
-def _told(short: list[Kept]) -> Iterator[str]:
+def _report_short(short: list[ImportedText]) -> Iterator[str]:
     """Yield one line per file about texts that are too short."""
     for file in dict.fromkeys(kept.file for kept in short):
-        texts = [f"'{_shortened(kept.text)}'" for kept in short if kept.file == file]
-        more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-        yield f"too short, in '{file}': {', '.join(texts[:_NAMED])}{more}"
+        texts = [f"'{_shorten(kept.text)}'" for kept in short if kept.file == file]
+        more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+        yield f"too short, in '{file}': {', '.join(texts[:_MAX_NAMED])}{more}"
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _LONG else f"{flat[:_LONG]}…"
+    return flat if len(flat) <= _MAX_NAMED_LENGTH else f"{flat[:_MAX_NAMED_LENGTH]}…"
 
 
-def _usual(kind: str, env: Mapping[str, str]) -> str:
+def _get_usual_path(kind: str, env: Mapping[str, str]) -> str:
     """Return the path where a tool keeps its notes."""
     if kind == LEARNINGS_MD:
         raise ReflectError("which file is to be imported?", f"reflect-git import {kind} PATH", "usage", EXIT_USAGE)
     if kind == AUTO_MEMORY:
         return paths.projects_dir(env)
     # claude-reflect does not know CLAUDE_CONFIG_DIR.
-    usual = [os.path.join(folder, _QUEUE) for folder in (paths.config_dir(env), f"{paths.home_dir(env)}/.claude")]
+    usual = [os.path.join(folder, _QUEUE_FILE) for folder in (paths.config_dir(env), f"{paths.home_dir(env)}/.claude")]
     return next(filter(os.path.exists, usual), usual[0])
 
 
-def _queue(path: str) -> Found:
+def _read_queue(path: str) -> ImportResult:
     """Read a claude-reflect queue: a JSON list of matched messages, each with a kind, a time and a project."""
     try:
-        items = json.loads(_read(path))
+        items = json.loads(_read_bytes(path))
     except (ValueError, RecursionError) as error:
-        raise _no_queue(path, str(error)) from None
+        raise _bad_queue_error(path, str(error)) from None
     if not isinstance(items, list):
-        raise _no_queue(path, "it is not a list")
+        raise _bad_queue_error(path, "it is not a list")
     said = [item for item in items if isinstance(item, dict) and isinstance(item.get("message"), str)]
     odd = len(items) - len(said)
     left_out = [f"{odd} of {plural(len(items), 'entry', 'entries')} of '{path}': no message"] if odd else []
-    return Found([_queued(item, path) for item in said], left_out)
+    return ImportResult([_parse_queue_entry(item, path) for item in said], left_out)
 
 
-def _queued(item: Mapping[str, Any], path: str) -> Kept:
+def _parse_queue_entry(item: Mapping[str, Any], path: str) -> ImportedText:
     """Convert one entry of the queue."""
-    kind = _TYPES.get(str(item.get("type"))) or _TYPES.get(str(item.get("sentiment")), "correction")
-    return Kept(
-        redact(item["message"].strip()), kind, _utc(item.get("timestamp")), path, str(item.get("project") or "")
+    kind = _TYPES_BY_ENTRY_KIND.get(str(item.get("type"))) or _TYPES_BY_ENTRY_KIND.get(
+        str(item.get("sentiment")), "correction"
+    )
+    return ImportedText(
+        redact(item["message"].strip()), kind, _to_utc(item.get("timestamp")), path, str(item.get("project") or "")
     )
 
 
-def _no_queue(path: str, why: str) -> ReflectError:
+def _bad_queue_error(path: str, why: str) -> ReflectError:
     """Return the error for a file that is not a claude-reflect queue."""
-    hint = f"claude-reflect keeps it in '~/.claude/{_QUEUE}'"
-    return ReflectError(f"'{path}' is no queue of claude-reflect: {why}", hint, code="bad-source")
+    hint = f"claude-reflect keeps it in '~/.claude/{_QUEUE_FILE}'"
+    return ReflectError(f"'{path}' is not a claude-reflect queue: {why}", hint, code="bad-source")
 
 
-def _pages(kind: str, path: str) -> Found:
+def _read_markdown(kind: str, path: str) -> ImportResult:
     """Read one Markdown file, or all in a folder; in a folder, unreadable files are left out."""
     place = Path(path)
-    read, patterns = (_memory, _MEMORIES) if kind == AUTO_MEMORY else (_learnings, ("**/*.md",))
+    read, patterns = (_read_memory, _MEMORY_GLOBS) if kind == AUTO_MEMORY else (_read_learnings, ("**/*.md",))
     if place.is_file():
-        return Found(list(read(place)), [])
+        return ImportResult(list(read(place)), [])
     listed = {file for pattern in patterns for file in place.glob(pattern) if file.is_file() and not file.is_symlink()}
     if not listed:
         raise ReflectError(
-            f"there is nothing to import in '{path}'", f"give a file of Markdown: {_PATH[kind]}", "empty"
+            f"there is nothing to import in '{path}'", f"give a file of Markdown: {_COMMAND_HINTS[kind]}", "empty"
         )
-    got = Found([], [])
+    got = ImportResult([], [])
     for file in sorted(listed):
         try:
-            got.kept.extend(read(file))
+            got.texts.extend(read(file))
         except (ReflectError, OSError) as error:
             got.left_out.append(str(error))
     return got
 
 
-def _memory(file: Path) -> Iterator[Kept]:
+def _read_memory(file: Path) -> Iterator[ImportedText]:
     """Yield the facts in one of Claude's memory notes, with their reasons; skip index lines that link to a note."""
-    text, folder, when = redact(_text_of(file)), _folder_of(file.parent.parent), _changed(file)
-    kind = _NOTED.get(_kind_of(text), "discovery")
-    for said in _with_reasons(_texts(file, text)):
-        if file.name != _INDEX or not _POINTER.search(said[0]):
-            yield Kept(said[0], kind, when, str(file), folder, join("\n", said))
+    text, folder, when = redact(_read_text(file)), _find_session_folder(file.parent.parent), _get_change_time(file)
+    kind = _TYPES_BY_NOTE_KIND.get(_get_note_kind(text), "discovery")
+    for said in _group_reasons(_list_texts(file, text)):
+        if file.name != _INDEX_FILE or not _NOTE_LINK.search(said[0]):
+            yield ImportedText(said[0], kind, when, str(file), folder, join_redacted("\n", said))
 
 
-def _with_reasons(texts: Iterator[Redacted]) -> list[list[Redacted]]:
+def _group_reasons(texts: Iterator[Redacted]) -> list[list[Redacted]]:
     """Group each fact with the following paragraphs that say why it is so or how to apply it."""
     found: list[list[Redacted]] = []
     for text in texts:
@@ -178,40 +190,42 @@ def _with_reasons(texts: Iterator[Redacted]) -> list[list[Redacted]]:
     return found
 
 
-def _kind_of(text: str) -> str:
+def _get_note_kind(text: str) -> str:
     """Return the `type` in a note's front matter."""
-    match = _NOTE_KIND.search("\n".join(head_of(text.splitlines())))
+    match = _NOTE_KIND.search("\n".join(get_front_matter(text.splitlines())))
     return match[1] if match else ""
 
 
-def _learnings(file: Path) -> Iterator[Kept]:
+def _read_learnings(file: Path) -> Iterator[ImportedText]:
     """Yield the learnings in a Markdown file."""
-    for text in _texts(file, redact(_text_of(file))):
-        if _FACTS.match(text):
+    for text in _list_texts(file, redact(_read_text(file))):
+        if _METADATA.match(text):
             continue
-        yield Kept(redact(_KEPT_TAIL.sub("", text)), "convention", _changed(file), str(file), str(file.parent))
+        yield ImportedText(
+            redact(_STATUS_SUFFIX.sub("", text)), "convention", _get_change_time(file), str(file), str(file.parent)
+        )
 
 
-def _texts(file: Path, text: Redacted) -> Iterator[Redacted]:
+def _list_texts(file: Path, text: Redacted) -> Iterator[Redacted]:
     """Yield each bullet and paragraph in full, because its sentences belong together.
 
     The page was redacted as a whole before, because code and tables are left out here.
     """
     seen = set()
-    for said in statements(str(file), text):
+    for said in parse_statements(str(file), text):
         if said.line not in seen:
             seen.add(said.line)
             yield redact(said.text)
 
 
-def _text_of(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
-        return _read(str(file)).decode("utf-8-sig")
+        return _read_bytes(str(file)).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ReflectError(f"'{file}' is not UTF-8 text", "give a file of Markdown", code="bad-source") from None
 
 
-def _folder_of(project: Path) -> str:
+def _find_session_folder(project: Path) -> str:
     """Return the folder in which a project's sessions ran, from its transcripts; the folder name alone is ambiguous."""
     for transcript in sorted(project.glob("*.jsonl")):
         try:
@@ -226,18 +240,18 @@ def _folder_of(project: Path) -> str:
     return ""
 
 
-def _read(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     """Read a file up to the size limit."""
     if not os.path.isfile(path):
         raise ReflectError(f"'{path}' is not a file", "give one", code="bad-source")
     with open(path, "rb") as file:
-        data = file.read(_LIMIT + 1)
-    if len(data) > _LIMIT:
-        raise ReflectError(f"'{path}' is larger than {_LIMIT >> 20} MiB", "split it", code="bad-source")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ReflectError(f"'{path}' is larger than {_MAX_BYTES >> 20} MiB", "split it", code="bad-source")
     return data
 
 
-def _utc(value: Any) -> str:
+def _to_utc(value: Any) -> str:
     """Return a timestamp in UTC; the current time if it cannot be parsed."""
     try:
         moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
@@ -246,43 +260,43 @@ def _utc(value: Any) -> str:
     return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _changed(file: Path) -> str:
+def _get_change_time(file: Path) -> str:
     return utc(min(file.stat().st_mtime, time.time()))
 
 
-def signals(
-    kind: str, kept: list[Kept], store: Store | None, scan: Scan | None, env: Mapping[str, str]
+def build_signals(
+    kind: str, kept: list[ImportedText], store: Store | None, scan: Scan | None, env: Mapping[str, str]
 ) -> list[Signal]:
     """Return the signals to store, without those imported before: the file may have been saved again since."""
-    known = _known(scan, kind) if scan else set()
+    known = _load_known_keys(scan, kind) if scan else set()
     made = []
     for one in kept:
-        signal = _signal(kind, one, store, env)
+        signal = _build_signal(kind, one, store, env)
         if signal["key"] not in known:
             known.add(signal["key"])
             made.append(signal)
     return made
 
 
-def _known(scan: Scan, kind: str) -> set[str]:
+def _load_known_keys(scan: Scan, kind: str) -> set[str]:
     """Return the keys of signals that were imported from this kind of source."""
-    rows = scan.whole(row for row in scan.rows if scan.columns["trust"][row] == "imported")
+    rows = scan.get_signals(row for row in scan.rows if scan.columns["trust"][row] == "imported")
     return {signal["key"] for signal in rows if signal["meta"].get("imported") == kind}
 
 
-def _signal(kind: str, kept: Kept, store: Store | None, env: Mapping[str, str]) -> Signal:
+def _build_signal(kind: str, kept: ImportedText, store: Store | None, env: Mapping[str, str]) -> Signal:
     facts = {
         "type": kept.type, "content": kept.text, "context": kept.context or kept.text, "timestamp": kept.timestamp,
         "trust": "imported", "confidence": 1, "source": {"hook": "import", "file": kept.file},
-        "project": _project(store, kept.folder), "meta": {"imported": kind, "durable": True}, "tags": [kind],
+        "project": _find_project(store, kept.folder), "meta": {"imported": kind, "durable": True}, "tags": [kind],
     }  # fmt: skip
-    return draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(env))
+    return build_signal_from_input(facts, store.machine if store else "", utc_precise(), paths.home_dir(env))
 
 
-def _project(store: Store | None, folder: str) -> Project | None:
-    return project_of(store, folder) if store and folder else None
+def _find_project(store: Store | None, folder: str) -> Project | None:
+    return get_project(store, folder) if store and folder else None
 
 
-def take(store: Store, made: list[Signal]) -> list[str]:
+def store_signals(store: Store, made: list[Signal]) -> list[str]:
     """Store all signals of a source in one commit; return their ids."""
-    return append.append_new(store, made, _WAIT)
+    return append.append_new(store, made, _LOCK_SECONDS)

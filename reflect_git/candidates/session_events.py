@@ -39,7 +39,7 @@ class SessionEvents:
 
     def __init__(self, scan: Scan, aliases: Mapping[str, str]) -> None:
         found: dict[str, RecordedSession] = {}
-        for one in scan.others.values():
+        for one in scan.other_records.values():
             if one["id"].startswith("EXP-") and one["attended"]:
                 made = _read_session(one, aliases)
                 known = found.get(one["session"])
@@ -87,7 +87,7 @@ def _merge(one: RecordedSession, other: RecordedSession) -> RecordedSession:
 
 def _find_events(scan: Scan, numbers: Mapping[str, int]) -> dict[str, set[int]]:
     found: dict[str, set[int]] = defaultdict(set)
-    for line in scan.history.tallied:
+    for line in scan.history.tally_lines:
         number = numbers.get(line[4])
         if number is not None and line[1] != _NO_KEYS:
             found[line[0]].add(number)
@@ -115,6 +115,6 @@ def find_keys(history: History, key_of: Mapping[str, str]) -> dict[str, set[str]
             continue
         if made["key"]:
             found[rule].add(made["key"])
-        signals: Sequence[str] = history.signals_of(made)
+        signals: Sequence[str] = history.get_signals(made)
         found[rule].update(key_of[one] for one in signals if one in key_of)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records import schema
-from reflect_git.records.ids import digest, moment_id, random_id
+from reflect_git.records.ids import digest, get_signal_id, random_id
 from reflect_git.redact import clip, redact, redact_value
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Project, Signal
     from reflect_git.redact import Redacted
 
-    class Origin(TypedDict, total=False):
+    class SourceFields(TypedDict, total=False):
         """The place where a signal was found; `draft` turns `entry`, which is an id, into a safe name."""
 
         hook: str
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         files: list[Redacted]
         tools: dict[Redacted, int]
 
-    class _Optional(TypedDict, total=False):
+    class _OptionalFacts(TypedDict, total=False):
         type: str
         family: str
         ordinal: int
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
         category: Optional[str]
         timestamp: str
         session_id: str
-        source: Origin
+        source: SourceFields
         context: Redacted
         trust: str
         tags: list[Redacted]
         meta: Meta
         project: Optional[Project]
 
-    class Facts(_Optional):
+    class Facts(_OptionalFacts):
         """The fields of a signal as detectors report them."""
 
         content: Redacted
@@ -66,64 +66,64 @@ if TYPE_CHECKING:
 CONTENT_LIMIT = 2048
 CONTEXT_LIMIT = 4096
 NAME_LIMIT = 256
-_TAGS = 16
-_NAMESAKES = ("command", "gotcha")  # types that are also categories
+_MAX_TAGS = 16
+_TYPES_AS_CATEGORIES = ("command", "gotcha")  # types that are also categories
 
 
-def draft(facts: Facts, machine: str, now: str, home: str = "") -> Signal:
+def build_signal(facts: Facts, machine: str, now: str, home: str = "") -> Signal:
     """Build a signal from the fields of a session, which are already redacted."""
-    return draft_given(facts, machine, now, home)
+    return build_signal_from_input(facts, machine, now, home)
 
 
-def draft_given(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
+def build_signal_from_input(facts: Mapping[str, Any], machine: str, now: str, home: str = "") -> Signal:
     """Build a signal from outside values: redact each, fill in what is missing and normalize the rest.
 
     For complete outside data, such as command-line options or an entry of another tool. Computed fields are ignored.
     """
-    timestamp = _time(facts.get("timestamp"), f"{now[:19]}Z")
-    content = clip(redact(_text(facts.get("content")), home), CONTENT_LIMIT)
+    timestamp = _parse_time(facts.get("timestamp"), f"{now[:19]}Z")
+    content = clip(redact(_as_text(facts.get("content")), home), CONTENT_LIMIT)
     if not content.strip():
         raise ReflectError("a signal needs a content", "give it with --content TEXT", "usage", EXIT_USAGE)
-    source = _source(facts.get("source"), home)
+    source = _build_source(facts.get("source"), home)
     return {
-        "id": _identity(facts, timestamp, source["entry"]),
+        "id": _build_id(facts, timestamp, source["entry"]),
         "version": schema.VERSION,
         "timestamp": timestamp,
-        "session_id": safe_name(redact(_text(facts.get("session_id")))),
-        "type": _word(facts, "type", schema.TYPES, "discovery"),
+        "session_id": safe_name(redact(_as_text(facts.get("session_id")))),
+        "type": _get_choice(facts, "type", schema.TYPES, "discovery"),
         "status": "captured",
-        "confidence": _confidence(facts.get("confidence", 1)),
+        "confidence": _check_confidence(facts.get("confidence", 1)),
         "source": source,
         "content": content,
-        "context": clip(redact(_text(facts.get("context")), home), CONTEXT_LIMIT),
-        "category": _word(facts, "category", schema.CATEGORIES, _usual_category(facts)),
-        "tags": _tags(facts.get("tags"), home),
+        "context": clip(redact(_as_text(facts.get("context")), home), CONTEXT_LIMIT),
+        "category": _get_choice(facts, "category", schema.CATEGORIES, _get_default_category(facts)),
+        "tags": _build_tags(facts.get("tags"), home),
         "related": [],
         "promoted_to": None,
         "meta": redact_value(facts.get("meta") or {}, home),
-        "project": project(facts.get("project"), home),
+        "project": redact_project(facts.get("project"), home),
         "machine": machine,
-        "trust": _word(facts, "trust", schema.TRUSTS, "assistant"),
-        "key": key_of(content, facts.get("type") == "failure"),
+        "trust": _get_choice(facts, "trust", schema.TRUSTS, "assistant"),
+        "key": compute_key(content, facts.get("type") == "failure"),
         "stored": now,
     }  # fmt: skip
 
 
-def _usual_category(facts: Mapping[str, Any]) -> str:
+def _get_default_category(facts: Mapping[str, Any]) -> str:
     kind = facts.get("type")
-    return str(kind) if kind in _NAMESAKES else "convention"
+    return str(kind) if kind in _TYPES_AS_CATEGORIES else "convention"
 
 
-def _identity(facts: Mapping[str, Any], timestamp: str, entry: Optional[str]) -> str:
+def _build_id(facts: Mapping[str, Any], timestamp: str, entry: Optional[str]) -> str:
     """Return the same id for the same event; an event without a transcript entry gets a random one."""
     if not entry:
         return random_id("SIG", timestamp)
-    return moment_id(
-        timestamp, entry, _text(facts.get("family")) or _text(facts.get("type")), int(facts.get("ordinal", 0))
+    return get_signal_id(
+        timestamp, entry, _as_text(facts.get("family")) or _as_text(facts.get("type")), int(facts.get("ordinal", 0))
     )
 
 
-def key_of(content: str, is_failure: bool = False) -> str:
+def compute_key(content: str, is_failure: bool = False) -> str:
     """Return the key that signals with the same meaning share: "use X, not Y" in any order, or the same sentence.
 
     For failures every word counts (`make` is not `make all`); case, spaces and punctuation do not.
@@ -131,7 +131,7 @@ def key_of(content: str, is_failure: bool = False) -> str:
     if not is_failure:
         from reflect_git.language import parse  # the failure hook does not need it
 
-        return parse.key_of(content)
+        return parse.compute_key(content)
     letters = "".join(c if c.isalnum() or c == "_" else " " for c in content.casefold())
     return digest("sentence", " ".join(letters.split()))[:16]
 
@@ -143,18 +143,18 @@ def safe_name(text: str) -> str:
     return "h" + digest("name", text)[:16]
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def _time(value: Any, now: str) -> str:
+def _parse_time(value: Any, now: str) -> str:
     """Return a UTC time, with or without milliseconds; the current time for anything else."""
-    text = _text(value)
+    text = _as_text(value)
     whole = text[:19] + "Z"
-    return whole if text.endswith("Z") and text[19:20] in ("Z", ".") and is_utc(whole) else now
+    return whole if text.endswith("Z") and text[19:20] in ("Z", ".") and is_utc_time(whole) else now
 
 
-def is_utc(text: str) -> bool:
+def is_utc_time(text: str) -> bool:
     """Return whether a text is a UTC time such as 2026-02-11T10:23:00Z.
 
     It compiles no pattern, because this runs in every hook.
@@ -168,34 +168,34 @@ def is_utc(text: str) -> bool:
     return 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 60
 
 
-def _word(facts: Mapping[str, Any], field: str, words: tuple[str, ...], default: str) -> str:
+def _get_choice(facts: Mapping[str, Any], field: str, words: tuple[str, ...], default: str) -> str:
     """Return one of the allowed words, or the default if the field is missing."""
     value = facts.get(field)
     if value is None:
         return default
     if value not in words:
-        raise ReflectError(f"'{_text(value)}' is not a {field}", f"one of: {', '.join(words)}", "usage", EXIT_USAGE)
+        raise ReflectError(f"'{_as_text(value)}' is not a {field}", f"one of: {', '.join(words)}", "usage", EXIT_USAGE)
     return str(value)
 
 
-def _confidence(value: Any) -> int:
+def _check_confidence(value: Any) -> int:
     """Check a confidence.
 
     4 is reserved for approval; no detector and no caller may claim it.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 3:
-        raise ReflectError(f"'{_text(value)}' is not a confidence", "one of: 1, 2, 3", "usage", EXIT_USAGE)
+        raise ReflectError(f"'{_as_text(value)}' is not a confidence", "one of: 1, 2, 3", "usage", EXIT_USAGE)
     return value
 
 
-def _source(value: Any, home: str) -> schema.Source:
+def _build_source(value: Any, home: str) -> schema.Source:
     given = value if isinstance(value, dict) else {}
     turn = given.get("turn")
     return {
-        "hook": clip(redact(_text(given.get("hook")), home), NAME_LIMIT) or "manual",
+        "hook": clip(redact(_as_text(given.get("hook")), home), NAME_LIMIT) or "manual",
         "turn": turn if isinstance(turn, int) and not isinstance(turn, bool) else None,
-        "file": clip(redact(_text(given.get("file")), home), NAME_LIMIT) or None,
-        "entry": safe_entry(redact(_text(given.get("entry")), home)) or None,
+        "file": clip(redact(_as_text(given.get("file")), home), NAME_LIMIT) or None,
+        "entry": safe_entry(redact(_as_text(given.get("entry")), home)) or None,
     }
 
 
@@ -205,16 +205,16 @@ def safe_entry(text: str) -> str:
     return text if safe_name(cleaned) == cleaned else safe_name(text)
 
 
-def _tags(value: Any, home: str) -> list[str]:
+def _build_tags(value: Any, home: str) -> list[str]:
     given = value if isinstance(value, (list, tuple)) else []
-    return [clip(redact(_text(tag), home), NAME_LIMIT) for tag in given[:_TAGS] if _text(tag).strip()]
+    return [clip(redact(_as_text(tag), home), NAME_LIMIT) for tag in given[:_MAX_TAGS] if _as_text(tag).strip()]
 
 
-def project(value: Any, home: str) -> Optional[Project]:
+def redact_project(value: Any, home: str) -> Optional[Project]:
     """Return a project with redacted and shortened names; None if it has no key."""
     if not isinstance(value, dict) or not value.get("key"):
         return None
     return {
-        "key": clip(redact(_text(value["key"]), home), NAME_LIMIT),
-        "name": clip(redact(_text(value.get("name")), home), NAME_LIMIT),
+        "key": clip(redact(_as_text(value["key"]), home), NAME_LIMIT),
+        "name": clip(redact(_as_text(value.get("name")), home), NAME_LIMIT),
     }

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 BUCKETS = 1 << 14
-_MASK = BUCKETS - 1
+_BUCKET_MASK = BUCKETS - 1
 OPENINGS = 1 << 12
 KINDS = ("correction", "convention", "praise", "workflow", "prohibition", "durable", "gotcha", "neutral")
 # Classes of English words, of words for `use X instead of Y` in every language, and of tools (knowledge/cues.json).
@@ -21,32 +21,38 @@ CUES = (
     "mine plan quote function use instead tool"
 ).split()
 _CUE_NAMES = [f"cue_{cue}" for cue in CUES[:-4]]  # the last four are not facts
-_FUNCTION, USE, INSTEAD, TOOL = (1 << len(KINDS) + CUES.index(cue) for cue in ("function", "use", "instead", "tool"))
-PHRASE_WORDS = 4
-WIDE = "⺀"  # letters from here on are written without spaces
-_WIDE_LETTERS = 8
-_WIDE_PLACES = 40
-_LETTER_BYTES = 440
-_LETTERS = 4  # combining three to five ranks no better and takes three times as long
-_WORDS = 80
-_HEAD, _TAIL = 280, 120
-_SHAPE = 1000
-_OPENING = 6
-_ASSISTANT = 400  # labelled messages contain no more of it
+_FUNCTION_BIT, USE_BIT, INSTEAD_BIT, TOOL_BIT = (
+    1 << len(KINDS) + CUES.index(cue) for cue in ("function", "use", "instead", "tool")
+)
+MAX_PHRASE_WORDS = 4
+FIRST_WIDE_LETTER = "⺀"  # letters from here on are written without spaces
+_MAX_WIDE_LETTERS = 8
+_MAX_WIDE_PLACES = 40
+_MAX_LETTER_BYTES = 440
+_GRAM_BYTES = 4  # combining three to five ranks no better and takes three times as long
+_MAX_WORDS = 80
+_HEAD_LIMIT, _TAIL_LIMIT = 280, 120
+_SHAPE_LIMIT = 1000
+_MAX_OPENING_WORDS = 6
+_ASSISTANT_LIMIT = 400  # labelled messages contain no more of it
 
-TASK = frozenset(
+TASK_WORDS = frozenset(
     "add create make fix implement update remove delete rename move write run check review show open explain list "
     "print commit push merge rebase switch generate build install deploy test refactor simplify change convert set "
     "continue proceed start log address resolve handle find look read try ensure give tell compare".split()
 )
-_YES = frozenset(
+_YES_WORDS = frozenset(
     "yes yeah yep yup ok okay sure great cool nice good perfect awesome thanks thx k right alright".split()
 )
-_NO = frozenset("no nope nah not never stop wait hmm hm uhm um ehh eh uh ah oh wow but why w8 hold again lol".split())
-_ASK = frozenset("what where when who which how is are does do can could would will should has have did was".split())
-_FOLLOW = frozenset("instead over not rather nicht statt".split())
-_USE = frozenset("use run prefer call try using running take".split())
-_DONE = (
+_NO_WORDS = frozenset(
+    "no nope nah not never stop wait hmm hm uhm um ehh eh uh ah oh wow but why w8 hold again lol".split()
+)
+_ASK_WORDS = frozenset(
+    "what where when who which how is are does do can could would will should has have did was".split()
+)
+_CONTRAST_WORDS = frozenset("instead over not rather nicht statt".split())
+_USE_WORDS = frozenset("use run prefer call try using running take".split())
+_DONE_WORDS = (
     "done",
     "all tests pass",
     "pushed",
@@ -58,25 +64,42 @@ _DONE = (
     "created",
     "updated",
 )
-_FAIL = ("error", "fail", "failing", "traceback", "exception", "crash", "severity", "broken")
+_FAILURE_WORDS = ("error", "fail", "failing", "traceback", "exception", "crash", "severity", "broken")
 
-_HESITATION = frozenset("hmm hm hmmm mmm mh um uum uuum uhm erm ehh eh uh ah oh gah wait w8 lol wow ugh".split())
-_DOUBTS = ("are we sure", "are you sure", "not sure", "do we need", "do we really", "isn't", "shouldn't", "wouldn't",
-           "can't we", "why not", "any reason", "any chance", "couldn't", "could we", "can we", "what about",
-           "how about", "don't we")  # fmt: skip
-_STARTS = {"let's": "lets", "lets": "lets", "let": "lets", "i": "i_start", "i'm": "i_start", "i'd": "i_start",
+_HESITATION_WORDS = frozenset("hmm hm hmmm mmm mh um uum uuum uhm erm ehh eh uh ah oh gah wait w8 lol wow ugh".split())
+_DOUBT_PHRASES = (
+    "are we sure",
+    "are you sure",
+    "not sure",
+    "do we need",
+    "do we really",
+    "isn't",
+    "shouldn't",
+    "wouldn't",
+    "can't we",
+    "why not",
+    "any reason",
+    "any chance",
+    "couldn't",
+    "could we",
+    "can we",
+    "what about",
+    "how about",
+    "don't we",
+)
+_OPENING_FACTS = {"let's": "lets", "lets": "lets", "let": "lets", "i": "i_start", "i'm": "i_start", "i'd": "i_start",
            "you": "you_start", "we": "we_start", "it": "it_start", "this": "it_start", "that": "it_start"}  # fmt: skip
-_STOPS = ("interrupted by user", "tell claude what to do differently", "cancelled", "user rejected")
-_FACTS = (
+_STOP_PHRASES = ("interrupted by user", "tell claude what to do differently", "cancelled", "user rejected")
+_BASIC_FACTS = (
     "tiny short brief middle long huge lines bullets ends_ask asks shout ask_shout dots feedback queued args first "
     "interrupt failure no_steps some_steps many_steps silent asked done options overlap yes no ask task lets i_start "
     "you_start we_start it_start can_you can_we you you_did we should not frame ticks path mention link client pasted "
     "all_pasted code_share bug number please wide slash upper midwork stopped smile hesitates opinion thought doubt "
     "past commits also first_then single"
 ).split()
-_SIZES = (8, 20, 30, 45, 60, 80, 110, 150, 220, 350, 700)
-CORE = (
-    *_FACTS,
+_SIZE_LIMITS = (8, 20, 30, 45, 60, 80, 110, 150, 220, 350, 700)
+CORE_FACTS = (
+    *_BASIC_FACTS,
     *(f"{kind}{more}" for kind in KINDS for more in ("", "_2", "_3")),
     "kinds_2",
     "kinds_3",
@@ -84,43 +107,43 @@ CORE = (
     "mild",
 )
 # Only core facts are paired: pairs of the others rank no better, and there would be twice as many.
-NAMES = (
-    *CORE,
+FACT_NAMES = (
+    *CORE_FACTS,
     *_CUE_NAMES,
-    *(f"over_{size}" for size in _SIZES),
+    *(f"over_{size}" for size in _SIZE_LIMITS),
     *"capital full_stop no_stop two_sentences some_sentences many_sentences inner_ask quote bracket comma".split(),
     *"colon identifier file paragraphs".split(),
 )
-_PLACE = {name: at for at, name in enumerate(NAMES)}
+_FACT_INDEX = {name: at for at, name in enumerate(FACT_NAMES)}
 
 
 class Phrases(dict[str, int] if TYPE_CHECKING else dict):  # type: ignore[misc]
     """Phrases and cues with the bits of their kinds, and the first letters of those in scripts without spaces."""
 
-    __slots__ = ("long", "starts")
+    __slots__ = ("long_starts", "wide_starts")
 
     def __init__(self, phrases: Mapping[str, int]) -> None:
         super().__init__(phrases)
-        self.long = first_pairs(phrases)
-        self.starts = {phrase[0] for phrase in phrases if phrase[0] > WIDE}
+        self.long_starts = first_pairs(phrases)
+        self.wide_starts = {phrase[0] for phrase in phrases if phrase[0] > FIRST_WIDE_LETTER}
 
 
-class Seen:
+class MessageFeatures:
     """The features of one message: its facts, their pairs, and the buckets of its words and letters."""
 
-    __slots__ = ("facts", "letters", "lines", "masks", "openings", "pairs", "said", "wording", "words")
+    __slots__ = ("fact_names", "facts", "letters", "lines", "masks", "openings", "pairs", "wording", "words")
 
     def __init__(self, text: str, via: str, context: Mapping[str, Any], phrases: Phrases) -> None:
-        self.lines = own_lines(text)
+        self.lines = get_own_lines(text)
         own = " ".join(self.lines)
-        brief = own if len(own) <= _HEAD + _TAIL else f"{own[:_HEAD]} {own[-_TAIL:]}"
-        plain = flatten(brief)
-        self.wording = plain.split()[:_WORDS]
+        brief = own if len(own) <= _HEAD_LIMIT + _TAIL_LIMIT else f"{own[:_HEAD_LIMIT]} {own[-_TAIL_LIMIT:]}"
+        plain = normalize_text(brief)
+        self.wording = plain.split()[:_MAX_WORDS]
         self.masks = find_masks(self.wording, plain, phrases)
-        self.said = frozenset(_said(text, own, brief, self, via, context))
-        self.facts = sorted([_PLACE[name] for name in self.said])
-        core = [place for place in self.facts if place < len(CORE)]
-        self.pairs = [first * len(CORE) + second for first, second in combinations(core, 2)]
+        self.fact_names = frozenset(_find_fact_names(text, own, brief, self, via, context))
+        self.facts = sorted([_FACT_INDEX[name] for name in self.fact_names])
+        core = [place for place in self.facts if place < len(CORE_FACTS)]
+        self.pairs = [first * len(CORE_FACTS) + second for first, second in combinations(core, 2)]
         self.words = word_buckets(self.wording)
         self.letters = letter_buckets(" ".join(self.wording))
         self.openings = opening_buckets(self.wording, phrases)
@@ -133,40 +156,40 @@ def first_pairs(phrases: Iterable[str]) -> set[str]:
 
 
 # Every ASCII character is listed: in a non-ASCII text, each one that is missing costs an exception.
-_SPACES = {code: chr(code) for code in range(128)}
-_SPACES.update(
+_NORMALIZE_TABLE = {code: chr(code) for code in range(128)}
+_NORMALIZE_TABLE.update(
     {ord(sign): " " for sign in '\t\n\r.,;:()[]{}<>"“”„«»*_#|/\\=+~^%$&@`–—…。，、；：（）「」『』【】!！¡¿-'}
 )
-_SPACES.update({ord("’"): "'", ord("‘"): "'", ord("?"): " ? ", ord("？"): " ? "})
+_NORMALIZE_TABLE.update({ord("’"): "'", ord("‘"): "'", ord("?"): " ? ", ord("？"): " ? "})
 
 
-def flatten(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return a text in lower case, with one kind of apostrophe and no punctuation but question marks."""
-    return text.lower().translate(_SPACES)
+    return text.lower().translate(_NORMALIZE_TABLE)
 
 
-def space_out(text: str) -> str:
+def separate_wide_letters(text: str) -> str:
     """Separate letters that are written without spaces."""
-    return text if text.isascii() else "".join([f" {sign} " if sign > WIDE else sign for sign in text])
+    return text if text.isascii() else "".join([f" {sign} " if sign > FIRST_WIDE_LETTER else sign for sign in text])
 
 
 def find_masks(words: list[str], plain: str, phrases: Phrases) -> list[int]:
     """Return the kind and cue bits of each phrase found, of up to four words, or letters in scripts without spaces."""
-    found = _grams(words, phrases.long)
-    for size in range(1, PHRASE_WORDS + 1) if words else ():
+    found = _build_grams(words, phrases.long_starts)
+    for size in range(1, MAX_PHRASE_WORDS + 1) if words else ():
         found.add("^" + " ".join(words[:size]))
         found.add(" ".join(words[-size:]) + "$")
-    if not (plain.isascii() or phrases.starts.isdisjoint(plain)):
-        found.update(_wide_grams(plain, phrases.starts))
+    if not (plain.isascii() or phrases.wide_starts.isdisjoint(plain)):
+        found.update(_build_wide_grams(plain, phrases.wide_starts))
     return [phrases[gram] for gram in found if gram in phrases]
 
 
-_ALL_KINDS = (1 << len(KINDS)) - 1
+_KIND_BITS = (1 << len(KINDS)) - 1
 
 
 def count_kinds(masks: list[int]) -> list[int]:
     """Count the phrases of each kind."""
-    telling = [mask for mask in masks if mask & _ALL_KINDS]
+    telling = [mask for mask in masks if mask & _KIND_BITS]
     return [sum([mask >> at & 1 for mask in telling]) for at in range(len(KINDS))]
 
 
@@ -178,7 +201,7 @@ def join_masks(masks: list[int]) -> int:
     return every
 
 
-def _grams(words: list[str], long: set[str]) -> set[str]:
+def _build_grams(words: list[str], long: set[str]) -> set[str]:
     """Return words, pairs, and those groups of three or four words that begin like a phrase."""
     pairs = list(map(" ".join, zip(words, words[1:])))
     grams = {*words, *pairs}
@@ -188,9 +211,9 @@ def _grams(words: list[str], long: set[str]) -> set[str]:
     return grams
 
 
-def _wide_grams(plain: str, starts: set[str]) -> set[str]:
-    places = [at for at, letter in enumerate(plain) if letter in starts][:_WIDE_PLACES]
-    return {plain[at : at + size].strip() for at in places for size in range(1, _WIDE_LETTERS + 1)}
+def _build_wide_grams(plain: str, starts: set[str]) -> set[str]:
+    places = [at for at, letter in enumerate(plain) if letter in starts][:_MAX_WIDE_PLACES]
+    return {plain[at : at + size].strip() for at in places for size in range(1, _MAX_WIDE_LETTERS + 1)}
 
 
 def word_buckets(words: list[str]) -> list[int]:
@@ -200,14 +223,16 @@ def word_buckets(words: list[str]) -> list[int]:
     grams.update(["^" + " ".join(words[:size]) for size in (1, 2, 3)])
     if words:
         grams.add("$" + words[-1])
-    return [checksum & _MASK for checksum in map(crc32, map(str.encode, grams, repeat("utf-8"), repeat("replace")))]
+    return [
+        checksum & _BUCKET_MASK for checksum in map(crc32, map(str.encode, grams, repeat("utf-8"), repeat("replace")))
+    ]
 
 
 def letter_buckets(plain: str) -> list[int]:
     """Return the buckets of groups of four bytes."""
-    data = f" {plain} ".encode("utf-8", "replace")[:_LETTER_BYTES]
-    grams = {data[at : at + _LETTERS] for at in range(len(data) - _LETTERS + 1)}
-    return [checksum & _MASK for checksum in map(crc32, grams, repeat(7))]
+    data = f" {plain} ".encode("utf-8", "replace")[:_MAX_LETTER_BYTES]
+    grams = {data[at : at + _GRAM_BYTES] for at in range(len(data) - _GRAM_BYTES + 1)}
+    return [checksum & _BUCKET_MASK for checksum in map(crc32, grams, repeat(7))]
 
 
 def opening_buckets(words: list[str], phrases: Mapping[str, int]) -> list[int]:
@@ -215,12 +240,14 @@ def opening_buckets(words: list[str], phrases: Mapping[str, int]) -> list[int]:
 
     Function words stay, other words are replaced by their form.
     """
-    tags = [word if phrases.get(word, 0) & _FUNCTION else _form(word) for word in words[:_OPENING]]
+    tags = [
+        word if phrases.get(word, 0) & _FUNCTION_BIT else _get_word_form(word) for word in words[:_MAX_OPENING_WORDS]
+    ]
     grams = {*tags, *map(" ".join, zip(tags, tags[1:])), *map(" ".join, zip(tags, tags[1:], tags[2:]))}
     return [crc32(gram.encode("utf-8", "replace"), 3) & (OPENINGS - 1) for gram in grams]
 
 
-def _form(word: str) -> str:
+def _get_word_form(word: str) -> str:
     if not word.isascii():
         return "~"
     if any(map(str.isdigit, word)):
@@ -228,21 +255,27 @@ def _form(word: str) -> str:
     return next((f"*{ending}" for ending in ("ing", "ed", "ly", "s") if word.endswith(ending)), "*")
 
 
-def _said(text: str, own: str, brief: str, seen: Seen, via: str, context: Mapping[str, Any]) -> list[str]:
-    names = _shape(text, own, brief) + _opening(seen.wording) + _wording(text, brief, seen.wording)
-    names += _form_of(text, own, brief) + _moment(via, context, seen.wording)
-    return names + _kinds(count_kinds(seen.masks)) + _cues(join_masks(seen.masks) >> len(KINDS))
+def _find_fact_names(
+    text: str, own: str, brief: str, seen: MessageFeatures, via: str, context: Mapping[str, Any]
+) -> list[str]:
+    names = (
+        _find_shape_facts(text, own, brief)
+        + _find_opening_facts(seen.wording)
+        + _find_wording_facts(text, brief, seen.wording)
+    )
+    names += _find_form_facts(text, own, brief) + _find_context_facts(via, context, seen.wording)
+    return names + _find_kind_facts(count_kinds(seen.masks)) + _find_cue_facts(join_masks(seen.masks) >> len(KINDS))
 
 
-def _cues(found: int) -> list[str]:
+def _find_cue_facts(found: int) -> list[str]:
     return [name for at, name in enumerate(_CUE_NAMES) if found >> at & 1]
 
 
-def _form_of(text: str, own: str, brief: str) -> list[str]:
+def _find_form_facts(text: str, own: str, brief: str) -> list[str]:
     """Return facts on length and care of writing."""
-    size, start = len(own), brief[:_HEAD]
+    size, start = len(own), brief[:_HEAD_LIMIT]
     inner = brief[:-1]
-    sentences = sum(map(inner.count, (". ", "? ", "! ", "。"))) + text[:_HEAD].count("\n")
+    sentences = sum(map(inner.count, (". ", "? ", "! ", "。"))) + text[:_HEAD_LIMIT].count("\n")
     words = start.split()
     flags = {
         "capital": own[:1].isupper(),
@@ -258,18 +291,20 @@ def _form_of(text: str, own: str, brief: str) -> list[str]:
         "colon": ":" in start,
         "identifier": "()" in start
         or ("_" in start and any("_" in word[1:-1] for word in words))
-        or any(map(_is_camel, words)),
+        or any(map(_is_camel_case, words)),
         "file": "." in start and any("." in word[1:-2] and word[-2:].isalnum() for word in words),
-        "paragraphs": "\n\n" in text[:_SHAPE],
+        "paragraphs": "\n\n" in text[:_SHAPE_LIMIT],
     }
-    return [f"over_{limit}" for limit in _SIZES if size > limit] + [name for name, holds in flags.items() if holds]
+    return [f"over_{limit}" for limit in _SIZE_LIMITS if size > limit] + [
+        name for name, holds in flags.items() if holds
+    ]
 
 
-def _is_camel(word: str) -> bool:
+def _is_camel_case(word: str) -> bool:
     return not word.islower() and word[:1].islower() and word.isalpha()
 
 
-def _kinds(counts: list[int]) -> list[str]:
+def _find_kind_facts(counts: list[int]) -> list[str]:
     names = []
     for kind, count in zip(KINDS, counts):
         names += [kind, f"{kind}_2", f"{kind}_3"][: min(count, 3)]
@@ -280,8 +315,8 @@ def _kinds(counts: list[int]) -> list[str]:
     return names + [name for name, holds in flags.items() if holds]
 
 
-def _shape(text: str, own: str, brief: str) -> list[str]:
-    size, start = len(own), text[:_SHAPE]
+def _find_shape_facts(text: str, own: str, brief: str) -> list[str]:
+    size, start = len(own), text[:_SHAPE_LIMIT]
     steps = ((15, "tiny"), (35, "short"), (80, "brief"), (200, "middle"), (600, "long"))
     names = [next((name for limit, name in steps if size <= limit), "huge")]
     flags = {
@@ -302,12 +337,16 @@ def _shape(text: str, own: str, brief: str) -> list[str]:
     return names + [name for name, holds in flags.items() if holds]
 
 
-def _opening(words: list[str]) -> list[str]:
+def _find_opening_facts(words: list[str]) -> list[str]:
     if not words:
         return []
     first = words[0]
-    names = [name for name, table in (("yes", _YES), ("no", _NO), ("ask", _ASK), ("task", TASK)) if first in table]
-    names += [_STARTS[first]] if first in _STARTS else []
+    names = [
+        name
+        for name, table in (("yes", _YES_WORDS), ("no", _NO_WORDS), ("ask", _ASK_WORDS), ("task", TASK_WORDS))
+        if first in table
+    ]
+    names += [_OPENING_FACTS[first]] if first in _OPENING_FACTS else []
     pair = " ".join(words[:2])
     if pair in ("can you", "could you", "please can"):
         names.append("can_you")
@@ -316,14 +355,14 @@ def _opening(words: list[str]) -> list[str]:
     return names
 
 
-def _wording(text: str, own: str, words: list[str]) -> list[str]:
+def _find_wording_facts(text: str, own: str, words: list[str]) -> list[str]:
     bag = set(words)
     low = own.lower()
-    start = text[:_SHAPE]
+    start = text[:_SHAPE_LIMIT]
     signs = sum(map(start.count, "`{}()[]=<>/_;"))
     flags = {
         "you": not bag.isdisjoint(("you", "your", "you're", "yourself")),
-        "you_did": _you_did(words),
+        "you_did": _is_about_agent(words),
         "we": not bag.isdisjoint(("we", "our", "we're", "us")),
         "should": not bag.isdisjoint(("should", "shouldn't", "must", "needs", "supposed")),
         "not": not bag.isdisjoint(
@@ -335,14 +374,14 @@ def _wording(text: str, own: str, words: list[str]) -> list[str]:
         "mention": "@" in own,
         "link": "://" in start,
         "code_share": signs > 0.06 * len(start),
-        "bug": any(word in low for word in _FAIL),
+        "bug": any(word in low for word in _FAILURE_WORDS),
         "number": any(map(str.isdigit, own[:200])),
         "please": not bag.isdisjoint(("please", "pls", "plz", "bitte")),
         "smile": not own.isascii() and max(own) > "\U0001f300",
-        "hesitates": not bag.isdisjoint(_HESITATION),
+        "hesitates": not bag.isdisjoint(_HESITATION_WORDS),
         "opinion": " i think" in low or low.startswith("i think") or "imo" in bag,
         "thought": "i thought" in low or "i meant" in low or "i said" in low or "i told" in low or "i asked" in low,
-        "doubt": any(phrase in low for phrase in _DOUBTS),
+        "doubt": any(phrase in low for phrase in _DOUBT_PHRASES),
         "past": " was " in low or " were " in low,
         "commits": not bag.isdisjoint(("commit", "push", "pr", "merge", "branch")),
         "also": not bag.isdisjoint(("also", "too", "additionally")),
@@ -352,7 +391,7 @@ def _wording(text: str, own: str, words: list[str]) -> list[str]:
     return [name for name, holds in flags.items() if holds]
 
 
-def _you_did(words: list[str]) -> bool:
+def _is_about_agent(words: list[str]) -> bool:
     """Return whether a message is about what the agent does (`you added`, `did you`), not a request to it."""
     for first, second in zip(words, words[1:]):
         if first == "you" and (
@@ -366,12 +405,14 @@ def _you_did(words: list[str]) -> bool:
 
 def _has_frame(words: list[str]) -> bool:
     """Return whether the words look like `use X instead of Y` or `run X, not Y`."""
-    return any(word in _USE and not _FOLLOW.isdisjoint(words[at + 1 : at + 9]) for at, word in enumerate(words))
+    return any(
+        word in _USE_WORDS and not _CONTRAST_WORDS.isdisjoint(words[at + 1 : at + 9]) for at, word in enumerate(words)
+    )
 
 
-def _moment(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]:
+def _find_context_facts(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]:
     assistant = context.get("assistant")
-    before = assistant[-_ASSISTANT:] if isinstance(assistant, str) else ""
+    before = assistant[-_ASSISTANT_LIMIT:] if isinstance(assistant, str) else ""
     low, bag = before.lower(), set(words)
     steps = context.get("steps")
     number = steps if isinstance(steps, int) else 0
@@ -387,10 +428,10 @@ def _moment(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]
         "many_steps": number > 3,
         "silent": not before,
         "asked": bool(context.get("asked")) or low.rstrip(" *_\n")[-1:] == "?",
-        "done": any(word in low for word in _DONE),
+        "done": any(word in low for word in _DONE_WORDS),
         # A queued message always comes during work; a typed one only if its author stopped the work.
         "midwork": via != "queued" and (low.rstrip()[-1:] == ":" or "let me" in low[-160:] or "now let" in low[-160:]),
-        "stopped": any(word in low[-300:] for word in _STOPS),
+        "stopped": any(word in low[-300:] for word in _STOP_PHRASES),
         "options": "option" in low or ("1." in low and "2." in low),
         "overlap": len([word for word in bag if len(word) > 4 and word in low]) > 0.4 * len(bag) > 1.2,
     }
@@ -399,15 +440,15 @@ def _moment(via: str, context: Mapping[str, Any], words: list[str]) -> list[str]
 
 READ_HEAD, READ_TAIL = 1000, 600
 SENTENCE_LIMIT = 400
-_INDENT = 2000
-SENTENCES = 10
-_ENDS = ".?!…"
+_MAX_INDENT = 2000
+MAX_SENTENCES = 10
+_SENTENCE_ENDS = ".?!…"
 _WIDE_ENDS = "。！？"
-_CLOSERS = "\"'”’»)]"
-_TRAILING = _ENDS + _WIDE_ENDS + _CLOSERS
+_CLOSING_SIGNS = "\"'”’»)]"
+_TRAILING_SIGNS = _SENTENCE_ENDS + _WIDE_ENDS + _CLOSING_SIGNS
 _ASCII_MARKS = "`.?!"
 _MARKS = _ASCII_MARKS + "…" + _WIDE_ENDS
-_WORDY = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
+_PROSE_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
 _FENCES = ("```", "~~~")
 _LOG_STARTS = (
     "at ", "traceback", "file \"", "error:", "err:", "warning:", "warn:", "info:", "debug:", "npm err", "fatal:",
@@ -422,24 +463,24 @@ _CLIENT_STARTS = (
     "<task-notification>", "base directory for this skill", "stop hook feedback",
 )  # fmt: skip
 # A dot after one of these does not end a sentence.
-_SHORTENED = frozenset("e.g i.e etc vs cf approx no nr z.b d.h bzw ca p.ej т.е т.д".split())
+_ABBREVIATIONS = frozenset("e.g i.e etc vs cf approx no nr z.b d.h bzw ca p.ej т.е т.д".split())
 
 
 def is_client_text(text: str) -> bool:
     """Return whether Claude Code wrote the text in the user's name: plan hand-offs, summaries, reminders."""
-    return text[:_INDENT].lstrip()[:80].lower().startswith(_CLIENT_STARTS)
+    return text[:_MAX_INDENT].lstrip()[:80].lower().startswith(_CLIENT_STARTS)
 
 
-def own_lines(text: str) -> list[str]:
+def get_own_lines(text: str) -> list[str]:
     """Return the lines that the author wrote, without pasted ones, from the beginning and end of a message."""
     if len(text) <= READ_HEAD + READ_TAIL:
-        return _unpasted(text, False)
+        return _drop_pasted_lines(text, False)
     start = text.find("\n", len(text) - READ_TAIL, len(text) - READ_TAIL // 2) + 1 or len(text) - READ_TAIL
     is_fenced = sum([text.count(fence, 0, start) for fence in _FENCES]) % 2 == 1
-    return _unpasted(text[:READ_HEAD], False) + _unpasted(text[start:], is_fenced)
+    return _drop_pasted_lines(text[:READ_HEAD], False) + _drop_pasted_lines(text[start:], is_fenced)
 
 
-def _unpasted(text: str, fenced: bool) -> list[str]:
+def _drop_pasted_lines(text: str, fenced: bool) -> list[str]:
     lines: list[str] = []
     for line in text.splitlines():
         bare = line.strip()
@@ -457,10 +498,10 @@ def _is_pasted(line: str, bare: str) -> bool:
         return True
     if line.startswith(("    ", "\t")) and bare[0] not in "-*•0123456789":
         return True
-    return _is_stamped(bare) or _is_code(bare)
+    return _is_log_line(bare) or _is_code(bare)
 
 
-def _is_stamped(bare: str) -> bool:
+def _is_log_line(bare: str) -> bool:
     """Return whether this is a log line that begins with a time or a date."""
     head = bare[:12].lstrip("[(")
     timed = head[:2].isdigit() and head[2:3] == ":" and head[3:5].isdigit()
@@ -473,19 +514,19 @@ def _is_code(bare: str) -> bool:
         return False
     if bare[-1] in "{};" and ("(" in bare or "=" in bare or len(bare) < 40):
         return True
-    return len(bare) > 24 and "`" not in bare and _count_wordy(bare) < 0.62 * len(bare)
+    return len(bare) > 24 and "`" not in bare and _count_prose_letters(bare) < 0.62 * len(bare)
 
 
-def _count_wordy(text: str) -> int:
+def _count_prose_letters(text: str) -> int:
     """Count letters and spaces; only non-ASCII lines need a look at each character."""
     if text.isascii():
-        return len(text) - len(text.encode("ascii").translate(None, _WORDY))
+        return len(text) - len(text.encode("ascii").translate(None, _PROSE_BYTES))
     return sum(map(str.isalpha, text)) + text.count(" ")
 
 
-def split(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the author's sentences in order; a line is never joined with the next one."""
-    return split_lines(own_lines(text))
+    return split_lines(get_own_lines(text))
 
 
 def split_lines(lines: list[str]) -> list[str]:
@@ -503,13 +544,13 @@ def _split_line(line: str, found: list[str]) -> None:
         sign = line[at]
         if sign == "`":
             ticked = not ticked
-        elif at >= start and not ticked and (sign in _WIDE_ENDS or _ends_here(line, start, at)):
+        elif at >= start and not ticked and (sign in _WIDE_ENDS or _is_sentence_end(line, start, at)):
             end = at + 1
-            while end < len(line) and line[end] in _TRAILING:
+            while end < len(line) and line[end] in _TRAILING_SIGNS:
                 end += 1
-            _add(line[start:end], found)
+            _add_sentence(line[start:end], found)
             start = end
-    _add(line[start:], found)
+    _add_sentence(line[start:], found)
 
 
 def _find_marks(line: str) -> list[int]:
@@ -522,27 +563,27 @@ def _find_marks(line: str) -> list[int]:
     return sorted(found)
 
 
-def _ends_here(line: str, start: int, at: int) -> bool:
+def _is_sentence_end(line: str, start: int, at: int) -> bool:
     after = line[at + 1 : at + 2]
-    if after and not after.isspace() and after not in _TRAILING:
+    if after and not after.isspace() and after not in _TRAILING_SIGNS:
         return False
     if line[at] != ".":
         return True
     word = line[start:at].rsplit(None, 1)[-1:]
-    return not word or not (word[0].lower().lstrip("(") in _SHORTENED or (word[0].isdigit() and at - start <= 3))
+    return not word or not (word[0].lower().lstrip("(") in _ABBREVIATIONS or (word[0].isdigit() and at - start <= 3))
 
 
-def _add(piece: str, found: list[str]) -> None:
+def _add_sentence(piece: str, found: list[str]) -> None:
     piece = piece.strip().lstrip("-*• ").strip()
     if any(map(str.isalnum, piece)):
         found.append(piece)
 
 
-def choose(sentences: list[str]) -> list[str]:
+def limit_sentences(sentences: list[str]) -> list[str]:
     """Return as many sentences as can be weighed in time: the first and, for a long message, the last ones."""
-    return sentences if len(sentences) <= SENTENCES else sentences[: SENTENCES - 4] + sentences[-4:]
+    return sentences if len(sentences) <= MAX_SENTENCES else sentences[: MAX_SENTENCES - 4] + sentences[-4:]
 
 
-def clip(text: str) -> str:
+def clip_sentence(text: str) -> str:
     """Truncate a text to a readable length."""
     return text if len(text) <= SENTENCE_LIMIT else text[: SENTENCE_LIMIT - 1].rstrip() + "…"

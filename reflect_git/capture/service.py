@@ -12,21 +12,21 @@ import time
 from reflect_git import paths
 from reflect_git.errors import ReflectError
 from reflect_git.platform import faults
-from reflect_git.platform.git import Git, find_program
+from reflect_git.platform.git import Git, find_git
 from reflect_git.records.ids import utc, utc_precise
 from reflect_git.store.opening import open_or_create
-from reflect_git.store.repository import Store, no_store
+from reflect_git.store.repository import Store, no_store_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, Optional
 
-    from reflect_git.records.schema import By, Decision, Project, Signal
+    from reflect_git.records.schema import Decision, DecisionAuthor, Project, Signal
 
-_PHRASES = 256 << 10
-_LONGEST_AGO = 50 * 366 * 86400
-FAULT, FAULT_TRACE = "REFLECT_GIT_FAULT", "REFLECT_GIT_FAULT_TRACE"
+_PHRASES_FILE_LIMIT = 256 << 10
+_MAX_SECONDS_AGO = 50 * 366 * 86400
+FAULT_VARIABLE, FAULT_TRACE_VARIABLE = "REFLECT_GIT_FAULT", "REFLECT_GIT_FAULT_TRACE"
 
 
 def locate_store(env: Mapping[str, str], override: str = "") -> str:
@@ -35,39 +35,39 @@ def locate_store(env: Mapping[str, str], override: str = "") -> str:
         return os.path.abspath(override)
     if env.get("REFLECT_GIT_HOME") or not paths.may_configure_home(env):
         return paths.store_home(env)
-    program = find_program(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", ""))
+    program = find_git(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", ""))
     git = Git(program, "/", git_dir=os.devnull, user=env)
-    return paths.store_home(env, git.global_setting("reflect.home"))
+    return paths.store_home(env, git.get_global_setting("reflect.home"))
 
 
 def open_store(env: Mapping[str, str], override: str = "", create: bool = True) -> Store:
     """Open the store; create it if it is missing and `create` is set."""
     root = locate_store(env, override)
-    if env.get(FAULT):
-        faults.arm(env[FAULT], root, _temp(env), env.get(FAULT_TRACE, ""))
+    if env.get(FAULT_VARIABLE):
+        faults.arm(env[FAULT_VARIABLE], root, _get_temp_dir(env), env.get(FAULT_TRACE_VARIABLE, ""))
     if not create and not os.path.lexists(os.path.join(root, ".git")):
-        raise no_store(root)
+        raise no_store_error(root)
     return open_or_create(root, env)
 
 
-def _temp(env: Mapping[str, str]) -> str:
+def _get_temp_dir(env: Mapping[str, str]) -> str:
     return env.get("TMPDIR") or "/tmp"
 
 
-def open_swept(env: Mapping[str, str], override: str = "", create: bool = True) -> Store:
+def open_recovered_store(env: Mapping[str, str], override: str = "", create: bool = True) -> Store:
     """Open the store and recover interrupted and pending work, as every command except hooks does."""
     from reflect_git.store import recover  # no hook sweeps
 
     store = open_store(env, override, create)
-    recover.sweep(store)
+    recover.recover_store(store)
     return store
 
 
 def is_capturing(store: Store, env: Mapping[str, str], folder: str, now: float) -> bool:
     """Return whether hooks may capture here and now."""
-    if env.get("REFLECT_GIT_OFF") == "1" or not store.switched("reflect.capture", True):
+    if env.get("REFLECT_GIT_OFF") == "1" or not store.is_enabled("reflect.capture", True):
         return False
-    paused = store.setting("reflect.pausedUntil")
+    paused = store.get_setting("reflect.pausedUntil")
     return not (paused and paused > utc(now)) and not is_ignored(store, folder)
 
 
@@ -81,12 +81,12 @@ def is_ignored(store: Store, folder: str) -> bool:
         names = {folder, os.path.realpath(folder), top_of(folder) or folder}
     except ValueError:  # a name that no folder can have
         return False
-    globs = store.values("reflect.ignore")
-    if any(matches(name, glob) for glob in globs for name in names):
+    globs = store.get_values("reflect.ignore")
+    if any(matches_glob(name, glob) for glob in globs for name in names):
         return True
     if any(not glob.startswith("/") for glob in globs):
-        project = _repository_of(store, folder)
-        if project and any(matches(project["key"], glob) for glob in globs):
+        project = _get_repository(store, folder)
+        if project and any(matches_glob(project["key"], glob) for glob in globs):
             return True
     return any(_is_marker(os.path.join(name, ".reflectignore")) for name in names)
 
@@ -103,7 +103,7 @@ def _is_marker(path: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
-def matches(name: str, glob: str) -> bool:
+def matches_glob(name: str, glob: str) -> bool:
     """Return whether a value of reflect.ignore matches a folder or a repository."""
     from fnmatch import fnmatchcase  # only for those who have such a setting
 
@@ -111,36 +111,36 @@ def matches(name: str, glob: str) -> bool:
     return fnmatchcase(name, wanted) or fnmatchcase(name, f"{wanted}/*")
 
 
-def capture(
+def capture_signal(
     store: Store, facts: Mapping[str, Any], env: Mapping[str, str], wait: float = 0.0
 ) -> tuple[Signal, Optional[str]]:
     """Store one signal and return it with its commit, or None while another process commits.
 
     Values are redacted as given: callers that truncate or join texts must redact them first.
     """
-    from reflect_git.capture.new_signal import draft_given  # commands that only read do without its 12 ms
+    from reflect_git.capture.new_signal import build_signal_from_input  # commands that only read do without its 12 ms
     from reflect_git.store.append import append
 
-    signal = draft_given(facts, store.machine, utc_precise(), paths.home_dir(env))
+    signal = build_signal_from_input(facts, store.machine, utc_precise(), paths.home_dir(env))
     return signal, append(store, signal, wait)
 
 
-def mine(transcripts: Iterable[str], home: str, everything: bool = False) -> Iterator[tuple[str, Signal]]:
+def mine_transcripts(transcripts: Iterable[str], home: str, everything: bool = False) -> Iterator[tuple[str, Signal]]:
     """Yield each transcript's signals as they would be stored, without storing them.
 
     With `everything`, also those that would not be stored.
     """
-    from reflect_git.capture.mining import Memory, go_on, signals_in
-    from reflect_git.capture.new_signal import draft
-    from reflect_git.capture.transcript import Reader  # few commands and no failure hook read one
+    from reflect_git.capture.detection import InMemoryRequestCounter, find_signals, ignore_error
+    from reflect_git.capture.new_signal import build_signal
+    from reflect_git.capture.transcript import TranscriptReader  # few commands and no failure hook read one
 
-    memory = Memory()
+    memory = InMemoryRequestCounter()
     for path in transcripts:
-        for facts in signals_in(Reader(path, ended=True), memory, everything, go_on):
-            yield path, draft(facts, "", utc_precise(), home)
+        for facts in find_signals(TranscriptReader(path, ended=True), memory, everything, ignore_error):
+            yield path, build_signal(facts, "", utc_precise(), home)
 
 
-def learn_phrases(store: Store) -> None:
+def try_load_phrases(store: Store) -> None:
     """Add the user's own phrases to the scorer; log an error if their file cannot be read."""
     try:
         load_phrases(store)
@@ -150,22 +150,22 @@ def learn_phrases(store: Store) -> None:
 
 def load_phrases(store: Store) -> None:
     """Add the phrases in the file that `reflect.phrases` names to those of the scorer."""
-    path = store.setting("reflect.phrases")
+    path = store.get_setting("reflect.phrases")
     if not path:
         return
     from reflect_git.capture import score
     from reflect_git.platform import files
 
-    score.extend(score.read(files.read_regular(os.path.expanduser(path), _PHRASES)))
+    score.add_phrases(score.parse_user_phrases(files.read_regular(os.path.expanduser(path), _PHRASES_FILE_LIMIT)))
 
 
-def project_of(store: Store, folder: str) -> Optional[Project]:
+def get_project(store: Store, folder: str) -> Optional[Project]:
     """Return the project of a folder, even if the folder is gone; None for the home folder itself.
 
     Words said in a deleted folder must not count for every project. Words said in the home folder belong to no project,
     even if it is a repository.
     """
-    found = _repository_of(store, folder)
+    found = _get_repository(store, folder)
     if found is None:
         return None
     from reflect_git.platform.project import top_of
@@ -173,18 +173,18 @@ def project_of(store: Store, folder: str) -> Optional[Project]:
     return found if paths.is_project(store.env, top_of(folder) or folder) else None
 
 
-def _repository_of(store: Store, folder: str) -> Optional[Project]:
+def _get_repository(store: Store, folder: str) -> Optional[Project]:
     from reflect_git.store import projects  # who looks at the past asks for no project
 
     try:
-        return projects.project_of(store, folder) if os.path.isabs(folder) or os.path.isdir(folder) else None
+        return projects.get_project(store, folder) if os.path.isabs(folder) or os.path.isdir(folder) else None
     except ValueError:  # a name that no file can have
         return None
 
 
-def author(store: Store, road: str) -> By:
+def get_author(store: Store, road: str) -> DecisionAuthor:
     """Return who decides, from the person's own git settings."""
-    settings = store.git.user_settings()
+    settings = store.git.get_user_config()
     return {
         "road": road,
         "name": (settings.get("user.name") or [""])[-1],
@@ -192,7 +192,7 @@ def author(store: Store, road: str) -> By:
     }
 
 
-def road_of(env: Mapping[str, str], at_terminal: bool) -> str:
+def get_channel(env: Mapping[str, str], at_terminal: bool) -> str:
     """Return the channel of a decision.
 
     Inside Claude Code a terminal proves nothing, because a model can have one.
@@ -215,9 +215,9 @@ def require_approval(
             "ask with the plugin's /reflect, or run 'reflect-git review' in a terminal",
             code="approval",
         )
-    road = road_of(env, at_terminal)
-    switched = store.setting("reflect.approval") == "unattended"
-    if road == "unattended" and (not switched or "reflect.approval" in policy.undecided(store, decisions)):
+    road = get_channel(env, at_terminal)
+    switched = store.get_setting("reflect.approval") == "unattended"
+    if road == "unattended" and (not switched or "reflect.approval" in policy.find_undecided(store, decisions)):
         raise ReflectError(
             f"{what} needs a person at a terminal",
             "scripts may do it after 'reflect-git config reflect.approval unattended'", code="approval",
@@ -238,7 +238,7 @@ def parse_since(text: str, more: str = "") -> str:
     `more` names other accepted values for the error. A day begins in the person's time zone, as in git.
     """
     seconds = parse_duration(text)
-    if seconds is not None and seconds <= _LONGEST_AGO:
+    if seconds is not None and seconds <= _MAX_SECONDS_AGO:
         return utc(time.time() - seconds)
     for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"):
         try:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from reflect_git import __version__
-from reflect_git.cli.context import Front, end, open_streams, printable, report
+from reflect_git.cli.context import CliContext, finish_run, prepare_streams, printable, report_error
 from reflect_git.cli.start import COMPLETE_VAR
 from reflect_git.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, ReflectError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from reflect_git.cli.fast_start import Ahead
+    from reflect_git.cli.fast_start import Prefetch
 
 PROGRAM = "reflect-git"
 
 # Verb → group and one line; --help reads this table and imports no verb.
-VERBS = {
+COMMANDS = {
     "review": ("Daily", "review proposed rules one by one"),
     "rules": ("Daily", "list the rules"),
     "why": ("Daily", "explain where a line of CLAUDE.md comes from"),
@@ -62,7 +62,7 @@ VERBS = {
     "stats": ("Plumbing", "count signals"),
 }
 # Where a command is that is not in commands/<its name>.py.
-MODULES = {
+COMMAND_MODULES = {
     "dismiss": "commands.approve",
     "stats": "commands.signals",
     "undo": "commands.revert",
@@ -89,40 +89,40 @@ MODULES = {
 GROUPS = ("Daily", "History", "Sync", "Set-up")
 PLUMBING = "Plumbing"
 # Words of other programs for what is done here with one of these.
-_ELSEWHERE = {"redo": "run 'reflect-git undo' again to redo"}
+_UNKNOWN_HINTS = {"redo": "run 'reflect-git undo' again to redo"}
 _EXAMPLES = (
     ("reflect-git review", "review proposed rules"),
     ("reflect-git why CLAUDE.md:12", "who said this, and who approved it"),
 )
 
 
-class Verbs(click.Group):
+class CommandGroup(click.Group):
     """Import a command only when it is called: `--help` and `--version` load none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
+        if cmd_name not in COMMANDS:
             return None
         from importlib import import_module
 
-        module = import_module(f"reflect_git.cli.{MODULES.get(cmd_name, f'commands.{cmd_name}')}")
+        module = import_module(f"reflect_git.cli.{COMMAND_MODULES.get(cmd_name, f'commands.{cmd_name}')}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise unknown_verb(args[0])
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise unknown_command_error(args[0])
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete from the table: click would import every command to get its help text."""
         from click.shell_completion import CompletionItem
 
-        verbs = [CompletionItem(name, help=text) for name, (_, text) in VERBS.items() if name.startswith(incomplete)]
+        verbs = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -140,7 +140,7 @@ class Verbs(click.Group):
             self.format_group(formatter, group)
 
     def format_group(self, formatter: click.HelpFormatter, group: str) -> None:
-        rows = [(name, text) for name, (of, text) in VERBS.items() if of == group]
+        rows = [(name, text) for name, (of, text) in COMMANDS.items() if of == group]
         if rows:
             with formatter.section(group):
                 formatter.write_dl(rows)
@@ -149,16 +149,18 @@ class Verbs(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
 
-def unknown_verb(name: str) -> ReflectError:
+def unknown_command_error(name: str) -> ReflectError:
     from difflib import get_close_matches
 
-    close = sorted(get_close_matches(name, VERBS), key=lambda verb: sorted(verb) != sorted(name))  # swapped ones first
-    hint = _ELSEWHERE.get(name) or (f"did you mean '{close[0]}'?" if close else "see 'reflect-git --help'")
+    close = sorted(
+        get_close_matches(name, COMMANDS), key=lambda verb: sorted(verb) != sorted(name)
+    )  # swapped ones first
+    hint = _UNKNOWN_HINTS.get(name) or (f"did you mean '{close[0]}'?" if close else "see 'reflect-git --help'")
     return ReflectError(f"'{name}' is not a reflect-git command", hint, "usage", EXIT_USAGE)
 
 
 @click.group(
-    cls=Verbs,
+    cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="More: 'reflect-git help COMMAND', 'help options', 'help plumbing' (scripts).",
@@ -172,76 +174,76 @@ def unknown_verb(name: str) -> ReflectError:
 @click.option("--no-input", is_flag=True, help="Never ask; fail instead.")
 @click.option("--yes", is_flag=True, help="Answer yes to questions, except approvals.")
 @click.pass_context
-def program(ctx: click.Context, store_option: str, as_json: bool, color: str, no_input: bool, yes: bool) -> None:
+def root_command(ctx: click.Context, store_option: str, as_json: bool, color: str, no_input: bool, yes: bool) -> None:
     """Turn your corrections of Claude Code into rules that you approve, in git."""
-    front: Front = ctx.obj
-    front.store_option, front.color = store_option, color
-    front.json, front.no_input, front.yes = as_json, no_input, yes
+    cli: CliContext = ctx.obj
+    cli.store_option, cli.color = store_option, color
+    cli.json, cli.no_input, cli.yes = as_json, no_input, yes
     if ctx.invoked_subcommand is None:
-        command = program.get_command(ctx, "status")
+        command = root_command.get_command(ctx, "status")
         assert command is not None
         ctx.invoke(command)
 
 
-def main(arguments: Sequence[str] | None = None, ahead: Ahead | None = None) -> NoReturn:
+def main(arguments: Sequence[str] | None = None, prefetch: Prefetch | None = None) -> NoReturn:
     """Run one command and exit; `ahead` holds a git query that was started early."""
-    open_streams()
-    front = Front(os.environ, ahead)
-    end(front, run(front, list(sys.argv[1:] if arguments is None else arguments)))
+    prepare_streams()
+    cli = CliContext(os.environ, prefetch)
+    finish_run(cli, run_command(cli, list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def run(front: Front, words: list[str]) -> int:
+def run_command(cli: CliContext, words: list[str]) -> int:
     try:
-        result: Any = program.main(
-            words, prog_name=PROGRAM, complete_var=COMPLETE_VAR, standalone_mode=False, obj=front
+        result: Any = root_command.main(
+            words, prog_name=PROGRAM, complete_var=COMPLETE_VAR, standalone_mode=False, obj=cli
         )
         return result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as error:
-        return failure(front, error, words)
+        return handle_error(cli, error, words)
 
 
-def failure(front: Front, failed: BaseException, words: list[str]) -> int:
+def handle_error(cli: CliContext, failed: BaseException, words: list[str]) -> int:
     """Report any exception and return the exit code: the whole error policy."""
     try:
         raise failed
     except ReflectError as error:
         if error.exit_code == EXIT_USAGE:
-            front.json = front.json or "--json" in words
-        return report(front, error)
+            cli.json = cli.json or "--json" in words
+        return report_error(cli, error)
     except click.UsageError as error:
-        front.json = front.json or "--json" in words  # the command line was not understood: take the word for the wish
-        return report(front, _usage(error))
+        cli.json = cli.json or "--json" in words  # the command line was not understood: take the word for the wish
+        return report_error(cli, _usage_error(error))
     except click.ClickException as error:
-        return report(front, ReflectError(_sentence(error.format_message())))
+        return report_error(cli, ReflectError(_normalise_message(error.format_message())))
     except (click.Abort, KeyboardInterrupt):
         said = "interrupted"
-        return report(front, ReflectError(said, code="interrupted", exit_code=EXIT_INTERRUPTED))
+        return report_error(cli, ReflectError(said, code="interrupted", exit_code=EXIT_INTERRUPTED))
     except OSError as error:
-        return report(front, _system(front, error))
+        return report_error(cli, _system_error(cli, error))
     except Exception as error:
-        return bug(front, error, words)
+        return write_bug_report(cli, error, words)
 
 
-def _usage(error: click.UsageError) -> ReflectError:
+def _usage_error(error: click.UsageError) -> ReflectError:
     hint = f"see '{error.ctx.command_path if error.ctx else PROGRAM} --help'"
     if isinstance(error, click.NoSuchOption):
         close = f"did you mean '{error.possibilities[0]}'?" if error.possibilities else hint
         return ReflectError(f"there is no option '{error.option_name}'", close, "usage", EXIT_USAGE)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return ReflectError(f"{error.param.get_error_hint(error.ctx)} is missing", hint, "usage", EXIT_USAGE)
-    return ReflectError(_sentence(error.format_message()), hint, "usage", EXIT_USAGE)
+    return ReflectError(_normalise_message(error.format_message()), hint, "usage", EXIT_USAGE)
 
 
-def _sentence(message: str) -> str:
+def _normalise_message(message: str) -> str:
     """Rewrite a message of click in git's style: lower case, no full stop, no tabs."""
     flat = " ".join(message.split())
     return flat[:1].lower() + flat[1:].rstrip(".")
 
 
-def _system(front: Front, error: OSError) -> ReflectError:
+def _system_error(cli: CliContext, error: OSError) -> ReflectError:
     """Describe an OSError: a full disk, a read-only file system, missing permissions."""
     where = f" '{error.filename}'" if isinstance(error.filename, str) else ""
-    other = ", or choose another --store" if not where or _is_of_store(front, error.filename) else ""
+    other = ", or choose another --store" if not where or _is_in_store(cli, error.filename) else ""
     hints = {
         errno.ENOSPC: "make room and run it again", errno.EDQUOT: "make room and run it again",
         errno.EROFS: f"mount it for writing{other}",
@@ -251,19 +253,19 @@ def _system(front: Front, error: OSError) -> ReflectError:
     return ReflectError(f"{said}{where}", f"{hint}; nothing that was acknowledged is lost", "system")
 
 
-def _is_of_store(front: Front, path: str) -> bool:
+def _is_in_store(cli: CliContext, path: str) -> bool:
     """Tell whether a path is in the store, or a folder above it."""
     from reflect_git.capture import service
 
     try:
-        root = os.path.realpath(service.locate_store(front.env, front.store_option))
+        root = os.path.realpath(service.locate_store(cli.env, cli.store_option))
     except (ReflectError, OSError):
         return False
     real = os.path.realpath(path)
     return os.path.commonpath([root, real]) in (root, real)
 
 
-def bug(front: Front, error: Exception, words: list[str]) -> int:
+def write_bug_report(cli: CliContext, error: Exception, words: list[str]) -> int:
     """Write a bug report to a file that can be pasted, and print one line."""
     import platform
     import tempfile
@@ -275,4 +277,4 @@ def bug(front: Front, error: Exception, words: list[str]) -> int:
     with tempfile.NamedTemporaryFile("w", prefix="reflect-git-bug-", suffix=".log", delete=False) as file:
         file.write(facts + trace)
     said = f"{type(error).__name__}: {error}".partition("\n")[0]
-    return report(front, ReflectError(f"bug: {said}", f"please report it with '{file.name}'", "bug", EXIT_BUG))
+    return report_error(cli, ReflectError(f"bug: {said}", f"please report it with '{file.name}'", "bug", EXIT_BUG))

@@ -1,4 +1,4 @@
-"""What every verb needs from its surroundings: the environment, the store, and a way to speak."""
+"""Front: the environment, the store and the output of every command."""
 
 from __future__ import annotations
 
@@ -19,88 +19,90 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn, TextIO
 
-    from reflect_git.cli.fast_start import Ahead
-    from reflect_git.store.reading.lookup import Excerpt
-    from reflect_git.store.reading.reader import Foreseen, Scan, Snapshot
+    from reflect_git.cli.fast_start import Prefetch
+    from reflect_git.store.reading.lookup import RecordLookup
+    from reflect_git.store.reading.reader import PreloadedMain, Scan, Snapshot
     from reflect_git.store.repository import Store
 
 SCHEMA_VERSION = 1
 _MINING_SECONDS = 0.5
-_AGES = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
-_WIDE = "WF"
-_NEED_A_PERSON = ("approval", "no-input")  # errors that a terminal mends
-_WISHED = ("declined", "interrupted")  # a person's no to what was asked, and ^C: no error
-PIPED = "the output goes to a pipe or a file; run it without, so that you can answer"
+_TIME_UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"))
+_WIDE_CLASSES = "WF"
+_PERSON_ERRORS = ("approval", "no-input")  # errors that do not occur at a terminal
+_CANCEL_ERRORS = ("declined", "interrupted")  # a person's no to what was asked, and ^C: no error
+PIPED_HINT = "the output is not a terminal; run it without a pipe or file to answer"
 
 
-class Front:
+class CliContext:
     """One run of the program. stdout is data, stderr is talk."""
 
-    def __init__(self, env: Mapping[str, str], ahead: Ahead | None = None) -> None:
+    def __init__(self, env: Mapping[str, str], prefetch: Prefetch | None = None) -> None:
         self.env = env
-        self.ahead = ahead
+        self.prefetch = prefetch
         self.store_option = ""
         self.json = False
         self.color = "auto"
         self.no_input = False
         self.yes = False
-        self.opened: Store | None = None
-        self.later: Callable[[], object] | None = None  # what is done when the answer is out
+        self.opened_store: Store | None = None
+        self.deferred_task: Callable[[], object] | None = None  # what is done when the answer is out
 
-    def store(self, create: bool = True) -> Store:
-        """The swept store."""
+    def open_store(self, create: bool = True) -> Store:
+        """Open the store and commit pending signals."""
         from reflect_git.capture import service
 
         try:
-            self.opened = service.open_swept(self.env, self.store_option, create)
+            self.opened_store = service.open_recovered_store(self.env, self.store_option, create)
         except ReflectError as error:
             if error.code == "no-store":
-                self._require_room()
+                self._require_free_path()
             raise
-        self.opened.on_wait = self.talk if sys.stderr.isatty() else None
-        return self.opened
+        self.opened_store.on_wait = self.print_note if sys.stderr.isatty() else None
+        return self.opened_store
 
-    def _require_room(self) -> None:
-        """What is in the way of a store is told, not that one will be made."""
+    def _require_free_path(self) -> None:
+        """Raise an error if something else is in the place of the store, before saying that one would be created."""
         from reflect_git.capture import service
         from reflect_git.store import creation
 
-        creation.require_room(service.locate_store(self.env, self.store_option))
+        creation.require_usable_folder(service.locate_store(self.env, self.store_option))
 
-    def existing(self) -> Store | None:
-        """The swept store, with what was said up to now; None where there is none: who only reads makes none."""
+    def open_mined_store(self) -> Store | None:
+        """Return the swept store after reading the latest messages, or None if no store exists. Never create one."""
         try:
-            return self.caught_up(self.store(create=False))
+            return self.mine_live_sessions(self.open_store(create=False))
         except ReflectError as error:
             if error.code != "no-store":
                 raise
             return None
 
-    def caught_up(self, store: Store, patience: float = _MINING_SECONDS) -> Store:
-        """Living sessions are mined first, for half a second at the most; the rest when the answer is out. `patience`
-        is for what somebody else is mining."""
+    def mine_live_sessions(self, store: Store, patience: float = _MINING_SECONDS) -> Store:
+        """Mine running sessions for at most half a second; the rest is mined after the answer.
+
+        `patience` is how long to wait for another process that is mining.
+        """
         from reflect_git.capture import sessions
 
         if self.env.get("REFLECT_GIT_OFF") == "1":
             return store
-        if not sessions.catch_up_all(store, self.env, _MINING_SECONDS, patience):
-            self.later = lambda: sessions.catch_up_all(store, self.env)
+        if not sessions.mine_running_sessions(store, self.env, _MINING_SECONDS, patience):
+            self.deferred_task = lambda: sessions.mine_running_sessions(store, self.env)
         return store
 
     @property
-    def unread(self) -> str:
-        """What to say where an answer may lack what was said last; nothing where it has all."""
-        return "still reading the last messages; try again in a moment" if self.later else ""
+    def unread_note(self) -> str:
+        """Return a note if the answer may miss the latest messages, else an empty text."""
+        return "still reading the last messages; try again in a moment" if self.deferred_task else ""
 
-    def say_no_store(self) -> None:
+    def print_no_store(self) -> None:
         from reflect_git.capture import service
 
-        self._require_room()
+        self._require_free_path()
         root = service.locate_store(self.env, self.store_option)
-        self.talk(f"no store at '{printable(root)}' yet; the first capture creates it")
+        self.print_note(f"no store at '{printable(root)}' yet; the first capture creates it")
 
-    def store_if_any(self) -> Store | None:
-        """The store as it is, nothing made and nothing swept; None where there is none."""
+    def find_store(self) -> Store | None:
+        """Return the store without creating or sweeping it, or None if there is none."""
         from reflect_git.capture import service
 
         try:
@@ -110,19 +112,19 @@ class Front:
                 raise
             return None
 
-    def snapshot(self, store: Store) -> Snapshot:
+    def read_snapshot(self, store: Store) -> Snapshot:
         from reflect_git.store.reading import reader
 
-        return reader.read(store, _by_hand)
+        return reader.read(store, _read_loose_yaml)
 
     @property
-    def at_terminal(self) -> bool:
-        """Whether a person sits there: below Claude Code a terminal is one that a model made for itself."""
+    def is_at_terminal(self) -> bool:
+        """True if a person is at the terminal. Inside Claude Code, a model may have created the terminal."""
         return sys.stdin.isatty() and sys.stdout.isatty() and not self.is_inside_client
 
     @property
     def is_piped(self) -> bool:
-        """Whether a person sits there who does not see what is asked."""
+        """True if a person is at the keyboard, but does not see the output."""
         return sys.stdin.isatty() and not sys.stdout.isatty() and not self.is_inside_client
 
     @property
@@ -131,91 +133,95 @@ class Front:
 
         return is_inside_client(self.env)
 
-    def require_outside(self, why: str, words: Sequence[str], more: str = "") -> None:
+    def require_outside_client(self, why: str, words: Sequence[str], more: str = "") -> None:
         """Refuse what no model may do for a person; `words` are the command that the person runs instead."""
         if self.is_inside_client:
-            said = self.command(*words)
+            said = self.format_command(*words)
             raise ReflectError(why, f"run '{said}' in your own terminal{more}", code="approval")
 
-    def command(self, *words: str) -> str:
-        """What a person can copy to go on with the same store."""
+    def format_command(self, *words: str) -> str:
+        """Return a command line for the same store that a person can copy."""
         import shlex  # hardly ever needed, and a sync counts milliseconds
 
         store = ["--store", self.store_option] if self.store_option else []
         return printable(shlex.join(["reflect-git", *store, *words]))
 
-    def scan(self, store: Store, foreseen: Foreseen | None = None) -> Scan:
-        """What lists and counts need of it."""
+    def scan(self, store: Store, foreseen: PreloadedMain | None = None) -> Scan:
+        """Read the columns of the store that lists and counts need."""
         from reflect_git.store.reading import reader
 
-        return reader.scan(store, _by_hand, foreseen)
+        return reader.scan(store, _read_loose_yaml, foreseen)
 
-    def foresee(self, store: Store, commit: str) -> Foreseen:
-        """What was decided by a commit that main is about to be."""
+    def read_upcoming(self, store: Store, commit: str) -> PreloadedMain:
+        """Read the decisions of a commit that main is about to point to."""
         from reflect_git.store.reading import reader
 
-        return reader.Foreseen(store, commit, _by_hand)
+        return reader.PreloadedMain(store, commit, _read_loose_yaml)
 
-    def excerpt(self, store: Store) -> Excerpt:
-        """What a question about few ids needs of it."""
-        from reflect_git.store.reading.lookup import Excerpt
+    def open_lookup(self, store: Store) -> RecordLookup:
+        """Open the store for questions about a few ids."""
+        from reflect_git.store.reading.lookup import RecordLookup
 
-        return Excerpt(store, _by_hand)
+        return RecordLookup(store, _read_loose_yaml)
 
-    def data(self, data: Any, **beside: Any) -> None:
-        """The one JSON document of this run. `beside`: more members of the document, for what is not in `data`."""
+    def print_json(self, data: Any, **beside: Any) -> None:
+        """Write the one JSON document of this run. `beside` adds members next to `print_json`."""
         more = [b',"%s":%s' % (name.encode("ascii"), dumps(value)) for name, value in beside.items()]
         _write_document("data", [dumps(data), *more])
 
-    def parts(self, parts: list[bytes]) -> None:
-        """The one JSON document of this run, from JSON that was made before."""
+    def print_json_parts(self, parts: list[bytes]) -> None:
+        """Write the one JSON document of this run from JSON parts."""
         _write_document("data", parts)
 
-    def out(self, text: str = "") -> None:
-        """A line of the answer."""
+    def print_line(self, text: str = "") -> None:
+        """Print one line of the answer."""
         try:
             _echo(text, sys.stdout, self.uses_color(sys.stdout.isatty()))
         except BrokenPipeError:
-            leave(0)
+            exit_flushed(0)
 
-    def tell(self, text: str, hang: int = 0) -> None:
-        """A line of the answer in words: at a terminal it is broken between them, never in what a person may copy.
-        `hang`: how far the lines below are indented, if not like this one."""
-        self.out(self.folded(text, sys.stdout, hang))
+    def print_text(self, text: str, hang: int = 0) -> None:
+        """Print one line of prose, wrapped at a terminal but never inside a name or command.
 
-    def talk(self, text: str, as_is: bool = False) -> None:
-        """A line beside the answer, in words unless it is to stay `as_is`."""
-        shown = text if as_is else self.folded(text, sys.stderr)
+        `hang` is the indent of the following lines, if it differs from that of the first.
+        """
+        self.print_line(self.wrap_for_stream(text, sys.stdout, hang))
+
+    def print_note(self, text: str, as_is: bool = False) -> None:
+        """Print one line to stderr, wrapped unless `as_is`."""
+        shown = text if as_is else self.wrap_for_stream(text, sys.stderr)
         _echo(shown, sys.stderr, self.uses_color(sys.stderr.isatty()))
 
-    def folded(self, text: str, stream: TextIO, hang: int = 0) -> str:
-        """As that stream shows it; what goes to a file or to another program is broken nowhere."""
-        if self.json or not stream.isatty() or columns(text) <= (room := terminal_width(stream)):
+    def wrap_for_stream(self, text: str, stream: TextIO, hang: int = 0) -> str:
+        """Wrap a text for a terminal. Text for files and other programs is never wrapped."""
+        if self.json or not stream.isatty() or display_width(text) <= (room := terminal_width(stream)):
             return text
-        from reflect_git.cli.output.wrap import folded
+        from reflect_git.cli.output.wrap import wrap_text
 
-        return folded(text, room, hang)
+        return wrap_text(text, room, hang)
 
-    def hint(self, name: str, text: str) -> None:
+    def print_hint(self, name: str, text: str) -> None:
         """Advice that a person can silence with `git config --global reflect.hint.<name> false`."""
-        if not self.json and self._hints(name):
+        if not self.json and self._is_hint_enabled(name):
             import click
 
-            self.talk(click.style(f"hint: {text}", fg="yellow"))
-            self.talk(click.style(f"hint: silence this with 'git config --global reflect.hint.{name} false'", dim=True))
+            self.print_note(click.style(f"hint: {text}", fg="yellow"))
+            self.print_note(
+                click.style(f"hint: silence this with 'git config --global reflect.hint.{name} false'", dim=True)
+            )
 
-    def _hints(self, name: str) -> bool:
+    def _is_hint_enabled(self, name: str) -> bool:
         from reflect_git.capture import service
 
         try:
-            settings = service.open_store(self.env, self.store_option, create=False).git.user_settings()
+            settings = service.open_store(self.env, self.store_option, create=False).git.get_user_config()
         except ReflectError:
             return True
         values = settings.get(f"reflect.hint.{name.lower()}", ["true"])
         return values[-1].lower() not in ("false", "no", "off", "0")
 
     def uses_color(self, tty: bool) -> bool:
-        """--color, then NO_COLOR, then CLICOLOR_FORCE, then whether a terminal looks at it."""
+        """Decide on colour: --color, then NO_COLOR, then CLICOLOR_FORCE, then whether it is a terminal."""
         if self.color != "auto":
             return self.color == "always"
         if self.env.get("NO_COLOR"):
@@ -224,12 +230,12 @@ class Front:
             return True
         return tty and self.env.get("TERM") != "dumb"
 
-    def everywhere(self, path: str) -> str:
-        """A file of all projects as a person names it: that of a project may have the same name."""
-        return paths.shown(os.path.join(paths.config_dir(self.env), path), self.env)
+    def format_global_path(self, path: str) -> str:
+        """Return the display path of a file for all projects, since a project's file may have the same name."""
+        return paths.format_path(os.path.join(paths.config_dir(self.env), path), self.env)
 
-    def is_everywhere(self, listed: str) -> tuple[str, bool]:
-        """The path of a file that is given as it is listed, and whether it is one of all projects."""
+    def parse_listed_path(self, listed: str) -> tuple[str, bool]:
+        """Parse a path as it is listed. Return it with whether it is a file for all projects."""
         base, path = paths.config_dir(self.env) + os.sep, listed
         if listed.startswith("~/"):
             path = os.path.join(paths.home_dir(self.env), listed[2:])
@@ -239,25 +245,25 @@ class Front:
         """Ask, unless --yes answers; without a person to ask, refuse and name the flag."""
         if self.yes:
             return True
-        if self.no_input or not self.at_terminal:
+        if self.no_input or not self.is_at_terminal:
             raise ReflectError(f"cannot ask '{question}' without a terminal", "pass --yes", code="no-input")
-        return self.is_yes(question)
+        return self.ask_yes_no(question)
 
-    def is_yes(self, question: str) -> bool:
-        """What a person at a terminal answers; asked again where it is neither yes nor no."""
+    def ask_yes_no(self, question: str) -> bool:
+        """Ask a person at a terminal; ask again until the answer is y, yes, n, no or empty."""
         import click
 
         while True:
-            asked = self.folded(f"{question} [y/N]: ", sys.stderr)
+            asked = self.wrap_for_stream(f"{question} [y/N]: ", sys.stderr)
             typed: str = click.prompt(asked, "", show_default=False, prompt_suffix="", err=True)
             answer = typed.strip().lower()
             if answer in ("", "n", "no", "y", "yes"):
                 return answer.startswith("y")
-            report(self, ReflectError(f"'{answer}' is not an answer", "type y or n"))
+            report_error(self, ReflectError(f"'{answer}' is not an answer", "type y or n"))
 
 
 def _echo(text: str, stream: TextIO, color: bool) -> None:
-    """A line; click takes out what colours it where it goes to a file."""
+    """Print one line. click removes the colours if the output is a file."""
     if "\x1b" in text:
         import click
 
@@ -267,87 +273,87 @@ def _echo(text: str, stream: TextIO, color: bool) -> None:
     stream.flush()
 
 
-def _by_hand(data: bytes) -> dict[str, Any]:
-    """A file that a person edited; the first one loads ruamel.yaml, which takes 30 ms."""
+def _read_loose_yaml(data: bytes) -> dict[str, Any]:
+    """Parse a record that a person edited. The first call loads ruamel.yaml, which takes 30 ms."""
     from reflect_git.platform import yaml_loose
 
-    return yaml_loose.read(data)
+    return yaml_loose.parse_edited(data)
 
 
 def terminal_width(stream: TextIO | None = None) -> int:
-    """Columns of the terminal, 80 where there is none: as `shutil` has it, whose imports take 7 ms."""
-    given = _given_width()
+    """Return the width of the terminal; 80 without one. Like `shutil`, whose imports take 7 ms."""
+    given = _get_columns_variable()
     try:
         return given if given > 0 else os.get_terminal_size((stream or sys.__stdout__).fileno()).columns or 80  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):  # closed, or no terminal
         return 80
 
 
-def _given_width() -> int:
-    """What COLUMNS says, as a pager is told, too; 0 if it says nothing."""
+def _get_columns_variable() -> int:
+    """Return COLUMNS, which is also passed to a pager; 0 if it is not set."""
     try:
         return int(os.environ["COLUMNS"])
     except (KeyError, ValueError):
         return 0
 
 
-def _has_edge() -> bool:
-    """Whether a line can be too long: what goes to a file or to another program is cut nowhere."""
-    return _given_width() > 0 or (sys.stdout is not None and sys.stdout.isatty())
+def _is_width_limited() -> bool:
+    """Return whether lines have a maximum width. Output to files and other programs is never cut."""
+    return _get_columns_variable() > 0 or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def printable(text: str) -> str:
     """Text from a record as a terminal may show it: what acts on a terminal, or hides in it, is spelled out."""
-    return "".join(c if c.isprintable() or c == "\n" else _spelled(c) for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else _escape_char(c) for c in text)
 
 
-def _spelled(char: str) -> str:
+def _escape_char(char: str) -> str:
     return "    " if char == "\t" else f"<U+{ord(char):04X}>"
 
 
 def one_line(text: str, width: int) -> str:
-    """The text on one line, for a terminal of at most `width` columns and marked where it was cut."""
+    """Return the text on one line, cut with a mark if it is wider than `width` columns of a terminal."""
     flat = " ".join(printable(text).split())
-    if columns(flat) <= width or not _has_edge():
+    if display_width(flat) <= width or not _is_width_limited():
         return flat
     kept = flat[: max(0, width - 1)]
-    while kept and columns(kept) > width - 1:
+    while kept and display_width(kept) > width - 1:
         kept = kept[:-1]
     return kept.rstrip() + "…"
 
 
-def columns(text: str) -> int:
-    """How many cells of a terminal a text takes: Chinese, Japanese, Korean letters and emoji take two, accents none."""
+def display_width(text: str) -> int:
+    """Count the terminal cells of a text: Chinese, Japanese, Korean letters and emoji take two, accents none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
 
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in _WIDE else 1 for c in text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in _WIDE_CLASSES else 1 for c in text)
 
 
-def age(seconds: float) -> str:
-    """A span of time as people say it: `3 days`."""
-    for unit, name in _AGES:
+def format_duration(seconds: float) -> str:
+    """Format a number of seconds for people: `3 days`."""
+    for unit, name in _TIME_UNITS:
         count = int(seconds // unit)
         if count >= (2 if name == "week" else 1):  # ten days are ten days, not one week
             return plural(count, name)
     return "a moment"
 
 
-def local_time(timestamp: str) -> str:
+def format_local_time(timestamp: str) -> str:
     """Format a UTC time of a record as local time: `2026-02-11 10:30`, or `10:30` if that is today."""
-    from reflect_git.records.ids import local_day, seconds_of
+    from reflect_git.records.ids import local_day, parse_utc
 
-    moment = seconds_of(timestamp)
+    moment = parse_utc(timestamp)
     is_today = local_day(moment) == local_day(time.time())
     return time.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M", time.localtime(moment))
 
 
-def ago(timestamp: str) -> str:
-    """How long ago a UTC time of a record was."""
-    from reflect_git.records.ids import seconds_of
+def format_age(timestamp: str) -> str:
+    """Format how long ago a record's UTC time was."""
+    from reflect_git.records.ids import parse_utc
 
-    return age(max(0.0, time.time() - seconds_of(timestamp)))
+    return format_duration(max(0.0, time.time() - parse_utc(timestamp)))
 
 
 def _write_document(kind: str, parts: list[bytes]) -> None:
@@ -356,29 +362,29 @@ def _write_document(kind: str, parts: list[bytes]) -> None:
         head = b'{"schema_version":%d,"%s":' % (SCHEMA_VERSION, kind.encode("ascii"))
         sys.stdout.buffer.write(b"".join((head, *parts, b"}\n")))
     except BrokenPipeError:
-        leave(0)
+        exit_flushed(0)
 
 
-def report(front: Front, error: ReflectError) -> int:
+def report_error(cli: CliContext, error: ReflectError) -> int:
     """Say what failed and what to do, in the form this run speaks."""
-    if front.json:
+    if cli.json:
         failure = {"code": error.code, "message": error.message, "hint": error.hint}
         _write_document("error", [dumps(failure)])
         return error.exit_code
-    if error.code in _WISHED:
-        front.talk(error.message)
+    if error.code in _CANCEL_ERRORS:
+        cli.print_note(error.message)
         return error.exit_code
     import click
 
-    front.talk(click.style("error: ", fg="red", bold=True) + printable(error.message))
-    hint = PIPED if error.code in _NEED_A_PERSON and not front.no_input and front.is_piped else error.hint
+    cli.print_note(click.style("error: ", fg="red", bold=True) + printable(error.message))
+    hint = PIPED_HINT if error.code in _PERSON_ERRORS and not cli.no_input and cli.is_piped else error.hint
     if hint:
-        front.talk(click.style(f"hint: {printable(hint)}", fg="yellow"))
+        cli.print_note(click.style(f"hint: {printable(hint)}", fg="yellow"))
     return error.exit_code
 
 
-def open_streams() -> None:
-    """As every run begins."""
+def prepare_streams() -> None:
+    """Prepare stdout and stderr at the start of a run."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: what is said goes nowhere
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the run
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
@@ -387,17 +393,17 @@ def open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def end(front: Front, code: int) -> NoReturn:
-    """As every run ends: what nobody waits for is begun."""
-    if front.opened is not None:
-        from reflect_git.cli.background import work_if_due
+def finish_run(cli: CliContext, code: int) -> NoReturn:
+    """End the run: start background work, then exit."""
+    if cli.opened_store is not None:
+        from reflect_git.cli.background import start_background_work
 
-        work_if_due(front.opened, front.later)
-    leave(code)
+        start_background_work(cli.opened_store, cli.deferred_task)
+    exit_flushed(code)
 
 
-def leave(code: int) -> NoReturn:
-    """Exit after what was printed has really gone out; a reader that left early is no failure of ours."""
+def exit_flushed(code: int) -> NoReturn:
+    """Flush the output and exit. A reader that left early is not an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

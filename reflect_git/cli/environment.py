@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-STAMP = "reflect-git"
-_PIP = ("-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
+STAMP_FILE = "reflect-git"
+_PIP_INSTALL = ("-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
 
 
-class Failed(Exception):
-    """What could not be done, and the one command to run."""
+class SetupError(Exception):
+    """A failed step of the setup, and the command to run."""
 
     def __init__(self, message: str, command: str) -> None:
         super().__init__(message)
@@ -32,54 +32,63 @@ def main(root: Path, data: Path, version: str) -> int:
     try:
         data.mkdir(parents=True, exist_ok=True)
         with open(data / "venv.lock", "w", encoding="ascii") as lock:
-            _wait_for(lock)
-            if not is_made(data, version):
-                make(root, data, version)
-    except Failed as error:
-        _say(f"error: {error}", f"hint: {error.command}")
+            _acquire_lock(lock)
+            if not is_ready(data, version):
+                create_environment(root, data, version)
+    except SetupError as error:
+        _print_stderr(f"error: {error}", f"hint: {error.command}")
         return 1
     except OSError as error:
-        _say(f"error: {(error.strerror or str(error)).lower()}: '{error.filename}'", f"hint: {_again(root)}")
+        _print_stderr(
+            f"error: {(error.strerror or str(error)).lower()}: '{error.filename}'", f"hint: {_format_retry_hint(root)}"
+        )
         return 1
     return 0
 
 
-def _wait_for(lock: TextIO) -> None:
+def _acquire_lock(lock: TextIO) -> None:
     """Get the lock; say so if another process is fetching, which takes as long as fetching."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        _say("reflect-git: waiting for another reflect-git that fetches its packages; this can take a minute")
+        _print_stderr("reflect-git: waiting for another reflect-git that fetches its packages; this can take a minute")
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def is_made(data: Path, version: str) -> bool:
+def is_ready(data: Path, version: str) -> bool:
     try:
-        stamp = (data / "venv" / STAMP).read_text(encoding="utf-8").strip()
+        stamp = (data / "venv" / STAMP_FILE).read_text(encoding="utf-8").strip()
     except OSError:
         return False
     return stamp == version and os.access(data / "venv" / "bin" / "python", os.X_OK)
 
 
-def make(root: Path, data: Path, version: str) -> None:
-    """Under a name of its own, and only whole ones are called `venv`: what a kill leaves goes with the next."""
-    wanted = list(dependencies(root))
+def create_environment(root: Path, data: Path, version: str) -> None:
+    """Install the packages in a folder with a unique name, and link it as `venv` when it is complete.
+
+    The next run removes what a killed one left.
+    """
+    wanted = list(read_dependencies(root))
     _remove_leftovers(data)
-    _say(f"reflect-git: fetching its packages into '{data}', once; this can take a minute")
+    _print_stderr(f"reflect-git: fetching its packages into '{data}', once; this can take a minute")
     made = data / f"venv-{os.getpid()}-{os.urandom(4).hex()}"
     try:
-        _run(sys.executable, "-I", "-m", "venv", str(made), log=data / "venv.log", or_else=_without_venv(root))
-        offline = Failed(f"the packages of reflect-git could not be fetched, see '{data / 'venv.log'}'", _again(root))
-        _run(str(made / "bin" / "python"), *_PIP, *wanted, log=data / "venv.log", or_else=offline)
-        (made / STAMP).write_text(f"{version}\n", encoding="utf-8")
-        _put_in_place(made, data / "venv")
+        _run_logged(
+            sys.executable, "-I", "-m", "venv", str(made), log=data / "venv.log", or_else=_build_no_venv_error(root)
+        )
+        offline = SetupError(
+            f"the packages of reflect-git could not be fetched, see '{data / 'venv.log'}'", _format_retry_hint(root)
+        )
+        _run_logged(str(made / "bin" / "python"), *_PIP_INSTALL, *wanted, log=data / "venv.log", or_else=offline)
+        (made / STAMP_FILE).write_text(f"{version}\n", encoding="utf-8")
+        _replace_link(made, data / "venv")
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
 
 
-def dependencies(root: Path) -> Iterator[str]:
-    """What pyproject.toml lists; Python 3.10 has no reader for it."""
+def read_dependencies(root: Path) -> Iterator[str]:
+    """Yield the dependencies in pyproject.toml; Python 3.10 has no TOML parser."""
     listing = False
     for line in (root / "pyproject.toml").read_text(encoding="utf-8").splitlines():
         if line == "dependencies = [":
@@ -90,14 +99,14 @@ def dependencies(root: Path) -> Iterator[str]:
             yield line.strip().rstrip(",").strip('"')
 
 
-def _run(*command: str, log: Path, or_else: Failed) -> None:
+def _run_logged(*command: str, log: Path, or_else: SetupError) -> None:
     with open(log, "wb") as file:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False)
     if done.returncode:
         raise or_else
 
 
-def _put_in_place(made: Path, name: Path) -> None:
+def _replace_link(made: Path, name: Path) -> None:
     link = name.with_name(f"{made.name}.link")
     link.symlink_to(made.name)
     if name.is_dir() and not name.is_symlink():
@@ -106,7 +115,7 @@ def _put_in_place(made: Path, name: Path) -> None:
 
 
 def _remove_leftovers(data: Path) -> None:
-    """All but the one in use: a long run of the version before may still load from it."""
+    """Remove all environments except the one in use: a long run of the previous version may still load from it."""
     used = os.path.realpath(data / "venv")
     for path in data.glob("venv-*"):
         if path.is_symlink():
@@ -115,16 +124,18 @@ def _remove_leftovers(data: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _without_venv(root: Path) -> Failed:
+def _build_no_venv_error(root: Path) -> SetupError:
     said = f"'{sys.executable}' cannot make environments"
-    return Failed(said, f"install its 'venv' (Debian, Ubuntu: sudo apt install python3-venv), then {_again(root)}")
+    return SetupError(
+        said, f"install its 'venv' (Debian, Ubuntu: sudo apt install python3-venv), then {_format_retry_hint(root)}"
+    )
 
 
-def _again(root: Path) -> str:
+def _format_retry_hint(root: Path) -> str:
     return f"run, with a network: '{root / 'bin' / 'reflect-git'}' status"
 
 
-def _say(*lines: str) -> None:
+def _print_stderr(*lines: str) -> None:
     for line in lines:
         print(line, file=sys.stderr, flush=True)
 

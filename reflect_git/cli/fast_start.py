@@ -1,7 +1,7 @@
-"""What is asked of git, or of a remote, before the command line is understood.
+"""Queries to git or a remote that start before the command line is parsed.
 
-click takes 40 ms to load, and git has its answer to a `log` in five; a remote takes as long to tell what is new there.
-A command that turns out to want something else leaves alone what was asked ahead.
+click takes 40 ms to load; git answers a `log` in 5 ms, and a remote takes about as long as click. A command that turns
+out to need something else ignores the early query.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reflect_git.history.log_query import Asked
+    from reflect_git.history.log_query import LogQuery
     from reflect_git.store.repository import Store
-    from reflect_git.sync.exchange import Begun
+    from reflect_git.sync.exchange import StartedSync
 
 # Options that make it another question.
-_OTHERWISE = ("--since", "--until", "--type", "--captures", "-h", "--help")
+_UNSUPPORTED_OPTIONS = ("--since", "--until", "--type", "--captures", "-h", "--help")
 
 
-class Plain:
+class PlainSyncOptions:
     """The words of a `sync` that are understood at first sight."""
 
     __slots__ = ("dry_run", "json", "no_input", "store", "yes")
@@ -39,45 +39,52 @@ class Plain:
         self.dry_run = dry_run
 
 
-class Ahead:
+class Prefetch:
     """An open and swept store, and what is on the way: the newest of its log, or what its remote has."""
 
     def __init__(
-        self, store: Store, asked: Asked | None = None, begun: Begun | None = None, plain: Plain | None = None
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        asked: LogQuery | None = None,
+        begun: StartedSync | None = None,
+        plain: PlainSyncOptions | None = None,
+    ) -> None:
         self.store = store
-        self.asked = asked
-        self.begun = begun
-        self.plain = plain
+        self.log_query = asked
+        self.started_fetch = begun
+        self.sync_options = plain
 
-    def drop(self) -> None:
-        """What nobody took up."""
-        if self.begun is not None:
-            self.begun.drop()
+    def cancel(self) -> None:
+        """Drop a query that nobody used."""
+        if self.started_fetch is not None:
+            self.started_fetch.cancel()
 
 
-def ask(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
-    """For `log` with these words after it; None where there is no store, or where it has to be swept first."""
-    if env.get(service.FAULT) or any(word.partition("=")[0] in _OTHERWISE for word in words):
+def start_log_query(words: Sequence[str], env: Mapping[str, str]) -> Prefetch | None:
+    """Start the query of `log` with these arguments.
+
+    Return None if there is no store, or if it has to be swept first.
+    """
+    if env.get(service.FAULT_VARIABLE) or any(word.partition("=")[0] in _UNSUPPORTED_OPTIONS for word in words):
         return None
-    from reflect_git.history.log_query import Asked
+    from reflect_git.history.log_query import LogQuery
 
     try:
         store = service.open_store(env, create=False)
-        return None if is_unswept(store) else Ahead(store, Asked(store))
+        return None if needs_recovery(store) else Prefetch(store, LogQuery(store))
     except (ReflectError, OSError):  # the command meets it again, and says so
         return None
 
 
-def is_unswept(store: Store) -> bool:
-    """Whether something waits that could change the past; a look at it needs no inbox."""
-    return journal.is_standing(store) or bool(pending.pending(store))
+def needs_recovery(store: Store) -> bool:
+    """Return whether pending files or a journal could change the history. This reads no inbox."""
+    return journal.has_entries(store) or bool(pending.list_pending(store))
 
 
-def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
-    """For these words, if they are a plain `sync` of a store that has a remote; it is swept first, as ever."""
-    plain = plainly(words)
-    if plain is None or env.get(service.FAULT) or env.get(COMPLETE_VAR):
+def start_fetch(words: Sequence[str], env: Mapping[str, str]) -> Prefetch | None:
+    """Start the fetch of a plain `sync` if the store has a remote; sweep the store first."""
+    plain = parse_sync_options(words)
+    if plain is None or env.get(service.FAULT_VARIABLE) or env.get(COMPLETE_VAR):
         return None
     from reflect_git.store import inbox, recover, remotes
     from reflect_git.store.repository import MAIN
@@ -85,19 +92,19 @@ def fetch(words: Sequence[str], env: Mapping[str, str]) -> Ahead | None:
 
     try:
         store = service.open_store(env, plain.store, create=False)
-        asked = MAIN, remotes.TRACKED, inbox.below(store)
+        asked = MAIN, remotes.TRACKING_REF, inbox.get_ref_prefix(store)
         refs = store.git.refs(*asked)
         if recover.is_needed(store, refs):
-            recover.sweep(store)
+            recover.recover_store(store)
             refs = store.git.refs(*asked)
-        begun = exchange.begin(store, env, refs)
+        begun = exchange.start_sync(store, env, refs)
     except (ReflectError, OSError):  # as above
         return None
-    return Ahead(store, begun=begun, plain=plain) if begun else None
+    return Prefetch(store, begun=begun, plain=plain) if begun else None
 
 
-def plainly(words: Sequence[str]) -> Plain | None:
-    """A `sync` in words that mean what they say here; None for every other command line, which click reads."""
+def parse_sync_options(words: Sequence[str]) -> PlainSyncOptions | None:
+    """Parse a plain `sync`. Return None for every other command line, which click parses."""
     place, given, rest = "", [], list(words)
     while rest and rest[0] != "sync":
         word = rest.pop(0)
@@ -112,4 +119,4 @@ def plainly(words: Sequence[str]) -> Plain | None:
     if not rest or not {"--json", "--dry-run"}.issuperset(rest[1:]):
         return None
     given += rest[1:]
-    return Plain(place, *(word in given for word in ("--json", "--no-input", "--yes", "--dry-run")))
+    return PlainSyncOptions(place, *(word in given for word in ("--json", "--no-input", "--yes", "--dry-run")))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reflect_git.cli.context import Front, one_line
+from reflect_git.cli.context import CliContext, one_line
 from reflect_git.errors import EXIT_USAGE, ReflectError
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Completes = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH"
-LONGEST = 86400
+MAX_TIMEOUT = 86400
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Lettered(click.Command):
+class ShortOptionCommand(click.Command):
     """A verb with options of one letter.
 
     click looks for each among the long ones first, and loads `difflib` to say which of those is like it, before it
@@ -32,7 +32,7 @@ class Lettered(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`-3` as git has it, where there is `-n`."""
+        """Accept `-3` for `-n 3`, as git does, if the command has `-n`."""
         counts = any("-n" in parameter.opts for parameter in self.params)
         return super().parse_args(ctx, [f"-n{word[1:]}" if counts and _is_count(word) else word for word in args])
 
@@ -54,8 +54,8 @@ def _is_count(word: str) -> bool:
     return word[:1] == "-" and word[1:].isdecimal() and word.isascii()
 
 
-class Subverbs(click.Group):
-    """What a verb does, by a second word."""
+class SubcommandGroup(click.Group):
+    """A command with subcommands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -69,71 +69,74 @@ class Subverbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _speak_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _set_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
-        ctx.ensure_object(Front).json = True
+        ctx.ensure_object(CliContext).json = True
 
 
 def json_option(command: F) -> F:
-    """`--json` after the verb: the same as before it, so it is no parameter of the verb but `front.json`."""
+    """Add `--json` after the command.
+
+    It sets `front.json`, like `--json` before the command, and is not a parameter.
+    """
     return click.option(
         "--json",
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=_speak_json,
+        callback=_set_json,
         help="Print one JSON document.",
     )(command)
 
 
-def _say_yes(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _set_yes(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
-        ctx.ensure_object(Front).yes = True
+        ctx.ensure_object(CliContext).yes = True
 
 
 def yes_option(command: F) -> F:
-    """`--yes` after a verb that asks: the same as before it."""
+    """Add `--yes` after the command, with the same effect as before it."""
     return click.option(
-        "--yes", is_flag=True, is_eager=True, expose_value=False, callback=_say_yes, help="Answer yes to questions."
+        "--yes", is_flag=True, is_eager=True, expose_value=False, callback=_set_yes, help="Answer yes to questions."
     )(command)
 
 
 def dry_run_option(command: F) -> F:
-    """`--dry-run`: the parameter `dry_run` of a verb that writes."""
+    """Add `--dry-run`, passed as the parameter `dry_run`."""
     return click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")(command)
 
 
-def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+def _parse_timeout(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
     try:
         seconds = float(value)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= LONGEST:
-        hint = f"give a number of seconds, up to {LONGEST}"
+    if not 0 < seconds <= MAX_TIMEOUT:
+        hint = f"give a number of seconds, up to {MAX_TIMEOUT}"
         raise ReflectError(f"'{value}' is not a time limit", hint, "usage", EXIT_USAGE)
     return seconds
 
 
 def timeout_option(command: F) -> F:
-    """`--timeout SECONDS`: the parameter `timeout` of a verb that talks to a remote, None if it was not given."""
+    """Add `--timeout SECONDS`, passed as the parameter `timeout`; None if it was not given."""
     said = "Give up on a fetch or push after this many seconds (default: reflect.sync.timeout, 60)."
-    return click.option("--timeout", metavar="SECONDS", callback=_seconds, help=said)(command)
+    return click.option("--timeout", metavar="SECONDS", callback=_parse_timeout, help=said)(command)
 
 
 def project_option(command: F) -> F:
-    """`--project DIR`: the parameter `project` of a verb that works in a project."""
+    """Add `--project DIR`, passed as the parameter `project`."""
     folder = click.Path(exists=True, file_okay=False)
     return click.option("--project", metavar="DIR", type=folder, help="Use another project.")(command)
 
 
 def reason_option(command: F) -> F:
-    """`--reason TEXT`: the parameter `reason` of a verb that decides."""
+    """Add `--reason TEXT`, passed as the parameter `reason`."""
     return click.option("--reason", metavar="TEXT", default="", help="Why, for the log.")(command)
 
 
-class Word(click.Choice[str]):
+class WordChoice(click.Choice[str]):
     """One word of a vocabulary; refused in the sentence that every other front uses for it."""
 
     def __init__(self, noun: str, words: Sequence[str]) -> None:
@@ -147,86 +150,89 @@ class Word(click.Choice[str]):
         return str(value)
 
 
-_MOST = 200
-_WORDS = 60
+_MAX_COMPLETIONS = 200
+_HELP_WIDTH = 60
 
 
-def _offering(find: Callable[[Front, Store], Found]) -> Completes:
-    """The newest first. A shell in which somebody types is told of no error."""
+def _build_completer(find: Callable[[CliContext, Store], Found]) -> Completes:
+    """Return a completion function that offers the newest entries first and never shows an error in the shell."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         root = ctx.find_root()
-        front = root.obj if isinstance(root.obj, Front) else None
-        if front is None:
+        cli = root.obj if isinstance(root.obj, CliContext) else None
+        if cli is None:
             return []
-        front.store_option = root.params.get("store_option") or front.store_option
+        cli.store_option = root.params.get("store_option") or cli.store_option
         given = ctx.params.get(param.name or "")
         wanted, typed = incomplete.casefold(), given if isinstance(given, tuple) else ()
         try:
-            store = front.store_if_any()
-            found = [one for one in find(front, store) if one[0].casefold().startswith(wanted)] if store else []
+            store = cli.find_store()
+            found = [one for one in find(cli, store) if one[0].casefold().startswith(wanted)] if store else []
         except (ReflectError, OSError):
             return []
         left = [(name, words) for name, words in reversed(found) if name not in typed]
-        return [CompletionItem(name, help=one_line(words, _WORDS)) for name, words in left[:_MOST]]
+        return [CompletionItem(name, help=one_line(words, _HELP_WIDTH)) for name, words in left[:_MAX_COMPLETIONS]]
 
     return complete
 
 
-def _in_force(scan: Scan) -> Iterator[tuple[str, str]]:
-    yield from ((rule["id"], rule["title"] or rule["text"]) for rule in scan.history.in_force())
+def _list_rules(scan: Scan) -> Iterator[tuple[str, str]]:
+    yield from ((rule["id"], rule["title"] or rule["text"]) for rule in scan.history.get_rules_in_force())
 
 
-def _signals(scan: Scan, only_waiting: bool) -> Iterator[tuple[str, str]]:
+def _list_signals(scan: Scan, only_waiting: bool) -> Iterator[tuple[str, str]]:
     columns = scan.columns
     for identity, status, content in zip(columns["id"], columns["status"], columns["content"], strict=True):
         if not only_waiting or status in ("captured", "analyzed"):
             yield identity, content
 
 
-def _records(front: Front, store: Store) -> Iterator[tuple[str, str]]:
-    scan = front.scan(store)
-    yield from _signals(scan, only_waiting=False)
-    yield from _decisions(scan)
+def _list_records(cli: CliContext, store: Store) -> Iterator[tuple[str, str]]:
+    scan = cli.scan(store)
+    yield from _list_signals(scan, only_waiting=False)
+    yield from _list_decisions(scan)
     yield from ((one["id"], one["title"] or one["text"]) for one in scan.history.learnings.values())
 
 
-def _decisions(scan: Scan) -> Iterator[tuple[str, str]]:
-    from reflect_git.records.history import called
+def _list_decisions(scan: Scan) -> Iterator[tuple[str, str]]:
+    from reflect_git.records.history import get_decision_name
 
     for made in scan.history.decisions:
         learning = scan.history.learnings.get(made["subject"])
-        yield made["id"], f"{called(made)}: {learning['title'] or learning['text'] if learning else made['subject']}"
+        yield (
+            made["id"],
+            f"{get_decision_name(made)}: {learning['title'] or learning['text'] if learning else made['subject']}",
+        )
 
 
-def _revertible(front: Front, store: Store) -> Iterator[tuple[str, str]]:
-    """Decisions that stand, and what is in force, which is asked for most."""
-    scan = front.scan(store)
-    yield from (one for one in _decisions(scan) if one[0] not in scan.history.void)
-    yield from _in_force(scan)
+def _list_revertible(cli: CliContext, store: Store) -> Iterator[tuple[str, str]]:
+    """Yield decisions that were not reverted, then the rules in force, which people need most."""
+    scan = cli.scan(store)
+    yield from (one for one in _list_decisions(scan) if one[0] not in scan.history.void_decisions)
+    yield from _list_rules(scan)
 
 
-def _backups(front: Front, store: Store) -> Iterator[tuple[str, str]]:
+def _list_backups(cli: CliContext, store: Store) -> Iterator[tuple[str, str]]:
     from reflect_git.store.main import backups
 
-    yield from ((name.removeprefix("refs/heads/"), "") for name in reversed(backups.listing(store)))
+    yield from ((name.removeprefix("refs/heads/"), "") for name in reversed(backups.list_refs(store)))
 
 
-def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from reflect_git.cli.settings import TABLE
+    from reflect_git.cli.settings import ALL_SETTINGS
 
     wanted = incomplete.lower()
-    named = [one for one in TABLE if one.name.lower().startswith((wanted, f"reflect.{wanted}"))]
+    named = [one for one in ALL_SETTINGS if one.name.lower().startswith((wanted, f"reflect.{wanted}"))]
     short = not wanted.startswith("reflect")
     return [CompletionItem(one.name.removeprefix("reflect.") if short else one.name, help=one.help) for one in named]
 
 
-rules = _offering(lambda front, store: _in_force(front.scan(store)))
-revertible = _offering(_revertible)
-waiting = _offering(lambda front, store: _signals(front.scan(store), only_waiting=True))
-records = _offering(_records)
-backups = _offering(_backups)
+complete_rules = _build_completer(lambda cli, store: _list_rules(cli.scan(store)))
+complete_revertible = _build_completer(_list_revertible)
+complete_waiting = _build_completer(lambda cli, store: _list_signals(cli.scan(store), only_waiting=True))
+complete_records = _build_completer(_list_records)
+complete_backups = _build_completer(_list_backups)

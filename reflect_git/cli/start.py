@@ -1,4 +1,4 @@
-"""Where the program starts and ends."""
+"""Entry point of the program."""
 
 from __future__ import annotations
 
@@ -10,66 +10,66 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from reflect_git.cli.fast_start import Ahead
+    from reflect_git.cli.fast_start import Prefetch
 
 COMPLETE_VAR = "_REFLECT_GIT_COMPLETE"  # of both program names, since both are this program
 
 
 def main() -> NoReturn:
-    """The console program."""
+    """Run the console program."""
     gc.disable()  # a run is over before a collection pays: it took 60 of 150 ms of reading 10,000 signals
     try:
-        ahead = asked_ahead()
+        prefetch = start_prefetch()
     except (Exception, KeyboardInterrupt) as error:
-        fail(error)
+        report_and_exit(error)
     try:
-        run(ahead)
+        run_program(prefetch)
     except SystemExit as end:
-        if ahead is None:
+        if prefetch is None:
             raise
-        ahead.drop()
-        end_now(end.code if isinstance(end.code, int) else int(end.code is not None))
+        prefetch.cancel()
+        exit_now(end.code if isinstance(end.code, int) else int(end.code is not None))
     except KeyboardInterrupt as error:  # while something was loaded
-        if ahead is not None:
-            ahead.drop()
-        fail(error)
+        if prefetch is not None:
+            prefetch.cancel()
+        report_and_exit(error)
 
 
-def asked_ahead() -> Ahead | None:
+def start_prefetch() -> Prefetch | None:
     words = sys.argv[1:]
     if words[:1] == ["log"]:
-        from reflect_git.cli.fast_start import ask
+        from reflect_git.cli.fast_start import start_log_query
 
-        return ask(words[1:], os.environ)
+        return start_log_query(words[1:], os.environ)
     if "sync" in words:
-        from reflect_git.cli.fast_start import fetch
+        from reflect_git.cli.fast_start import start_fetch
 
-        return fetch(words, os.environ)
+        return start_fetch(words, os.environ)
     return None
 
 
-def fail(error: BaseException) -> NoReturn:
-    """As a command fails: what is asked ahead may wait for a lock, and a person may not."""
+def report_and_exit(error: BaseException) -> NoReturn:
+    """Report an error of the fast start as a command would, and exit. It may have waited for a lock."""
     from reflect_git.cli import app
-    from reflect_git.cli.context import Front, leave, open_streams
+    from reflect_git.cli.context import CliContext, exit_flushed, prepare_streams
 
-    open_streams()
-    front = Front(os.environ)
-    front.json = "--json" in sys.argv[1:]
-    leave(app.failure(front, error, sys.argv[1:]))
+    prepare_streams()
+    cli = CliContext(os.environ)
+    cli.json = "--json" in sys.argv[1:]
+    exit_flushed(app.handle_error(cli, error, sys.argv[1:]))
 
 
-def run(ahead: Ahead | None) -> NoReturn:
-    if ahead is not None and ahead.plain is not None:
+def run_program(prefetch: Prefetch | None) -> NoReturn:
+    if prefetch is not None and prefetch.sync_options is not None:
         from reflect_git.cli import sync_view
 
-        sync_view.run_plain_sync(ahead, ahead.plain)
+        sync_view.run_prefetched_sync(prefetch, prefetch.sync_options)
     from reflect_git.cli import app
 
-    app.main(ahead=ahead)
+    app.main(prefetch=prefetch)
 
 
-def end_now(code: int) -> NoReturn:
+def exit_now(code: int) -> NoReturn:
     """Exit without taking the interpreter apart, which takes 9 ms: the system frees its memory all the same.
 
     For who asked ahead, and has nothing to let go of any more. What was to be done at the end is done all the same, a

@@ -12,12 +12,10 @@ import time
 
 from reflect_git.doctor import repairs
 from reflect_git.platform import files
-from reflect_git.records.ids import plural, seconds_of, signals_said
-from reflect_git.store import api, copies, inbox, machines, maintenance, opening, pending, policy, remotes, salvage
-from reflect_git.store.creation import template
-from reflect_git.store.main import backups
-from reflect_git.store.repository import INBOX, MAIN
-from reflect_git.store.salvage import (  # fmt: skip
+from reflect_git.records.ids import format_signal_count, parse_utc, plural
+from reflect_git.store import api, copies, inbox, lost_signals, machines, maintenance, opening, pending, policy, remotes
+from reflect_git.store.creation import read_template
+from reflect_git.store.lost_signals import (  # fmt: skip
     DAY,
     DECIDE,
     ERROR,
@@ -25,13 +23,15 @@ from reflect_git.store.salvage import (  # fmt: skip
     NOTE,
     OK,
     WARNING,
-    Case,
     Check,
+    CheckContext,
     Finding,
-    age,
-    all_refs,
-    some,
+    format_age,
+    format_names,
+    list_branches,
 )
+from reflect_git.store.main import backups
+from reflect_git.store.repository import INBOX, MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
     from reflect_git.store.repository import Store
 
-_PATIENCE = 10 * MINUTE
-_LITTLE, _NONE = 200 << 20, 20 << 20  # bytes of free disk
-_OVERDUE = 3 * DAY
-_RECENT = 7 * DAY
-_LAST_LINES = 5
+_MAX_LOCK_AGE = 10 * MINUTE
+_LOW_SPACE, _NO_SPACE = 200 << 20, 20 << 20  # bytes of free disk
+_MAX_MAINTENANCE_AGE = 3 * DAY
+_MAX_LOG_AGE = 7 * DAY
+_MAX_LOG_LINES = 5
 
 
-def look_at_owner(case: Case) -> list[Finding]:
+def check_owner(case: CheckContext) -> list[Finding]:
     """Report files that belong to another user."""
-    foreign = [path for path, status in repairs.everything(case.store) if status.st_uid != os.geteuid()]
+    foreign = [path for path, status in repairs.list_all_files(case.store) if status.st_uid != os.geteuid()]
     if not foreign:
         return [Finding(OK, f"'{case.store.root}', machine '{case.store.machine}'")]
     return [
@@ -59,67 +59,67 @@ def look_at_owner(case: Case) -> list[Finding]:
     ]  # fmt: skip
 
 
-def look_at_modes(case: Case) -> list[Finding]:
+def check_modes(case: CheckContext) -> list[Finding]:
     """Report files that other users can read, and symbolic links."""
     findings = []
-    opened = list(repairs.opened_to_others(case.store))
+    opened = list(repairs.find_open_to_others(case.store))
     if opened and opened[0] == case.store.root:
         findings.append(Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True))
     elif opened:  # the user's own git created them; the folder itself is private
         said = f"less private than the folder: {plural(len(opened), 'file')} inside"
         findings.append(Finding(NOTE, said, fixable=True))
-    links = [path for path, status in repairs.everything(case.store) if stat.S_ISLNK(status.st_mode)]
+    links = [path for path, status in repairs.list_all_files(case.store) if stat.S_ISLNK(status.st_mode)]
     if links:
-        said = f"symbolic links in the store: {some(links)}"
+        said = f"symbolic links in the store: {format_names(links)}"
         findings.append(Finding(DECIDE, said, "replace them by what they point to"))
     return findings or [Finding(OK, "no other user can read it")]
 
 
-def look_at_files(case: Case) -> list[Finding]:
+def check_files(case: CheckContext) -> list[Finding]:
     """Report missing or changed files that a new store has."""
-    missing = repairs.missing_files(case.store)
+    missing = repairs.find_missing_files(case.store)
     if missing:
         level = NOTE if missing == ["hooks/pre-push"] else WARNING
-        return [Finding(level, f"missing or incomplete in '.git': {some(missing)}", fixable=True)]
-    live = files.read_if_there(os.path.join(case.store.git_dir, "hooks", "pre-push"))
-    if live != template("store", "pre-push"):
+        return [Finding(level, f"missing or incomplete in '.git': {format_names(missing)}", fixable=True)]
+    live = files.read_if_exists(os.path.join(case.store.git_dir, "hooks", "pre-push"))
+    if live != read_template("store", "pre-push"):
         return [Finding(NOTE, "the pre-push hook was changed by hand", "it is yours now; delete it to get ours back")]
     return [Finding(OK, "as written at init")]
 
 
-def look_at_config(case: Case) -> list[Finding]:
+def check_config(case: CheckContext) -> list[Finding]:
     """Report changed git settings that the store relies on."""
-    wrong = repairs.wrong_config(case.store)
+    wrong = repairs.find_wrong_config(case.store)
     if wrong:
-        said = ", ".join(f"{key}={case.store.setting(key) or 'unset'}" for key in wrong)
+        said = ", ".join(f"{key}={case.store.get_setting(key) or 'unset'}" for key in wrong)
         return [Finding(WARNING, f"settings that keep the store whole were changed: {said}", fixable=True)]
     return [Finding(OK, "the store's own git settings are as needed")]
 
 
-def look_at_policies(case: Case) -> list[Finding]:
+def check_policies(case: CheckContext) -> list[Finding]:
     """Report settings that do not match a recorded decision."""
     findings = []
-    for key in policy.undecided(case.store, case.snapshot().history.decisions):
-        is_approval = key == "reflect.approval" and policy.configured(case.store, key) is not None
+    for key in policy.find_undecided(case.store, case.snapshot().history.decisions):
+        is_approval = key == "reflect.approval" and policy.get_configured(case.store, key) is not None
         findings.append(Finding(DECIDE if is_approval else WARNING, *policy.describe_undecided(case.store, key)))
     return findings or [Finding(OK, "unchanged")]
 
 
-def look_at_machines(case: Case) -> list[Finding]:
+def check_machines(case: CheckContext) -> list[Finding]:
     """Report machines that nobody has accepted yet."""
-    decisions = machines.decisions_in(case.snapshot().decided)
+    decisions = machines.filter_decisions(case.snapshot().main_records)
     findings = [
         Finding(DECIDE, *machines.describe_unaccepted(case.store, name))
-        for name in machines.unaccepted(case.store, decisions)
+        for name in machines.find_unaccepted(case.store, decisions)
     ]
-    known = machines.own(case.store, decisions)
+    known = machines.get_own_machines(case.store, decisions)
     said = "no remote yet" if known is None else plural(len(known), "machine") + " of yours"
     return findings or [Finding(OK, said)]
 
 
-def look_at_sync(case: Case) -> list[Finding]:
+def check_sync(case: CheckContext) -> list[Finding]:
     """Report a failed sync and records refused from the remote."""
-    url, state = remotes.url_of(case.store), remotes.state(case.store)
+    url, state = remotes.get_url(case.store), remotes.load_state(case.store)
     if not url:
         return [Finding(OK, "no remote")]
     if state.get("error"):
@@ -128,67 +128,69 @@ def look_at_sync(case: Case) -> list[Finding]:
     refused = [one for one in state.get("refused", []) if one.get("side") == "remote"]
     if refused:
         hint = "'reflect-git remote --json' lists them with the reasons"
-        return [Finding(WARNING, f"refused from the remote: {some([one['path'] for one in refused])}", hint)]
+        return [Finding(WARNING, f"refused from the remote: {format_names([one['path'] for one in refused])}", hint)]
     when = state.get("time")
     return [Finding(OK, f"last at {when}" if when else "not yet")]
 
 
-def look_at_lock(case: Case) -> list[Finding]:
+def check_lock(case: CheckContext) -> list[Finding]:
     """Report a process that holds the store's lock for too long."""
-    held = repairs.holder(case.store)
+    held = repairs.get_lock_holder(case.store)
     if held is None:
         return [Finding(OK, "free")]
     pid, since = held
-    said = f"held by process {pid} for {age(case.now - since)}"
-    if case.now - since < _PATIENCE:
+    said = f"held by process {pid} for {format_age(case.now - since)}"
+    if case.now - since < _MAX_LOCK_AGE:
         return [Finding(NOTE, said, "nothing to do: captures wait for it and are not lost")]
-    return [Finding(DECIDE, said, f"see what it is with 'ps -fp {pid}'; the lock goes when it ends")]
+    return [Finding(DECIDE, said, f"look it up with 'ps -fp {pid}'; the lock ends with it")]
 
 
-def look_at_lock_files(case: Case) -> list[Finding]:
+def check_lock_files(case: CheckContext) -> list[Finding]:
     """Report lock files of git, and whether their owner is alive."""
-    findings = [_lock_finding(case, lock) for lock in repairs.standing(case.store, case.now)]
+    findings = [_build_lock_finding(case, lock) for lock in repairs.list_lock_files(case.store, case.now)]
     return findings or [Finding(OK, "none")]
 
 
-def _lock_finding(case: Case, lock: repairs.LockFile) -> Finding:
-    said = f"'.git/{lock.name}', {age(lock.age)} old"
+def _build_lock_finding(case: CheckContext, lock: repairs.LockFile) -> Finding:
+    said = f"'.git/{lock.name}', {format_age(lock.age)} old"
     if lock.owner == repairs.DEAD:
         return Finding(WARNING, f"{said}, left by a process that is gone", fixable=True)
     if lock.owner == repairs.BUSY:
-        return Finding(NOTE, f"{said}, of a reflect-git process at work", "nothing to do: it goes with the process")
+        return Finding(NOTE, f"{said}, of a reflect-git process at work", "nothing to do: it ends with the process")
     path = os.path.join(case.store.git_dir, lock.name)
     hint = f"end the git, editor or terminal that works in the store; if there is none: rm '{path}'"
     return Finding(DECIDE if lock.age > MINUTE else NOTE, f"{said}, of another git process", hint)
 
 
-def look_at_journals(case: Case) -> list[Finding]:
+def check_journals(case: CheckContext) -> list[Finding]:
     """Report interrupted steps."""
     folder = case.store.private_path("journal")
-    if files.names_in(folder) and repairs.holder(case.store):
+    if files.list_names(folder) and repairs.get_lock_holder(case.store):
         return [Finding(NOTE, "a reflect-git process is at a step", "nothing to do: it is finished with the process")]
-    names = files.names_in(folder)  # read again: the process may have finished by now
+    names = files.list_names(folder)  # read again: the process may have finished by now
     if not names:
         return [Finding(OK, "nothing was interrupted")]
-    oldest = _oldest(case, "journal", names)
-    return [Finding(WARNING, f"{plural(len(names), 'step')} interrupted, the oldest {age(oldest)} ago", fixable=True)]
+    oldest = _get_oldest_age(case, "journal", names)
+    return [
+        Finding(WARNING, f"{plural(len(names), 'step')} interrupted, the oldest {format_age(oldest)} ago", fixable=True)
+    ]
 
 
-def look_at_pending(case: Case) -> list[Finding]:
+def check_pending(case: CheckContext) -> list[Finding]:
     """Report captures that are not committed yet."""
-    names = pending.pending(case.store)
+    names = pending.list_pending(case.store)
     if names:
-        oldest = _oldest(case, "pending", names)
-        said = f"{plural(len(names), 'capture')} not committed yet, the oldest {age(oldest)} old"
+        oldest = _get_oldest_age(case, "pending", names)
+        said = f"{plural(len(names), 'capture')} not committed yet, the oldest {format_age(oldest)} old"
         return [Finding(WARNING if oldest > MINUTE else NOTE, said, fixable=True)]
-    if os.path.exists(case.store.private_path(inbox.RESCUE)):
+    if os.path.exists(case.store.private_path(inbox.RESCUE_FILE)):
         return [Finding(NOTE, "the inbox is new, and copies may not be in it yet", fixable=True)]
-    if not copies.are_there(case.store):
+    if not copies.has_copies(case.store):
         return [Finding(NOTE, "the plain copies in 'signals' are missing", fixable=True)]
     return [Finding(OK, "every capture is committed")]
 
 
-def _oldest(case: Case, folder: str, names: Sequence[str]) -> float:
+def _get_oldest_age(case: CheckContext, folder: str, names: Sequence[str]) -> float:
     times = [case.now]
     for name in names:
         try:
@@ -198,7 +200,7 @@ def _oldest(case: Case, folder: str, names: Sequence[str]) -> float:
     return case.now - min(times)
 
 
-def look_at_name(case: Case) -> list[Finding]:
+def check_name(case: CheckContext) -> list[Finding]:
     """Report a store that was copied or moved and still uses the old machine name."""
     if opening.is_copied(case.store):
         said = f"this store was copied or moved, and still writes as '{case.store.machine}'"
@@ -206,29 +208,29 @@ def look_at_name(case: Case) -> list[Finding]:
     return [Finding(OK, f"'{case.store.machine}' is bound to this machine and folder")]
 
 
-def look_at_branches(case: Case) -> list[Finding]:
+def check_branches(case: CheckContext) -> list[Finding]:
     """Report missing branches."""
     store, findings = case.store, []
-    names = all_refs(store)
+    names = list_branches(store)
     if MAIN not in names:
-        found = bool(repairs.last_places(store))
+        found = bool(repairs.list_main_commits(store))
         hint = "" if found else "put the folder back from a backup or another machine"
         findings.append(Finding(ERROR, "the branch 'main' is missing", hint, fixable=found))
     if not any(name.startswith(f"{INBOX}{store.machine}/") for name in names):
         findings.append(Finding(ERROR, f"the inbox of '{store.machine}' is missing", fixable=True))
-    return findings or [Finding(OK, f"main, {inbox.current(store).removeprefix('refs/heads/')}")]
+    return findings or [Finding(OK, f"main, {inbox.get_current_ref(store).removeprefix('refs/heads/')}")]
 
 
-def look_at_head(case: Case) -> list[Finding]:
+def check_head(case: CheckContext) -> list[Finding]:
     """Report a checkout that is not on main."""
-    branch = case.store.git.checked_out()
+    branch = case.store.git.get_head_branch()
     if branch == MAIN:
         return [Finding(OK, "on main")]
     where = f"on '{branch.removeprefix('refs/heads/')}'" if branch else "detached"
     return [Finding(WARNING, f"{where}, not on main", f"go back with: git -C '{case.store.root}' switch main")]
 
 
-def look_at_objects(case: Case) -> list[Finding]:
+def check_objects(case: CheckContext) -> list[Finding]:
     """Report damaged git objects, by branch."""
     fsck = case.fsck()
     if fsck.code == 0:
@@ -236,13 +238,13 @@ def look_at_objects(case: Case) -> list[Finding]:
     lines = (fsck.out + fsck.err).decode("utf-8", "replace").splitlines()
     own = f"{INBOX}{case.store.machine}/"
     findings = []
-    for ref in all_refs(case.store):
+    for ref in list_branches(case.store):
         if case.is_broken(ref):
-            findings.append(_damage(case, ref, ref.startswith(own), lines))
+            findings.append(_build_damage_finding(case, ref, ref.startswith(own), lines))
     return findings or [Finding(ERROR, "damaged objects that no branch holds", "", True, lines)]
 
 
-def _damage(case: Case, ref: str, ours: bool, lines: Sequence[str]) -> Finding:
+def _build_damage_finding(case: CheckContext, ref: str, ours: bool, lines: Sequence[str]) -> Finding:
     name = ref.removeprefix("refs/heads/")
     if ours:
         return Finding(ERROR, f"the inbox '{name}' is damaged", "", True, lines)
@@ -253,93 +255,95 @@ def _damage(case: Case, ref: str, ours: bool, lines: Sequence[str]) -> Finding:
     return Finding(ERROR, f"the branch '{name}' is damaged", hint, False, lines)
 
 
-def look_at_work_tree(case: Case) -> list[Finding]:
+def check_work_tree(case: CheckContext) -> list[Finding]:
     """Report uncommitted changes in the store."""
-    changed = uncommitted(case.store)
+    changed = list_uncommitted(case.store)
     if not changed:
         return [Finding(OK, "git status is clean")]
-    said = f"{plural(len(changed), 'uncommitted change')}: {some(changed)}"
+    said = f"{plural(len(changed), 'uncommitted change')}: {format_names(changed)}"
     hint = f"see 'git -C {case.store.root} status'; commit them or take them back"
     return [Finding(DECIDE, said, hint)]
 
 
-def uncommitted(store: Store) -> list[str]:
+def list_uncommitted(store: Store) -> list[str]:
     """Return the paths that a person changed in the store and did not commit."""
     out = store.git.run("status", "--porcelain", "-z", "--no-renames").out
     return [os.fsdecode(entry[3:]) for entry in out.split(b"\0") if entry]
 
 
-def look_at_quarantine(case: Case) -> list[Finding]:
+def check_quarantine(case: CheckContext) -> list[Finding]:
     """Report files in quarantine, with reasons."""
-    reasons = quarantined(case.store)
+    reasons = load_quarantine(case.store)
     if not reasons:
         return [Finding(OK, "empty")]
     folder = case.store.private_path("quarantine")
     lines = [f"{name}: {reason}" for name, reason in reasons.items()]
-    hint = f"read them in '{folder}'; mend and move them to '../pending', or delete them"
+    hint = f"read them in '{folder}'; correct and move them to '../pending', or delete them"
     return [Finding(DECIDE, f"{plural(len(lines), 'file')} set aside", hint, False, lines)]
 
 
-def quarantined(store: Store) -> dict[str, str]:
+def load_quarantine(store: Store) -> dict[str, str]:
     """Map the files in quarantine to the reasons in the log."""
-    names = files.names_in(store.private_path("quarantine"))
+    names = files.list_names(store.private_path("quarantine"))
     if not names:
         return {}
-    log = (files.read_if_there(store.private_path("log"), 1 << 26) or b"").decode("utf-8", "replace")
+    log = (files.read_if_exists(store.private_path("log"), 1 << 26) or b"").decode("utf-8", "replace")
     told = dict(re.findall(r"quarantined '([^']*)': (.*)", log))
     return {name: told.get(name, "the reason is not in the log any more") for name in names}
 
 
-def look_at_records(case: Case) -> list[Finding]:
+def check_records(case: CheckContext) -> list[Finding]:
     """Report records that cannot be parsed or come from a newer version."""
     snapshot = case.snapshot()
     findings = []
     if snapshot.unreadable:
         lines = [f"{path}: {reason}" for path, reason in sorted(snapshot.unreadable.items())]
-        hint = "mend the file in 'main' and commit it; 'doctor --fix' rebuilds a damaged inbox"
+        hint = "correct the file in 'main' and commit it; 'doctor --fix' rebuilds a damaged inbox"
         findings.append(Finding(DECIDE, f"{plural(len(lines), 'record')} cannot be read", hint, False, lines))
     if snapshot.newer:
         said = f"{plural(len(snapshot.newer), 'record')} written by a newer reflect-git"
         findings.append(Finding(NOTE, said, "upgrade reflect-git to read them", False, snapshot.newer))
     counts = api.stats(snapshot)
-    total = signals_said(counts["total"], counts["summaries"])
+    total = format_signal_count(counts["total"], counts["summaries"])
     return findings or [Finding(OK, f"{total}, {plural(counts['learnings'], 'learning')}")]
 
 
-def look_at_missing(case: Case) -> list[Finding]:
+def check_missing(case: CheckContext) -> list[Finding]:
     """Report signals that were stored and cannot be found: somebody deleted a branch and the copies."""
-    lost = salvage.missing(case.store, case.now)
+    lost = lost_signals.find_missing(case.store, case.now)
     if not lost:
         return [Finding(OK, "every signal that was stored is there, has expired or was purged")]
-    found = salvage.recoverable(case.store, lost)
+    found = lost_signals.find_recoverable(case.store, lost)
     said = f"{plural(len(lost), 'signal')} missing, {len(found)} can be recovered"
     hint = "" if found else "restore the folder from a backup, if you have one; this warning ends when they expire"
     return [Finding(DECIDE, said, hint, bool(found), lost)]
 
 
-def look_at_backups(case: Case) -> list[Finding]:
+def check_backups(case: CheckContext) -> list[Finding]:
     """Report backups that were made here and that somebody deleted."""
-    lost = [ref.removeprefix("refs/heads/") for ref in backups.missing(case.store, case.now)]
+    lost = [ref.removeprefix("refs/heads/") for ref in backups.find_missing(case.store, case.now)]
     if not lost:
         return [Finding(OK, "every backup of the last 90 days is there, or was purged")]
     hint = "'reflect-git audit' lists the changes they were made before; this warning ends 90 days after each backup"
     return [Finding(DECIDE, f"{plural(len(lost), 'backup')} missing", hint, False, lost)]
 
 
-def look_at_log(case: Case) -> list[Finding]:
+def check_log(case: CheckContext) -> list[Finding]:
     """Report recent lines of both logs: the store's, and the one beside it from before there was a store."""
-    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(case.now - _RECENT))
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(case.now - _MAX_LOG_AGE))
     lines: list[str] = []
     for path in (case.store.private_path("log"), f"{case.store.root}.log"):
-        text = (files.read_if_there(path, 1 << 26) or b"").decode("utf-8", "replace")
+        text = (files.read_if_exists(path, 1 << 26) or b"").decode("utf-8", "replace")
         lines += [line for line in text.splitlines() if line[:20] >= since]
     if not lines:
         return [Finding(OK, "nothing in the last 7 days")]
     said = f"{plural(len(lines), 'line')} in the last 7 days"
-    return [Finding(NOTE, said, f"read it in '{case.store.private_path('log')}'", False, sorted(lines)[-_LAST_LINES:])]
+    return [
+        Finding(NOTE, said, f"read it in '{case.store.private_path('log')}'", False, sorted(lines)[-_MAX_LOG_LINES:])
+    ]
 
 
-def look_at_disk(case: Case) -> list[Finding]:
+def check_disk(case: CheckContext) -> list[Finding]:
     """Report a full or read-only disk."""
     disk = os.statvfs(case.store.root)
     if disk.f_flag & os.ST_RDONLY:
@@ -347,62 +351,62 @@ def look_at_disk(case: Case) -> list[Finding]:
     free = disk.f_bavail * disk.f_frsize
     said = f"{free >> 20:,} MiB free".replace(",", " ")
     has_names = not disk.f_files or disk.f_favail
-    if free < _NONE or not has_names:
+    if free < _NO_SPACE or not has_names:
         why = said if has_names else f"not one more file can be made, with {said}"
         return [Finding(ERROR, f"no room: {why}", "make room; captures cannot be acknowledged without")]
-    if free < _LITTLE:
+    if free < _LOW_SPACE:
         return [Finding(WARNING, said, "make room before captures cannot be acknowledged")]
     return [Finding(OK, said)]
 
 
-def look_at_clock(case: Case) -> list[Finding]:
+def check_clock(case: CheckContext) -> list[Finding]:
     """Report timestamps in the future."""
     newest = case.store.git.run("log", "-1", "--branches", "--format=%ct", check=False).out.strip()
-    future = [s["id"] for s in case.snapshot().signals if seconds_of(s["stored"]) > case.now + DAY]
+    future = [s["id"] for s in case.snapshot().signals if parse_utc(s["stored"]) > case.now + DAY]
     findings = []
     if newest.isdigit() and int(newest) > case.now + MINUTE:
-        said = f"the newest commit is {age(int(newest) - case.now)} in the future"
+        said = f"the newest commit is {format_age(int(newest) - case.now)} in the future"
         findings.append(Finding(WARNING, said, "check the clock of this machine"))
     if future:
-        said = f"{plural(len(future), 'signal')} stored in the future: {some(future)}"
-        findings.append(Finding(NOTE, said, "nothing goes because of it; check the clock"))
-    if maintenance.last_run(case.store) > case.now:
+        said = f"{plural(len(future), 'signal')} stored in the future: {format_names(future)}"
+        findings.append(Finding(NOTE, said, "check the clock; nothing is lost"))
+    if maintenance.get_last_run(case.store) > case.now:
         findings.append(Finding(NOTE, "the last upkeep was in the future", "check the clock; it runs again"))
     return findings or [Finding(OK, "agrees with the store")]
 
 
-def look_at_upkeep(case: Case) -> list[Finding]:
+def check_maintenance(case: CheckContext) -> list[Finding]:
     """Report overdue maintenance."""
-    last = maintenance.last_run(case.store)
-    since = case.now - (last or seconds_of(case.store.setting("reflect.born")))
-    if since > _OVERDUE:
-        return [Finding(NOTE, f"not run for {age(since)}", fixable=True)]
-    return [Finding(OK, f"ran {age(since)} ago" if last else "not due yet")]
+    last = maintenance.get_last_run(case.store)
+    since = case.now - (last or parse_utc(case.store.get_setting("reflect.born")))
+    if since > _MAX_MAINTENANCE_AGE:
+        return [Finding(NOTE, f"not run for {format_age(since)}", fixable=True)]
+    return [Finding(OK, f"ran {format_age(since)} ago" if last else "not due yet")]
 
 
 CHECKS = (
-    Check("store", look_at_owner),
-    Check("disk", look_at_disk),
-    Check("rights", look_at_modes, repairs.make_private),
-    Check("files", look_at_files, repairs.write_shipped),
-    Check("lock", look_at_lock),
-    Check("lock files", look_at_lock_files, repairs.bury_locks),
-    Check("settings", look_at_config, repairs.set_config),
-    Check("name", look_at_name, repairs.take_new_name),
-    Check("objects", look_at_objects, repairs.clear_objects),
-    Check("branches", look_at_branches, repairs.restore_refs),
-    Check("interrupted", look_at_journals, repairs.finish),
-    Check("pending", look_at_pending, repairs.finish),
-    Check("signals", look_at_missing, repairs.recover_signals),
-    Check("backups", look_at_backups),
-    Check("head", look_at_head),
-    Check("work tree", look_at_work_tree),
-    Check("quarantine", look_at_quarantine),
-    Check("records", look_at_records),
-    Check("policies", look_at_policies),
-    Check("machines", look_at_machines),
-    Check("sync", look_at_sync),
-    Check("clock", look_at_clock),
-    Check("upkeep", look_at_upkeep, repairs.run_upkeep),
-    Check("log", look_at_log),
+    Check("store", check_owner),
+    Check("disk", check_disk),
+    Check("rights", check_modes, repairs.make_private),
+    Check("files", check_files, repairs.restore_shipped_files),
+    Check("lock", check_lock),
+    Check("lock files", check_lock_files, repairs.move_stale_locks),
+    Check("settings", check_config, repairs.set_config),
+    Check("name", check_name, repairs.rename_machine),
+    Check("objects", check_objects, repairs.remove_damaged_objects),
+    Check("branches", check_branches, repairs.restore_refs),
+    Check("interrupted", check_journals, repairs.finish_interrupted),
+    Check("pending", check_pending, repairs.finish_interrupted),
+    Check("signals", check_missing, repairs.recover_signals),
+    Check("backups", check_backups),
+    Check("head", check_head),
+    Check("work tree", check_work_tree),
+    Check("quarantine", check_quarantine),
+    Check("records", check_records),
+    Check("policies", check_policies),
+    Check("machines", check_machines),
+    Check("sync", check_sync),
+    Check("clock", check_clock),
+    Check("upkeep", check_maintenance, repairs.run_maintenance),
+    Check("log", check_log),
 )

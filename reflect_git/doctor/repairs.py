@@ -14,11 +14,11 @@ import stat
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files, processes
 from reflect_git.records.ids import plural
-from reflect_git.store import copies, inbox, maintenance, opening, policy, recover, salvage
-from reflect_git.store.creation import DRIVER, add_lines, lines_lacking, template
+from reflect_git.store import copies, inbox, lost_signals, maintenance, opening, policy, recover
+from reflect_git.store.creation import MERGE_DRIVER, add_missing_lines, find_missing_lines, read_template
+from reflect_git.store.lost_signals import CheckContext
 from reflect_git.store.main import journal, ref_updates
-from reflect_git.store.repository import INBOX, MAIN, PRIVATE
-from reflect_git.store.salvage import Case
+from reflect_git.store.repository import INBOX, MAIN, PRIVATE_FOLDERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,31 +46,31 @@ DEAD, BUSY, FOREIGN = "dead", "busy", "foreign"
 _LIMIT = 1 << 20
 
 
-def standing(store: Store, now: float) -> list[LockFile]:
+def list_lock_files(store: Store, now: float) -> list[LockFile]:
     """List every lock file of git in the store, by name. Call it without the store's lock."""
-    busy, named = holder(store) is not None, _named_by_journals(store)
+    busy, named = get_lock_holder(store) is not None, _list_journal_locks(store)
     found = []
-    for name in sorted(_names(store)):
+    for name in sorted(_find_lock_names(store)):
         try:
             changed = os.lstat(os.path.join(store.git_dir, name)).st_mtime
         except FileNotFoundError:
             continue
-        found.append(LockFile(name, now - changed, _owner(store, name, changed, now - changed, busy, named)))
+        found.append(LockFile(name, now - changed, _find_owner(store, name, changed, now - changed, busy, named)))
     return found
 
 
-def holder(store: Store) -> Optional[tuple[int, float]]:
+def get_lock_holder(store: Store) -> Optional[tuple[int, float]]:
     """Return process and start time of the holder of the store's lock, or None if it is free."""
     lock = files.Lock(store.lock.path)
     if lock.try_acquire():
         lock.release()
         return None
-    words = (files.read_if_there(lock.path) or b"").split()
+    words = (files.read_if_exists(lock.path) or b"").split()
     pid, since = (int(word) if word.isdigit() else 0 for word in (*words, b"", b"")[:2])
     return pid, float(since)
 
 
-def _names(store: Store) -> Iterator[str]:
+def _find_lock_names(store: Store) -> Iterator[str]:
     for base, folders, names in os.walk(store.git_dir):
         inside = os.path.relpath(base, store.git_dir)
         if inside == ".":
@@ -82,26 +82,28 @@ def _names(store: Store) -> Iterator[str]:
                 yield os.path.normpath(os.path.join(inside, name))
 
 
-def _owner(store: Store, name: str, changed: float, age: float, busy: bool, named: set[str]) -> str:
-    boot = processes.boot_time()
+def _find_owner(store: Store, name: str, changed: float, age: float, busy: bool, named: set[str]) -> str:
+    boot = processes.get_boot_time()
     if boot is not None and changed < boot:
         return DEAD
     if _is_our_link(store, name):
         return BUSY if busy else DEAD
     if name in named or name.startswith(f"{INBOX}{store.machine}/"):
-        return BUSY if busy or abs(age) < journal.AGE else DEAD
+        return BUSY if busy or abs(age) < journal.STALE_SECONDS else DEAD
     return FOREIGN
 
 
 def _is_our_link(store: Store, name: str) -> bool:
     """Tell whether a lock is ours: the locks of index and config are hard links to our temporary files."""
     kind = name.removesuffix(".lock")
-    return kind in ("index", "config") and files.is_same(os.path.join(store.git_dir, name), store.private_path(kind))
+    return kind in ("index", "config") and files.is_same_file(
+        os.path.join(store.git_dir, name), store.private_path(kind)
+    )
 
 
-def _named_by_journals(store: Store) -> set[str]:
+def _list_journal_locks(store: Store) -> set[str]:
     named: set[str] = set()
-    for name in files.names_in(store.private_path("journal")):
+    for name in files.list_names(store.private_path("journal")):
         try:
             facts = json.loads(files.read_regular(store.private_path("journal", name), _LIMIT << 6))
         except (OSError, ValueError):
@@ -111,32 +113,32 @@ def _named_by_journals(store: Store) -> set[str]:
     return named
 
 
-WAIT = 5.0
-SHIPPED = (("info/exclude", "exclude"), ("info/attributes", "attributes"), ("hooks/pre-push", "pre-push"))
+LOCK_SECONDS = 5.0
+SHIPPED_FILES = (("info/exclude", "exclude"), ("info/attributes", "attributes"), ("hooks/pre-push", "pre-push"))
 REFLOGS = ("logs/HEAD", "logs/refs/heads/main")
-CONFIG = {
+REQUIRED_CONFIG = {
     "core.logAllRefUpdates": "false", "core.sharedRepository": "0600", "core.fsmonitor": "false", "gc.auto": "0",
-    "maintenance.auto": "false", **DRIVER,
+    "maintenance.auto": "false", **MERGE_DRIVER,
 }  # fmt: skip
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def make_private(case: Case) -> str:
+def make_private(case: CheckContext) -> str:
     """Remove all permissions of other users."""
-    open_paths = list(opened_to_others(case.store))
+    open_paths = list(find_open_to_others(case.store))
     for path in open_paths:
-        os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHERS)
+        os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHER_USERS)
     return f"made {plural(len(open_paths), 'file or folder', 'files and folders')} private"
 
 
-def opened_to_others(store: Store) -> Iterator[str]:
+def find_open_to_others(store: Store) -> Iterator[str]:
     """Yield our files and folders that other users may read or write; links have no permissions of their own."""
-    for path, status in everything(store):
-        if not stat.S_ISLNK(status.st_mode) and status.st_mode & _OTHERS and status.st_uid == os.geteuid():
+    for path, status in list_all_files(store):
+        if not stat.S_ISLNK(status.st_mode) and status.st_mode & _OTHER_USERS and status.st_uid == os.geteuid():
             yield path
 
 
-def everything(store: Store) -> Iterator[tuple[str, os.stat_result]]:
+def list_all_files(store: Store) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the store's folder and everything in it, except files that disappear meanwhile."""
     yield store.root, os.lstat(store.root)
     for base, folders, names in os.walk(store.root):
@@ -148,150 +150,154 @@ def everything(store: Store) -> Iterator[tuple[str, os.stat_result]]:
                 continue
 
 
-def write_shipped(case: Case) -> str:
+def restore_shipped_files(case: CheckContext) -> str:
     """Restore the folders and files of a new store; lines that a person added stay."""
     store = case.store
-    missing = missing_files(store)
-    for name in PRIVATE:
+    missing = find_missing_files(store)
+    for name in PRIVATE_FOLDERS:
         files.make_private_dirs(store.private_path(name))
-    for name, source in SHIPPED:
+    for name, source in SHIPPED_FILES:
         if name in missing:
-            _write_shipped(os.path.join(store.git_dir, name), template("store", source))
+            _write_shipped_file(os.path.join(store.git_dir, name), read_template("store", source))
     os.chmod(os.path.join(store.git_dir, "hooks", "pre-push"), 0o700)
     for name in REFLOGS:
         if name in missing:
-            _write_shipped(os.path.join(store.git_dir, name), b"")
+            _write_shipped_file(os.path.join(store.git_dir, name), b"")
     return f"wrote {', '.join(missing)}"
 
 
-def missing_files(store: Store) -> list[str]:
+def find_missing_files(store: Store) -> list[str]:
     """Return the names below .git that a new store has and this one lacks, wholly or in part."""
-    found = [f"reflect/{name}" for name in PRIVATE if not os.path.isdir(store.private_path(name))]
-    found += [name for name, source in SHIPPED if _lacks(os.path.join(store.git_dir, name), template("store", source))]
+    found = [f"reflect/{name}" for name in PRIVATE_FOLDERS if not os.path.isdir(store.private_path(name))]
+    found += [
+        name
+        for name, source in SHIPPED_FILES
+        if _is_incomplete(os.path.join(store.git_dir, name), read_template("store", source))
+    ]
     return found + [name for name in REFLOGS if not os.path.lexists(os.path.join(store.git_dir, name))]
 
 
-def _lacks(path: str, shipped: bytes) -> bool:
-    live = files.read_if_there(path)
+def _is_incomplete(path: str, shipped: bytes) -> bool:
+    live = files.read_if_exists(path)
     if live is None:
         return True
     if path.endswith("pre-push"):  # the user may change its text
         return not os.access(path, os.X_OK)
-    return bool(lines_lacking(live, shipped))
+    return bool(find_missing_lines(live, shipped))
 
 
-def _write_shipped(path: str, shipped: bytes) -> None:
+def _write_shipped_file(path: str, shipped: bytes) -> None:
     if not os.path.lexists(path) or path.endswith(("exclude", "attributes")):
-        add_lines(path, shipped)
+        add_missing_lines(path, shipped)
 
 
-def set_config(case: Case) -> str:
-    wrong = wrong_config(case.store)
-    policy.set_keys(case.store, {key: CONFIG[key] for key in wrong})
+def set_config(case: CheckContext) -> str:
+    wrong = find_wrong_config(case.store)
+    policy.set_keys(case.store, {key: REQUIRED_CONFIG[key] for key in wrong})
     return f"set {', '.join(wrong)}"
 
 
-def wrong_config(store: Store) -> list[str]:
+def find_wrong_config(store: Store) -> list[str]:
     """Return the git settings that differ from CONFIG."""
-    return [key for key, value in CONFIG.items() if store.setting(key) != value]
+    return [key for key, value in REQUIRED_CONFIG.items() if store.get_setting(key) != value]
 
 
-def bury_locks(case: Case) -> str:
-    """Move dead lock files to corpses/; never touch those of a living or foreign process."""
+def move_stale_locks(case: CheckContext) -> str:
+    """Move dead lock files aside; never touch those of a running or foreign process."""
     store = case.store
-    dead = [lock.name for lock in standing(store, case.now) if lock.owner == DEAD]
-    with store.locked(WAIT):
+    dead = [lock.name for lock in list_lock_files(store, case.now) if lock.owner == DEAD]
+    with store.locked(LOCK_SECONDS):
         for name in dead:
-            journal.lay_aside(store, name)
+            journal.move_lock_aside(store, name)
     return f"moved {', '.join(dead)} to '.git/reflect/corpses'"
 
 
-def finish(case: Case) -> str:
+def finish_interrupted(case: CheckContext) -> str:
     """Finish interrupted steps, as every command does first, but report errors."""
     store = case.store
-    with store.locked(WAIT):
+    with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
-        recover.mend_inbox(store)
+        recover.repair_inbox(store)
     return "finished what was interrupted and committed what was pending"
 
 
-def take_new_name(case: Case) -> str:
+def rename_machine(case: CheckContext) -> str:
     """Give a copied store a new machine name and its own inbox."""
     store = case.store
-    with store.locked(WAIT):
+    with store.locked(LOCK_SECONDS):
         old = store.machine
-        opening.rename(store)
-        inbox.start_inbox(store)
-    return f"this store goes on as '{store.machine}', with what '{old}' captured"
+        opening.rename_machine(store)
+        inbox.ensure_inbox(store)
+    return f"this store is now '{store.machine}' and keeps the signals of '{old}'"
 
 
-def restore_refs(case: Case) -> str:
+def restore_refs(case: CheckContext) -> str:
     """Restore main from the reflog, and start a new inbox from the plain copies."""
     store, said = case.store, []
-    with store.locked(WAIT):
+    with store.locked(LOCK_SECONDS):
         if store.git.resolve(MAIN) is None:
             said.append(f"put 'main' back to {_restore_main(store)[:10]}")
-        if not inbox.generations(store):
+        if not inbox.list_generations(store):
             files.remove(store.private_path("cache", "inbox"))
-            inbox.start_inbox(store)
-            said.append(f"started the inbox again with {plural(_rescue(store), 'signal')} from plain copies")
+            inbox.ensure_inbox(store)
+            said.append(f"started the inbox again with {plural(_commit_copies(store), 'signal')} from plain copies")
     return "; ".join(said)
 
 
-def _rescue(store: Store) -> int:
+def _commit_copies(store: Store) -> int:
     """Commit plain copies that a new inbox does not have yet; return how many."""
-    if not os.path.exists(store.private_path(inbox.RESCUE)):
+    if not os.path.exists(store.private_path(inbox.RESCUE_FILE)):
         return 0
-    rescued = copies.rescue(store)
+    rescued = copies.move_lost_to_pending(store)
     inbox.commit_all(store)
-    files.remove(store.private_path(inbox.RESCUE))
+    files.remove(store.private_path(inbox.RESCUE_FILE))
     return rescued
 
 
 def _restore_main(store: Store) -> str:
     """Point main at the newest commit in the reflog that exists; return it."""
-    for commit in last_places(store):
+    for commit in list_main_commits(store):
         if store.git.resolve(f"{commit}^{{commit}}"):
-            locks = ref_updates.locks_of([MAIN, "HEAD"])
+            locks = ref_updates.get_lock_files([MAIN, "HEAD"])
             ref_updates.run(store, locks, "update-ref", "-m", "doctor: put back", MAIN, commit, "0" * 40)
             return commit
     raise ReflectError("the reflog knows no commit of 'main'", "put the folder back from a backup or another machine")
 
 
-def last_places(store: Store) -> list[str]:
+def list_main_commits(store: Store) -> list[str]:
     """List the commits that main was at, newest first, from the reflogs."""
     places = []
     for name in reversed(REFLOGS):
-        log = files.read_if_there(os.path.join(store.git_dir, name), 1 << 26) or b""
+        log = files.read_if_exists(os.path.join(store.git_dir, name), 1 << 26) or b""
         places += [line.split()[1].decode("ascii", "replace") for line in reversed(log.splitlines()) if b" " in line]
     return places
 
 
-def clear_objects(case: Case) -> str:
+def remove_damaged_objects(case: CheckContext) -> str:
     """Rebuild damaged inboxes, and remove damaged objects that no branch holds."""
     store, broken, bad = case.store, case.broken_inboxes, case.bad_objects
-    with store.locked(WAIT):
-        said = f"{salvage.rebuild(store, broken, bad)}; " if broken else ""
-        maintenance.free(store)
+    with store.locked(LOCK_SECONDS):
+        said = f"{lost_signals.rebuild_inboxes(store, broken, bad)}; " if broken else ""
+        maintenance.remove_unreachable(store)
     return f"{said}took out what no branch holds"
 
 
-def recover_signals(case: Case) -> str:
+def recover_signals(case: CheckContext) -> str:
     """Store deleted signals again where git still has them."""
     store = case.store
-    with store.locked(WAIT):
+    with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
-        recover.mend_inbox(store)
-        found, lost = salvage.recover(store, case.now)
+        recover.repair_inbox(store)
+        found, lost = lost_signals.recover_missing(store, case.now)
     rest = f"; {plural(lost - found, 'signal')} cannot be recovered" if lost > found else ""
     return f"recovered {plural(found, 'signal')}{rest}"
 
 
-def run_upkeep(case: Case) -> str:
+def run_maintenance(case: CheckContext) -> str:
     """Run the overdue maintenance."""
     store = case.store
-    with store.locked(WAIT):
+    with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         inbox.commit_all(store)
-        gone = maintenance.upkeep(store, case.read_again(), case.now)
+        gone = maintenance.run_maintenance(store, case.reload_snapshot(), case.now)
     return f"ran the upkeep; {plural(gone, 'signal')} went"

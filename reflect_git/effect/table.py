@@ -58,19 +58,19 @@ def select_rule(found: Effects, prefix: str) -> Effects:
     """Return only the rule that an id or its prefix names, in force or not."""
     by_id = {one.rule["id"]: one for one in found.rules}
     hint = "see the rules with 'reflect-git effect'"
-    return found._replace(rules=[by_id[api.find_as("a rule", by_id, prefix, by_id, hint)]], pooled=None)
+    return found._replace(rules=[by_id[api.find_id_of_kind("a rule", by_id, prefix, by_id, hint)]], pooled=None)
 
 
 def select_in_force(found: Effects, history: History, place: Place | None) -> Effects:
     """Return the rules in force, those of one project if it is given, the worst first; pooled only for all rules."""
-    wanted = {rule["id"] for rule in history.in_force() if place is None or _is_of(rule, place)}
+    wanted = {rule["id"] for rule in history.get_rules_in_force() if place is None or _is_of(rule, place)}
     rules = sorted((one for one in found.rules if one.rule["id"] in wanted), key=_badness)
     pooled = verdict.pool((one.judged.case, one.judged.verdict) for one in rules)
     return found._replace(rules=rules, pooled=pooled)
 
 
 def _is_of(rule: Learning, place: Place) -> bool:
-    return rule["scope"] != "global" and place.reaches(rule)
+    return rule["scope"] != "global" and place.is_in_scope(rule)
 
 
 def _badness(one: RuleEffect) -> tuple[int, float, str]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reflect_git.platform.background_git import Objects
-from reflect_git.records.history import FORMAT
-from reflect_git.records.ids import seconds_of
+from reflect_git.platform.background_git import ObjectReader
+from reflect_git.records.history import LOG_FORMAT
+from reflect_git.records.ids import parse_utc
 from reflect_git.store.repository import INBOX, MAIN
 
 if TYPE_CHECKING:
-    from reflect_git.platform.git import Child
+    from reflect_git.platform.git import GitProcess
     from reflect_git.store.repository import Store
 
 
 # Usually the lines of this many commits fit into a pipe, so git finishes before anybody reads them. In years of
 # sessions one commit in six is shown, so twenty are almost always among them. Another process would take a tenth of the
 # time of a `log`.
-AT_FIRST = 400
+FIRST_COMMITS = 400
 
 
-class Asked:
+class LogQuery:
     """Both git processes, started early: loading the code that reads their output takes as long as git's work.
 
     Times are UTC; `inboxes`: include captures.
@@ -30,24 +30,24 @@ class Asked:
         self._store = store
         # git's low-level options: its others accept no year after 2099.
         ages = ("max-age", since), ("min-age", until)
-        span = [f"--{name}={int(seconds_of(moment))}" for name, moment in ages if moment]
+        span = [f"--{name}={int(parse_utc(moment))}" for name, moment in ages if moment]
         refs = [*([f"--glob={INBOX}*"] if inboxes else ()), MAIN]
-        self._at_first = AT_FIRST if not span and not inboxes else 0
-        first = [f"--max-count={self._at_first}"] if self._at_first else []
-        self.log = self._started(*first, *span, *refs)  # started first: it has more to do
+        self._first_count = FIRST_COMMITS if not span and not inboxes else 0
+        first = [f"--max-count={self._first_count}"] if self._first_count else []
+        self.log = self._start_log(*first, *span, *refs)  # started first: it has more to do
         try:
-            self.objects = Objects(store.git, warm=f"{MAIN}:decisions")
+            self.objects = ObjectReader(store.git, warm=f"{MAIN}:decisions")
         except BaseException:
             self.log.drop()
             raise
 
-    def rest(self, tip: str, count: int) -> Child | None:
+    def start_rest(self, tip: str, count: int) -> GitProcess | None:
         """Return a process for the commits after the first ones, which began with `tip`; None if those were all.
 
         A single process would run to the end of a long history, on the processor that its reader needs. Inboxes may
         have been replaced in the meantime, and in a time span the first commit is not a tip: such queries run once.
         """
-        return self._started(f"--skip={count}", tip) if tip and count == self._at_first else None
+        return self._start_log(f"--skip={count}", tip) if tip and count == self._first_count else None
 
-    def _started(self, *words: str) -> Child:
-        return self._store.git.start("log", f"--format={FORMAT}", "--encoding=UTF-8", *words, "--")
+    def _start_log(self, *words: str) -> GitProcess:
+        return self._store.git.start("log", f"--format={LOG_FORMAT}", "--encoding=UTF-8", *words, "--")

@@ -12,8 +12,8 @@ from reflect_git.errors import ReflectError
 from reflect_git.records.history import History, session_hash
 from reflect_git.records.ids import utc
 from reflect_git.rules import project_files, snapshot
-from reflect_git.targets import targets
-from reflect_git.targets.targets import Target
+from reflect_git.targets import target_files
+from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Learning, Project
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 GLOBAL, PROJECT, ALL = "global", "project", "all"
-ADDED, REWORDED, MOVED, TAKEN_BACK = "added", "reworded", "moved", "taken back"
+ADDED, REWORDED, MOVED, REVERTED = "added", "reworded", "moved", "taken back"
 
 
 @dataclass(frozen=True)
-class InForce:
+class RuleInForce:
     """A rule in force. `since`: when it was approved. `amended`: when it was last reworded or moved, if ever."""
 
     id: str
@@ -49,7 +49,7 @@ class InForce:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RuleFilter:
     """A filter for rules: by scope or project, by file, and by words in text, target or id."""
 
     keys: Collection[str]
@@ -57,7 +57,7 @@ class Choice:
     words: str = ""
     target: str = ""
 
-    def has(self, learning: Learning) -> bool:
+    def matches(self, learning: Learning) -> bool:
         is_global = learning["scope"] == GLOBAL
         if self.target and learning["target"]["path"] != self.target:
             return False
@@ -67,71 +67,75 @@ class Choice:
         is_here = its is not None and its["key"] in self.keys
         return is_here and not is_global if self.where == PROJECT else is_global or is_here
 
-    def says(self, rule: InForce) -> bool:
+    def has_words(self, rule: RuleInForce) -> bool:
         return self.words.casefold() in f"{rule.id}\n{rule.text}\n{rule.title}\n{rule.target['path']}".casefold()
 
 
-def in_force(scan: Scan, choice: Choice, history: History | None = None) -> list[InForce]:
+def list_rules(scan: Scan, choice: RuleFilter, history: History | None = None) -> list[RuleInForce]:
     """List the rules in force, now or in an earlier history."""
     history = history or scan.history
-    chosen = [one for one in history.in_force() if choice.has(one)]
-    counted = dict(_sessions(scan, chosen))
+    chosen = [one for one in history.get_rules_in_force() if choice.matches(one)]
+    counted = dict(_count_sessions(scan, chosen))
     amended = {made["subject"]: made["timestamp"] for made in history.decisions if made["kind"] == "amended"}
-    found = [_told(one, counted[one["id"]], amended.get(one["id"])) for one in chosen]
-    return [one for one in sorted(found, key=_order) if choice.says(one)]
+    found = [_build_rule(one, counted[one["id"]], amended.get(one["id"])) for one in chosen]
+    return [one for one in sorted(found, key=_get_sort_key) if choice.has_words(one)]
 
 
-def _order(rule: InForce) -> tuple[bool, str, str, str]:
+def _get_sort_key(rule: RuleInForce) -> tuple[bool, str, str, str]:
     return rule.scope != GLOBAL, (rule.project or {"name": ""})["name"], rule.since, rule.id
 
 
 def history_at(scan: Scan, moment: str) -> History:
     """Return the history of everything decided by then."""
-    then = [record for record in scan.others.values() if record.get("timestamp", "~") <= moment]
+    then = [record for record in scan.other_records.values() if record.get("timestamp", "~") <= moment]
     learnings = [record for record in then if record["id"].startswith("LRN-")]
     return History(learnings, [record for record in then if record["id"].startswith("DEC-")], [])
 
 
-def version_at(store: Store, scan: Scan, place: Place, choice: Choice, name: str) -> tuple[Target, Version]:
+def find_version(store: Store, scan: Scan, place: Place, choice: RuleFilter, name: str) -> tuple[Target, Version]:
     """Return the version `v7` of a file: the named one, else the project's, else the global one."""
-    for target in _candidates(scan, place, choice):
-        listed = snapshot.versions(store, snapshot.mirror_of(store, place, target))
+    for target in _list_targets(scan, place, choice):
+        listed = snapshot.list_versions(store, snapshot.get_snapshot_path(store, place, target))
         if listed:
-            return target, snapshot.version(listed, name)
+            return target, snapshot.find_version(listed, name)
     raise ReflectError(
         "nothing was ever written there", "see 'reflect-git log' for files and their versions", "unknown-version"
     )
 
 
-def _candidates(scan: Scan, place: Place, choice: Choice) -> Iterator[Target]:
+def _list_targets(scan: Scan, place: Place, choice: RuleFilter) -> Iterator[Target]:
     if choice.target:
-        learnings = (one for one in scan.history.learnings.values() if choice.has(one))
+        learnings = (one for one in scan.history.learnings.values() if choice.matches(one))
         yield from dict.fromkeys(Target(one["target"]["kind"], one["target"]["path"]) for one in learnings)
         return
     names = [name for name in (PROJECT, GLOBAL) if choice.where in ("", name) and (place.root or name == GLOBAL)]
-    yield from (targets.resolve(name, project_files.surroundings(place), "") for name in names)
+    yield from (target_files.resolve_target(name, project_files.load_surroundings(place), "") for name in names)
 
 
-def at_version(store: Store, scan: Scan, choice: Choice, target: Target, version: Version) -> list[InForce]:
+def list_rules_at_version(
+    store: Store, scan: Scan, choice: RuleFilter, target: Target, version: Version
+) -> list[RuleInForce]:
     """List the rules that a file had in a version, in their wording then; other people's are not listed."""
-    entries = snapshot.entries_at(store, version, target.kind)
+    entries = snapshot.read_entries_at(store, version, target.kind)
     history = history_at(scan, version.time.replace("Z", ".999Z"))
     known = [history.learnings[one] for one in entries if one in history.learnings]
-    counted = dict(_sessions(scan, known))
-    told = [_told(one, counted[one["id"]], None) for one in known]
+    counted = dict(_count_sessions(scan, known))
+    told = [_build_rule(one, counted[one["id"]], None) for one in known]
     if target.form != "improvements":  # an improvement's heading is not its text
         told = [replace(one, text=entries[one.id]) for one in told]
-    return [one for one in sorted(told, key=_order) if choice.says(one)]
+    return [one for one in sorted(told, key=_get_sort_key) if choice.has_words(one)]
 
 
-def changes(then: Sequence[InForce], now: Sequence[InForce]) -> list[tuple[str, InForce | None, InForce | None]]:
+def list_changes(
+    then: Sequence[RuleInForce], now: Sequence[RuleInForce]
+) -> list[tuple[str, RuleInForce | None, RuleInForce | None]]:
     """List (change, before, after) for each rule that differs, in the earlier order; new rules last."""
-    before, after = _by_id(then), _by_id(now)
-    found: list[tuple[str, InForce | None, InForce | None]] = []
+    before, after = _map_by_id(then), _map_by_id(now)
+    found: list[tuple[str, RuleInForce | None, RuleInForce | None]] = []
     for identity, old in before.items():
         new = after.get(identity)
         if new is None:
-            found.append((TAKEN_BACK, old, None))
+            found.append((REVERTED, old, None))
         elif new.text != old.text:
             found.append((REWORDED, old, new))
         elif new.target != old.target:
@@ -139,19 +143,19 @@ def changes(then: Sequence[InForce], now: Sequence[InForce]) -> list[tuple[str, 
     return found + [(ADDED, None, new) for identity, new in after.items() if identity not in before]
 
 
-def _by_id(rules: Sequence[InForce]) -> Mapping[str, InForce]:
+def _map_by_id(rules: Sequence[RuleInForce]) -> Mapping[str, RuleInForce]:
     return {rule.id: rule for rule in rules}
 
 
-def _told(learning: Learning, sessions: int, amended: str | None) -> InForce:
-    return InForce(
+def _build_rule(learning: Learning, sessions: int, amended: str | None) -> RuleInForce:
+    return RuleInForce(
         learning["id"], learning["text"], learning["title"], learning["category"], learning["scope"],
         learning["project"], dict(learning["target"].items()), learning["timestamp"], amended, sessions,  # type: ignore[arg-type]
         learning["trust"], learning["signals"], learning["meta"].get("until"),
     )  # fmt: skip
 
 
-def _sessions(scan: Scan, learnings: Iterable[Learning]) -> Iterator[tuple[str, int]]:
+def _count_sessions(scan: Scan, learnings: Iterable[Learning]) -> Iterator[tuple[str, int]]:
     """Yield the number of known sessions in which each rule came up, by its signals and by its keys."""
     keys: dict[str, set[str]] = {}
     for made in scan.history.decisions:
@@ -163,32 +167,32 @@ def _sessions(scan: Scan, learnings: Iterable[Learning]) -> Iterator[tuple[str, 
     for identity, session, key in zip(columns["id"], columns["session_id"], columns["key"], strict=True):
         by_signal[identity] = session_hash(session or identity)
         by_key.setdefault(key, set()).add(by_signal[identity])
-    for line in scan.history.tallied:
+    for line in scan.history.tally_lines:
         by_key.setdefault(line[0], set()).add(line[4])
     for learning in learnings:
         seen = {by_signal[signal] for signal in learning["signals"] if signal in by_signal}
         yield learning["id"], len(seen.union(*(by_key.get(key, set()) for key in keys.get(learning["id"], ()))))
 
 
-ALSO = ", or '2 weeks ago'"
-_AGO = re.compile(r"(\d{1,6}) (second|minute|hour|day|week|month|year)s? ago")
+AGE_HINT = ", or '2 weeks ago'"
+_AGE = re.compile(r"(\d{1,6}) (second|minute|hour|day|week|month|year)s? ago")
 _SECONDS = {
     "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": 30 * 86400, "year": 365 * 86400,
 }  # fmt: skip
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def shortened(text: str) -> str:
+def normalise_age(text: str) -> str:
     """Return an age such as '2 weeks ago' in the form all commands accept; other texts stay unchanged."""
     plain = " ".join(text.lower().split())
-    found = _AGO.fullmatch("1 day ago" if plain == "yesterday" else plain)
+    found = _AGE.fullmatch("1 day ago" if plain == "yesterday" else plain)
     return f"{int(found[1]) * _SECONDS[found[2]]}s" if found else text
 
 
-def to_its_end(text: str) -> str:
+def get_day_end(text: str) -> str:
     """Return the end of a day: `until` a day and `at` a day include all of it."""
     if not _DAY.fullmatch(text):
-        return shortened(text)
+        return normalise_age(text)
     try:
         day = time.strptime(text, "%Y-%m-%d")
         # Not the start plus 24 hours: a day on which clocks change has 23 or 25.

@@ -11,91 +11,97 @@ from calendar import monthrange
 from datetime import date, timedelta
 from functools import cache, lru_cache
 
-from reflect_git.language.parse import frame_of
-from reflect_git.language.words import BANS, ORDERS, US, load_table, plain_words, stem, words_in
+from reflect_git.language.parse import parse_frame
+from reflect_git.language.words import BAN_MARKS, ORDER_VERBS, WE_WORDS, load_table, load_words, plain_words, stem
 
-LONGEST = 240
-_I = re.IGNORECASE
-_EMOJI = "[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d]+"
-_EDGES = re.compile(rf"^(?:{_EMOJI}\s*)+|(?:\s*{_EMOJI})+(?=[.!?)]*$)|(?:\s+[:;]-?[)D(|P]+)+$")
-_MARKER = re.compile(r"^(?:[-*•+]+\s+|\(?\d{1,2}[.)]\s+|#+\s+)")
-_PAIR = re.compile(r"^(`[^`]+`|[\w./+-]+(?: [\w./+-]+)?), not (`[^`]+`|[\w./+-]+(?: [\w./+-]+)?)$", _I)
-_USE_PAIR = re.compile(r"^((?:always )?use [^,;]+?)(?<! and)(?<! but) (not|never) ", _I)
-_PRONOUN = re.compile(r"\b(?:it|its|it's|them|they|their|theirs|there|he|she)\b(?!-)", _I)
+RULE_LIMIT = 240
+_IGNORE_CASE = re.IGNORECASE
+_EMOJI_PATTERN = "[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d]+"
+_EDGE_EMOJI = re.compile(rf"^(?:{_EMOJI_PATTERN}\s*)+|(?:\s*{_EMOJI_PATTERN})+(?=[.!?)]*$)|(?:\s+[:;]-?[)D(|P]+)+$")
+_LIST_MARKER = re.compile(r"^(?:[-*•+]+\s+|\(?\d{1,2}[.)]\s+|#+\s+)")
+_PAIR_PATTERN = re.compile(
+    r"^(`[^`]+`|[\w./+-]+(?: [\w./+-]+)?), not (`[^`]+`|[\w./+-]+(?: [\w./+-]+)?)$", _IGNORE_CASE
+)
+_USE_PAIR = re.compile(r"^((?:always )?use [^,;]+?)(?<! and)(?<! but) (not|never) ", _IGNORE_CASE)
+_PRONOUN = re.compile(r"\b(?:it|its|it's|them|they|their|theirs|there|he|she)\b(?!-)", _IGNORE_CASE)
 _SMALL_I = re.compile(
     r"(?<![\w.`/-])i(?=['’](?:m|d|ll|ve)\b| (?:am|do|dont|don't|have|need|want|prefer|like|use|run|will|ask|say)\b)"
 )
-_LATER = re.compile(r"[,;:(—–]| (?:because|since|so|before|after|when|if|unless|until|that|whenever|once) ", _I)
-_SHOUTED = re.compile(r"(?:\b[A-Z]{3,}\b[ ,]*){3}")  # two may be names
-_CONTEXT_NOUNS = re.compile(r"(?:wrong|right|better|bad|good|it|that|this|what|yes|no|ok|sure|done|wait)$", _I)
-_STOP = re.compile(r"^stop (\w+ing)\b(?!.*(?:,|\band|\bor) \w+ing\b)", _I)
-_STRONG = frozenset(("ALWAYS", "ONLY", "PREFER", "INSTEAD", "INSTEADPOST", "WITHOUT")) | BANS
-_USING = frozenset(("USE", "USEPOST"))  # of a long sentence, this alone may be a task
+_CLAUSE_START = re.compile(
+    r"[,;:(—–]| (?:because|since|so|before|after|when|if|unless|until|that|whenever|once) ", _IGNORE_CASE
+)
+_SHOUTED_WORDS = re.compile(r"(?:\b[A-Z]{3,}\b[ ,]*){3}")  # two may be names
+_CONTEXT_NOUNS = re.compile(
+    r"(?:wrong|right|better|bad|good|it|that|this|what|yes|no|ok|sure|done|wait)$", _IGNORE_CASE
+)
+_STOP_DOING = re.compile(r"^stop (\w+ing)\b(?!.*(?:,|\band|\bor) \w+ing\b)", _IGNORE_CASE)
+_STRONG_MARKS = frozenset(("ALWAYS", "ONLY", "PREFER", "INSTEAD", "INSTEADPOST", "WITHOUT")) | BAN_MARKS
+_USE_MARKS = frozenset(("USE", "USEPOST"))  # of a long sentence, this alone may be a task
 
 
 @cache
-def _any(*path: str) -> re.Pattern[str]:
+def _compile_patterns(*path: str) -> re.Pattern[str]:
     """Compile all patterns of one list of the table into one."""
     found = load_table("wording")
     for name in path:
         found = found[name]
-    return re.compile("|".join(f"(?:{pattern})" for pattern in found), _I)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in found), _IGNORE_CASE)
 
 
 @cache
-def _opener() -> re.Pattern[str]:
+def _compile_opener() -> re.Pattern[str]:
     words = load_table("wording")
     set_off, bare, fault = ("|".join(words[name]) for name in ("opener_set_off", "opener_bare", "fault"))
     return re.compile(
         rf"^(?:(?:{set_off}|{fault})(?:\s*[,:;.!…—–-]+\s+|[，、。！：]\s*)|(?:{bare})\s+|请(?![求问勿假教]))(?![,.;:!?)])",
-        _I,
+        _IGNORE_CASE,
     )
 
 
 @cache
-def _ending() -> re.Pattern[str]:
+def _compile_ending() -> re.Pattern[str]:
     words = load_table("wording")
     polite = "|".join(words["polite"])
-    return re.compile(rf"(?:\s*,?\s*\b(?:{polite})|{'|'.join(words['tail'])})\s*[.!]*$", _I)
+    return re.compile(rf"(?:\s*,?\s*\b(?:{polite})|{'|'.join(words['tail'])})\s*[.!]*$", _IGNORE_CASE)
 
 
 @cache
-def _politeness() -> re.Pattern[str]:
+def _compile_politeness() -> re.Pattern[str]:
     polite = "|".join(load_table("wording")["polite"])
-    return re.compile(rf"\s*,?\s*(?<![\w'])(?:{polite})(?![\w'])(?! (?:note|see|for|to)\b),?(?= )", _I)
+    return re.compile(rf"\s*,?\s*(?<![\w'])(?:{polite})(?![\w'])(?! (?:note|see|for|to)\b),?(?= )", _IGNORE_CASE)
 
 
 @cache
-def _gerunds() -> dict[str, str]:
+def _load_gerunds() -> dict[str, str]:
     """Map "adding" to "add", for common verbs."""
     verbs = load_table("wording")["stoppable"].split()
     return {f"{form}ing": verb for verb in verbs for form in (verb, verb.removesuffix("e"), verb + verb[-1])}
 
 
-def _do_not(stop: re.Match[str]) -> str:
-    return f"Do not {verb}" if (verb := _gerunds().get(stop[1].lower())) else stop[0]
+def _format_ban(stop: re.Match[str]) -> str:
+    return f"Do not {verb}" if (verb := _load_gerunds().get(stop[1].lower())) else stop[0]
 
 
-def tidy(sentence: str) -> str:
+def tidy_sentence(sentence: str) -> str:
     """Return the sentence without filler, starting with a capital; no negation is dropped or added."""
-    text = _MARKER.sub("", _EDGES.sub("", " ".join(sentence.split())).strip()).strip()
-    text = _trimmed(text)
+    text = _LIST_MARKER.sub("", _EDGE_EMOJI.sub("", " ".join(sentence.split())).strip()).strip()
+    text = _trim_filler(text)
     for pattern, plain, flag in load_table("wording")["wrapped"]:
-        found = re.match(pattern, text, _I)
+        found = re.match(pattern, text, _IGNORE_CASE)
         if found and len(text[found.end() :].split()) > 1 - bool(plain):
             rest = text[found.end() :]
             text = f"{found.expand(plain)}{rest.rstrip('?') if flag == '?' else rest}"
             break
-    text = _SMALL_I.sub("I", _STOP.sub(_do_not, text))
+    text = _SMALL_I.sub("I", _STOP_DOING.sub(_format_ban, text))
     text = _USE_PAIR.sub(r"\1, \2 ", re.sub(r"(?i)^dont\b", "Don't", re.sub(r"\bdont\b", "don't", text)), count=1)
-    pair = _PAIR.match(text)
+    pair = _PAIR_PATTERN.match(text)
     if pair and not any(_CONTEXT_NOUNS.search(side) for side in pair.groups()) and not is_verb(text.split()[0]):
         text = f"Use {text}"
     bare = re.sub(r"(?:(?<!\.)\.|。|(?<!\?)!+)$", "", text).rstrip(" ,;")
-    return capital(bare or text)
+    return capitalize_sentence(bare or text)
 
 
-def _trimmed(text: str) -> str:
+def _trim_filler(text: str) -> str:
     """Drop openers, politeness and tails one by one, as long as something is left.
 
     A comma behind a "please" stays: it may part two clauses."""
@@ -104,7 +110,7 @@ def _trimmed(text: str) -> str:
         return "," if polite.start() and polite[0].endswith(",") else ""
 
     for _ in range(8):
-        shorter = _ending().sub("", _politeness().sub(comma, _opener().sub("", text, count=1)))
+        shorter = _compile_ending().sub("", _compile_politeness().sub(comma, _compile_opener().sub("", text, count=1)))
         shorter = re.sub(r"^\((.*)\)$", r"\1", shorter).strip()
         if shorter == text or len(shorter) < 3:
             break
@@ -112,7 +118,7 @@ def _trimmed(text: str) -> str:
     return text
 
 
-def capital(text: str) -> str:
+def capitalize_sentence(text: str) -> str:
     """Start with a capital, unless the text starts with a name, a command or a path."""
     first = text.split(None, 1)[0] if text else ""
     is_name = not re.sub("['’-]", "", first.rstrip(",.:;")).isalpha() or not first.islower() or max(first) >= "\u3040"
@@ -129,25 +135,27 @@ def is_english(text: str) -> bool:
     return not foreign or foreign < len(words & set(known["english"].split()))
 
 
-def why_not(text: str, said: str = "") -> str:
+def find_rule_fault(text: str, said: str = "") -> str:
     """Return why a text is not a rule by itself, in a few words; empty if it is one.
 
     `said` is the sentence as typed: "from now on" makes it last, although the rule does not repeat it.
     """
-    fault = why_not_whole(text)
-    if fault or _any("rant").search(text) or _SHOUTED.search(text):
+    fault = find_sentence_fault(text)
+    if fault or _compile_patterns("rant").search(text) or _SHOUTED_WORDS.search(text):
         return fault or "is a rant"
-    if _any("broken").search(text):
+    if _compile_patterns("broken").search(text):
         return "is no whole sentence"
     language = "en" if is_english(text) else "other"
-    if _any("points", language).search(text) or (language == "en" and _points(text)):
+    if _compile_patterns("points", language).search(text) or (language == "en" and _has_unclear_pronoun(text)):
         return "points at its context"
-    if _any("report", language).search(_any("condition").sub("", text)):  # "unless I ask" is no report
+    if _compile_patterns("report", language).search(
+        _compile_patterns("condition").sub("", text)
+    ):  # "unless I ask" is no report
         return "tells what happened"
     return "" if _is_lasting(text, said or text, language) else "is a single task"
 
 
-def why_not_whole(text: str, longest: int = LONGEST) -> str:
+def find_sentence_fault(text: str, longest: int = RULE_LIMIT) -> str:
     """Return why a text is incomplete: a secret was removed, or it is a question, too long, pasted or cut off."""
     if "[redacted" in text.lower():
         return "had a secret in it"
@@ -155,49 +163,49 @@ def why_not_whole(text: str, longest: int = LONGEST) -> str:
         return "is a question"
     if len(text) > longest:
         return "is too long"
-    if _any("pasted").search(text):
+    if _compile_patterns("pasted").search(text):
         return "is pasted"
     is_cut = text.count("`") % 2 or text.count('"') % 2 or text.count("(") != text.count(")")
     is_short = len(text.split()) < 2 and not max(text, default="") >= "\u3040"
-    return "is no whole sentence" if is_cut or is_short or _any("cut").search(text) else ""
+    return "is no whole sentence" if is_cut or is_short or _compile_patterns("cut").search(text) else ""
 
 
 def is_question(text: str) -> bool:
-    return bool(_any("question").search(text))
+    return bool(_compile_patterns("question").search(text))
 
 
-def _points(text: str) -> bool:
+def _has_unclear_pronoun(text: str) -> bool:
     """Return whether a pronoun refers to something that the sentence has not named before."""
     found = _PRONOUN.search(text)
     if found is None:
         return False
     before = text[: found.start()]
-    return len(before.split()) < 3 or not _LATER.search(before)
+    return len(before.split()) < 3 or not _CLAUSE_START.search(before)
 
 
 def _is_lasting(text: str, said: str, language: str) -> bool:
-    if _any("lasting", language).search(text) or end_date(text, "2000-01-01"):
+    if _compile_patterns("lasting", language).search(text) or find_end_date(text, "2000-01-01"):
         return True
     if language == "en":
-        return bool(_any("lasting_lead").search(said)) and is_verb(text.split(maxsplit=1)[0])
+        return bool(_compile_patterns("lasting_lead").search(said)) and is_verb(text.split(maxsplit=1)[0])
     marks, count = set(plain_words(text)), len(text.split())
     if count < 3 and max(text) < "\u3040" and "`" not in text and "USE" not in marks:
         return False
-    is_brief = count < 5 or "`" in text or text.split(maxsplit=1)[0].lower() in US
-    return not marks.isdisjoint(_STRONG) or (is_brief and not marks.isdisjoint(_USING))
+    is_brief = count < 5 or "`" in text or text.split(maxsplit=1)[0].lower() in WE_WORDS
+    return not marks.isdisjoint(_STRONG_MARKS) or (is_brief and not marks.isdisjoint(_USE_MARKS))
 
 
-def limits(sentence: str) -> bool:
+def may_limit_neighbor(sentence: str) -> bool:
     """Tell whether a sentence may restrict the one beside it: "but", "only", "except"."""
-    return bool(_any("limits").search(sentence))
+    return bool(_compile_patterns("limits").search(sentence))
 
 
 def is_verb(word: str) -> bool:
-    return stem(word.lower()) in ORDERS or word.lower() in load_table("wording")["verbs"].split()
+    return stem(word.lower()) in ORDER_VERBS or word.lower() in load_table("wording")["verbs"].split()
 
 
 @cache
-def _momentary_any(name: str) -> re.Pattern[str]:
+def _compile_momentary(name: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in load_table("moment")[name]), re.IGNORECASE)
 
 
@@ -210,70 +218,70 @@ def is_momentary(text: str) -> bool:
     Of 80 labelled questions that name neither the agent nor something unwanted ("question"), eight carry a lasting
     lesson.
     """
-    if _momentary_any("standing").search(text):
+    if _compile_momentary("standing").search(text):
         return False
-    if _momentary_any("elsewhere").search(text):
+    if _compile_momentary("elsewhere").search(text):
         return True
-    if _momentary_any("fleeting").search(text):
-        return not _momentary_any("contrast").search(text)
-    is_rant = _momentary_any("rant").search(text) and frame_of(text) is None
-    return bool(is_rant or _momentary_any("question").search(text))
+    if _compile_momentary("fleeting").search(text):
+        return not _compile_momentary("contrast").search(text)
+    is_rant = _compile_momentary("rant").search(text) and parse_frame(text) is None
+    return bool(is_rant or _compile_momentary("question").search(text))
 
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_PRONOUNS, _POINTING, _ORDINALS = (words_in("pointing", name) for name in ("pronouns", "pointing", "ordinals"))
-_ARTICLES, _EMPTY, _THINGS = (words_in("pointing", name) for name in ("articles", "empty", "things"))
+_WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_PRONOUNS, _POINTING_WORDS, _ORDINALS = (load_words("pointing", name) for name in ("pronouns", "pointing", "ordinals"))
+_ARTICLES, _EMPTY_WORDS, _THING_WORDS = (load_words("pointing", name) for name in ("articles", "empty", "things"))
 
 
-def points(text: str) -> bool:
+def has_pronoun(text: str) -> bool:
     """Return whether a pronoun refers to something outside the text: "it", "that", "these"."""
-    return not _PRONOUNS.isdisjoint(_words(text))
+    return not _PRONOUNS.isdisjoint(_split_words(text))
 
 
-def only_points(text: str) -> bool:
+def has_only_pronouns(text: str) -> bool:
     """Return whether nothing says what the text is about: only pronouns, ordinals and verbs that fit anything."""
-    words = _words(text)
+    words = _split_words(text)
     pointed = False
     for word, before in zip(words, ["", *words]):
-        if word in _POINTING or (word in _ORDINALS and before in _ARTICLES):
+        if word in _POINTING_WORDS or (word in _ORDINALS and before in _ARTICLES):
             pointed = True
-        elif word not in _EMPTY and not (word in _THINGS and before in _POINTING | _ORDINALS):
+        elif word not in _EMPTY_WORDS and not (word in _THING_WORDS and before in _POINTING_WORDS | _ORDINALS):
             return False
     return pointed
 
 
-def _words(text: str) -> list[str]:
-    return [word.replace("’", "'") for word in _WORD.findall(text.lower())]
+def _split_words(text: str) -> list[str]:
+    return [word.replace("’", "'") for word in _WORD_PATTERN.findall(text.lower())]
 
 
-def end_date(text: str, said: str) -> str:
+def find_end_date(text: str, said: str) -> str:
     """Return the end date as YYYY-MM-DD, or an empty text.
 
     A month without a year is the next one after the day it was `said`.
     """
     words = load_table("enddates")
-    found = _until().search(text)
+    found = _compile_until().search(text)
     if found is None:
         return ""
     if found["iso"]:
-        return _day(*map(int, found["iso"].split("-")))
+        return _format_day(*map(int, found["iso"].split("-")))
     today, name, is_end = date.fromisoformat(said[:10]), found["name"].lower(), bool(found["end"])
     year = int(found["year"]) if found["year"] else 0
     if name in words["weekdays"]:
         return (today + timedelta(days=(words["weekdays"][name] - today.weekday()) % 7 or 7)).isoformat()
     if not name:
-        return _day(year + is_end, 1, 1)
+        return _format_day(year + is_end, 1, 1)
     is_quarter = name not in words["months"]
     month = 3 * int(name[1]) - 2 if is_quarter else words["months"][name]
     month += 2 * (is_quarter and is_end)
     for each in (year,) if year else (today.year, today.year + 1):
         last = monthrange(each, month)[1] if is_end else int(found["day"] or found["later"] or 1)
-        if year or _day(each, month, last) > today.isoformat():
-            return _day(each, month, last)
+        if year or _format_day(each, month, last) > today.isoformat():
+            return _format_day(each, month, last)
     return ""
 
 
-def _day(year: int, month: int, day: int) -> str:
+def _format_day(year: int, month: int, day: int) -> str:
     try:
         return date(year, month, day).isoformat()
     except ValueError:
@@ -281,7 +289,7 @@ def _day(year: int, month: int, day: int) -> str:
 
 
 @cache
-def _until() -> re.Pattern[str]:
+def _compile_until() -> re.Pattern[str]:
     words = load_table("enddates")
     until, end = "|".join(words["until"]), "|".join(words["end"])
     names = "|".join(sorted([*words["months"], *words["weekdays"], "q[1-4]"], key=lambda name: -len(name)))

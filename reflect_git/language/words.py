@@ -11,11 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-KNOWLEDGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
-_loaded: dict[str, dict[str, Any]] = {}
+KNOWLEDGE_DIR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "knowledge")
+_tables: dict[str, dict[str, Any]] = {}
 
 
-class _Context:
+class _ScannerContext:
     """The attributes that the C scanner of `json` needs, with the values of `json.JSONDecoder`."""
 
     strict = True
@@ -26,7 +26,7 @@ class _Context:
         self.memo: dict[str, str] = {}
 
 
-def _parse(text: str) -> dict[str, Any]:
+def _parse_json(text: str) -> dict[str, Any]:
     """Parse a table without `import json`, which takes as long as the rest of a hook."""
     try:
         from _json import make_scanner
@@ -34,30 +34,30 @@ def _parse(text: str) -> dict[str, Any]:
         import json
 
         return dict(json.loads(text))
-    scan: Any = make_scanner(_Context())  # type: ignore[arg-type]
+    scan: Any = make_scanner(_ScannerContext())  # type: ignore[arg-type]
     return dict(scan(text.strip(), 0)[0])
 
 
 def load_table(name: str) -> dict[str, Any]:
     """Return the table `knowledge/NAME.json`, loaded once."""
-    if name not in _loaded:
-        with open(os.path.join(KNOWLEDGE, f"{name}.json"), encoding="utf-8") as file:
-            _loaded[name] = _parse(file.read())
-    return _loaded[name]
+    if name not in _tables:
+        with open(os.path.join(KNOWLEDGE_DIR, f"{name}.json"), encoding="utf-8") as file:
+            _tables[name] = _parse_json(file.read())
+    return _tables[name]
 
 
-def words_in(name: str, key: str) -> frozenset[str]:
-    """Return the words that stand under a key of the table, as a set."""
+def load_words(name: str, key: str) -> frozenset[str]:
+    """Return the words of a key in the table, as a set."""
     return frozenset(load_table(name)[key].split())
 
 
-_WORDS = load_table("orders")
+_WORD_LISTS = load_table("orders")
 
 
-def _by_first_word() -> dict[str, list[tuple[list[str], str]]]:
+def _index_phrases() -> dict[str, list[tuple[list[str], str]]]:
     """Map each first word to the phrases that begin with it, longest first."""
     found: dict[str, list[tuple[list[str], str]]] = {}
-    for mark, phrases in _WORDS["phrases"]:
+    for mark, phrases in _WORD_LISTS["phrases"]:
         for phrase in phrases.split("|"):
             words = phrase.split()
             found.setdefault(words[0], []).append((words, mark))
@@ -66,71 +66,76 @@ def _by_first_word() -> dict[str, list[tuple[list[str], str]]]:
     return found
 
 
-PHRASES = _by_first_word()
+PHRASES_BY_FIRST_WORD = _index_phrases()
 # Said before anything is said: dropped at the beginning, with what follows up to the comma.
-OPENERS = words_in("orders", "openers")
-SUBJECTS = words_in("orders", "subjects")
-US = words_in("orders", "us")  # who says "we use X"
-HOUSES = words_in("orders", "houses")
-REFUSALS = words_in("orders", "refusals")  # a sentence of one word that only says no to what was done
-SILENT = frozenset(("USE", "USEPOST", "PREFER", "ALWAYS", "ONLY", "instead", "ASK", "will"))  # how, not what
-ORDERS = words_in("orders", "verbs")  # the verbs that begin an order; stems
-PREPOSITIONS = words_in("orders", "prepositions")
-REASONS = words_in("orders", "reasons")
-TALK = words_in("orders", "talk")  # no name of a thing: what stands before a "not" in talk
-IRREGULAR: dict[str, str] = _WORDS["irregular"]
-MARKS: dict[str, str] = {word: mark for mark, words in _WORDS["marked"].items() for word in words.split()}
+OPENER_WORDS = load_words("orders", "openers")
+SUBJECTS = load_words("orders", "subjects")
+WE_WORDS = load_words("orders", "us")  # who says "we use X"
+PROJECT_WORDS = load_words("orders", "houses")
+REFUSAL_WORDS = load_words("orders", "refusals")  # a sentence of one word that only says no to what was done
+SILENT_MARKS = frozenset(("USE", "USEPOST", "PREFER", "ALWAYS", "ONLY", "instead", "ASK", "will"))  # how, not what
+ORDER_VERBS = load_words("orders", "verbs")  # the verbs that begin an order; stems
+PREPOSITIONS = load_words("orders", "prepositions")
+REASON_WORDS = load_words("orders", "reasons")
+FILLER_WORDS = load_words("orders", "talk")  # no name of a thing: what stands before a "not" in talk
+IRREGULAR_STEMS: dict[str, str] = _WORD_LISTS["irregular"]
+WORD_MARKS: dict[str, str] = {word: mark for mark, words in _WORD_LISTS["marked"].items() for word in words.split()}
 # French puts its negation around the verb; the second half alone says nothing.
-MARKS.update(dict.fromkeys((*_WORDS["dropped"].split(), *_WORDS["dropped_whole"].split()), ""))
-for _word in (*PREPOSITIONS, *SUBJECTS, *REASONS, *TALK, "be", "from", "to", "with", "by", "something"):
-    MARKS.setdefault(_word, _word)
-_RUN_TOGETHER = ("BAN", "INSTEAD", "INSTEADPOST", "NOTPOST", "USEPOST", "ALWAYS", "USE")
+WORD_MARKS.update(dict.fromkeys((*_WORD_LISTS["dropped"].split(), *_WORD_LISTS["dropped_whole"].split()), ""))
+for _word in (*PREPOSITIONS, *SUBJECTS, *REASON_WORDS, *FILLER_WORDS, "be", "from", "to", "with", "by", "something"):
+    WORD_MARKS.setdefault(_word, _word)
+_UNSPACED_MARK_NAMES = ("BAN", "INSTEAD", "INSTEADPOST", "NOTPOST", "USEPOST", "ALWAYS", "USE")
 # Where a script does without spaces: these are set apart before anything else is looked at.
-UNSPACED = tuple(
+UNSPACED_MARK_WORDS = tuple(
     sorted(
-        (word for mark in _RUN_TOGETHER for word in _WORDS["marked"][mark].split() if word[0] >= "\u3040" < word[1:]),
+        (
+            word
+            for mark in _UNSPACED_MARK_NAMES
+            for word in _WORD_LISTS["marked"][mark].split()
+            if word[0] >= "\u3040" < word[1:]
+        ),
         key=lambda word: -len(word),
     )
 )
 
 
-_SIGNS = str.maketrans(dict.fromkeys('`"“”„«»*<>「」『』', " ") | {
+_PUNCTUATION_TABLE = str.maketrans(dict.fromkeys('`"“”„«»*<>「」『』', " ") | {
     "’": "'", "，": ", ", "、": ", ", "。": ". ", "；": "; ", "：": ": ", "！": "! ", "？": "? ",
     "—": " , ", "–": " , ", "\n": " ; ", "（": " ( ", "）": " ) ",
 })  # fmt: skip
-_TAIL = ".,;:!?…"
-_WRAP = "()[]{}'"
+_TRAILING_SIGNS = ".,;:!?…"
+_WRAPPING_SIGNS = "()[]{}'"
 _VOWELS = frozenset("aeiouy")
-BANS = frozenset(("NOT", "BAN", "PAS", "NOTPOST"))
-_BARE_OPENERS = words_in("orders", "bare_openers")
+BAN_MARKS = frozenset(("NOT", "BAN", "PAS", "NOTPOST"))
+_BARE_OPENERS = load_words("orders", "bare_openers")
 
 
 def plain_words(text: str) -> list[str]:
     """Return the marks and stems of a text, with the two separators `,` and `;`."""
     text = text.casefold()
     if "`" in text:
-        text = _literal(text)
+        text = _mark_literals(text)
     if ">" in text:
         text = text.replace("->", " → ").replace("=>", " → ")
-    text = text.translate(_SIGNS)
+    text = text.translate(_PUNCTUATION_TABLE)
     if not text.isascii():
-        text = _spaced(text)
+        text = _space_out(text)
     bare = []
     ends = {}
     for raw in text.split():
         if raw.isalnum():  # most are, and this saves half of the time
             bare.append(raw)
             continue
-        word = raw.strip(_WRAP)
-        kept = word.rstrip(_TAIL).rstrip("'")
+        word = raw.strip(_WRAPPING_SIGNS)
+        kept = word.rstrip(_TRAILING_SIGNS).rstrip("'")
         if kept:
             bare.append(kept)
         if len(kept) < len(word):
             ends[len(bare) - 1] = "," if word[-1] == "," else ";"
-    return _marked(bare, ends)
+    return _mark_words(bare, ends)
 
 
-def _literal(text: str) -> str:
+def _mark_literals(text: str) -> str:
     """Mark `any` and `in` in backticks as names, so that they are neither dropped nor parsed.
 
     Commands keep all of their words.
@@ -140,25 +145,25 @@ def _literal(text: str) -> str:
         return text
     for at in range(1, len(parts), 2):
         words = parts[at].split()
-        if len(words) == 1 and words[0] in MARKS:
+        if len(words) == 1 and words[0] in WORD_MARKS:
             parts[at] = f"={words[0]}"
-        elif any(MARKS.get(word) == "" for word in words):
-            parts[at] = " ".join([f"={word}" if MARKS.get(word) == "" else word for word in words])
+        elif any(WORD_MARKS.get(word) == "" for word in words):
+            parts[at] = " ".join([f"={word}" if WORD_MARKS.get(word) == "" else word for word in words])
     return " ".join(parts)
 
 
-def _marked(bare: list[str], ends: dict[int, str]) -> list[str]:
+def _mark_words(bare: list[str], ends: dict[int, str]) -> list[str]:
     words: list[str] = []
     at, last = 0, len(bare)
     while at < last:
         word = bare[at]
-        length, plain = _phrase(bare, at, ends) if word in PHRASES else (1, None)
+        length, plain = _match_phrase(bare, at, ends) if word in PHRASES_BY_FIRST_WORD else (1, None)
         if plain is None:
-            plain = _known.get(word)
+            plain = _stem_cache.get(word)
         if plain is None and word == "stop":  # `stop adding` is a ban, `stop the server` an order
             plain = "BAN" if "".join(bare[at + 1 : at + 2]).endswith("ing") else "stop"
         elif plain is None:
-            plain = _remember(word)
+            plain = _cache_stem(word)
         if plain == "WHY":
             words.append(";")
         if plain:
@@ -169,32 +174,34 @@ def _marked(bare: list[str], ends: dict[int, str]) -> list[str]:
     return words
 
 
-def _phrase(bare: list[str], at: int, ends: dict[int, str]) -> tuple[int, Optional[str]]:
+def _match_phrase(bare: list[str], at: int, ends: dict[int, str]) -> tuple[int, Optional[str]]:
     """Return how many words form a phrase here, and its mark; phrases do not cross a comma."""
-    for phrase, mark in PHRASES[bare[at]]:
+    for phrase, mark in PHRASES_BY_FIRST_WORD[bare[at]]:
         end = at + len(phrase)
         if bare[at:end] == phrase and not any(spot in ends for spot in range(at, end - 1)):
             return len(phrase), mark
     return 1, None
 
 
-_known = dict(MARKS)
+_stem_cache = dict(WORD_MARKS)
 
 
-def _remember(word: str) -> str:
-    if len(_known) > 20_000:
-        _known.clear()
-        _known.update(MARKS)
-    _known[word] = found = stem(word)
+def _cache_stem(word: str) -> str:
+    if len(_stem_cache) > 20_000:
+        _stem_cache.clear()
+        _stem_cache.update(WORD_MARKS)
+    _stem_cache[word] = found = stem(word)
     return found
 
 
-def _spaced(text: str) -> str:
+def _space_out(text: str) -> str:
     """Separate marks and foreign letters in scripts without spaces."""
     if max(text) < "\u1100":
         return text
-    text = text.translate(_NO_PLACES)
-    for place, mark in zip(_PLACES, UNSPACED):  # a mark that was found is not cut by a shorter one within it
+    text = text.translate(_DROP_PLACEHOLDERS)
+    for place, mark in zip(
+        _PLACEHOLDERS, UNSPACED_MARK_WORDS
+    ):  # a mark that was found is not cut by a shorter one within it
         if mark in text:
             text = text.replace(mark, place)
     parts = []
@@ -204,22 +211,22 @@ def _spaced(text: str) -> str:
         if is_ascii != was_ascii:
             parts.append(" ")
             was_ascii = is_ascii
-        parts.append(_MARK_AT.get(sign) or sign)
+        parts.append(_PLACEHOLDER_MARKS.get(sign) or sign)
     return "".join(parts)
 
 
-_PLACES = [chr(0xE000 + at) for at in range(len(UNSPACED))]
-_MARK_AT = {place: f" {mark} " for place, mark in zip(_PLACES, UNSPACED)}
-_NO_PLACES = dict.fromkeys(map(ord, _PLACES))
+_PLACEHOLDERS = [chr(0xE000 + at) for at in range(len(UNSPACED_MARK_WORDS))]
+_PLACEHOLDER_MARKS = {place: f" {mark} " for place, mark in zip(_PLACEHOLDERS, UNSPACED_MARK_WORDS)}
+_DROP_PLACEHOLDERS = dict.fromkeys(map(ord, _PLACEHOLDERS))
 
 
-def opened(words: list[str]) -> list[str]:
+def drop_openers(words: list[str]) -> list[str]:
     """Drop introductory words such as "no,", "hmm" and "again:"."""
     start = 0
     while start < len(words):
         word = words[start]
         after = words[start + 1] if start + 1 < len(words) else ""
-        is_opener = word in OPENERS or (word == "NOT" and after in (",", ";"))
+        is_opener = word in OPENER_WORDS or (word == "NOT" and after in (",", ";"))
         if word in (",", ";") or (is_opener and (after in (",", ";") or word in _BARE_OPENERS)):
             start += 1
         else:
@@ -232,7 +239,7 @@ def opened(words: list[str]) -> list[str]:
 
 def stem(word: str) -> str:
     """Return the stem of a word: without plural, -ing, -ed and a final e."""
-    known = IRREGULAR.get(word)
+    known = IRREGULAR_STEMS.get(word)
     if known is not None:
         return known
     if len(word) < 4 or not (word.isascii() and word.isalpha()):
@@ -250,11 +257,11 @@ def stem(word: str) -> str:
             and not word.endswith("eed")
             and not _VOWELS.isdisjoint(word[: -len(ending)])
         ):
-            return _undoubled(word[: -len(ending)])
+            return _undouble(word[: -len(ending)])
     return word[:-1] if word[-1] == "e" and len(word) > 3 else word
 
 
-def _undoubled(word: str) -> str:
+def _undouble(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         return word[:-1]
     return word[:-1] if word[-1] == "e" else word

@@ -18,25 +18,25 @@ from typing import Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import faults
-from reflect_git.platform.processes import is_mark
+from reflect_git.platform.processes import is_client_variable
 from reflect_git.records.named_tuple import NamedTuple
 
-CLIENT = "REFLECT_GIT_CLAUDE"  # path of the program if it is not on PATH
-OFF = "REFLECT_GIT_OFF"
-MOST_OUTPUT = 1 << 20
-_USUAL = (".local/bin/claude", ".claude/local/claude")
-_TICK = 0.1
-_LAST_WORDS = 2.0
+CLIENT_VARIABLE = "REFLECT_GIT_CLAUDE"  # path of the program if it is not on PATH
+OFF_VARIABLE = "REFLECT_GIT_OFF"
+MAX_OUTPUT = 1 << 20
+_DEFAULT_LOCATIONS = (".local/bin/claude", ".claude/local/claude")
+_POLL_SECONDS = 0.1
+_KILL_GRACE_SECONDS = 2.0
 # Without this the client retries a refused login or a broken server for more than 20 s.
-_SETTINGS = {"CLAUDE_CODE_MAX_RETRIES": "0", OFF: "1"}
-_OWN_WORDS = "press e to word it yourself"
-_AGAIN = "press c to try again, or e to word it yourself"
-_ENDS = {
+_CALL_VARIABLES = {"CLAUDE_CODE_MAX_RETRIES": "0", OFF_VARIABLE: "1"}
+_EDIT_HINT = "press e to word it yourself"
+_RETRY_HINT = "press c to try again, or e to word it yourself"
+_ERROR_MESSAGES = {
     "error_max_turns": "Claude did not answer in the form that was asked for",
     "error_max_structured_output_retries": "Claude did not answer in the form that was asked for",
     "error_max_budget_usd": "the answer would have cost more than one call may",
 }
-_NO_LOGIN = ("not logged in", "/login", "invalid api key", "failed to authenticate", "oauth token")
+_LOGIN_ERRORS = ("not logged in", "/login", "invalid api key", "failed to authenticate", "oauth token")
 
 
 class Usage(NamedTuple):
@@ -55,7 +55,7 @@ class Question(NamedTuple):
     prompt: str
     schema: dict[str, Any]
     model: str
-    most_usd: float
+    max_usd: float
     seconds: float
     folder: str  # working folder of the client; its path is part of the request
 
@@ -70,11 +70,17 @@ class CallFailed(ReflectError):
 
 def find_client(env: Mapping[str, str]) -> str:
     """Return the path of the client; empty if it is not installed. Ignores relative entries of PATH."""
-    if CLIENT in env:
-        return env[CLIENT] if os.path.isabs(env[CLIENT]) and os.access(env[CLIENT], os.X_OK) else ""
+    if CLIENT_VARIABLE in env:
+        return (
+            env[CLIENT_VARIABLE]
+            if os.path.isabs(env[CLIENT_VARIABLE]) and os.access(env[CLIENT_VARIABLE], os.X_OK)
+            else ""
+        )
     folders = [entry for entry in env.get("PATH", "").split(os.pathsep) if os.path.isabs(entry)]
     found = shutil.which("claude", path=os.pathsep.join(folders)) if folders else None
-    usual = [os.path.join(env["HOME"], name) for name in _USUAL] if os.path.isabs(env.get("HOME", "")) else []
+    usual = (
+        [os.path.join(env["HOME"], name) for name in _DEFAULT_LOCATIONS] if os.path.isabs(env.get("HOME", "")) else []
+    )
     return found or next((path for path in usual if os.access(path, os.X_OK)), "")
 
 
@@ -82,7 +88,7 @@ def require_client(env: Mapping[str, str]) -> str:
     """Return the path of the client; raise an error if it is not installed."""
     found = find_client(env)
     if not found:
-        hint = f"install Claude Code, or put it on PATH; {_OWN_WORDS}"
+        hint = f"install Claude Code, or put it on PATH; {_EDIT_HINT}"
         raise ReflectError("the program 'claude' was not found", hint, "no-client")
     return found
 
@@ -97,34 +103,34 @@ def ask(
         given.seek(0)
         try:
             process = subprocess.Popen(
-                _arguments(program, question), stdin=given, stdout=out, stderr=err, cwd=question.folder,
-                env=surroundings(env, question.seconds), start_new_session=True,
+                _build_arguments(program, question), stdin=given, stdout=out, stderr=err, cwd=question.folder,
+                env=build_environment(env, question.seconds), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            hint = f"run 'claude --version' in a terminal; {_OWN_WORDS}"
+            hint = f"run 'claude --version' in a terminal; {_EDIT_HINT}"
             raise ReflectError(f"cannot run '{program}': {error.strerror}", hint, "no-client") from None
-        _wait(process, question.seconds, lambda: os.fstat(out.fileno()).st_size, on_tick)
+        _wait_for_process(process, question.seconds, lambda: os.fstat(out.fileno()).st_size, on_tick)
         out.seek(0)
         err.seek(0)
-        return _read(process.returncode, out.read(MOST_OUTPUT), err.read(4096).decode("utf-8", "replace"))
+        return _parse_output(process.returncode, out.read(MAX_OUTPUT), err.read(4096).decode("utf-8", "replace"))
 
 
-def surroundings(env: Mapping[str, str], seconds: float) -> dict[str, str]:
+def build_environment(env: Mapping[str, str], seconds: float) -> dict[str, str]:
     """Return the environment for the call: the user's own, without the variables of an open session."""
-    kept = {name: value for name, value in env.items() if not is_mark(name)}
-    return {**kept, **_SETTINGS, "API_TIMEOUT_MS": str(int(seconds * 1000))}
+    kept = {name: value for name, value in env.items() if not is_client_variable(name)}
+    return {**kept, **_CALL_VARIABLES, "API_TIMEOUT_MS": str(int(seconds * 1000))}
 
 
-def _arguments(program: str, question: Question) -> list[str]:
+def _build_arguments(program: str, question: Question) -> list[str]:
     return [
         program, "-p", "--safe-mode", "--model", question.model, "--tools", "", "--strict-mcp-config",
         "--disable-slash-commands", "--no-session-persistence", "--system-prompt", question.system,
         "--output-format", "json", "--json-schema", json.dumps(question.schema), "--max-turns", "3",
-        "--max-budget-usd", f"{question.most_usd:.4f}",
+        "--max-budget-usd", f"{question.max_usd:.4f}",
     ]  # fmt: skip
 
 
-def _wait(
+def _wait_for_process(
     process: subprocess.Popen[bytes], seconds: float, written: Callable[[], int],
     on_tick: Callable[[float], None] | None,
 ) -> None:  # fmt: skip
@@ -133,27 +139,27 @@ def _wait(
     try:
         while True:
             try:
-                process.wait(_TICK)
+                process.wait(_POLL_SECONDS)
                 return
             except subprocess.TimeoutExpired:
                 pass
             passed = time.monotonic() - begun
             if passed > seconds:
-                hint = f"give it more time: reflect-git config reflect.wording.timeout {int(seconds) * 2}; {_OWN_WORDS}"
+                hint = f"give it more time: reflect-git config reflect.wording.timeout {int(seconds) * 2}; {_EDIT_HINT}"
                 raise CallFailed(f"Claude did not answer within {seconds:g} seconds", hint, code="timeout")
-            if written() > MOST_OUTPUT:
-                raise CallFailed("Claude's answer was dropped: it is longer than 1 MB", _AGAIN)
+            if written() > MAX_OUTPUT:
+                raise CallFailed("Claude's answer was dropped: it is longer than 1 MB", _RETRY_HINT)
             if on_tick is not None:
                 on_tick(passed)
     except KeyboardInterrupt:
-        raise CallFailed("stopped: Claude worded nothing", _AGAIN, code="interrupted") from None
+        raise CallFailed("stopped: Claude worded nothing", _RETRY_HINT, code="interrupted") from None
     finally:
-        _end(process)
+        _stop_process(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop_process(process: subprocess.Popen[bytes]) -> None:
     """Stop the process and its children: SIGTERM first, so that it can clean up, then SIGKILL."""
-    for number, seconds in ((signal.SIGTERM, _LAST_WORDS), (signal.SIGKILL, _LAST_WORDS)):
+    for number, seconds in ((signal.SIGTERM, _KILL_GRACE_SECONDS), (signal.SIGKILL, _KILL_GRACE_SECONDS)):
         if process.poll() is None:
             try:
                 os.killpg(process.pid, number)
@@ -162,54 +168,56 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _read(code: int, out: bytes, err: str) -> tuple[Any, Usage]:
+def _parse_output(code: int, out: bytes, err: str) -> tuple[Any, Usage]:
     try:
         told = json.loads(out)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
-        said = _brief(err)
+        said = _get_first_line(err)
         why = f"the client ended with {code}" + (f": {said}" if said else "") if code else "its answer is no JSON"
-        raise CallFailed(f"Claude worded nothing: {why}", f"update Claude Code with 'claude update'; {_OWN_WORDS}")
-    usage = _usage_in(told)
+        raise CallFailed(f"Claude worded nothing: {why}", f"update Claude Code with 'claude update'; {_EDIT_HINT}")
+    usage = _parse_usage(told)
     answer = told.get("structured_output")
     if told.get("is_error") or code or answer is None:
-        raise _failure(told, usage)
+        raise _build_error(told, usage)
     return answer, usage
 
 
-def _failure(told: Mapping[str, Any], usage: Usage) -> CallFailed:
+def _build_error(told: Mapping[str, Any], usage: Usage) -> CallFailed:
     said = str(told.get("result") or "")
-    if told.get("api_error_status") == 401 or any(mark in said.lower() for mark in _NO_LOGIN):
-        hint = f"run 'claude' in a terminal and type /login; {_OWN_WORDS}"
+    if told.get("api_error_status") == 401 or any(mark in said.lower() for mark in _LOGIN_ERRORS):
+        hint = f"run 'claude' in a terminal and type /login; {_EDIT_HINT}"
         return CallFailed("Claude Code is not logged in", hint, usage, "no-login")
-    if told.get("subtype") in _ENDS:
-        return CallFailed(_ENDS[str(told["subtype"])], _AGAIN, usage)
+    if told.get("subtype") in _ERROR_MESSAGES:
+        return CallFailed(_ERROR_MESSAGES[str(told["subtype"])], _RETRY_HINT, usage)
     if told.get("is_error"):
-        return CallFailed(f"Claude worded nothing: {_brief(said) or 'the client does not say why'}", _AGAIN, usage)
-    return CallFailed(_ENDS["error_max_turns"], _AGAIN, usage)
+        return CallFailed(
+            f"Claude worded nothing: {_get_first_line(said) or 'the client does not say why'}", _RETRY_HINT, usage
+        )
+    return CallFailed(_ERROR_MESSAGES["error_max_turns"], _RETRY_HINT, usage)
 
 
-def _brief(text: str) -> str:
+def _get_first_line(text: str) -> str:
     """Return the first line, shortened and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return (line if len(line) <= 160 else f"{line[:159]}…").rstrip(".")
 
 
-def _usage_in(told: Mapping[str, Any]) -> Usage:
+def _parse_usage(told: Mapping[str, Any]) -> Usage:
     used = told.get("usage")
     used = used if isinstance(used, dict) else {}
     models = told.get("modelUsage")
     names = [name for name in models if isinstance(name, str)] if isinstance(models, dict) else []
     read = sum(
-        _number(used.get(name))
+        _parse_number(used.get(name))
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     )  # fmt: skip
     return Usage(
-        names[0][:80] if names else "", int(read), int(_number(used.get("output_tokens"))),
-        _number(told.get("total_cost_usd")),
+        names[0][:80] if names else "", int(read), int(_parse_number(used.get("output_tokens"))),
+        _parse_number(told.get("total_cost_usd")),
     )  # fmt: skip
 
 
-def _number(value: Any) -> float:
+def _parse_number(value: Any) -> float:
     return float(value) if type(value) in (int, float) and 0 <= value < 1e9 else 0.0

@@ -23,68 +23,68 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 _NAME = "reflect-git"
-_PLUGIN = f"{_NAME}@"
-_ORPHAN = ".orphaned_at"  # the client writes this into a copy whose plugin was uninstalled or updated
-_FILES = {"project": "settings.json", "local": "settings.local.json"}
-_LIMIT = 4 << 20
+_PLUGIN_PREFIX = f"{_NAME}@"
+_ORPHAN_MARKER = ".orphaned_at"  # the client writes this into a copy whose plugin was uninstalled or updated
+_SCOPE_FILES = {"project": "settings.json", "local": "settings.local.json"}
+_MAX_BYTES = 4 << 20
 
 
-def settings_path(config_dir: str) -> str:
+def get_settings_path(config_dir: str) -> str:
     """Return the path of the user's settings file."""
     return os.path.join(config_dir, "settings.json")
 
 
 def read_settings(path: str) -> Optional[bytes]:
     """Return the file's bytes, following links; None if there is no file."""
-    return files.read_if_there(os.path.realpath(path), _LIMIT)
+    return files.read_if_exists(os.path.realpath(path), _MAX_BYTES)
 
 
 def has_plugin(data: Optional[bytes]) -> bool:
     """Return whether these settings enable our plugin, from any marketplace."""
-    enabled = _entry(data, "enabledPlugins")
-    return any(name.startswith(_PLUGIN) and on is True for name, on in enabled.items())
+    enabled = _load_mapping(data, "enabledPlugins")
+    return any(name.startswith(_PLUGIN_PREFIX) and on is True for name, on in enabled.items())
 
 
-def projects_with_plugin(config_dir: str) -> list[tuple[str, str]]:
+def find_projects_with_plugin(config_dir: str) -> list[tuple[str, str]]:
     """List (folder, scope) of the projects that enable our plugin for themselves.
 
     The scope is 'project' for everyone who works there and 'local' for this user. The client lists installed plugins;
     the project's own settings say whether the plugin is on.
     """
-    installed = _entry(_read(os.path.join(config_dir, "plugins", "installed_plugins.json")), "plugins")
-    ours = [each for name, each in installed.items() if name.startswith(_PLUGIN) and isinstance(each, list)]
+    installed = _load_mapping(_read_file(os.path.join(config_dir, "plugins", "installed_plugins.json")), "plugins")
+    ours = [each for name, each in installed.items() if name.startswith(_PLUGIN_PREFIX) and isinstance(each, list)]
     listed = [one for each in ours for one in each if isinstance(one, dict)]
     found = [(str(one.get("projectPath") or ""), str(one.get("scope"))) for one in listed]
-    named = [(folder, scope) for folder, scope in found if scope in _FILES and os.path.isabs(folder)]
-    return [(folder, scope) for folder, scope in named if _is_on(folder, scope)]
+    named = [(folder, scope) for folder, scope in found if scope in _SCOPE_FILES and os.path.isabs(folder)]
+    return [(folder, scope) for folder, scope in named if _is_plugin_enabled(folder, scope)]
 
 
-def _is_on(folder: str, scope: str) -> bool:
-    return has_plugin(_read(os.path.join(folder, ".claude", _FILES[scope])))
+def _is_plugin_enabled(folder: str, scope: str) -> bool:
+    return has_plugin(_read_file(os.path.join(folder, ".claude", _SCOPE_FILES[scope])))
 
 
-def _read(path: str) -> Optional[bytes]:
+def _read_file(path: str) -> Optional[bytes]:
     """Return a file's bytes; None if it is missing or unreadable."""
     try:
-        return files.read_if_there(path, _LIMIT)
+        return files.read_if_exists(path, _MAX_BYTES)
     except (OSError, ValueError):
         return None
 
 
 def has_marketplace(data: Optional[bytes]) -> bool:
     """Return whether these settings contain the marketplace that ships with our plugin."""
-    return _NAME in _entry(data, "extraKnownMarketplaces")
+    return _NAME in _load_mapping(data, "extraKnownMarketplaces")
 
 
-def marketplace_folder(data: Optional[bytes]) -> str:
+def get_marketplace_folder(data: Optional[bytes]) -> str:
     """Return the folder that the marketplace was added from; empty if it was not added from a folder."""
-    known = _entry(data, "extraKnownMarketplaces").get(_NAME)
+    known = _load_mapping(data, "extraKnownMarketplaces").get(_NAME)
     source = known.get("source") if isinstance(known, dict) else None
     path = source.get("path") if isinstance(source, dict) and source.get("source") == "directory" else None
     return path if isinstance(path, str) else ""
 
 
-def _entry(data: Optional[bytes], name: str) -> dict[str, Any]:
+def _load_mapping(data: Optional[bytes], name: str) -> dict[str, Any]:
     """Return a mapping from the settings; empty, without parsing, if they do not mention us."""
     if not data or _NAME.encode() not in data:
         return {}
@@ -96,11 +96,11 @@ def _entry(data: Optional[bytes], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def copies(config_dir: str, left_over: bool = False) -> list[str]:
+def list_plugin_copies(config_dir: str, left_over: bool = False) -> list[str]:
     """List the client's copies of the plugin, one for each version. `left_over`: only those no longer used."""
     found = glob.glob(os.path.join(glob.escape(config_dir), "plugins", "cache", "*", _NAME, "*", ""))
     kept = [path.rstrip("/") for path in sorted(found)]
-    return [path for path in kept if os.path.exists(os.path.join(path, _ORPHAN))] if left_over else kept
+    return [path for path in kept if os.path.exists(os.path.join(path, _ORPHAN_MARKER))] if left_over else kept
 
 
 def require_replaceable(path: str, home: str) -> str:
@@ -108,28 +108,32 @@ def require_replaceable(path: str, home: str) -> str:
     real = os.path.realpath(path)
     homes = [os.path.realpath(folder) + os.sep for folder in (home, os.path.dirname(path))]
     if not real.startswith(tuple(homes)):
-        raise _foreign(path, f"is a link to '{real}', outside your home folder", "change that file yourself")
+        raise _foreign_error(path, f"is a link to '{real}', outside your home folder", "change that file yourself")
     try:
         status = os.stat(real)
     except FileNotFoundError:
         if os.path.islink(path):
-            raise _foreign(path, f"is a link to '{real}', which is not there", "make that file or remove it") from None
+            raise _foreign_error(
+                path, f"is a link to '{real}', which is not there", "make that file or remove it"
+            ) from None
         return real
     if not os.access(os.path.dirname(real), os.W_OK):
-        raise _foreign(path, "is in a folder that cannot be written to", "see who owns that folder")
+        raise _foreign_error(path, "is in a folder that cannot be written to", "see who owns that folder")
     if not stat.S_ISREG(status.st_mode):
-        raise _foreign(path, "is not a file", "move it away")
+        raise _foreign_error(path, "is not a file", "move it away")
     if status.st_uid != os.geteuid():
-        raise _foreign(path, "belongs to another user", "run as its owner")
+        raise _foreign_error(path, "belongs to another user", "run as its owner")
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} hard links; replacing it would separate them"
-        raise _foreign(path, what, f"make the others symbolic links to it, or separate it: {_separating(real)}")
+        raise _foreign_error(
+            path, what, f"make the others symbolic links to it, or separate it: {_format_copy_command(real)}"
+        )
     if not status.st_mode & stat.S_IWUSR:
-        raise _foreign(path, "is read-only", f"allow it: chmod u+w '{path}'")
+        raise _foreign_error(path, "is read-only", f"allow it: chmod u+w '{path}'")
     return real
 
 
-def _separating(path: str) -> str:
+def _format_copy_command(path: str) -> str:
     import shlex  # rarely needed
 
     return "cp -p {0} {1} && mv {1} {0}".format(shlex.quote(path), shlex.quote(f"{path}.copy"))
@@ -145,7 +149,7 @@ def replace_settings(path: str, home: str, before: Optional[bytes], after: Optio
     else:
         mode = files.PRIVATE_FILE if before is None else stat.S_IMODE(os.stat(real).st_mode)
         files.make_private_dirs(os.path.dirname(real))
-        staged = _stage(real, after, mode)
+        staged = _write_staged(real, after, mode)
         if read_settings(path) != before:
             files.remove(staged)
             return False
@@ -154,7 +158,7 @@ def replace_settings(path: str, home: str, before: Optional[bytes], after: Optio
     return True
 
 
-def staging_path(path: str) -> str:
+def get_staging_path(path: str) -> str:
     """Return the temporary path next to the real file.
 
     The name is fixed, so the next run overwrites the leftovers of a kill.
@@ -163,8 +167,8 @@ def staging_path(path: str) -> str:
     return os.path.join(folder, f".{name}.reflect-git")
 
 
-def _stage(path: str, data: bytes, mode: int) -> str:
-    staged = staging_path(path)
+def _write_staged(path: str, data: bytes, mode: int) -> str:
+    staged = get_staging_path(path)
     faults.point("write", staged)
     descriptor = os.open(
         staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, files.PRIVATE_FILE
@@ -182,60 +186,64 @@ def _stage(path: str, data: bytes, mode: int) -> str:
     return staged
 
 
-def _foreign(path: str, what: str, hint: str) -> ReflectError:
+def _foreign_error(path: str, what: str, hint: str) -> ReflectError:
     return ReflectError(f"'{path}' {what}", hint, code="settings-foreign")
 
 
 Hooks = dict[str, list[dict[str, Any]]]
 
-MARK = "# reflect-git"
-MALFORMED = "settings-malformed"
+HOOK_MARK = "# reflect-git"
+MALFORMED_CODE = "settings-malformed"
 DOCUMENT = ""  # means the file itself, in the list of containers we created
-_IN_PLUGIN = '"$CLAUDE_PLUGIN_ROOT/hooks/launch.sh"'
+_PLUGIN_LAUNCHER = '"$CLAUDE_PLUGIN_ROOT/hooks/launch.sh"'
 _BOM = b"\xef\xbb\xbf"
 
 
-def has_ours(data: bytes | None) -> bool:
+def has_our_hooks(data: bytes | None) -> bool:
     """Return whether these settings have hooks of ours."""
-    return bool(data) and MARK.encode() in (data or b"") and bool(_ours(_value(_decode(data or b"")[1])))
+    return (
+        bool(data)
+        and HOOK_MARK.encode() in (data or b"")
+        and bool(_list_our_hooks(_parse_object(_decode(data or b"")[1])))
+    )
 
 
-def hooks_for(plugin_hooks: bytes, launcher: str) -> Hooks:
+def build_hooks(plugin_hooks: bytes, launcher: str) -> Hooks:
     """Return the plugin's hooks for a settings file: with absolute paths, and marked as ours."""
     hooks: Hooks = json.loads(plugin_hooks)["hooks"]
     for groups in hooks.values():
         for handler in (handler for group in groups for handler in group["hooks"]):
-            handler["command"] = f"{handler['command'].replace(_IN_PLUGIN, quote(launcher))} {MARK}"
+            handler["command"] = f"{handler['command'].replace(_PLUGIN_LAUNCHER, quote(launcher))} {HOOK_MARK}"
     return hooks
 
 
-def with_hooks(data: bytes | None, hooks: Hooks, made: Sequence[str] | None) -> tuple[bytes, list[str]]:
+def add_hooks(data: bytes | None, hooks: Hooks, made: Sequence[str] | None) -> tuple[bytes, list[str]]:
     """Return the settings with exactly these hooks of ours, and the containers we created for them.
 
     `made` lists the containers that an earlier call created; they are removed with the old hooks. None if unknown.
     """
     bom, text = _decode(data or b"")
-    if not text.strip(BLANK):
-        added, new = _add("{}\n", hooks)
+    if not text.strip(WHITESPACE):
+        added, new = _insert_hooks("{}\n", hooks)
         return bom + added.encode(), [*new, DOCUMENT]
-    if _ours(_value(text)) == _ours({"hooks": hooks}):
+    if _list_our_hooks(_parse_object(text)) == _list_our_hooks({"hooks": hooks}):
         return data or b"", list(made or ())
     _require_containers(text, hooks)
-    added, new = _add(_remove(text, made), hooks)
+    added, new = _insert_hooks(_cut_hooks(text, made), hooks)
     return bom + added.encode(), [*new, *(name for name in made or () if name == DOCUMENT)]
 
 
-def without_hooks(data: bytes | None, made: Sequence[str] | None, blank: str | None) -> bytes | None:
+def remove_hooks(data: bytes | None, made: Sequence[str] | None, blank: str | None) -> bytes | None:
     """Return the settings without our hooks; `blank` if we created the document and nothing else is left in it.
 
     `made` is None if unknown: then containers that our hooks leave empty are removed too.
     """
-    if data is None or MARK.encode() not in data:
+    if data is None or HOOK_MARK.encode() not in data:
         return data
     bom, text = _decode(data)
-    _value(text)
-    left = _remove(text, made)
-    if made and DOCUMENT in made and left != text and _value(left) == {}:
+    _parse_object(text)
+    left = _cut_hooks(text, made)
+    if made and DOCUMENT in made and left != text and _parse_object(left) == {}:
         return None if blank is None else bom + blank.encode()
     return bom + left.encode()
 
@@ -246,35 +254,35 @@ def _decode(data: bytes) -> tuple[bytes, str]:
         return bom, data[len(bom) :].decode("utf-8")
     except UnicodeDecodeError as error:
         before = data[len(bom) :][: error.start].decode("utf-8")
-        raise _malformed("it is not UTF-8", before, len(before)) from None
+        raise _malformed_error("it is not UTF-8", before, len(before)) from None
 
 
-def _value(text: str) -> Any:
+def _parse_object(text: str) -> Any:
     try:
-        value = parse(text)
+        value = parse_json(text)
     except ValueError as error:
         said = str(getattr(error, "msg", error))
-        raise _malformed(said[:1].lower() + said[1:], text, int(getattr(error, "pos", 0))) from None
+        raise _malformed_error(said[:1].lower() + said[1:], text, int(getattr(error, "pos", 0))) from None
     except RecursionError:
-        raise _malformed("it is nested too deeply", text, 0) from None
+        raise _malformed_error("it is nested too deeply", text, 0) from None
     if not isinstance(value, dict):
-        raise _malformed("an object is expected", text, find_root(text))
+        raise _malformed_error("an object is expected", text, find_root(text))
     return value
 
 
-def _malformed(what: str, text: str, position: int) -> ReflectError:
+def _malformed_error(what: str, text: str, position: int) -> ReflectError:
     """Return an error with the position; the caller adds the file name in front."""
-    line, column = line_and_column(text, position)
+    line, column = get_line_and_column(text, position)
     said = f"cannot be read: {what} (line {line}, column {column})"
-    return ReflectError(said, "mend that place and run it again", code=MALFORMED)
+    return ReflectError(said, "correct it and try again", code=MALFORMED_CODE)
 
 
-def _is_ours(handler: Any) -> bool:
+def _is_our_hook(handler: Any) -> bool:
     command = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(command, str) and "/hooks/launch.sh" in command and command.rstrip().endswith(MARK)
+    return isinstance(command, str) and "/hooks/launch.sh" in command and command.rstrip().endswith(HOOK_MARK)
 
 
-def _ours(settings: Any) -> list[tuple[str, str, str]]:
+def _list_our_hooks(settings: Any) -> list[tuple[str, str, str]]:
     """List event, matcher and command of our hooks. Ignores the timeout, which a person may have changed."""
     hooks = settings.get("hooks")
     groups = [
@@ -287,84 +295,84 @@ def _ours(settings: Any) -> list[tuple[str, str, str]]:
         (event, str(group.get("matcher", "")), handler["command"])
         for event, group in groups
         for handler in group["hooks"]
-        if _is_ours(handler)
+        if _is_our_hook(handler)
     )
 
 
 def _require_containers(text: str, hooks: Hooks) -> None:
     """Raise an error if `hooks`, or the entry of an event, has the wrong type; a person has to fix that."""
-    top = find(text, find_root(text), "hooks")
+    top = find_value(text, find_root(text), "hooks")
     if top >= 0 and text[top] != "{":
-        raise _malformed("'hooks' is not an object", text, top)
+        raise _malformed_error("'hooks' is not an object", text, top)
     for event in hooks if top >= 0 else ():
-        listed = find(text, top, event)
+        listed = find_value(text, top, event)
         if listed >= 0 and text[listed] != "[":
-            raise _malformed(f"'hooks.{event}' is not a list", text, listed)
+            raise _malformed_error(f"'hooks.{event}' is not a list", text, listed)
 
 
-def _add(text: str, hooks: Hooks) -> tuple[str, list[str]]:
+def _insert_hooks(text: str, hooks: Hooks) -> tuple[str, list[str]]:
     """Add the hooks from the start of the document to its end; return the text and the containers created.
 
-    `_remove` works backwards, so each cut matches its append. In another order an entry could end up between a
+    `_cut_hooks` works backwards, so each cut matches its append. In another order an entry could end up between a
     container and the start of its line, which gives the indentation.
     """
     root = find_root(text)
-    top = find(text, root, "hooks")
+    top = find_value(text, root, "hooks")
     if top < 0:
-        return append(text, root, hooks, "hooks"), ["hooks", *hooks]
-    there = {event: find(text, top, event) for event in hooks}
+        return append_entry(text, root, hooks, "hooks"), ["hooks", *hooks]
+    there = {event: find_value(text, top, event) for event in hooks}
     for event in sorted((event for event in hooks if there[event] >= 0), key=lambda event: there[event]):
         for group in hooks[event]:
-            text = append(text, find(text, top, event), group)
+            text = append_entry(text, find_value(text, top, event), group)
     made = [event for event in hooks if there[event] < 0]
     for event in made:
-        text = append(text, top, hooks[event], event)
+        text = append_entry(text, top, hooks[event], event)
     return text, made
 
 
-def _remove(text: str, made: Sequence[str] | None) -> str:
+def _cut_hooks(text: str, made: Sequence[str] | None) -> str:
     """Remove our hooks, the last one first."""
     while True:
-        place = _last_of_ours(text, made)
+        place = _find_last_entry(text, made)
         if place is None:
             return text
-        text = cut(text, *place)
+        text = remove_entry(text, *place)
 
 
-def _last_of_ours(text: str, made: Sequence[str] | None) -> tuple[int, int] | None:
+def _find_last_entry(text: str, made: Sequence[str] | None) -> tuple[int, int] | None:
     """Return container and index of the next entry to remove: a hook of ours, or a container it would leave empty."""
     root = find_root(text)
-    for top, hooks in _containers(text, root, "{", "hooks"):
-        for index, event in _containers(text, hooks.value, "["):
-            for number, group in _containers(text, event.value, "{"):
-                for _, listed in _containers(text, group.value, "[", "hooks"):
-                    handlers = entries(text, listed.value)
-                    mine = [i for i, one in enumerate(handlers) if _is_ours(value_at(text, one.value))]
+    for top, hooks in _iter_containers(text, root, "{", "hooks"):
+        for index, event in _iter_containers(text, hooks.value, "["):
+            for number, group in _iter_containers(text, event.value, "{"):
+                for _, listed in _iter_containers(text, group.value, "[", "hooks"):
+                    handlers = list_entries(text, listed.value)
+                    mine = [i for i, one in enumerate(handlers) if _is_our_hook(get_value(text, one.value))]
                     if not mine:
                         continue
                     if len(handlers) > 1:
                         return listed.value, mine[-1]
-                    if len(entries(text, event.value)) > 1 or not _made(event.key, made):
+                    if len(list_entries(text, event.value)) > 1 or not _was_created(event.key, made):
                         return event.value, number
-                    if len(entries(text, hooks.value)) > 1 or not _made("hooks", made):
+                    if len(list_entries(text, hooks.value)) > 1 or not _was_created("hooks", made):
                         return hooks.value, index
                     return root, top
     return None
 
 
-def _made(name: str, made: Sequence[str] | None) -> bool:
+def _was_created(name: str, made: Sequence[str] | None) -> bool:
     return made is None or name in made
 
 
-def _containers(text: str, opening: int, kind: str, key: str = "") -> Iterator[tuple[int, Entry]]:
+def _iter_containers(text: str, opening: int, kind: str, key: str = "") -> Iterator[tuple[int, Entry]]:
     """Yield the entries that are objects or arrays with their index, the last one first."""
-    for index, entry in reversed(list(enumerate(entries(text, opening)))):
+    for index, entry in reversed(list(enumerate(list_entries(text, opening)))):
         if text[entry.value] == kind and key in ("", entry.key):
             yield index, entry
 
 
-BLANK = " \t\n\r"
-_UNIT = "  "  # the indentation that Claude Code writes
+WHITESPACE = " \t\n\r"
+_DEFAULT_INDENT = "  "  # the indentation that Claude Code writes
 
 
 class Entry(NamedTuple):
@@ -383,7 +391,7 @@ def _refuse_constant(word: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def parse(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the document's value; raise a ValueError with line and column (`json.JSONDecodeError`)."""
     try:
         return _DECODER.decode(text)
@@ -395,85 +403,85 @@ def parse(text: str) -> Any:
 
 def find_root(text: str) -> int:
     """Return the position of the document's value."""
-    return _skip(text, 0)
+    return _skip_whitespace(text, 0)
 
 
-def value_at(text: str, position: int) -> Any:
+def get_value(text: str, position: int) -> Any:
     """Return the value that starts at a position."""
     return _DECODER.raw_decode(text, position)[0]
 
 
-def line_and_column(text: str, position: int) -> tuple[int, int]:
+def get_line_and_column(text: str, position: int) -> tuple[int, int]:
     """Return line and column of a position, both counted from 1."""
     return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
 
 
-def entries(text: str, opening: int) -> list[Entry]:
+def list_entries(text: str, opening: int) -> list[Entry]:
     """List the entries of the object or array that opens at a position, in a text that `parse` accepts."""
     found: list[Entry] = []
-    position = _skip(text, opening + 1)
+    position = _skip_whitespace(text, opening + 1)
     while text[position] not in "}]":
         start, key = position, ""
         if text[opening] == "{":
             key, position = _DECODER.raw_decode(text, position)
-            position = _skip(text, _skip(text, position) + 1)
+            position = _skip_whitespace(text, _skip_whitespace(text, position) + 1)
         end = _DECODER.raw_decode(text, position)[1]
         found.append(Entry(key, start, position, end))
-        position = _skip(text, end)
+        position = _skip_whitespace(text, end)
         if text[position] == ",":
-            position = _skip(text, position + 1)
+            position = _skip_whitespace(text, position + 1)
     return found
 
 
-def find(text: str, opening: int, key: str) -> int:
+def find_value(text: str, opening: int, key: str) -> int:
     """Return the position of a key's value, or -1. Of duplicate keys the last one counts, as in every JSON reader."""
-    return next((entry.value for entry in reversed(entries(text, opening)) if entry.key == key), -1)
+    return next((entry.value for entry in reversed(list_entries(text, opening)) if entry.key == key), -1)
 
 
-def append(text: str, opening: int, value: Any, key: str = "") -> str:
+def append_entry(text: str, opening: int, value: Any, key: str = "") -> str:
     """Add one entry at the end of an object or array, in the format of the document."""
-    there = entries(text, opening)
-    newline, unit = _newline(text), _unit(text)
+    there = list_entries(text, opening)
+    newline, unit = _detect_newline(text), _detect_indent(text)
     if there:
-        gap = _gap_before(text, there[-1].start)
-        lead = "," + (gap if gap or len(there) > 1 else _space(text))
-        base = _indent(text, there[-1].start)
-        return _splice(text, there[-1].end, lead + _render(text, key, value, newline + base, unit))
-    outer = newline + _indent(text, opening)
-    if not _has_lines(text):
-        return _splice(text, opening + 1, _render(text, key, value, newline, unit))
-    return _splice(text, opening + 1, outer + unit + _render(text, key, value, outer + unit, unit) + outer)
+        gap = _get_gap_before(text, there[-1].start)
+        lead = "," + (gap if gap or len(there) > 1 else _detect_space(text))
+        base = _get_indent(text, there[-1].start)
+        return _insert_text(text, there[-1].end, lead + _format_entry(text, key, value, newline + base, unit))
+    outer = newline + _get_indent(text, opening)
+    if not _is_multiline(text):
+        return _insert_text(text, opening + 1, _format_entry(text, key, value, newline, unit))
+    return _insert_text(text, opening + 1, outer + unit + _format_entry(text, key, value, outer + unit, unit) + outer)
 
 
-def cut(text: str, opening: int, index: int) -> str:
+def remove_entry(text: str, opening: int, index: int) -> str:
     """Remove one entry. Undoes an `append` completely, even if the container has other new entries."""
-    there = entries(text, opening)
+    there = list_entries(text, opening)
     entry = there[index]
     if index:
         return text[: there[index - 1].end] + text[entry.end :]
     if len(there) > 1:
         return text[: entry.start] + text[there[1].start :]
     lead, rest = text[opening + 1 : entry.start], text[entry.end :]
-    outer = _newline(lead) + _indent(text, opening)
+    outer = _detect_newline(lead) + _get_indent(text, opening)
     if lead.startswith(("\n", "\r\n")) and rest.startswith(outer):
         rest = rest[len(outer) :]
     return text[: opening + 1] + rest
 
 
-def _splice(text: str, position: int, added: str) -> str:
+def _insert_text(text: str, position: int, added: str) -> str:
     return text[:position] + added + text[position:]
 
 
-def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in BLANK:
+def _skip_whitespace(text: str, position: int) -> int:
+    while position < len(text) and text[position] in WHITESPACE:
         position += 1
     return position
 
 
-def _gap_before(text: str, position: int) -> str:
+def _get_gap_before(text: str, position: int) -> str:
     """Return the white space before an entry; if it spans several lines, only the last line break and indent."""
     start = position
-    while text[start - 1] in BLANK:
+    while text[start - 1] in WHITESPACE:
         start -= 1
     gap = text[start:position]
     line = gap.rfind("\n")
@@ -482,7 +490,7 @@ def _gap_before(text: str, position: int) -> str:
     return gap
 
 
-def _indent(text: str, position: int) -> str:
+def _get_indent(text: str, position: int) -> str:
     """Return the white space at the start of a position's line."""
     start = text.rfind("\n", 0, position) + 1
     end = start
@@ -491,39 +499,39 @@ def _indent(text: str, position: int) -> str:
     return text[start:end]
 
 
-def _newline(text: str) -> str:
+def _detect_newline(text: str) -> str:
     line = text.find("\n")
     return "\r\n" if line > 0 and text[line - 1] == "\r" else "\n"
 
 
-def _has_lines(text: str) -> bool:
+def _is_multiline(text: str) -> bool:
     """Return whether the document spans several lines; an empty document will."""
-    return "\n" in text.strip(BLANK) or not entries(text, find_root(text))
+    return "\n" in text.strip(WHITESPACE) or not list_entries(text, find_root(text))
 
 
-def _unit(text: str) -> str:
+def _detect_indent(text: str) -> str:
     """Return one step of indentation: that of the first entry on a line of its own."""
     opening = find_root(text)
-    for entry in entries(text, opening):
-        gap = _gap_before(text, entry.start)
+    for entry in list_entries(text, opening):
+        gap = _get_gap_before(text, entry.start)
         own = gap[gap.rfind("\n") + 1 :]
-        if "\n" in gap and own.startswith(_indent(text, opening)) and own != _indent(text, opening):
-            return own[len(_indent(text, opening)) :]
-    return _UNIT
+        if "\n" in gap and own.startswith(_get_indent(text, opening)) and own != _get_indent(text, opening):
+            return own[len(_get_indent(text, opening)) :]
+    return _DEFAULT_INDENT
 
 
-def _space(text: str) -> str:
+def _detect_space(text: str) -> str:
     """Return the space that a one-line document puts after commas and colons."""
     opening = find_root(text)
-    for entry in entries(text, opening):
+    for entry in list_entries(text, opening):
         return " " if text[entry.value - 1] == " " else ""
     return " "
 
 
-def _render(text: str, key: str, value: Any, newline: str, unit: str) -> str:
-    if _has_lines(text):
+def _format_entry(text: str, key: str, value: Any, newline: str, unit: str) -> str:
+    if _is_multiline(text):
         shown = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline)
         return f"{json.dumps(key, ensure_ascii=False)}: {shown}" if key else shown
-    space = _space(text)
+    space = _detect_space(text)
     shown = json.dumps(value, ensure_ascii=False, separators=("," + space, ":" + space))
     return f"{json.dumps(key, ensure_ascii=False)}:{space}{shown}" if key else shown

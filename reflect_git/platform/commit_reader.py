@@ -22,7 +22,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @dataclass(frozen=True)
-class CommitStory:
+class CommitDetails:
     """Id, time, subject, trailers and changed files of a commit."""
 
     id: str
@@ -32,16 +32,16 @@ class CommitStory:
     files: list[str]
 
 
-def commit_of(root: str, program: str, sha: str) -> CommitStory:
+def read_commit(root: str, program: str, sha: str) -> CommitDetails:
     """Read one commit of the repository at `root`. `sha` is a full object id, `program` a trusted git."""
     if len(sha) != 40 or not _HEX.issuperset(sha):
         raise ReflectError(f"'{sha}' is not a commit id", code="bad-commit")
-    with _sealed(root, program):
+    with _isolated_environment(root, program):
         from git import ODBError, Repo
 
         try:
             with Repo(os.path.join(root, ".git"), expand_vars=False) as repository:
-                return _story(repository, sha)
+                return _build_details(repository, sha)
         except (ODBError, ValueError) as error:
             raise ReflectError(
                 f"cannot read commit '{sha}': {error}", "run 'reflect-git doctor'", code="git"
@@ -49,7 +49,7 @@ def commit_of(root: str, program: str, sha: str) -> CommitStory:
 
 
 @contextmanager
-def _sealed(root: str, program: str) -> Iterator[None]:
+def _isolated_environment(root: str, program: str) -> Iterator[None]:
     """Replace all GIT_* variables while GitPython runs. It obeys them, and its import runs the first `git` on PATH."""
     ours = {
         "GIT_PYTHON_GIT_EXECUTABLE": program,
@@ -67,19 +67,19 @@ def _sealed(root: str, program: str) -> Iterator[None]:
         os.environ.update(taken)
 
 
-def _story(repository: Repo, sha: str) -> CommitStory:
+def _build_details(repository: Repo, sha: str) -> CommitDetails:
     commit = repository.commit(sha)
     message = commit.message if isinstance(commit.message, str) else commit.message.decode("utf-8", "replace")
-    return CommitStory(
+    return CommitDetails(
         id=commit.hexsha,
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(commit.committed_date)),
         subject=message.partition("\n")[0],
-        trailers=_trailers(message),
-        files=_changed_files(commit),
+        trailers=_parse_trailers(message),
+        files=_list_changed_files(commit),
     )
 
 
-def _trailers(message: str) -> dict[str, list[str]]:
+def _parse_trailers(message: str) -> dict[str, list[str]]:
     """Parse the `Name: value` lines of the last paragraph: name → values, in order."""
     found: dict[str, list[str]] = {}
     _, _, body = message.strip().rpartition("\n\n")
@@ -90,26 +90,26 @@ def _trailers(message: str) -> dict[str, list[str]]:
     return found
 
 
-def _changed_files(commit: Commit) -> list[str]:
+def _list_changed_files(commit: Commit) -> list[str]:
     """List the paths that the commit added, changed or removed, compared with its first parent."""
     before = commit.parents[0].tree if commit.parents else None
-    return sorted(_differences(before, commit.tree))
+    return sorted(_iter_differing_paths(before, commit.tree))
 
 
-def _differences(old: Tree | None, new: Tree | None) -> Iterator[str]:
+def _iter_differing_paths(old: Tree | None, new: Tree | None) -> Iterator[str]:
     """Yield the paths that differ between two trees. Subtrees with equal ids are identical and are skipped."""
-    before, after = _entries(old), _entries(new)
+    before, after = _map_entries(old), _map_entries(new)
     for name in before.keys() | after.keys():
         was, now = before.get(name), after.get(name)
         if was is not None and now is not None and (was.binsha, was.mode) == (now.binsha, now.mode):
             continue
-        yield from _differences(_tree(was), _tree(now))
+        yield from _iter_differing_paths(_as_tree(was), _as_tree(now))
         yield from {str(item.path) for item in (was, now) if item is not None and item.type != "tree"}
 
 
-def _entries(tree: Tree | None) -> dict[str, IndexObject]:
+def _map_entries(tree: Tree | None) -> dict[str, IndexObject]:
     return {str(item.name): item for item in tree} if tree is not None else {}
 
 
-def _tree(item: IndexObject | None) -> Tree | None:
+def _as_tree(item: IndexObject | None) -> Tree | None:
     return item if item is not None and item.type == "tree" else None

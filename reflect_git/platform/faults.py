@@ -35,10 +35,10 @@ def arm(spec: str, root: str, temp: str, trace: str = "") -> None:
 def point(effect: str, subject: str) -> None:
     """Count a side effect. Called right before a write, sync, rename, unlink or spawn."""
     if _mode is not None:
-        _strike(effect, subject)
+        _inject_fault(effect, subject)
 
 
-def _strike(effect: str, subject: str) -> None:
+def _inject_fault(effect: str, subject: str) -> None:
     global _countdown
     _countdown -= 1
     if _trace:

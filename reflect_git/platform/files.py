@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PRIVATE_DIR = 0o700
 PRIVATE_FILE = 0o600
-_POLL = 0.005
+_POLL_SECONDS = 0.005
 _ATTEMPTS = 3
 
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone leaves the bytes in the drive's cache
@@ -81,15 +81,15 @@ def make_private_dirs(path: str, below: str = "") -> None:
 
 def sync_directory(path: str) -> None:
     """Flush a folder to disk."""
-    _sync(path, os.O_DIRECTORY, _sync_all)
+    _sync_path(path, os.O_DIRECTORY, _sync_all)
 
 
 def sync_file(path: str) -> None:
     """Flush a file that another process wrote."""
-    _sync(path, os.O_NOFOLLOW, _sync_data)
+    _sync_path(path, os.O_NOFOLLOW, _sync_data)
 
 
-def _sync(path: str, flags: int, through: Callable[[int], None]) -> None:
+def _sync_path(path: str, flags: int, through: Callable[[int], None]) -> None:
     faults.point("sync", path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
@@ -130,13 +130,13 @@ def _write_temporary(path: str, data: bytes, sync: bool, scratch: str) -> str:
     return temporary
 
 
-def write_whole(path: str, data: bytes, sync: bool = True, scratch: str = "") -> None:
+def write_atomic(path: str, data: bytes, sync: bool = True, scratch: str = "") -> None:
     """Create or replace a file atomically: readers see the old bytes or the new ones.
 
     With `sync` it also survives a power cut. `scratch` is a folder on the same file system for the temporary file,
     where a killed process may leave it.
     """
-    _put(_write_temporary(path, data, sync, scratch), path)
+    _rename_or_discard(_write_temporary(path, data, sync, scratch), path)
     if sync:
         sync_directory(os.path.dirname(path))
 
@@ -151,15 +151,15 @@ def append(path: str, data: bytes) -> None:
         os.close(descriptor)
 
 
-def write_together(folder: str, contents: Mapping[str, bytes]) -> None:
-    """Write many files of one folder, each as by `write_whole`. Syncing the folder once halves the time."""
+def write_many(folder: str, contents: Mapping[str, bytes]) -> None:
+    """Write many files of one folder, each as by `write_atomic`. Syncing the folder once halves the time."""
     for name, data in contents.items():
         path = os.path.join(folder, name)
-        _put(_write_temporary(path, data, True, ""), path)
+        _rename_or_discard(_write_temporary(path, data, True, ""), path)
     sync_directory(folder)
 
 
-def _put(temporary: str, path: str) -> None:
+def _rename_or_discard(temporary: str, path: str) -> None:
     try:
         rename(temporary, path)
     except BaseException:
@@ -236,12 +236,12 @@ def read_regular(path: str, limit: int) -> bytes:
         os.close(descriptor)
 
 
-def read_followed(path: str, most: int) -> bytes:
+def read_small_file(path: str, most: int) -> bytes:
     """Read a small regular file, also through a link; raise OSError for anything else, without blocking.
 
     Unlike `read_regular` it refuses a file larger than `most`: the beginning of a config can mean something else.
     """
-    require_plain(path, most)  # before opening: opening a device can have effects
+    require_regular(path, most)  # before opening: opening a device can have effects
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(most + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
@@ -250,14 +250,14 @@ def read_followed(path: str, most: int) -> bytes:
     return data
 
 
-def require_plain(path: str, most: float = float("inf")) -> None:
+def require_regular(path: str, most: float = float("inf")) -> None:
     """Raise OSError unless the path leads to a regular file of at most `most` bytes. Opens nothing."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode) or status.st_size > most:
         raise OSError(errno.EINVAL, "not a small regular file", path)
 
 
-def read_if_there(path: str, limit: int = 1 << 20) -> Optional[bytes]:
+def read_if_exists(path: str, limit: int = 1 << 20) -> Optional[bytes]:
     """Return the bytes of a regular file; None if it is missing."""
     try:
         return read_regular(path, limit)
@@ -265,7 +265,7 @@ def read_if_there(path: str, limit: int = 1 << 20) -> Optional[bytes]:
         return None
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same_file(one: str, other: str) -> bool:
     """Return whether two paths are the same file; False if either is missing."""
     try:
         return os.path.samefile(one, other)
@@ -273,7 +273,7 @@ def is_same(one: str, other: str) -> bool:
         return False
 
 
-def claim(path: str) -> bool:
+def create_exclusive(path: str) -> bool:
     """Create an empty file; return False if it already exists."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
@@ -282,7 +282,7 @@ def claim(path: str) -> bool:
     return True
 
 
-def claim_directory(path: str) -> None:
+def make_private_dir(path: str) -> None:
     """Create one folder with mode 0700 unless it exists. Its parent must exist."""
     try:
         os.mkdir(path, PRIVATE_DIR)
@@ -290,7 +290,7 @@ def claim_directory(path: str) -> None:
         pass
 
 
-def names_in(path: str) -> list[str]:
+def list_names(path: str) -> list[str]:
     """List visible names, sorted. Our temporary files start with a dot."""
     try:
         return sorted(name for name in os.listdir(path) if not name.startswith("."))
@@ -298,7 +298,7 @@ def names_in(path: str) -> list[str]:
         return []
 
 
-def all_names_in(path: str) -> list[str]:
+def list_all_names(path: str) -> list[str]:
     """List all names, unsorted; empty if there is no folder."""
     try:
         return os.listdir(path)
@@ -306,7 +306,7 @@ def all_names_in(path: str) -> list[str]:
         return []
 
 
-def hidden_names_in(path: str, prefix: str) -> list[str]:
+def list_names_with_prefix(path: str, prefix: str) -> list[str]:
     """List names with this prefix, sorted, hidden ones included; empty if the folder cannot be read."""
     try:
         return sorted(name for name in os.listdir(path) if name.startswith(prefix))
@@ -314,7 +314,7 @@ def hidden_names_in(path: str, prefix: str) -> list[str]:
         return []
 
 
-def files_below(path: str) -> list[str]:
+def list_files(path: str) -> list[str]:
     """List the paths of all visible files below a folder."""
     found: list[str] = []
     for base, _, names in os.walk(path):
@@ -322,7 +322,7 @@ def files_below(path: str) -> list[str]:
     return found
 
 
-def wait_for_turn(folder: str, seconds: float) -> int:
+def lock_directory(folder: str, seconds: float) -> int:
     """Lock a folder and return its descriptor; closing it unlocks the folder.
 
     Leaves no lock file behind. Returns -1 if the lock stays taken or folders cannot be locked.
@@ -337,7 +337,7 @@ def wait_for_turn(folder: str, seconds: float) -> int:
             if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= deadline:
                 os.close(descriptor)
                 return -1
-        time.sleep(_POLL)
+        time.sleep(_POLL_SECONDS)
 
 
 class Lock:
@@ -366,7 +366,7 @@ class Lock:
                 raise
             if is_current:
                 self.descriptor = descriptor
-                self._sign()
+                self._write_owner()
                 return True
             os.close(descriptor)  # the file was deleted meanwhile; others lock the new one
         return False
@@ -377,7 +377,7 @@ class Lock:
         try:
             return os.open(self.path, flags, PRIVATE_FILE)
         except FileNotFoundError:
-            claim_directory(os.path.dirname(self.path))
+            make_private_dir(os.path.dirname(self.path))
         except OSError as error:
             if error.errno not in (errno.EISDIR, errno.ELOOP):
                 raise
@@ -390,7 +390,7 @@ class Lock:
         while not self.try_acquire():
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_POLL)
+            time.sleep(_POLL_SECONDS)
         return True
 
     def release(self) -> None:
@@ -399,7 +399,7 @@ class Lock:
             os.close(self.descriptor)
             self.descriptor = -1
 
-    def _sign(self) -> None:
+    def _write_owner(self) -> None:
         """Write our process id and the time into the file, for people. The kernel's lock does not depend on it."""
         try:  # fixed width: ext4 flushes a file that was truncated and rewritten, up to 4 ms on a busy disk
             os.pwrite(self.descriptor, f"{os.getpid():>10} {int(time.time()):>12}\n".encode(), 0)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Optional
 
-    Listed = tuple[str, str]  # mode and object id of a file in a tree
+    TreeEntry = tuple[str, str]  # mode and object id of a file in a tree
 
 _KILL = 9
-_LAST_WORDS = 2.0
-_MOST_SAID = 1 << 20  # limit for stderr: a remote can make git print without end
+_KILL_GRACE_SECONDS = 2.0
+_MAX_STDERR = 1 << 20  # limit for stderr: a remote can make git print without end
 
 
 class Result:
@@ -43,12 +43,12 @@ class GitMissing(ReflectError):
         super().__init__(message, "install git 2.34 or later, or put it on PATH", code="git-missing")
 
 
-class Child:
+class GitProcess:
     """A running git process: written to with `send`, read line by line or to the end."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], keep: int = -1, apart: bool = False) -> None:
         faults.point("spawn", argv[0])
-        self._apart = apart
+        self._own_group = apart
         feed, self._stdin = os.pipe()
         self._stdout, out = os.pipe()
         self._stderr, err = os.pipe()
@@ -69,7 +69,7 @@ class Child:
         finally:
             os.umask(umask)
             self._close(feed, out, err)
-        self._buffer, self._at = b"", 0
+        self._buffer, self._position = b"", 0
 
     @staticmethod
     def _close(*descriptors: int) -> None:
@@ -77,7 +77,7 @@ class Child:
             os.close(descriptor)
 
     def send(self, data: bytes) -> None:
-        """Write to git. If git has exited, `finish` reports why."""
+        """Write to git. If git has exited, `communicate` reports why."""
         view = memoryview(data)
         try:
             while view:
@@ -85,37 +85,37 @@ class Child:
         except BrokenPipeError:
             pass
 
-    def line(self) -> bytes:
+    def read_line(self) -> bytes:
         """Return the next line of output without its line end; empty if git has exited."""
-        while (end := self._buffer.find(b"\n", self._at)) < 0:
+        while (end := self._buffer.find(b"\n", self._position)) < 0:
             chunk = os.read(self._stdout, 65536)
-            self._buffer, self._at = self._buffer[self._at :] + (chunk or b"\n"), 0
-        found, self._at = self._buffer[self._at : end], end + 1
+            self._buffer, self._position = self._buffer[self._position :] + (chunk or b"\n"), 0
+        found, self._position = self._buffer[self._position : end], end + 1
         return found
 
-    def take(self, count: int) -> bytes:
+    def read_bytes(self, count: int) -> bytes:
         """Return the next `count` bytes of output; fewer if git has exited."""
-        while len(self._buffer) < self._at + count and (chunk := os.read(self._stdout, 65536)):
+        while len(self._buffer) < self._position + count and (chunk := os.read(self._stdout, 65536)):
             self._buffer += chunk
-        start, self._at = self._at, min(self._at + count, len(self._buffer))
-        return self._buffer[start : self._at]
+        start, self._position = self._position, min(self._position + count, len(self._buffer))
+        return self._buffer[start : self._position]
 
-    def finish(self, data: bytes = b"", seconds: Optional[float] = None, most: float = float("inf")) -> Result:
+    def communicate(self, data: bytes = b"", seconds: Optional[float] = None, most: float = float("inf")) -> Result:
         """Send the rest, read everything and wait. Kill git after `seconds` or `most` bytes of output: code -9."""
         deadline = None if seconds is None else time.monotonic() + seconds
         try:
-            out, err = self._pump(memoryview(data), deadline, most)
+            out, err = self._transfer(memoryview(data), deadline, most)
         except BaseException:
             self.kill()
             os.waitpid(self.pid, 0)  # afterwards the files it wrote can be removed
             raise
         _, status = os.waitpid(self.pid, 0)
-        return Result(os.waitstatus_to_exitcode(status), self._buffer[self._at :] + out, err)
+        return Result(os.waitstatus_to_exitcode(status), self._buffer[self._position :] + out, err)
 
     def kill(self) -> None:
         """Kill git, and its process group if it has its own."""
         try:
-            (os.killpg if self._apart else os.kill)(self.pid, _KILL)
+            (os.killpg if self._own_group else os.kill)(self.pid, _KILL)
         except ProcessLookupError:
             pass
 
@@ -127,19 +127,19 @@ class Child:
         self.kill()
         self._close(self._stdin, self._stdout, self._stderr)
 
-    def watch(self) -> None:
+    def on_poll(self) -> None:
         """Hook for subclasses: called repeatedly while waiting for git; raising an error ends git."""
 
-    def _patience(self, deadline: Optional[float]) -> Optional[float]:
+    def _get_poll_timeout(self, deadline: Optional[float]) -> Optional[float]:
         """Return how many milliseconds to poll before checking the clock again; None for no limit."""
         return None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
 
-    def _pump(self, view: memoryview, deadline: Optional[float], most: float) -> tuple[bytes, bytes]:
+    def _transfer(self, view: memoryview, deadline: Optional[float], most: float) -> tuple[bytes, bytes]:
         """Feed git and read its output until it closes both streams, the deadline passes, or it prints too much."""
         import select  # not needed for reading line by line
 
         chunks: dict[int, list[bytes]] = {self._stdout: [], self._stderr: []}
-        room: dict[int, float] = {self._stdout: most, self._stderr: _MOST_SAID}
+        room: dict[int, float] = {self._stdout: most, self._stderr: _MAX_STDERR}
         poll = select.poll()
         for descriptor in chunks:
             poll.register(descriptor, select.POLLIN)
@@ -156,17 +156,17 @@ class Child:
                         os.close(descriptor)
                     break
                 self.kill()
-                was_killed, deadline = True, time.monotonic() + _LAST_WORDS
-            events = poll.poll(self._patience(deadline))
-            self.watch()
+                was_killed, deadline = True, time.monotonic() + _KILL_GRACE_SECONDS
+            events = poll.poll(self._get_poll_timeout(deadline))
+            self.on_poll()
             for descriptor, _ in events:
                 if descriptor == self._stdin:
-                    view = self._feed(view)
+                    view = self._write_chunk(view)
                     if not view:
                         poll.unregister(descriptor)
                         os.close(descriptor)
                     continue
-                if not self._take(descriptor, chunks, room):
+                if not self._read_chunk(descriptor, chunks, room):
                     poll.unregister(descriptor)
                     os.close(descriptor)
                     left.discard(descriptor)
@@ -174,7 +174,7 @@ class Child:
             os.close(self._stdin)
         return b"".join(chunks[self._stdout]), b"".join(chunks[self._stderr])
 
-    def _take(self, descriptor: int, chunks: dict[int, list[bytes]], room: dict[int, float]) -> bytes:
+    def _read_chunk(self, descriptor: int, chunks: dict[int, list[bytes]], room: dict[int, float]) -> bytes:
         """Read a chunk of output; drop it above the limit, and kill git if stdout exceeds its limit."""
         chunk = os.read(descriptor, 1 << 20)
         if room[descriptor] >= 0:
@@ -184,7 +184,7 @@ class Child:
                 self.kill()
         return chunk
 
-    def _feed(self, view: memoryview) -> memoryview:
+    def _write_chunk(self, view: memoryview) -> memoryview:
         try:
             return view[os.write(self._stdin, view[:65536]) :]
         except BlockingIOError:
@@ -193,11 +193,11 @@ class Child:
             return view[len(view) :]
 
 
-OLDEST = (2, 34)
-NOBODY = "reflect-git <reflect-git@localhost>"
+MIN_VERSION = (2, 34)
+COMMITTER = "reflect-git <reflect-git@localhost>"
 # git before 2.36 does not know core.fsync, only the older key, which covers objects.
-SYNCED = ("core.fsync=all", "core.fsyncObjectFiles=true")
-_USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
+SYNC_CONFIG = ("core.fsync=all", "core.fsyncObjectFiles=true")
+_DEFAULT_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin")
 
 # The four profiles. *local*: only the store's own config is read, and nothing in it may run a program, change bytes, or
 # start background work. *settings*: the user's configuration as git sees it outside any project. *network*: keeps the
@@ -228,9 +228,22 @@ _LOCAL_ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1", "GIT_FLUSH": "0",
 }  # fmt: skip
-_KEPT_GIT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-_KEPT_PROJECT = (*_KEPT_GIT, "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
-_KEPT_NETWORK = (*_KEPT_GIT, "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_COMMAND")
+_ALLOWED_GIT_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_ALLOWED_PROJECT_VARIABLES = (
+    *_ALLOWED_GIT_VARIABLES,
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+)
+_ALLOWED_NETWORK_VARIABLES = (
+    *_ALLOWED_GIT_VARIABLES,
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
+)
 
 
 class GitError(ReflectError):
@@ -242,20 +255,20 @@ class GitError(ReflectError):
         self.result = result
 
 
-def find_program(path: str, avoid: str = "") -> str:
+def find_git(path: str, avoid: str = "") -> str:
     """Return the absolute path of git. Skip relative entries of PATH and those below `avoid` (a project)."""
     folders = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
-    for folder in (*folders, *_USUAL):
+    for folder in (*folders, *_DEFAULT_FOLDERS):
         program = os.path.join(folder, "git")
         below = avoid and (os.path.realpath(folder) + os.sep).startswith(os.path.realpath(avoid) + os.sep)
-        if (below and folder not in _USUAL) or _is_open_to_all(folder):
+        if (below and folder not in _DEFAULT_FOLDERS) or _is_world_writable(folder):
             continue
         if os.path.isfile(program) and os.access(program, os.X_OK):
             return program
     raise GitMissing("git was not found")
 
 
-def _is_open_to_all(folder: str) -> bool:
+def _is_world_writable(folder: str) -> bool:
     """Return whether anybody could put a program into this folder."""
     try:
         return bool(os.stat(folder).st_mode & 0o002)
@@ -266,7 +279,7 @@ def _is_open_to_all(folder: str) -> bool:
 class Git:
     """One repository.
 
-    `keep` is the descriptor of the store's lock; every child inherits it while it is held. `user` is the user's
+    `lock_fd` is the descriptor of the store's lock; every child inherits it while it is held. `user` is the user's
     environment, for the profiles that may see it.
     """
 
@@ -275,12 +288,12 @@ class Git:
         self.root = root
         self.git_dir = git_dir or os.path.join(root, ".git")
         self.user = user or {}
-        self.keep = -1
+        self.lock_fd = -1
 
     def start(
         self, *arguments: str, config: Sequence[str] = (), index: str = "", profile: str = LOCAL,
-        through: Sequence[str] = (), make: Callable[[Sequence[str], Mapping[str, str], int], Child] = Child,
-    ) -> Child:  # fmt: skip
+        through: Sequence[str] = (), make: Callable[[Sequence[str], Mapping[str, str], int], GitProcess] = GitProcess,
+    ) -> GitProcess:  # fmt: skip
         """Start git.
 
         `through` is a program that execs it; `make` creates the child, for other ways to wait and kill.
@@ -288,17 +301,19 @@ class Git:
         argv = [*through, self.program, "-C", self.root, "--no-pager", "--no-replace-objects"]
         for setting in (*_OVERRIDES[profile], *config):
             argv += ("-c", setting)
-        environment = self._environment(profile)
+        environment = self._build_environment(profile)
         if index:
             environment["GIT_INDEX_FILE"] = index
-        return make([*argv, *arguments], environment, self.keep)
+        return make([*argv, *arguments], environment, self.lock_fd)
 
-    def _environment(self, profile: str) -> dict[str, str]:
+    def _build_environment(self, profile: str) -> dict[str, str]:
         fixed = {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.root, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         if profile == LOCAL:
             folders = (os.path.dirname(self.program), "/usr/bin", "/bin")
             return {**fixed, **_LOCAL_ENVIRONMENT, "PATH": os.pathsep.join(folders)}
-        kept = {NETWORK: _KEPT_NETWORK, PROJECT: _KEPT_PROJECT}.get(profile, _KEPT_GIT)
+        kept = {NETWORK: _ALLOWED_NETWORK_VARIABLES, PROJECT: _ALLOWED_PROJECT_VARIABLES}.get(
+            profile, _ALLOWED_GIT_VARIABLES
+        )
         own = {name: value for name, value in self.user.items() if not name.startswith("GIT_") or name in kept}
         if profile == PROJECT:  # git finds the repository itself, and refuses one of another user
             del fixed["GIT_DIR"], fixed["GIT_WORK_TREE"]
@@ -309,12 +324,12 @@ class Git:
         profile: str = LOCAL, check: bool = True, seconds: Optional[float] = None,
     ) -> Result:  # fmt: skip
         """Run git to its end; raise GitError if it fails, unless `check` is False."""
-        result = self.start(*arguments, config=config, index=index, profile=profile).finish(stdin, seconds)
+        result = self.start(*arguments, config=config, index=index, profile=profile).communicate(stdin, seconds)
         if check and result.code:
             raise GitError(arguments, result)
         return result
 
-    def version(self) -> tuple[int, ...]:
+    def get_version(self) -> tuple[int, ...]:
         """Return the version of git as a tuple of numbers."""
         words = self.run("version").out.decode("ascii", "replace").split()
         if words[:2] != ["git", "version"] or len(words) < 3:
@@ -326,7 +341,7 @@ class Git:
         result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False)
         return result.out.decode("ascii").strip() or None
 
-    def checked_out(self) -> Optional[str]:
+    def get_head_branch(self) -> Optional[str]:
         """Return the full name of the branch that HEAD is on; None if it is detached."""
         result = self.run("symbolic-ref", "--quiet", "HEAD", check=False)
         return result.out.decode("utf-8", "replace").strip() or None
@@ -347,15 +362,17 @@ class Git:
                 found[os.fsdecode(path)] = meta.split()[2].decode("ascii")
         return found
 
-    def changes(self, old: str, new: str, *below: str) -> tuple[dict[str, str], list[str]]:
+    def diff_blobs(self, old: str, new: str, *below: str) -> tuple[dict[str, str], list[str]]:
         """Return path → blob id of added or changed files from `old` to `new`, and the paths of deleted ones."""
-        found = self.differences(old, new, *below)
+        found = self.diff_entries(old, new, *below)
         return (
             {path: after[1] for path, (_, after) in found.items() if after},
             [path for path, (_, after) in found.items() if not after],
         )
 
-    def differences(self, old: str, new: str, *below: str) -> dict[str, tuple[Optional[Listed], Optional[Listed]]]:
+    def diff_entries(
+        self, old: str, new: str, *below: str
+    ) -> dict[str, tuple[Optional[TreeEntry], Optional[TreeEntry]]]:
         """Return path → (mode, blob) in `old` and in `new` for every changed file; None on the side that lacks it."""
         out = self.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new, "--", *below).out
         fields = out.split(b"\0")
@@ -371,7 +388,7 @@ class Git:
         """Yield the bytes of each object, in order; nothing at all above `most` bytes or the limits of `through`."""
         asked = "".join(f"{oid}\n" for oid in ids).encode()
         options = ("cat-file", "--batch", "--buffer")
-        result = self.start(*options, through=through).finish(asked, most=most) if ids else None
+        result = self.start(*options, through=through).communicate(asked, most=most) if ids else None
         if result is None or len(result.out) > most or (result.code and through):
             return
         if result.code:
@@ -390,21 +407,21 @@ class Git:
 
     def update_refs(self, commands: str) -> None:
         """Run one `git update-ref --stdin` transaction: all of it or nothing."""
-        self.run("update-ref", "--stdin", stdin=commands.encode(), config=SYNCED)
+        self.run("update-ref", "--stdin", stdin=commands.encode(), config=SYNC_CONFIG)
 
-    def settings(self) -> dict[str, list[str]]:
+    def get_local_config(self) -> dict[str, list[str]]:
         """Return every key of this repository's own config, with its values in order."""
         return _parse_config(self.run("config", "--local", "--list", "-z").out)
 
-    def parse_settings(self, text: bytes) -> dict[str, list[str]]:
+    def parse_config(self, text: bytes) -> dict[str, list[str]]:
         """Return every key in the text of a config file, without its includes."""
         return _parse_config(self.run("config", "--file", "-", "--no-includes", "--list", "-z", stdin=text).out)
 
-    def user_settings(self) -> dict[str, list[str]]:
+    def get_user_config(self) -> dict[str, list[str]]:
         """Return the user's keys: system, global and this repository's, never a project's."""
         return _parse_config(self.run("config", "--list", "-z", profile=SETTINGS).out)
 
-    def global_setting(self, key: str) -> Optional[str]:
+    def get_global_setting(self, key: str) -> Optional[str]:
         """Return a key of the user's global config only, or None."""
         result = self.run("config", "--global", "--get", key, profile=SETTINGS, check=False)
         return result.out.decode("utf-8", "replace").rstrip("\n") or None

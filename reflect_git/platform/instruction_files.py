@@ -17,13 +17,13 @@ import time
 from reflect_git.errors import EXIT_DECISION, ReflectError
 from reflect_git.platform import faults, files
 
-LIMIT = 1 << 24
+MAX_BYTES = 1 << 24
 _AT_FDCWD = -100
-_EXCHANGE = 2
-_DARWIN_SWAP = 2
-_PATIENCE = 2.0  # a program that keeps the file open for longer only reads it
-_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-_PROTECTED = {
+_RENAME_EXCHANGE = 2
+_RENAME_SWAP = 2
+_WAIT_SECONDS = 2.0  # a program that keeps the file open for longer only reads it
+_UNSUPPORTED_ERRORS = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+_PROTECTION_HINTS = {
     errno.EACCES: "see who owns it and its folder",
     errno.EPERM: "see who owns it and its folder, and whether one of them is marked as immutable",
     errno.EROFS: "mount its file system for writing",
@@ -31,14 +31,14 @@ _PROTECTED = {
 }
 
 
-class Changed(ReflectError):
+class FileChanged(ReflectError):
     """Another program changed the file after it was read."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"'{path}' was changed meanwhile", "look at the change again", "changed", EXIT_DECISION)
 
 
-def locate(base: str, name: str, within: str) -> str:
+def resolve_path(base: str, name: str, within: str) -> str:
     """Return the real path of `name` below `base`. Links must stay inside `within`; others are refused."""
     path = os.path.join(base, *name.split("/"))
     real = os.path.realpath(path)
@@ -65,8 +65,8 @@ def read(path: str) -> bytes | None:
             raise ReflectError(f"'{path}' is not a file", "move it out of the way", code="target")
         if status.st_uid != os.geteuid():
             raise ReflectError(f"'{path}' belongs to another user", "run as its owner", code="target")
-        if status.st_size > LIMIT:
-            raise ReflectError(f"'{path}' is larger than {LIMIT >> 20} MiB", code="target")
+        if status.st_size > MAX_BYTES:
+            raise ReflectError(f"'{path}' is larger than {MAX_BYTES >> 20} MiB", code="target")
         with os.fdopen(os.dup(descriptor), "rb") as file:
             return file.read()
     finally:
@@ -107,20 +107,20 @@ def replace(path: str, before: bytes | None, after: bytes | None) -> None:
     """Replace `before` with `after`; None means no file. Refuse if the file has changed or is protected."""
     try:
         if after is None:
-            _remove(path, before)
+            _remove_file(path, before)
         elif before is None:
-            _create(path, after)
+            _create_file(path, after)
         else:
-            _exchange(path, before, after)
+            _exchange_file(path, before, after)
     except OSError as error:
-        if error.errno not in _PROTECTED:
+        if error.errno not in _PROTECTION_HINTS:
             raise
         said = os.strerror(error.errno).lower()
-        raise ReflectError(f"cannot write '{path}': {said}", _PROTECTED[error.errno], code="target") from error
+        raise ReflectError(f"cannot write '{path}': {said}", _PROTECTION_HINTS[error.errno], code="target") from error
     files.sync_directory(os.path.dirname(path))
 
 
-def missing_folders(path: str) -> int:
+def count_missing_folders(path: str) -> int:
     """Count the folders that would have to be created for a file."""
     count, folder = 0, os.path.dirname(path)
     while not os.path.lexists(folder):
@@ -128,7 +128,7 @@ def missing_folders(path: str) -> int:
     return count
 
 
-def remove_folders(path: str, count: int) -> None:
+def remove_empty_folders(path: str, count: int) -> None:
     """Remove up to `count` folders created for a file, innermost first, as long as they are empty."""
     for _ in range(count):
         path = os.path.dirname(path)
@@ -142,36 +142,36 @@ def remove_folders(path: str, count: int) -> None:
         files.sync_directory(os.path.dirname(path))
 
 
-def _create(path: str, after: bytes) -> None:
+def _create_file(path: str, after: bytes) -> None:
     """Create the file with a hard link, which fails if it exists meanwhile."""
     faults.point("mkdir", os.path.dirname(path))
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = _write(path, after, 0o666 & ~_umask())
+    temporary = _write_temporary(path, after, 0o666 & ~_get_umask())
     try:
         files.link(temporary, path)
     except FileExistsError:
-        raise Changed(path) from None
+        raise FileChanged(path) from None
     finally:
         files.discard(temporary)
 
 
-def _remove(path: str, before: bytes | None) -> None:
+def _remove_file(path: str, before: bytes | None) -> None:
     """Move the file away, check its content, then delete it."""
     if before is None:
         return
     require_single_name(path)
-    taken = _temporary(path)
+    taken = _get_temporary_path(path)
     try:
         files.rename(path, taken)
     except FileNotFoundError:
-        raise Changed(path) from None
+        raise FileChanged(path) from None
     if read(taken) != before:
-        _put_back(taken, path)
-        raise Changed(path)
+        _restore_file(taken, path)
+        raise FileChanged(path)
     files.discard(taken)
 
 
-def _put_back(taken: str, path: str) -> None:
+def _restore_file(taken: str, path: str) -> None:
     try:
         os.link(taken, path)
     except FileExistsError:  # another program wrote a new file: keep it, and leave the old one next to it
@@ -179,36 +179,36 @@ def _put_back(taken: str, path: str) -> None:
     files.discard(taken)
 
 
-def _exchange(path: str, before: bytes, after: bytes) -> None:
+def _exchange_file(path: str, before: bytes, after: bytes) -> None:
     """Replace the file by an atomic exchange and check the old content; undo it if that has changed."""
     if read(path) != before:
-        raise Changed(path)
+        raise FileChanged(path)
     require_single_name(path)
-    temporary = _write(path, after, stat.S_IMODE(os.stat(path).st_mode))
+    temporary = _write_temporary(path, after, stat.S_IMODE(os.stat(path).st_mode))
     try:
         faults.point("rename", path)
-        swapped = _swap(temporary, path)
+        swapped = _swap_names(temporary, path)
     except OSError:
         files.discard(temporary)
         raise
     if not swapped:
         if read(path) != before:
             files.discard(temporary)
-            raise Changed(path)
+            raise FileChanged(path)
         os.rename(temporary, path)
         return
     _wait_until_closed(temporary)
     if read(temporary) != before:
-        _give_back(temporary, path, after)
-        raise Changed(path)
+        _undo_exchange(temporary, path, after)
+        raise FileChanged(path)
     files.discard(temporary)
 
 
-def _give_back(taken: str, path: str, ours: bytes) -> None:
+def _undo_exchange(taken: str, path: str, ours: bytes) -> None:
     """Undo an exchange. Repeat until our own bytes come out: anything written in between is newer and is kept."""
-    _swap(taken, path)
+    _swap_names(taken, path)
     while read(taken) != ours:
-        _swap(taken, path)
+        _swap_names(taken, path)
     files.discard(taken)
 
 
@@ -217,7 +217,7 @@ def _wait_until_closed(path: str) -> None:
 
     Uses a file lease, which only Linux has.
     """
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _WAIT_SECONDS
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         while time.monotonic() < deadline:
@@ -233,11 +233,11 @@ def _wait_until_closed(path: str) -> None:
         os.close(descriptor)
 
 
-def _write(path: str, data: bytes, mode: int) -> str:
+def _write_temporary(path: str, data: bytes, mode: int) -> str:
     """Write and sync a temporary file next to the target: a rename cannot leave the file system."""
     if not os.access(os.path.dirname(path), os.W_OK):
         raise ReflectError(f"cannot write in '{os.path.dirname(path)}'", "make it writable", code="target")
-    temporary = _temporary(path)
+    temporary = _get_temporary_path(path)
     faults.point("write", path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -252,18 +252,18 @@ def _write(path: str, data: bytes, mode: int) -> str:
     return temporary
 
 
-def _temporary(path: str) -> str:
+def _get_temporary_path(path: str) -> str:
     return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(3).hex()}.tmp")
 
 
-def leftovers(path: str, ours: tuple[bytes | None, ...]) -> list[str]:
+def remove_leftovers(path: str, ours: tuple[bytes | None, ...]) -> list[str]:
     """Remove temporary files that killed processes left next to a target.
 
     Files with bytes that are not ours are kept; return their paths.
     """
     folder, prefix = os.path.dirname(path), f".{os.path.basename(path)}."
     kept = []
-    for name in files.hidden_names_in(folder, prefix):
+    for name in files.list_names_with_prefix(folder, prefix):
         left = os.path.join(folder, name)
         if not name.endswith(".tmp") or os.path.islink(left):
             continue
@@ -274,13 +274,13 @@ def leftovers(path: str, ours: tuple[bytes | None, ...]) -> list[str]:
     return kept
 
 
-def _umask() -> int:
+def _get_umask() -> int:
     current = os.umask(0o077)
     os.umask(current)
     return current
 
 
-def _swap(one: str, other: str) -> bool:
+def _swap_names(one: str, other: str) -> bool:
     """Exchange two names in one step; return False if the system or file system cannot do it."""
     import ctypes  # not needed for reading
 
@@ -291,7 +291,7 @@ def _swap(one: str, other: str) -> bool:
     if code == 0:
         return True
     number = ctypes.get_errno()
-    if number in _UNSUPPORTED:
+    if number in _UNSUPPORTED_ERRORS:
         return False
     raise OSError(number, os.strerror(number), other)
 
@@ -301,5 +301,5 @@ def _call_swap(one: bytes, other: bytes) -> int:
 
     library = ctypes.CDLL(None, use_errno=True)
     if sys.platform == "darwin":
-        return int(library.renamex_np(one, other, _DARWIN_SWAP))
-    return int(library.renameat2(_AT_FDCWD, one, _AT_FDCWD, other, _EXCHANGE))
+        return int(library.renamex_np(one, other, _RENAME_SWAP))
+    return int(library.renameat2(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE))

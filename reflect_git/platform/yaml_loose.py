@@ -22,7 +22,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from reflect_git.records.yaml_form import MAX_BYTES, MAX_DEPTH, MAX_INT, MIN_INT, RecordError, joined
+from reflect_git.records.yaml_form import MAX_BYTES, MAX_DEPTH, MAX_INT, MIN_INT, RecordError, join_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_KEYS = 64
 MAX_EVENTS = 4096  # 0.2 s; 64 KiB of `a,a,a` have 32,000
 
-_WORDS = {
+_CONSTANTS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -42,17 +42,17 @@ _BASES = {"0o": 8, "0x": 16}
 _MAX_DIGITS = 80
 
 
-def read(data: bytes) -> dict[str, Any]:
+def parse_edited(data: bytes) -> dict[str, Any]:
     """Parse a file that a person edited into JSON types; refuse anything beyond plain YAML."""
     text = _decode(data)
     if text.count("[") + text.count("{") > MAX_EVENTS:  # each opens an event, and ruamel looks far ahead at every one
         raise RecordError(f"file has more than {MAX_EVENTS} YAML events")
     try:
-        return _document(_events(text))
+        return _parse_document(_iter_events(text))
     except RecordError:
         raise
     except MarkedYAMLError as error:
-        raise RecordError("file is not valid YAML" + _where(error)) from None
+        raise RecordError("file is not valid YAML" + _format_position(error)) from None
     except Exception:  # hostile input also triggers AttributeError, IndexError and RecursionError in ruamel
         raise RecordError("file is not valid YAML") from None
 
@@ -70,46 +70,46 @@ def _decode(data: bytes) -> str:
     return text
 
 
-def _where(error: MarkedYAMLError) -> str:
+def _format_position(error: MarkedYAMLError) -> str:
     return f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
 
 
-def _events(text: str) -> Iterator[Any]:
+def _iter_events(text: str) -> Iterator[Any]:
     for count, event in enumerate(YAML(typ="safe", pure=True).parse(text)):
         if count >= MAX_EVENTS:
             raise RecordError(f"file has more than {MAX_EVENTS} YAML events")
         yield event
 
 
-def _document(events: Iterator[Any]) -> dict[str, Any]:
+def _parse_document(events: Iterator[Any]) -> dict[str, Any]:
     record = None
     for event in events:
         if isinstance(event, DocumentStartEvent):
             if record is not None:
                 raise RecordError("file has a second YAML document")
-            record = _top(events)
+            record = _parse_top(events)
     if not record:
         raise RecordError("file has no fields")
     return record
 
 
-def _top(events: Iterator[Any]) -> dict[str, Any]:
+def _parse_top(events: Iterator[Any]) -> dict[str, Any]:
     event = next(events)
     _refuse_properties(event)
     if not isinstance(event, MappingStartEvent):
         raise RecordError("file is not a list of 'key: value' lines")
-    return _mapping(events, MAX_DEPTH)
+    return _parse_mapping(events, MAX_DEPTH)
 
 
-def _node(event: Any, events: Iterator[Any], room: int) -> Any:
+def _parse_node(event: Any, events: Iterator[Any], room: int) -> Any:
     _refuse_properties(event)
     if isinstance(event, ScalarEvent):
-        return _scalar(event)
+        return _parse_scalar(event)
     if room < 1:
         raise RecordError(f"file is nested deeper than {MAX_DEPTH} levels")
     if isinstance(event, SequenceStartEvent):
-        return _sequence(events, room)
-    return _mapping(events, room)
+        return _parse_sequence(events, room)
+    return _parse_mapping(events, room)
 
 
 def _refuse_properties(event: Any) -> None:
@@ -121,57 +121,57 @@ def _refuse_properties(event: Any) -> None:
         raise RecordError("file has a YAML tag")
 
 
-def _sequence(events: Iterator[Any], room: int) -> list[Any]:
+def _parse_sequence(events: Iterator[Any], room: int) -> list[Any]:
     items = []
     for event in events:
         if isinstance(event, SequenceEndEvent):
             break
-        items.append(_node(event, events, room - 1))
+        items.append(_parse_node(event, events, room - 1))
     return items
 
 
-def _mapping(events: Iterator[Any], room: int) -> dict[str, Any]:
+def _parse_mapping(events: Iterator[Any], room: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for event in events:
         if isinstance(event, MappingEndEvent):
             break
-        key = _key(event)
+        key = _parse_key(event)
         if key in found:
             raise RecordError("file has the same key twice")
         if len(found) == MAX_KEYS:
             raise RecordError(f"file has a mapping of more than {MAX_KEYS} keys")
-        found[key] = _node(next(events), events, room - 1)
+        found[key] = _parse_node(next(events), events, room - 1)
     return found
 
 
-def _key(event: Any) -> str:
+def _parse_key(event: Any) -> str:
     """Return a key as written: `1: x` has the key '1', as in JSON."""
     _refuse_properties(event)
     if not isinstance(event, ScalarEvent):
         raise RecordError("file has a key that is not a text")
     if event.value == "<<" and _is_plain(event):
         raise RecordError("file has a YAML merge key")
-    return joined(event.value)
+    return join_surrogates(event.value)
 
 
 def _is_plain(event: Any) -> bool:
     return bool(event.implicit[0])
 
 
-def _scalar(event: Any) -> Any:
+def _parse_scalar(event: Any) -> Any:
     text = event.value
     if not _is_plain(event):
-        return joined(text)
-    if text in _WORDS:
-        return _WORDS[text]
+        return join_surrogates(text)
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INT.fullmatch(text):
-        return _integer(text)
+        return _parse_integer(text)
     if _FLOAT.fullmatch(text) or _NOT_FINITE.fullmatch(text):
-        return _float(text)
-    return joined(text)
+        return _parse_float(text)
+    return join_surrogates(text)
 
 
-def _integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     base = _BASES.get(text[:2], 10)
     digits = text[2:] if base != 10 else text
     # 64 KiB of decimal digits take int() seconds in older Pythons and are an error in newer ones.
@@ -181,7 +181,7 @@ def _integer(text: str) -> int:
     return value
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     value = float(text.replace(".", "", 1) if _NOT_FINITE.fullmatch(text) else text)
     if value - value != 0:
         raise RecordError("file has a number that is not finite")

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, Learning, Tally
 
 # The status that each kind of decision gives to its signals.
-_STATUS = {
+_STATUS_BY_KIND = {
     "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
 # The fields that an amendment may change, besides text and target.
-_AMENDABLE = ("title", "scope", "project", "topic", "paths", "matcher", "meta")
-VERIFIED = 4
-HIGH = 3
+_AMENDABLE_FIELDS = ("title", "scope", "project", "topic", "paths", "matcher", "meta")
+VERIFIED_CONFIDENCE = 4
+HIGH_CONFIDENCE = 3
 
 
 class History:
@@ -28,64 +28,70 @@ class History:
 
     def __init__(self, learnings: Iterable[Learning], decisions: Iterable[Decision], tallies: Iterable[Tally]) -> None:
         self.learnings = {learning["id"]: learning for learning in learnings}
-        self._approved = dict(self.learnings)
+        self._original_learnings = dict(self.learnings)
         # Sorted by millisecond. If two are equal, the one that reverts the other is later.
         self.decisions = sorted(
             decisions, key=lambda made: (made["timestamp"], made["reopens"] is not None, made["id"])
         )
-        self.tallied = [line for tally in tallies for line in tally["lines"]]
-        self.void = _taken_back(self.decisions)
-        self._again: dict[str, list[str]] = {}  # rule → signals that repeated it, which led to a sharper wording
-        self._amend()
+        self.tally_lines = [line for tally in tallies for line in tally["lines"]]
+        self.void_decisions = _find_void_decisions(self.decisions)
+        self._repeat_signals: dict[
+            str, list[str]
+        ] = {}  # rule → signals that repeated it, which led to a sharper wording
+        self._apply_amendments()
         # Signals archived by age have nothing else in common: such a decision has no key.
-        self._by_age = {one["id"] for one in self.decisions if one["kind"] == "archived" and one["key"] is None}
-        self.noes: set[str] = set()  # decisions in effect that say no: dismissals and reverted approvals
+        self._archived_by_age = {
+            one["id"] for one in self.decisions if one["kind"] == "archived" and one["key"] is None
+        }
+        self.rejections: set[str] = set()  # decisions in effect that say no: dismissals and reverted approvals
         self._by_signal: dict[str, tuple[Decision, str]] = {}
-        kinds = {decision["id"]: decision["kind"] for decision in self.decisions} if self.void else {}
+        kinds = {decision["id"]: decision["kind"] for decision in self.decisions} if self.void_decisions else {}
         for decision in self.decisions:
             learning = self.learnings.get(decision["subject"])
             # Another machine may amend a rule that this one reverted: its approval is still void.
-            is_over = learning is not None and learning["decision"] in self.void and decision["kind"] != "reverted"
-            if decision["id"] in self.void or is_over:
+            is_over = (
+                learning is not None and learning["decision"] in self.void_decisions and decision["kind"] != "reverted"
+            )
+            if decision["id"] in self.void_decisions or is_over:
                 continue
-            status = _status(decision, kinds, learning is not None)
+            status = _get_status(decision, kinds, learning is not None)
             if status == "dismissed":
-                self.noes.add(decision["id"])
-            for identity in self.signals_of(decision) if status else ():
+                self.rejections.add(decision["id"])
+            for identity in self.get_signals(decision) if status else ():
                 self._by_signal[identity] = decision, status
 
-    def _amend(self) -> None:
+    def _apply_amendments(self) -> None:
         """Apply all amendments that are in effect. The records themselves never change."""
         for decision in self.decisions:
             learning = self.learnings.get(decision["subject"])
-            if learning is not None and decision["kind"] == "amended" and decision["id"] not in self.void:
-                self.learnings[learning["id"]] = _amended(learning, decision)
-                self._again.setdefault(learning["id"], []).extend(_signals_in(decision))
+            if learning is not None and decision["kind"] == "amended" and decision["id"] not in self.void_decisions:
+                self.learnings[learning["id"]] = _apply_amendment(learning, decision)
+                self._repeat_signals.setdefault(learning["id"], []).extend(_get_listed_signals(decision))
 
-    def wordings(self, identity: str) -> list[Learning]:
+    def get_versions(self, identity: str) -> list[Learning]:
         """List all versions of a learning: the current one first, then from the newest to the oldest."""
-        said = [self._approved[identity]]
+        said = [self._original_learnings[identity]]
         for decision in self.decisions:
             if decision["kind"] == "amended" and decision["subject"] == identity:
-                said.append(_amended(said[-1], decision))
+                said.append(_apply_amendment(said[-1], decision))
         found: list[Learning] = []
         for was in (self.learnings[identity], *reversed(said)):
             if was not in found:
                 found.append(was)
         return found
 
-    def as_amended(self, decision: Decision) -> Learning:
+    def get_amended_learning(self, decision: Decision) -> Learning:
         """Return a learning as this amendment defines it. An amendment is complete, independent of others."""
-        return _amended(self._approved[decision["subject"]], decision)
+        return _apply_amendment(self._original_learnings[decision["subject"]], decision)
 
-    def last_amendments(self, identity: str) -> list[Decision]:
+    def get_last_amendments(self, identity: str) -> list[Decision]:
         """List the amendments in effect that no other amendment builds on.
 
         There are several if machines amended a rule without knowing of each other.
         """
         amended = [one for one in self.decisions if one["kind"] == "amended" and one["subject"] == identity]
-        after = {made["id"]: _after(made, amended[:at]) for at, made in enumerate(amended)}
-        standing = [made for made in amended if made["id"] not in self.void]
+        after = {made["id"]: _get_base_amendments(made, amended[:at]) for at, made in enumerate(amended)}
+        standing = [made for made in amended if made["id"] not in self.void_decisions]
         known: set[str] = set()
         asked = [one for made in standing for one in after[made["id"]]]
         while asked:  # follow reverted amendments too, and ignore clocks
@@ -95,35 +101,39 @@ class History:
                 asked += after.get(one, ())
         return [made for made in standing if made["id"] not in known]
 
-    def signals_of(self, decision: Decision) -> list[str]:
+    def get_signals(self, decision: Decision) -> list[str]:
         """List the signals that a decision is about."""
         learning = self.learnings.get(decision["subject"])
         if learning is not None:
-            again = self._again.get(learning["id"], ()) if decision["kind"] in ("amended", "reverted") else ()
+            again = self._repeat_signals.get(learning["id"], ()) if decision["kind"] in ("amended", "reverted") else ()
             return [*learning["signals"], *again] if again else learning["signals"]
-        listed = _signals_in(decision)
+        listed = _get_listed_signals(decision)
         return [decision["subject"], *listed] if decision["subject"].startswith("SIG-") else listed
 
-    def in_force(self) -> list[Learning]:
+    def get_rules_in_force(self) -> list[Learning]:
         """List the learnings that are approved and neither reverted nor superseded, in any order of decisions."""
-        gone = {decision["subject"] for decision in self.decisions if _is_against(decision, self.void)}
+        gone = {decision["subject"] for decision in self.decisions if _is_against(decision, self.void_decisions)}
         return [
             learning
             for identity, learning in self.learnings.items()
-            if identity not in gone and learning["decision"] not in self.void
+            if identity not in gone and learning["decision"] not in self.void_decisions
         ]
 
-    def against(self, identity: str) -> list[Decision]:
+    def get_decisions_against(self, identity: str) -> list[Decision]:
         """List the decisions that keep a learning out of force; empty if it is in force."""
         approval = self.learnings[identity]["decision"]
         return [
             decision
             for decision in self.decisions
-            if (decision["subject"] == identity and _is_against(decision, self.void))
-            or (decision["reopens"] == approval and decision["kind"] == "reverted" and decision["id"] not in self.void)
+            if (decision["subject"] == identity and _is_against(decision, self.void_decisions))
+            or (
+                decision["reopens"] == approval
+                and decision["kind"] == "reverted"
+                and decision["id"] not in self.void_decisions
+            )
         ]
 
-    def last_word(self, identity: str) -> Decision | None:
+    def get_last_decision(self, identity: str) -> Decision | None:
         """Return the decision that determines a signal's status, or None."""
         found = self._by_signal.get(identity)
         return found[0] if found else None
@@ -144,12 +154,12 @@ class History:
     def related(self, identity: str) -> list[str]:
         """Return the other signals of the deciding decision, if it groups them."""
         found = self._by_signal.get(identity)
-        if found is None or found[0]["id"] in self._by_age or found[0]["reopens"] in self._by_age:
+        if found is None or found[0]["id"] in self._archived_by_age or found[0]["reopens"] in self._archived_by_age:
             return []
-        return [other for other in self.signals_of(found[0]) if other != identity]
+        return [other for other in self.get_signals(found[0]) if other != identity]
 
 
-def _after(amendment: Decision, earlier: Sequence[Decision]) -> list[str]:
+def _get_base_amendments(amendment: Decision, earlier: Sequence[Decision]) -> list[str]:
     """Return the ids of the amendments that this one builds on.
 
     Older records do not list them: there, an amendment builds on all earlier ones.
@@ -158,7 +168,7 @@ def _after(amendment: Decision, earlier: Sequence[Decision]) -> list[str]:
     return list(map(str, given)) if isinstance(given, list) else [one["id"] for one in earlier]
 
 
-def _taken_back(decisions: Iterable[Decision]) -> set[str]:
+def _find_void_decisions(decisions: Iterable[Decision]) -> set[str]:
     """Return the ids of void decisions: those reverted by a decision that is not void itself.
 
     A revert can therefore be reverted too. Only references count: whoever reverts a decision has seen it, whatever the
@@ -190,15 +200,15 @@ def _is_against(decision: Decision, void: set[str]) -> bool:
     return decision["id"] not in void
 
 
-def _signals_in(decision: Decision) -> list[str]:
+def _get_listed_signals(decision: Decision) -> list[str]:
     given = decision["meta"].get("signals")
     return [identity for identity in given if isinstance(identity, str)] if isinstance(given, list) else []
 
 
-def _status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bool) -> str:
+def _get_status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bool) -> str:
     """Return the status that a decision in effect gives to its signals; empty if it gives none."""
     if decision["kind"] != "reverted":
-        return _STATUS.get(decision["kind"], "")
+        return _STATUS_BY_KIND.get(decision["kind"], "")
     reopened = kinds.get(decision["reopens"] or "", "")
     if reopened in ("reverted", "amended", "superseded", "applied"):
         return ""
@@ -206,10 +216,10 @@ def _status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bool) 
     return "dismissed" if is_of_learning and not decision["meta"].get("reopen") else "captured"
 
 
-def _amended(learning: Learning, decision: Decision) -> Learning:
+def _apply_amendment(learning: Learning, decision: Decision) -> Learning:
     """Return a learning with the changes of an amendment; unchanged if the result is invalid."""
     given = decision["meta"].get("learning")
-    changes = {name: given[name] for name in _AMENDABLE if name in given} if isinstance(given, dict) else {}
+    changes = {name: given[name] for name in _AMENDABLE_FIELDS if name in given} if isinstance(given, dict) else {}
     if decision["text"] is not None:
         changes["text"] = decision["text"]
     if decision["target"] is not None:
@@ -252,13 +262,13 @@ def sessions_by_key(
     return found
 
 
-def fold(columns: dict[str, list[Any]], history: History) -> None:
+def set_computed_fields(columns: dict[str, list[Any]], history: History) -> None:
     """Set status, confidence, related and promoted_to of signals from the records. Columns are parallel lists."""
     keys = columns["key"]
-    seen = sessions_by_key(keys, columns["session_id"], columns["id"], history.tallied)
-    least = {key: min(HIGH, len(sessions)) for key, sessions in seen.items()}
+    seen = sessions_by_key(keys, columns["session_id"], columns["id"], history.tally_lines)
+    least = {key: min(HIGH_CONFIDENCE, len(sessions)) for key, sessions in seen.items()}
     columns["confidence"] = [
-        min(HIGH, own) if own > least[key] else least[key] for own, key in zip(columns["confidence"], keys)
+        min(HIGH_CONFIDENCE, own) if own > least[key] else least[key] for own, key in zip(columns["confidence"], keys)
     ]
     # These are computed; ignore the values in the file.
     columns["status"] = ["captured"] * len(keys)
@@ -267,21 +277,21 @@ def fold(columns: dict[str, list[Any]], history: History) -> None:
     if not history.decisions:
         return
     for row, identity in enumerate(columns["id"]):
-        if history.last_word(identity) is not None:
-            _decide(columns, row, history)
+        if history.get_last_decision(identity) is not None:
+            _set_decided_fields(columns, row, history)
 
 
-def _decide(columns: dict[str, list[Any]], row: int, history: History) -> None:
+def _set_decided_fields(columns: dict[str, list[Any]], row: int, history: History) -> None:
     """Set the computed fields of one decided signal."""
     identity = columns["id"][row]
     columns["status"][row] = history.status(identity)
     columns["related"][row] = history.related(identity)
     columns["promoted_to"][row] = history.promoted_to(identity)
     if columns["status"][row] == "promoted":
-        columns["confidence"][row] = VERIFIED
+        columns["confidence"][row] = VERIFIED_CONFIDENCE
 
 
-def in_order(columns: Mapping[str, list[Any]]) -> list[int]:
+def sort_rows(columns: Mapping[str, list[Any]]) -> list[int]:
     """Return row numbers, oldest first. Times are clamped to the time of storing, because a clock may be wrong."""
     times = [(time if time < stored else stored) for time, stored in zip(columns["timestamp"], columns["stored"])]
     ids = columns["id"]
@@ -289,10 +299,10 @@ def in_order(columns: Mapping[str, list[Any]]) -> list[int]:
 
 
 # One line for each commit: id, seconds, committer, subject, trailers. No message that git shows contains NUL.
-FORMAT = "%H%x00%ct%x00%cn%x00%s%x00%(trailers:only,unfold,separator=%x01)"
+LOG_FORMAT = "%H%x00%ct%x00%cn%x00%s%x00%(trailers:only,unfold,separator=%x01)"
 
 # First word of a commit's subject → type of the event, as in records.
-TYPES = {
+EVENT_TYPES = {
     "approve": "approved",
     "dismiss": "dismissed",
     "revert": "reverted",
@@ -315,12 +325,12 @@ TYPES = {
     "roll": "expired",
 }
 DECLINED = "declined"
-OTHER = "other"  # a commit that the user made with their own git
+OTHER_EVENT = "other"  # a commit that the user made with their own git
 # Automatic events, listed only on request.
-BY_ITSELF = frozenset({"captured", "recorded", "expired", "begun"})
+AUTOMATIC_EVENTS = frozenset({"captured", "recorded", "expired", "begun"})
 
 
-def called(made: Mapping[str, Any]) -> str:
+def get_decision_name(made: Mapping[str, Any]) -> str:
     """Return the name of a decision: its kind, or `declined` for an `applied` decision that changed nothing."""
     is_no = made["kind"] == "applied" and made["meta"].get("change") == DECLINED
     return DECLINED if is_no else str(made["kind"])

@@ -21,14 +21,14 @@ except ImportError:
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _DAY = 86400
-_TICKS = 194  # ticks a second: a day then fits into 24 bits
-_CHANCE = 16  # random bits, in case another machine approves within the same 5 ms
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_TICKS_PER_SECOND = 194  # ticks a second: a day then fits into 24 bits
+_RANDOM_BITS = 16  # random bits, in case another machine approves within the same 5 ms
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def utc(seconds: Optional[float] = None) -> str:
     """Return a time in the format of records."""
-    return time.strftime(_TIME, time.gmtime(seconds))
+    return time.strftime(_TIME_FORMAT, time.gmtime(seconds))
 
 
 def utc_precise(seconds: Optional[float] = None) -> str:
@@ -37,14 +37,14 @@ def utc_precise(seconds: Optional[float] = None) -> str:
     return f"{utc(now)[:-1]}.{int(now * 1000) % 1000:03d}Z"
 
 
-def seconds_of(timestamp: str) -> float:
+def parse_utc(timestamp: str) -> float:
     """Parse a UTC time into seconds. An invalid time counts as now, so that nothing expires because of it."""
     try:
         year, month, day = int(timestamp[:4]), int(timestamp[5:7]), int(timestamp[8:10])
         hour, minute, second = int(timestamp[11:13]), int(timestamp[14:16]), int(timestamp[17:19])
     except ValueError:
         return time.time()
-    return float(_days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second)
+    return float(_count_days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second)
 
 
 def local_day(seconds: float) -> str:
@@ -54,10 +54,10 @@ def local_day(seconds: float) -> str:
 
 def day_number(seconds: float) -> int:
     """Return the number of the local day. Consecutive days differ by one, also when clocks change."""
-    return _days(*time.localtime(seconds)[:3])
+    return _count_days(*time.localtime(seconds)[:3])
 
 
-def _days(year: int, month: int, day: int) -> int:
+def _count_days(year: int, month: int, day: int) -> int:
     """Return the days since 1970-01-01 in the Gregorian calendar (`calendar` imports `datetime` and `locale`: 8 ms)."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
@@ -98,18 +98,20 @@ def timed_id(prefix: str, timestamp: str) -> str:
     which a person approved them.
     """
     fraction = timestamp[20:23] if timestamp[19:20] == "." else ""
-    tick = int((seconds_of(timestamp) % _DAY + (int(fraction) / 1000 if fraction.isdecimal() else 0.0)) * _TICKS)
-    data = tick.to_bytes(3, "big") + os.urandom(_CHANCE // 8)
+    tick = int(
+        (parse_utc(timestamp) % _DAY + (int(fraction) / 1000 if fraction.isdecimal() else 0.0)) * _TICKS_PER_SECOND
+    )
+    data = tick.to_bytes(3, "big") + os.urandom(_RANDOM_BITS // 8)
     return f"{prefix}-{timestamp[:10].replace('-', '')}-{_base32(data)}"
 
 
-def day_of(identity: str) -> str:
+def get_id_day(identity: str) -> str:
     """Return the day in an id, formatted as in times."""
     day = identity.split("-")[1]
     return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 
-def moment_id(timestamp: str, entry: str, family: str, ordinal: int = 0, prefix: str = "SIG") -> str:
+def get_signal_id(timestamp: str, entry: str, family: str, ordinal: int = 0, prefix: str = "SIG") -> str:
     """Return the id of a signal. The same moment gives the same id, from a hook or from a transcript."""
     seed = bytes.fromhex(digest(entry, family, str(ordinal)))
     return f"{prefix}-{timestamp[:10].replace('-', '')}-{_base32(seed)}"
@@ -120,7 +122,7 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count} {noun if count == 1 else several or f'{noun}s'}"
 
 
-def signals_said(signals: int, summaries: int) -> str:
+def format_signal_count(signals: int, summaries: int) -> str:
     """Return `3 signals, 1 session summary`. Summaries are counted separately: no review asks about them."""
     apart = f", {plural(summaries, 'session summary', 'session summaries')}" if summaries else ""
     return plural(signals, "signal") + apart

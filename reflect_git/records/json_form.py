@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 # How the scanner refuses: no value, or, up to Python 3.11 and without `json` to raise its error, invalid text.
-_REFUSALS = (StopIteration, SystemError)
-_BLANK = " \t\n\r"
+_SCAN_ERRORS = (StopIteration, SystemError)
+_WHITESPACE = " \t\n\r"
 _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
-class _Context:
+class _ScannerContext:
     """The attributes that the scanner reads; the values are those of `json.JSONDecoder`."""
 
     strict = True
@@ -34,69 +34,69 @@ class _Context:
         self.memo: dict[str, str] = {}
 
 
-def _c_scanner(pairs: Optional[Pairs]) -> Scan:
+def _make_c_scanner(pairs: Optional[Pairs]) -> Scan:
     from _json import make_scanner
 
-    scan: Any = make_scanner(_Context(pairs))  # type: ignore[arg-type]
+    scan: Any = make_scanner(_ScannerContext(pairs))  # type: ignore[arg-type]
     return scan  # type: ignore[no-any-return]
 
 
-def _python_scanner(pairs: Optional[Pairs]) -> Scan:
+def _make_python_scanner(pairs: Optional[Pairs]) -> Scan:
     import json
 
     decoder: Any = json.JSONDecoder(object_pairs_hook=pairs)
     return decoder.scan_once  # type: ignore[no-any-return]
 
 
-def _c_writer() -> Callable[[Any], str]:
+def _make_c_encoder() -> Callable[[Any], str]:
     from _json import encode_basestring, make_encoder
 
-    write: Any = make_encoder(None, _refuse, encode_basestring, None, ":", ",", False, False, True)
+    write: Any = make_encoder(None, _reject_value, encode_basestring, None, ":", ",", False, False, True)
     return lambda value: "".join(write(value, 0))
 
 
-def _refuse(value: Any) -> Any:
+def _reject_value(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 quote: Callable[[str], str]
-write: Callable[[Any], str]
+encode: Callable[[Any], str]
 try:
     from _json import encode_basestring
 
     quote = encode_basestring
-    write = _c_writer()
-    _scanner = _c_scanner
+    encode = _make_c_encoder()
+    _scanner = _make_c_scanner
     _scan = _scanner(None)
-    _scan(write({"a": [1.5, None]}), 0)
+    _scan(encode({"a": [1.5, None]}), 0)
 except Exception:  # PyPy, or a future Python
     import json
 
     quote = json.JSONEncoder(ensure_ascii=False).encode
-    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    _scanner = _python_scanner
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    _scanner = _make_python_scanner
     _scan = _scanner(None)
 
 
 def dumps(value: Any) -> bytes:
     """Encode a value compactly as UTF-8; escape lone surrogates, which UTF-8 cannot encode."""
-    return write(value).encode("utf-8", "backslashreplace")
+    return encode(value).encode("utf-8", "backslashreplace")
 
 
 def raw_decode(text: str) -> tuple[Any, int]:
     """Return the value at the beginning of a text and its end; raise ValueError if there is no value."""
     try:
         return _scan(text, 0)
-    except _REFUSALS:
+    except _SCAN_ERRORS:
         raise ValueError("no JSON value") from None
 
 
 def loads(data: Union[str, bytes], pairs: Optional[Pairs] = None) -> Any:
     """Parse JSON as `json.loads` does; bytes must be UTF-8. `pairs` is the `object_pairs_hook`."""
-    text = (data if isinstance(data, str) else data.decode("utf-8")).strip(_BLANK)
+    text = (data if isinstance(data, str) else data.decode("utf-8")).strip(_WHITESPACE)
     try:
         value, end = (_scan if pairs is None else _scanner(pairs))(text, 0)
-    except _REFUSALS:
+    except _SCAN_ERRORS:
         raise ValueError("no JSON value") from None
     if end != len(text):
         raise ValueError("more than one JSON value")

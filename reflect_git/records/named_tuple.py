@@ -11,7 +11,7 @@ else:
     class _Fields(type):
         """Create a named tuple from a class body: annotations are its fields, assigned values their defaults."""
 
-        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, object]) -> type:
+        def __new__(cls, name: str, _bases: tuple[type, ...], body: dict[str, object]) -> type:
             fields = list(body["__annotations__"])  # a class without annotations is invalid
             given = [field for field in fields if field in body]
             if given != fields[len(fields) - len(given) :]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional, TypedDict
 
     class Source(TypedDict):
-        """Where a signal was noticed: hook, turn, transcript file and entry."""
+        """The place where a signal was noticed: hook, turn, transcript file and entry."""
 
         hook: str
         turn: Optional[int]
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
         matcher: Optional[dict[str, Any]]
         meta: dict[str, Any]
 
-    class By(TypedDict):
-        """Who made a decision, and through which channel."""
+    class DecisionAuthor(TypedDict):
+        """The person who made a decision, and the channel."""
 
         road: str
         name: str
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
         version: int
         timestamp: str
         machine: str
-        by: By
+        by: DecisionAuthor
         kind: str
         subject: str
         text: Optional[str]
@@ -175,5 +175,5 @@ DECISION_KINDS = (
     "policy", "capture", "remote",
 )  # fmt: skip
 # Decisions about settings, not about rules; a separate command reverts them.
-SWITCHING_KINDS = ("policy", "capture", "remote")
-ROADS = ("terminal", "ask-user-question", "own-machine", "unattended")
+SETTING_KINDS = ("policy", "capture", "remote")
+CHANNELS = ("terminal", "ask-user-question", "own-machine", "unattended")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Callable, Union
 
-    Rule = tuple[str, Callable[[Any], bool]]
+    FieldRule = tuple[str, Callable[[Any], bool]]
 
 MAX_BYTES = 65536
 MAX_DEPTH = 8  # the record itself is the first level
@@ -21,20 +21,20 @@ MAX_KEY = 1024  # PyYAML and ruamel.yaml do not look further for the colon after
 MAX_INT = 2**63 - 1
 MIN_INT = -(2**63)
 
-_UNSAFE = "\u2028\u2029\ufeff\ufffe\uffff"
+_UNSAFE_CHARS = "\u2028\u2029\ufeff\ufffe\uffff"
 # YAML 1.1 reads these bare keys as booleans and null.
-_NOT_KEYS = ("true", "false", "yes", "no", "on", "off", "null")
+_RESERVED_KEYS = ("true", "false", "yes", "no", "on", "off", "null")
 _KNOWN_KEYS = frozenset(key for fields in schema.FIELDS.values() for key in fields)
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
-_WORD = _LETTERS | frozenset("0123456789_")
+_KEY_CHARS = _LETTERS | frozenset("0123456789_")
 _ID_ALPHABET = frozenset("0123456789abcdefghjkmnpqrstvwxyz")
 
 _encode = json_form.quote
 _decode = json_form.raw_decode
-_ZEROS = {ord(digit): "0" for digit in "123456789"}
-_TIMES = frozenset(f"0000-00-00T00:00:00{'.'[:digits]}{'0' * digits}Z" for digits in range(10))
-_SHORT = 128
-_ENOUGH = 4096
+_DIGITS_TO_ZERO = {ord(digit): "0" for digit in "123456789"}
+_TIME_SHAPES = frozenset(f"0000-00-00T00:00:00{'.'[:digits]}{'0' * digits}Z" for digits in range(10))
+_MAX_CACHED_LINE = 128
+_MAX_CACHED_LINES = 4096
 
 
 class RecordError(ReflectError):
@@ -46,7 +46,7 @@ class RecordError(ReflectError):
 
 def emit(record: Mapping[str, Any]) -> bytes:
     """Return the canonical bytes of a record. Every YAML reader and `parse` read the same values from them."""
-    lines = [f"{_key(key)}: {_value(value, MAX_DEPTH - 1)}\n" for key, value in record.items()]
+    lines = [f"{_check_key(key)}: {_format_value(value, MAX_DEPTH - 1)}\n" for key, value in record.items()]
     data = "".join(lines).encode("utf-8")
     if not data:
         raise RecordError("record has no fields")
@@ -57,16 +57,16 @@ def emit(record: Mapping[str, Any]) -> bytes:
 
 def parse(data: bytes) -> dict[str, Any]:
     """Parse the bytes of a record. Refuse anything that `emit` would not have written."""
-    return _parse(data, _Seen())
+    return _parse_record(data, _LineCache())
 
 
 def parse_many(items: Iterable[bytes]) -> list[Union[dict[str, Any], RecordError]]:
     """Parse many records in 0.6 of the time: lines that they share are checked once."""
-    seen = _Seen()
-    return [_parsed(data, seen) for data in items]
+    seen = _LineCache()
+    return [_parse_or_error(data, seen) for data in items]
 
 
-class _Seen:
+class _LineCache:
     """Cache of short lines: parsed fields, and the texts of lists and mappings that are canonical.
 
     Lists and mappings are parsed again for each record, so that changing one does not change another.
@@ -77,26 +77,26 @@ class _Seen:
         self.nested: set[str] = set()
 
 
-def _parsed(data: bytes, seen: _Seen) -> Union[dict[str, Any], RecordError]:
+def _parse_or_error(data: bytes, seen: _LineCache) -> Union[dict[str, Any], RecordError]:
     try:
-        return _parse(data, seen)
+        return _parse_record(data, seen)
     except RecordError as error:
         return error
 
 
-def _parse(data: bytes, seen: _Seen) -> dict[str, Any]:
-    lines = _lines(data)
+def _parse_record(data: bytes, seen: _LineCache) -> dict[str, Any]:
+    lines = _split_lines(data)
     known = seen.fields.get
     record = {}
     for line in lines:
-        key, value = known(line) or _field(line, seen)
+        key, value = known(line) or _parse_field(line, seen)
         record[key] = value
     if len(record) != len(lines):
         raise RecordError("record has the same key twice")
     return record
 
 
-def _lines(data: bytes) -> list[str]:
+def _split_lines(data: bytes) -> list[str]:
     if len(data) > MAX_BYTES:
         raise RecordError(f"record is larger than {MAX_BYTES} bytes")
     try:
@@ -108,27 +108,27 @@ def _lines(data: bytes) -> list[str]:
     return lines
 
 
-def _field(line: str, seen: _Seen) -> tuple[str, Any]:
+def _parse_field(line: str, seen: _LineCache) -> tuple[str, Any]:
     key, _, text = line.partition(": ")
     if key not in _KNOWN_KEYS:
-        _key(key)
+        _check_key(key)
     if text in seen.nested:
         return key, _decode(text)[0]
-    field = (key, read_value(text))
-    if len(line) <= _SHORT:
-        _remember(line, text, field, seen)
+    field = (key, parse_value(text))
+    if len(line) <= _MAX_CACHED_LINE:
+        _cache_field(line, text, field, seen)
     return field
 
 
-def _remember(line: str, text: str, field: tuple[str, Any], seen: _Seen) -> None:
+def _cache_field(line: str, text: str, field: tuple[str, Any], seen: _LineCache) -> None:
     if text[0] in "[{":
-        if len(seen.nested) < _ENOUGH:
+        if len(seen.nested) < _MAX_CACHED_LINES:
             seen.nested.add(text)
-    elif len(seen.fields) < _ENOUGH:
+    elif len(seen.fields) < _MAX_CACHED_LINES:
         seen.fields[line] = field
 
 
-def read_value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Parse one JSON value with nothing after it; raise an error unless it is canonical.
 
     A plain text without escapes always is. Other values are encoded again and compared.
@@ -139,87 +139,87 @@ def read_value(text: str) -> Any:
         value, end = _decode(text)
     except (ValueError, RecursionError, MemoryError):
         raise RecordError("record has a line that is not 'key: value' with one JSON value") from None
-    if end != len(text) or _value(value, MAX_DEPTH - 1) != text:
+    if end != len(text) or _format_value(value, MAX_DEPTH - 1) != text:
         raise RecordError("record is not in the canonical form")
     return value
 
 
-def _key(key: str) -> str:
+def _check_key(key: str) -> str:
     if key in _KNOWN_KEYS:
         return key
-    if type(key) is not str or key in _NOT_KEYS or not _is_key(key):
+    if type(key) is not str or key in _RESERVED_KEYS or not _is_key(key):
         raise RecordError("record has a key that is not a lower-case word")
     return key
 
 
-def _value(value: Any, room: int) -> str:
+def _format_value(value: Any, room: int) -> str:
     """Return the canonical JSON of a value; `room` is the number of levels left."""
     kind = type(value)
     if kind is str:
-        return quoted(value)
+        return quote_text(value)
     if kind is dict:
-        return _mapping(value, room)
+        return _format_mapping(value, room)
     if kind is list or kind is tuple:
-        return _sequence(value, room)
+        return _format_sequence(value, room)
     if value is None:
         return "null"
     if kind is bool:
         return "true" if value else "false"
-    return _number(value)
+    return _format_number(value)
 
 
-def quoted(value: str) -> str:
+def quote_text(value: str) -> str:
     """Return a text as a JSON string that is valid YAML on one line."""
     text = _encode(value)
-    return text if text.isprintable() else _escaped(text)
+    return text if text.isprintable() else _escape_unsafe(text)
 
 
-def _escaped(text: str) -> str:
-    text = joined(text)
+def _escape_unsafe(text: str) -> str:
+    text = join_surrogates(text)
     # Compiling a pattern for these characters takes 0.8 ms, checking the characters of a text 0.03 ms.
     return text.translate({ord(char): f"\\u{ord(char):04x}" for char in set(text) if _is_unsafe(char)})
 
 
 def _is_unsafe(char: str) -> bool:
     """Return whether JSON leaves a character raw that some YAML reader refuses, drops or reads as a line break."""
-    return char in _UNSAFE or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff"
+    return char in _UNSAFE_CHARS or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff"
 
 
-def joined(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Combine the two halves of surrogate pairs into one character, as `emit` writes them."""
     if text.isprintable():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _mapping(value: dict[str, Any], room: int) -> str:
-    _enter(room)
-    parts = {_nested_key(key): _value(item, room - 1) for key, item in value.items()}
+def _format_mapping(value: dict[str, Any], room: int) -> str:
+    _require_depth(room)
+    parts = {_format_nested_key(key): _format_value(item, room - 1) for key, item in value.items()}
     if len(parts) != len(value):
         raise RecordError("record has the same key twice")
     return "{" + ", ".join([f"{key}: {item}" for key, item in parts.items()]) + "}"
 
 
-def _nested_key(key: str) -> str:
+def _format_nested_key(key: str) -> str:
     if type(key) is not str:
         raise RecordError("record has a key that is not a text")
-    text = quoted(key)
+    text = quote_text(key)
     if len(text) > MAX_KEY:
         raise RecordError(f"record has a key longer than {MAX_KEY} characters")
     return text
 
 
-def _sequence(value: list[Any], room: int) -> str:
-    _enter(room)
-    return "[" + ", ".join([_value(item, room - 1) for item in value]) + "]"
+def _format_sequence(value: list[Any], room: int) -> str:
+    _require_depth(room)
+    return "[" + ", ".join([_format_value(item, room - 1) for item in value]) + "]"
 
 
-def _enter(room: int) -> None:
+def _require_depth(room: int) -> None:
     if room < 1:
         raise RecordError(f"record is nested deeper than {MAX_DEPTH} levels")
 
 
-def _number(value: Any) -> str:
+def _format_number(value: Any) -> str:
     if type(value) is int and MIN_INT <= value <= MAX_INT:
         return str(value)
     if type(value) is float and value - value == 0:
@@ -235,7 +235,7 @@ def is_newer(record: Mapping[str, Any]) -> bool:
     return type(version) is int and version > schema.VERSION
 
 
-def kind_of(record: Mapping[str, Any]) -> str:
+def get_kind(record: Mapping[str, Any]) -> str:
     """Return the prefix of a record's id: 'SIG', 'LRN', 'DEC', 'EXP' or 'TLY'."""
     name = record.get("id")
     if type(name) is not str or not _is_id(name) or name[:3] not in schema.FIELDS:
@@ -245,7 +245,7 @@ def kind_of(record: Mapping[str, Any]) -> str:
 
 # No regular expressions: compiling these three takes 0.4 ms, and without any a hook need not import `re`.
 def _is_key(text: str) -> bool:
-    return text[:1] in _LETTERS and len(text) <= MAX_KEY and _WORD.issuperset(text)
+    return text[:1] in _LETTERS and len(text) <= MAX_KEY and _KEY_CHARS.issuperset(text)
 
 
 def _is_id(text: str) -> bool:
@@ -260,13 +260,13 @@ def _is_id(text: str) -> bool:
 
 
 def _is_day(text: str) -> bool:
-    return text.translate(_ZEROS) == "0000-00-00" and "01" <= text[5:7] <= "12" and "01" <= text[8:] <= "31"
+    return text.translate(_DIGITS_TO_ZERO) == "0000-00-00" and "01" <= text[5:7] <= "12" and "01" <= text[8:] <= "31"
 
 
 def _is_time(text: str) -> bool:
     """Return whether a text is a time: 2026-02-11T09:30:00Z, with up to nine fractional digits."""
     return (
-        text.translate(_ZEROS) in _TIMES and "01" <= text[5:7] <= "12" and "01" <= text[8:10] <= "31"
+        text.translate(_DIGITS_TO_ZERO) in _TIME_SHAPES and "01" <= text[5:7] <= "12" and "01" <= text[8:10] <= "31"
         and text[11:13] <= "23" and text[14:16] <= "59" and text[17:19] <= "59"
     )  # fmt: skip
 
@@ -275,7 +275,7 @@ def check(record: Mapping[str, Any]) -> None:
     """Raise an error for a record with missing or invalid fields. Unknown fields are allowed."""
     if is_newer(record):
         return
-    for field, what, is_right in _CHECKS[kind_of(record)]:
+    for field, what, is_right in _CHECKS[get_kind(record)]:
         if field not in record:
             raise RecordError(f"'{record['id']}' has no field '{field}'")
         value = record[field]
@@ -283,52 +283,52 @@ def check(record: Mapping[str, Any]) -> None:
             raise RecordError(f"field '{field}' of '{record['id']}' is not {what}")
 
 
-def _one_of(words: tuple[str, ...]) -> Rule:
+def _one_of(words: tuple[str, ...]) -> FieldRule:
     return "one of " + ", ".join(words), lambda value: type(value) is str and value in words
 
 
-def _like(what: str, is_like: Callable[[str], bool]) -> Rule:
+def _text_like(what: str, is_like: Callable[[str], bool]) -> FieldRule:
     return what, lambda value: type(value) is str and is_like(value)
 
 
-def _or_null(rule: Rule) -> Rule:
+def _or_null(rule: FieldRule) -> FieldRule:
     return f"{rule[0]} or null", lambda value: value is None or rule[1](value)
 
 
-def _list_of(what: str, rule: Rule) -> Rule:
+def _list_of(what: str, rule: FieldRule) -> FieldRule:
     return what, lambda value: type(value) is list and all(map(rule[1], value))
 
 
-def _mapping_to(what: str, rule: Rule) -> Rule:
+def _mapping_to(what: str, rule: FieldRule) -> FieldRule:
     return what, lambda value: type(value) is dict and all(map(rule[1], value.values()))
 
 
-def _shape(**rules: Rule) -> Rule:
+def _shape(**rules: FieldRule) -> FieldRule:
     def is_right(value: Any) -> bool:
         return type(value) is dict and all(name in value and rule[1](value[name]) for name, rule in rules.items())
 
     return "a mapping with right values for " + ", ".join(rules), is_right
 
 
-_TEXT: Rule = ("a text", lambda value: type(value) is str)
-_COUNT: Rule = ("a number from 0 up", lambda value: type(value) is int and value >= 0)
-_BOOL: Rule = ("true or false", lambda value: type(value) is bool)
-_VERSION: Rule = ("a version number", lambda value: type(value) is int and value >= 1)
-_META: Rule = ("a mapping", lambda value: type(value) is dict)
-_WHEN = _like("a UTC time such as 2026-02-11T09:30:00Z", _is_time)
+_TEXT: FieldRule = ("a text", lambda value: type(value) is str)
+_COUNT: FieldRule = ("a number from 0 up", lambda value: type(value) is int and value >= 0)
+_BOOL: FieldRule = ("true or false", lambda value: type(value) is bool)
+_VERSION: FieldRule = ("a version number", lambda value: type(value) is int and value >= 1)
+_META: FieldRule = ("a mapping", lambda value: type(value) is dict)
+_UTC_TIME = _text_like("a UTC time such as 2026-02-11T09:30:00Z", _is_time)
 _TEXTS = _list_of("a list of texts", _TEXT)
 _COUNTS = _mapping_to("a mapping to numbers from 0 up", _COUNT)
 _MAYBE_TEXT = _or_null(_TEXT)
 _PROJECT = _or_null(_shape(key=_TEXT, name=_TEXT))
 _TARGET = _shape(kind=_TEXT, path=_TEXT)
 _SOURCE = _shape(hook=_TEXT, turn=_or_null(_COUNT), file=_MAYBE_TEXT, entry=_MAYBE_TEXT)
-_TALLY_LINE: Rule = ("six texts", lambda value: _TEXTS[1](value) and len(value) == 6)
+_TALLY_LINE: FieldRule = ("six texts", lambda value: _TEXTS[1](value) and len(value) == 6)
 
 # All other fields are texts.
-_RULES: dict[str, dict[str, Rule]] = {
+_FIELD_RULES: dict[str, dict[str, FieldRule]] = {
     "SIG": {
         "version": _VERSION,
-        "timestamp": _WHEN,
+        "timestamp": _UTC_TIME,
         "type": _one_of(schema.TYPES),
         "status": _one_of(schema.STATUSES),
         "confidence": _COUNT,
@@ -340,11 +340,11 @@ _RULES: dict[str, dict[str, Rule]] = {
         "meta": _META,
         "project": _PROJECT,
         "trust": _one_of(schema.TRUSTS),
-        "stored": _WHEN,
+        "stored": _UTC_TIME,
     },
     "LRN": {
         "version": _VERSION,
-        "timestamp": _WHEN,
+        "timestamp": _UTC_TIME,
         "category": _one_of(schema.CATEGORIES),
         "project": _PROJECT,
         "target": _TARGET,
@@ -358,8 +358,8 @@ _RULES: dict[str, dict[str, Rule]] = {
     },
     "DEC": {
         "version": _VERSION,
-        "timestamp": _WHEN,
-        "by": _shape(road=_one_of(schema.ROADS), name=_TEXT, email=_TEXT),
+        "timestamp": _UTC_TIME,
+        "by": _shape(road=_one_of(schema.CHANNELS), name=_TEXT, email=_TEXT),
         "kind": _one_of(schema.DECISION_KINDS),
         "text": _MAYBE_TEXT,
         "text_sha256": _MAYBE_TEXT,
@@ -371,8 +371,8 @@ _RULES: dict[str, dict[str, Rule]] = {
     "EXP": {
         "version": _VERSION,
         "project": _PROJECT,
-        "start": _WHEN,
-        "end": _WHEN,
+        "start": _UTC_TIME,
+        "end": _UTC_TIME,
         "turns": _COUNT,
         "typed": _COUNT,
         "corrections": _COUNT,
@@ -386,8 +386,10 @@ _RULES: dict[str, dict[str, Rule]] = {
     },
     "TLY": {
         "version": _VERSION,
-        "day": _like("a day such as 2026-02-11", _is_day),
+        "day": _text_like("a day such as 2026-02-11", _is_day),
         "lines": _list_of("a list of lines of six texts", _TALLY_LINE),
     },
 }
-_CHECKS = {kind: [(field, *rules.get(field, _TEXT)) for field in schema.FIELDS[kind]] for kind, rules in _RULES.items()}
+_CHECKS = {
+    kind: [(field, *rules.get(field, _TEXT)) for field in schema.FIELDS[kind]] for kind, rules in _FIELD_RULES.items()
+}

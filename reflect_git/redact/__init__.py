@@ -7,22 +7,22 @@ Redact a text as a whole, as it came in, and truncate it afterwards: the rest of
 from __future__ import annotations
 
 from reflect_git.redact.families import (
-    ASCII_CODES,
-    CODES,
-    ENCODED,
+    ASCII_CODE_NAMES,
+    CODE_NAMES,
+    ENCODED_MARKERS,
     FOREIGN_NOUNS,
-    INVISIBLE,
-    JOINTS,
+    INVISIBLE_CHARACTERS,
     KEY_MEMBERS,
     KEY_NOUNS,
-    OBJECTS,
+    LOGIN_SHAPES,
+    LOGIN_STEMS,
     OTHER_NOUNS,
     PASS_NOUNS,
-    PREFIXES,
-    READABLE,
+    READABLE_TABLE,
+    SECRET_MAP_OPENINGS,
     SHAPES,
-    SIGNING_SHAPES,
-    SIGNING_STEMS,
+    STRING_JOINTS,
+    TOKEN_PREFIXES,
     WORD_SHAPES,
 )
 
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 else:
     Redacted = str
 
-_DEEPEST = 64
+_MAX_DEPTH = 64
 _DIGITS = tuple("0123456789")
-_LONG = 14
+_LONG_WORD = 14
 _LONG_KEY = 20
 _SHORT_KEY = 10
-_ROUNDS = 4
-_WIDEST_GAP = 90
-_JOINING = "\\ \t\r\n+.|&_"
-_OPENING = frozenset("\"'`")
-_HEX = frozenset("0123456789abcdef")
-_NAME = frozenset("_-.+@~")
+_MAX_ROUNDS = 4
+_MAX_GAP = 90
+_JOINING_SIGNS = "\\ \t\r\n+.|&_"
+_QUOTE_SIGNS = frozenset("\"'`")
+_HEX_DIGITS = frozenset("0123456789abcdef")
+_NAME_SIGNS = frozenset("_-.+@~")
 
 
 def redact(text: str, home: Optional[str] = None, left_out: Sequence[str] = ()) -> Redacted:
@@ -59,10 +59,10 @@ def redact(text: str, home: Optional[str] = None, left_out: Sequence[str] = ()) 
     if _is_short_word(text):
         return Redacted(text)
     if left_out:
-        text = _masked(text, _merged([*find(text), *_occurrences(text, left_out)])).strip()
-    for _ in range(_ROUNDS):
+        text = _mask_findings(text, _merge_findings([*find_secrets(text), *_find_occurrences(text, left_out)])).strip()
+    for _ in range(_MAX_ROUNDS):
         # A mask can turn what stands beside it into a finding, so a changed text is read again.
-        before, text = text, _tilde(_masked(text, find(text)), home)
+        before, text = text, _shorten_home(_mask_findings(text, find_secrets(text)), home)
         if text == before:
             break
     return Redacted(text)
@@ -70,7 +70,7 @@ def redact(text: str, home: Optional[str] = None, left_out: Sequence[str] = ()) 
 
 def _is_short_word(text: str) -> bool:
     """Tell whether a text is one short word, too short for a secret. Half of the texts that a hook redacts are."""
-    return len(text) < _LONG and text.isascii() and (text.isalnum() or not text)
+    return len(text) < _LONG_WORD and text.isascii() and (text.isalnum() or not text)
 
 
 def redact_ends(text: str, size: int, home: Optional[str] = None) -> Redacted:
@@ -80,16 +80,18 @@ def redact_ends(text: str, size: int, home: Optional[str] = None) -> Redacted:
     A line or word that a cut would split is dropped, whatever its length: its end may be the end of a secret.
     """
     if len(text) > 2 * size:
-        plain = text if text.isascii() else text.translate(READABLE)
-        text = _masked(text, _mapped(text, plain, _merged([*_find_blocks(plain, _lower(plain))])))
+        plain = text if text.isascii() else text.translate(READABLE_TABLE)
+        text = _mask_findings(
+            text, _map_to_original(text, plain, _merge_findings([*_find_blocks(plain, _to_lower(plain))]))
+        )
     if len(text) <= 2 * size:
         return redact(text, home)
-    head, tail = _whole_words(text[:size][::-1])[::-1].rstrip(), _whole_words(text[-size:]).lstrip()
+    head, tail = _drop_partial_word(text[:size][::-1])[::-1].rstrip(), _drop_partial_word(text[-size:]).lstrip()
     # As one text: the head may have the title of a table whose rows reach into the tail.
     return redact(f"{head or text[:size]}\n{tail}", home)
 
 
-def _whole_words(text: str) -> str:
+def _drop_partial_word(text: str) -> str:
     """Drop the partial line at the beginning of a text, or at least the partial word."""
     at = text.find("\n", 0, len(text) // 2)
     if at < 0:
@@ -119,80 +121,80 @@ def flatten(text: Redacted, limit: int, mark: str = "…") -> Redacted:
     return Redacted(line if len(line) <= limit else f"{line[: limit - len(mark)]}{mark}")
 
 
-def join(separator: str, parts: Iterable[Redacted]) -> Redacted:
+def join_redacted(separator: str, parts: Iterable[Redacted]) -> Redacted:
     """Join redacted texts. `separator` must be a constant of the program."""
     return Redacted(separator.join(parts))
 
 
-def fill(template: str, *parts: Redacted) -> Redacted:
+def format_redacted(template: str, *parts: Redacted) -> Redacted:
     """Fill redacted texts into the `{}` of a template, which must be a constant of the program."""
     return Redacted(template.format(*parts))
 
 
 def redact_value(value: Any, home: Optional[str] = None) -> Any:
     """Redact all strings in JSON-like data, keys included; what is nested too deeply is dropped."""
-    return _walk(value, home, "", _DEEPEST)
+    return _redact_nested(value, home, "", _MAX_DEPTH)
 
 
-def find(text: str) -> list[Finding]:
+def find_secrets(text: str) -> list[Finding]:
     """Return where secrets are: (start, end, kind), in order, without overlaps."""
     if _is_short_word(text):
         return []
-    plain = text if text.isascii() else text.translate(READABLE)
-    lower = _lower(plain)
-    found = [*_written(plain, lower), *_find_structures(plain, lower)]
+    plain = text if text.isascii() else text.translate(READABLE_TABLE)
+    lower = _to_lower(plain)
+    found = [*_find_written(plain, lower), *_find_structures(plain, lower)]
     if found and ("\n" in plain or "\\n" in plain):
-        from reflect_git.redact.blocks import with_wrapped_lines
+        from reflect_git.redact.blocks import find_wrapped_lines
 
-        found += with_wrapped_lines(plain, found)
-    return _mapped(text, plain, _merged(found)) if found else found
+        found += find_wrapped_lines(plain, found)
+    return _map_to_original(text, plain, _merge_findings(found)) if found else found
 
 
-def _written(plain: str, lower: str = "") -> list[Finding]:
+def _find_written(plain: str, lower: str = "") -> list[Finding]:
     """Find secrets that are visible as written."""
-    lower = lower or _lower(plain)
-    found = [*_find_blocks(plain, lower), *_tokens(plain), *_shaped(plain, lower, SHAPES)]
-    if not lower.isascii() or _marked(lower, (SIGNING_STEMS,)):
-        found += _shaped(plain, lower, SIGNING_SHAPES)
-    return [*found, *_named(plain, lower)]
+    lower = lower or _to_lower(plain)
+    found = [*_find_blocks(plain, lower), *_find_tokens(plain), *_find_shapes(plain, lower, SHAPES)]
+    if not lower.isascii() or _has_markers(lower, (LOGIN_STEMS,)):
+        found += _find_shapes(plain, lower, LOGIN_SHAPES)
+    return [*found, *_find_named(plain, lower)]
 
 
 def _find_structures(plain: str, lower: str) -> Iterator[Finding]:
     """Find secrets that appear once strings are joined or decoded, or that their enclosing object reveals."""
     if "kty" in lower:
-        from reflect_git.redact.blocks import key_members
+        from reflect_git.redact.blocks import find_key_members
 
-        yield from key_members(plain)
+        yield from find_key_members(plain)
     is_ascii = lower.isascii()
-    for name in ASCII_CODES if is_ascii else CODES:
+    for name in ASCII_CODE_NAMES if is_ascii else CODE_NAMES:
         if name in lower:
-            if not is_ascii or "codes" in lower or _marked(lower, (_DIGITS,)):
-                from reflect_git.redact.codes import codes
+            if not is_ascii or "codes" in lower or _has_markers(lower, (_DIGITS,)):
+                from reflect_git.redact.codes import find_codes
 
-                yield from codes(plain, lower)
+                yield from find_codes(plain, lower)
             break
-    for name, openings in OBJECTS.items():
-        if name in lower and _marked(lower, (openings,)):
-            from reflect_git.redact.blocks import secret_objects
+    for name, openings in SECRET_MAP_OPENINGS.items():
+        if name in lower and _has_markers(lower, (openings,)):
+            from reflect_git.redact.blocks import find_secret_objects
 
-            yield from secret_objects(plain)
+            yield from find_secret_objects(plain)
             break
     has_joint = _has_joint(plain)
     if has_joint or "\\u" in plain:
-        from reflect_git.redact.blocks import in_joined, in_unescaped
+        from reflect_git.redact.blocks import find_in_joined, find_in_unescaped
 
-        yield from in_unescaped(plain, _written)
-        yield from in_joined(plain, _written) if has_joint else ()
+        yield from find_in_unescaped(plain, _find_written)
+        yield from find_in_joined(plain, _find_written) if has_joint else ()
 
 
 def _has_joint(plain: str) -> bool:
     """Return whether a string may continue in another one, without `re`, whose import takes 8 ms."""
-    for quote, joints in JOINTS.items():
+    for quote, joints in STRING_JOINTS.items():
         for joint in joints if quote in plain else ():
             at = plain.find(joint)
             while at >= 0:
                 at += len(joint)
-                if quote not in _OPENING or plain[at : at + _WIDEST_GAP].lstrip(_JOINING)[:1] in _OPENING:
+                if quote not in _QUOTE_SIGNS or plain[at : at + _MAX_GAP].lstrip(_JOINING_SIGNS)[:1] in _QUOTE_SIGNS:
                     return True
                 at = plain.find(joint, at)
     return ('"' in plain or "'" in plain) and _has_neighbours(plain)
@@ -210,14 +212,14 @@ def _has_neighbours(plain: str) -> bool:
 def _find_blocks(plain: str, lower: str) -> Iterator[Finding]:
     """Find secrets of any length between a start and an end mark."""
     if "private" in lower or "begin " in lower:
-        from reflect_git.redact.blocks import armoured_keys, ends_of_keys, private_parts
+        from reflect_git.redact.blocks import find_armoured_keys, find_key_ends, find_private_parts
 
-        yield from private_parts(plain, lower) if "private" in lower else ()
-        yield from armoured_keys(plain) if "-begin " in lower or "- begin " in lower else ()
-        yield from ends_of_keys(plain) if "private key" in lower and ("-end " in lower or "- end " in lower) else ()
+        yield from find_private_parts(plain, lower) if "private" in lower else ()
+        yield from find_armoured_keys(plain) if "-begin " in lower or "- begin " in lower else ()
+        yield from find_key_ends(plain) if "private key" in lower and ("-end " in lower or "- end " in lower) else ()
 
 
-def _occurrences(text: str, wanted: Sequence[str]) -> Iterator[Finding]:
+def _find_occurrences(text: str, wanted: Sequence[str]) -> Iterator[Finding]:
     for one in wanted:
         at = text.find(one)
         while one and at >= 0:
@@ -225,19 +227,19 @@ def _occurrences(text: str, wanted: Sequence[str]) -> Iterator[Finding]:
             at = text.find(one, at + len(one))
 
 
-def _walk(value: Any, home: Optional[str], name: str, depth: int) -> Any:
+def _redact_nested(value: Any, home: Optional[str], name: str, depth: int) -> Any:
     if isinstance(value, str):
-        return _held(value, home, name)
+        return _redact_field(value, home, name)
     if isinstance(value, (dict, list, tuple)) and depth == 0:
         return "[REDACTED:depth]"
     if isinstance(value, dict):
-        return _walk_dict(value, home, depth)
+        return _redact_dict(value, home, depth)
     if isinstance(value, (list, tuple)):
-        return type(value)([_walk(item, home, name, depth - 1) for item in value])
+        return type(value)([_redact_nested(item, home, name, depth - 1) for item in value])
     return value
 
 
-def _walk_dict(value: dict[Any, Any], home: Optional[str], depth: int) -> dict[Any, Any]:
+def _redact_dict(value: dict[Any, Any], home: Optional[str], depth: int) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     for key, item in value.items():
         clean = redact(key, home) if isinstance(key, str) else key
@@ -245,88 +247,90 @@ def _walk_dict(value: dict[Any, Any], home: Optional[str], depth: int) -> dict[A
             clean += "'"
         if "kty" in value and key in KEY_MEMBERS and isinstance(item, str):
             item = "[REDACTED:private-key]"
-        result[clean] = _walk(item, home, key if isinstance(key, str) and len(key) < 80 else "", depth - 1)
+        result[clean] = _redact_nested(item, home, key if isinstance(key, str) and len(key) < 80 else "", depth - 1)
     return result
 
 
-def _held(value: str, home: Optional[str], name: str) -> str:
+def _redact_field(value: str, home: Optional[str], name: str) -> str:
     """Redact a string as the value of its key."""
-    if not name or not _nouns(_norm(_lower(name))):
+    if not name or not _find_nouns(_normalize(_to_lower(name))):
         return redact(value, home)
     lead = len(name) + 2
-    inside = [(max(0, start - lead), end - lead, kind) for start, end, kind in find(f'{name}="{value}"') if end > lead]
-    return redact(_masked(value, inside), home)
+    inside = [
+        (max(0, start - lead), end - lead, kind) for start, end, kind in find_secrets(f'{name}="{value}"') if end > lead
+    ]
+    return redact(_mask_findings(value, inside), home)
 
 
-def _lower(text: str) -> str:
+def _to_lower(text: str) -> str:
     lower = text.lower()
     # Some capitals have two characters as small letters; offsets must stay.
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def _norm(lower: str) -> str:
+def _normalize(lower: str) -> str:
     return lower.replace("-", "_").replace(" ", "_").replace(".", "_")
 
 
-def _tokens(plain: str) -> Iterator[Finding]:
+def _find_tokens(plain: str) -> Iterator[Finding]:
     """Find secrets that are one long word. A text has few of those, so searching them for 300 markers is cheap."""
-    long_words = "\n".join([word for word in plain.split() if len(word) >= _LONG])
+    long_words = "\n".join([word for word in plain.split() if len(word) >= _LONG_WORD])
     if long_words:
-        yield from _prefixed(plain, long_words)
-        yield from _shaped(plain, long_words.lower(), WORD_SHAPES)
-        yield from _encoded(plain, long_words)
+        yield from _find_prefixed(plain, long_words)
+        yield from _find_shapes(plain, long_words.lower(), WORD_SHAPES)
+        yield from _find_encoded(plain, long_words)
         if "(" in plain and ('"' in long_words or "'" in long_words or "`" in long_words):
-            yield from _passed(plain, long_words)
+            yield from _find_call_arguments(plain, long_words)
         # This token has no literal part; its middle is six characters between two dots.
         if any(len(part) == 6 for part in long_words.split(".")[1:-1]):
-            yield from _matches(plain, "discord", "real", r"(?<![\w-])[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,}")
+            yield from _find_matches(plain, "discord", "real", r"(?<![\w-])[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,}")
 
 
-def _encoded(plain: str, long_words: str) -> Iterator[Finding]:
-    for marker in ENCODED:
+def _find_encoded(plain: str, long_words: str) -> Iterator[Finding]:
+    for marker in ENCODED_MARKERS:
         if marker in long_words:
-            from reflect_git.redact.blocks import encoded
+            from reflect_git.redact.blocks import find_encoded
 
-            yield from encoded(plain, _written)
+            yield from find_encoded(plain, _find_written)
             return
 
 
-def _passed(plain: str, long_words: str) -> Iterator[Finding]:
+def _find_call_arguments(plain: str, long_words: str) -> Iterator[Finding]:
     """Find keys in calls, if a quoted word is long enough and has a digit or letters of both cases."""
     for word in long_words.split("\n"):
         is_quoted = '"' in word or "'" in word or "`" in word
         is_quoted = is_quoted and (len(word) > _LONG_KEY or _has_hex(word))
         if is_quoted and (any(map(str.isdigit, word)) or not (word.islower() or word.isupper())):
-            from reflect_git.redact.blocks import call_arguments
+            from reflect_git.redact.blocks import find_call_arguments
 
-            yield from call_arguments(plain)
+            yield from find_call_arguments(plain)
             return
 
 
 def _has_hex(word: str) -> bool:
     parts = word.replace("'", '"').replace("`", '"').split('"')
-    return any(len(part) >= _SHORT_KEY and _HEX.issuperset(part) for part in parts)
+    return any(len(part) >= _SHORT_KEY and _HEX_DIGITS.issuperset(part) for part in parts)
 
 
-def _prefixed(plain: str, long_words: str) -> Iterator[Finding]:
-    for kind, characters, least, prefixes in PREFIXES:
+def _find_prefixed(plain: str, long_words: str) -> Iterator[Finding]:
+    for kind, characters, least, prefixes in TOKEN_PREFIXES:
         for prefix in prefixes:
             if prefix in long_words:
                 import re
 
-                yield from _matches(plain, kind, "real", f"{re.escape(prefix)}{characters}{{{least},}}")
+                yield from _find_matches(plain, kind, "real", f"{re.escape(prefix)}{characters}{{{least},}}")
 
 
-def _shaped(plain: str, lower: str, shapes: tuple[Shape, ...]) -> Iterator[Finding]:
+def _find_shapes(plain: str, lower: str, shapes: tuple[Shape, ...]) -> Iterator[Finding]:
     for kind, evidence, markers, pattern in shapes:
         for marker in markers[0]:  # most texts have none of them, and a call costs more than the look
             if marker in lower:
-                if _marked(lower, markers[1:]):
-                    yield from _matches(plain, kind, evidence, pattern)
+                if _has_markers(lower, markers[1:]):
+                    yield from _find_matches(plain, kind, evidence, pattern)
                 break
 
 
-def _marked(lower: str, markers: tuple[tuple[str, ...], ...]) -> bool:
+def _has_markers(lower: str, markers: tuple[tuple[str, ...], ...]) -> bool:
     """Return whether each option has a hit. Loops, because any() and all() take twice as long, in every hook."""
     for options in markers:
         for marker in options:
@@ -337,14 +341,14 @@ def _marked(lower: str, markers: tuple[tuple[str, ...], ...]) -> bool:
     return True
 
 
-def _matches(plain: str, kind: str, evidence: str, pattern: str) -> Iterator[Finding]:
-    from reflect_git.redact.heuristics import matches
+def _find_matches(plain: str, kind: str, evidence: str, pattern: str) -> Iterator[Finding]:
+    from reflect_git.redact.heuristics import find_matches
 
-    return matches(plain, kind, evidence, pattern)
+    return find_matches(plain, kind, evidence, pattern)
 
 
-def _nouns(norm: str) -> list[str]:
-    """The names that occur."""
+def _find_nouns(norm: str) -> list[str]:
+    """Return the nouns that occur."""
     found = [noun for noun in OTHER_NOUNS if noun in norm]
     if "pass" in norm:
         found += [noun for noun in PASS_NOUNS if noun in norm]
@@ -353,17 +357,17 @@ def _nouns(norm: str) -> list[str]:
     return found if norm.isascii() else found + [noun for noun in FOREIGN_NOUNS if noun in norm]
 
 
-def _named(plain: str, lower: str) -> Iterator[Finding]:
-    norm = _norm(lower)
-    nouns = _nouns(norm)
+def _find_named(plain: str, lower: str) -> Iterator[Finding]:
+    norm = _normalize(lower)
+    nouns = _find_nouns(norm)
     if nouns:
-        from reflect_git.redact.fields import fields
+        from reflect_git.redact.fields import find_fields
 
-        for start, end in fields(plain, norm, nouns):
+        for start, end in find_fields(plain, norm, nouns):
             yield start, end, "secret"
 
 
-def _merged(found: list[Finding]) -> list[Finding]:
+def _merge_findings(found: list[Finding]) -> list[Finding]:
     """Merge overlapping findings; the kind found first is the more exact one."""
     ranked = sorted((start, end, rank) for rank, (start, end, _) in enumerate(found))
     merged: list[list[int]] = []
@@ -375,15 +379,15 @@ def _merged(found: list[Finding]) -> list[Finding]:
     return [(start, end, found[rank][2]) for start, end, rank in merged]
 
 
-def _mapped(text: str, plain: str, found: list[Finding]) -> list[Finding]:
+def _map_to_original(text: str, plain: str, found: list[Finding]) -> list[Finding]:
     """Map findings back to offsets in the original text, with its invisible characters."""
     if len(text) == len(plain):
         return found
-    places = [place for place, character in enumerate(text) if ord(character) not in INVISIBLE]
+    places = [place for place, character in enumerate(text) if ord(character) not in INVISIBLE_CHARACTERS]
     return [(places[start], places[end - 1] + 1, kind) for start, end, kind in found]
 
 
-def _masked(text: str, found: list[Finding]) -> str:
+def _mask_findings(text: str, found: list[Finding]) -> str:
     pieces, last = [], 0
     for start, end, kind in found:
         pieces += [text[last:start], f"[REDACTED:{kind}]" if kind else "\n"]
@@ -391,28 +395,28 @@ def _masked(text: str, found: list[Finding]) -> str:
     return "".join([*pieces, text[last:]])
 
 
-def _tilde(text: str, home: Optional[str]) -> str:
+def _shorten_home(text: str, home: Optional[str]) -> str:
     home = (home or "").rstrip("/\\")
     if len(home) < 2:
         return text
     for written in (home, home.replace("\\", "\\\\"), home.replace("\\", "/"), home.replace("/", "\\/")):
         if written in text:
-            text = _shortened(text, written)
+            text = _replace_home(text, written)
     return text
 
 
-def _shortened(text: str, home: str) -> str:
+def _replace_home(text: str, home: str) -> str:
     pieces, last, start = [], 0, text.find(home)
     while start >= 0:
         end = start + len(home)
-        if _begins(text, start) and _ends(text, end):
+        if _is_path_start(text, start) and _is_path_end(text, end):
             pieces += [text[last:start], "~"]
             last = end
         start = text.find(home, end)
     return "".join([*pieces, text[last:]])
 
 
-def _begins(text: str, start: int) -> bool:
+def _is_path_start(text: str, start: int) -> bool:
     """Return whether a path begins here, and not inside another one.
 
     /mnt/home/me is not /home/me, but -I/home/me and a JSON-escaped line start are.
@@ -423,6 +427,6 @@ def _begins(text: str, start: int) -> bool:
     return before == "://" or before[-1:] not in ("/", "_", "-", ".", "~", "\\")
 
 
-def _ends(text: str, end: int) -> bool:
+def _is_path_end(text: str, end: int) -> bool:
     after = text[end : end + 2]
-    return not after[1:].isalnum() if after[:1] == "." else not after[:1].isalnum() and after[:1] not in _NAME
+    return not after[1:].isalnum() if after[:1] == "." else not after[:1].isalnum() and after[:1] not in _NAME_SIGNS

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 # Characters that show nothing and so can split a secret without anybody seeing it.
-INVISIBLE = dict.fromkeys(
+INVISIBLE_CHARACTERS = dict.fromkeys(
     [0xAD, 0x34F, 0x61C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]
 )
 
 # What a text is read as: without these, and with full-width letters and digits as plain ones, one for one.
-READABLE = {
-    **INVISIBLE,
+READABLE_TABLE = {
+    **INVISIBLE_CHARACTERS,
     **{wide: wide - 0xFEE0 for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A)) for wide in range(first, last + 1)},
 }  # fmt: skip
 
@@ -22,7 +22,7 @@ _CRYPT = r"[A-Za-z0-9./$,=+-]"
 
 # (kind, characters after the prefix, how many at least, prefixes). These prefixes say enough by themselves: they are found
 # in the middle of a word too (a branch name, a file name, `%3Dghp_…`, `\nghp_…` in JSON).
-PREFIXES = (
+TOKEN_PREFIXES = (
     ("github", _WORD, 16, ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
     ("gitlab", _DOTTED, 16, ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-")),
     ("gitlab", _DOTTED, 16, ("glsoat-", "glffct-", "GR1348941")),
@@ -113,24 +113,24 @@ _EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtb])|(?<=%[0-9A-Fa-f]{2})|(?<=\[\dm)|(?<=
 _JWT_EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtb]))"
 _COMMAND = r"\b[^\n|;]{0,120}?\s"
 _SHELL = r"(?:\\?[\"'])?([^\s\"'\\]+)"
-_SIGNING_IN = (
+_LOGIN_TOOLS = (
     "cargo", "vault", "doctl", "wrangler", "supabase", "railway", "fly", "npm", "sentry-cli", "pulumi", "hf", "wandb",
     "stripe", "netlify", "vercel", "argocd", "infracost", "ngrok", "snyk", "codecov",
 )  # fmt: skip
 
-_SIGNING = (
+_LOGIN_PHRASES = (
     "log in", "log into", "logging into", "login", "log on", "sign in", "signin", "logging in", "einlogg", "anmeld", "logge dich", "melde dich", "verbind", "connect", "connexion", "conéct", "conect", "collega", "подключ",
     "identifi", "accedi", "entra con", "entra como", "inicia sesi", "iniciar sesi", "acced", "entre com", "logar", "credential", "credenci", "credenz", "identifiants", "creds",
     "zugang", "accès", "acceso", "accesso", "acesso", "доступ", "user:", "benutzer", "войти", "войди", "вход", "логин", "зайти", "зайди", "登录", "登入", "登陆", "ログイン", "サインイン", "로그인",
 )  # fmt: skip
 
 # Words for a key that no other kind of secret is called, and the keys that everybody may see.
-_KEYS = ("clé", "clave", "chiave", "chave")
-_OPEN_KEYS = (
+_FOREIGN_KEY_WORDS = ("clé", "clave", "chiave", "chave")
+_PUBLIC_KEY_WORDS = (
     "public", "primary", "foreign", "cache", "idempotency", "partition", "sort", "object", "host", "unique", "group", "publishable", "from", "to", "at",
     "row", "index", "lookup", "message", "event", "routing", "dedup", "deduplication", "storage", "redis", "s3", "map",
 )  # fmt: skip
-_NAMING_KEYS = (
+_NAMING_KEY_WORDS = (
     "build",
     "hash",
     "lock",
@@ -146,9 +146,9 @@ _NAMING_KEYS = (
     "pgp",
     "cached",
 )
-_SAID = ("-> ", "→ ", " is ", ": ", "= ", " ist ", " lautet ", " est ", " es ", " è ", " é ")
-_UNLOCKING = ("unlock", "can sudo", "to sudo", "entsperr", "déverrouill", "desbloque", "sblocca", "разблокир")
-_WITH = (" with ", " using ", " mit ", " avec ", " con ", " com ", " с ")
+_IS_PHRASES = ("-> ", "→ ", " is ", ": ", "= ", " ist ", " lautet ", " est ", " es ", " è ", " é ")
+_UNLOCK_PHRASES = ("unlock", "can sudo", "to sudo", "entsperr", "déverrouill", "desbloque", "sblocca", "разблокир")
+_WITH_WORDS = (" with ", " using ", " mit ", " avec ", " con ", " com ", " с ")
 
 # Settings that are followed by a password, with nothing but a space between them.
 _DIRECTIVES = ("requirepass", "masterauth", "storepass", "keypass", "bindpw", "rootpw", "sasl_passwd", "wpa-psk")
@@ -239,7 +239,7 @@ SHAPES = (
     ("password", "strong", (("connect ", "conn "), ("/",), ("@",)), r"(?i)\bconn(?:ect)?\s{1,4}[\w$]{1,40}/([^\s@\"'/]{4,80})@"),
     ("password", "argument", (("set-env ", "env:set "),), r"(?:set-env\s{1,4}\S{1,80}|env:set)\s{1,4}\w{0,60}(?:PASS\w{0,6}|PW|PWD|SECRET|TOKEN|KEY)\s{1,4}" + _SHELL),
     ("password", "pair", (("sudo",), (" wants ", " needs ", " takes ", " expects ", " asks for ", " is ")), r"(?i)\bsudo\b[^\n.;!?]{0,40}?\s(?:wants|needs|takes|expects|asks for|is) [\"'`]?([^\s\"'`,;/()]{6,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
-    ("password", "marked", (("user", "account"), _WITH), r"(?i)\b(?:user|account)\b[^\n]{0,40}?(?:" + "|".join(_WITH) + r")[\"'`]?([^\s\"'`,;/()]{8,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
+    ("password", "marked", (("user", "account"), _WITH_WORDS), r"(?i)\b(?:user|account)\b[^\n]{0,40}?(?:" + "|".join(_WITH_WORDS) + r")[\"'`]?([^\s\"'`,;/()]{8,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
     ("password", "pair", ((":",), ("log in", "login", "sign in"), (" with ", " as ", " using ")), r"(?i)(?:log ?in|sign in)[^\n]{0,20}?\s(?:with|as|using) [\"'`]?[\w.@-]{1,60}:([^\s\"'`,;/()]{6,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
     ("password", "argument", (("-p=",),), r"(?:^|\s)-p=[\"']?([^\s\"']{6,200})"),
     ("vault", "any", (("secret_id", "secret-id"), ("role_id", "role-id", "approle")), r"secret[_-]id[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"),
@@ -291,12 +291,12 @@ SHAPES = (
     ("cookie", "mixed", ((":",), ("session", "sid\"", "sid'"), ("\":", "':")), r"(?i)(?:session(?:_?id)?|sess_?id|\bsid)[\"']\s{0,4}:\s{0,4}[\"']([\w%.+/-]{16,1024})[\"']"),
     ("password", "argument", (("\n",), ("op read", "pass show", "bw get", "kubectl get secret", "secrets versions access", "get-secret-value", "find-generic-password", "secret-tool lookup", "vault read", "kv get", "vault get", "config:get", "get-parameter"),), r"(?:op read|pass show|bw get|kubectl get secret|secrets versions access|get-secret-value|find-generic-password|secret-tool lookup|vault read|kv get|vault get|config:get|get-parameter)\b[^\n]{0,200}\n[\"']?([^\s\"'{}]{6,512})[\"']?[ \t]{0,8}(?:\n|$)"),
     ("token", "mixed", (("bearer", "cookie"), (" is ", ": ", " ist ", " est ")), r"(?:[Bb]earer|[Cc]ookie)\b[^\n:=?!;,\"]{0,40}?(?::| is| ist| est)\s{1,4}[\"'`]{0,3}([\w-]{20,256})"),
-    ("token", "mixed", (("key", *_KEYS), _SAID), r"(?i)(?<!" + r")(?<!".join(_OPEN_KEYS) + r")(?:^|[ \t-])(?:key|" + "|".join(_KEYS) + r")\b[^\n:=?!;,\"]{0,40}?(?:[:=]|->|→|\s(?:is|ist|lautet|est|es|è|é))\s{1,4}[\"'`«]{0,3}\s?([\w+/-]{14,256}={0,2})"),
-    ("vendor-key", "real", (("key", *_KEYS), _SAID), r"(?<![\w-])(?!(?i:" + "|".join((*_OPEN_KEYS, *_NAMING_KEYS)) + r")\b)[A-Za-zäöüéè]{2,20}[ -](?i:key|" + "|".join(_KEYS) + r")(?:[:=]| (?:is|ist|lautet|est|es|è|é):?)\s{1,4}[\"'`]?([0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![\w-])"),
-    ("password", "argument", (("wifi", "wi-fi", "wlan", "ssid"), (" key", *_KEYS)), r"(?i)(?:wi-?fi|wlan|ssid)\b[^\n]{0,80}?\b(?:key|" + "|".join(_KEYS) + r")(?: (?:is|ist|est|es|è|é))?[ :=]{1,3}[\"'`]?([^\s\"'`,;]{6,63})"),
-    ("password", "pair", (_UNLOCKING, _WITH), r"(?i)(?:" + "|".join(_UNLOCKING) + r")[^\n.;:!?]{0,60}?(?:" + "|".join(_WITH) + r")[\"'`]?([^\s\"'`,;/()]{6,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
+    ("token", "mixed", (("key", *_FOREIGN_KEY_WORDS), _IS_PHRASES), r"(?i)(?<!" + r")(?<!".join(_PUBLIC_KEY_WORDS) + r")(?:^|[ \t-])(?:key|" + "|".join(_FOREIGN_KEY_WORDS) + r")\b[^\n:=?!;,\"]{0,40}?(?:[:=]|->|→|\s(?:is|ist|lautet|est|es|è|é))\s{1,4}[\"'`«]{0,3}\s?([\w+/-]{14,256}={0,2})"),
+    ("vendor-key", "real", (("key", *_FOREIGN_KEY_WORDS), _IS_PHRASES), r"(?<![\w-])(?!(?i:" + "|".join((*_PUBLIC_KEY_WORDS, *_NAMING_KEY_WORDS)) + r")\b)[A-Za-zäöüéè]{2,20}[ -](?i:key|" + "|".join(_FOREIGN_KEY_WORDS) + r")(?:[:=]| (?:is|ist|lautet|est|es|è|é):?)\s{1,4}[\"'`]?([0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![\w-])"),
+    ("password", "argument", (("wifi", "wi-fi", "wlan", "ssid"), (" key", *_FOREIGN_KEY_WORDS)), r"(?i)(?:wi-?fi|wlan|ssid)\b[^\n]{0,80}?\b(?:key|" + "|".join(_FOREIGN_KEY_WORDS) + r")(?: (?:is|ist|est|es|è|é))?[ :=]{1,3}[\"'`]?([^\s\"'`,;]{6,63})"),
+    ("password", "pair", (_UNLOCK_PHRASES, _WITH_WORDS), r"(?i)(?:" + "|".join(_UNLOCK_PHRASES) + r")[^\n.;:!?]{0,60}?(?:" + "|".join(_WITH_WORDS) + r")[\"'`]?([^\s\"'`,;/()]{6,80}?)(?=[.,;]?[\s\"'`]|[.]?$)"),
     ("password", "pair", (("sudo",), ("try ", "type ", "enter ", "use ", "answer ", "give ")), r"(?i)\b(?:try|type|enter|use|answer|give)(?: it)? [\"'`]?([^\s\"'`,;/()]{6,80}?)[\"'`]? (?:for|at|to|on|as|when|in)\b[^\n.;!?]{0,40}?\bsudo\b"),
-    ("token", "keyed", ((" login ", " auth "), _SIGNING_IN), r"\b(?:" + "|".join(_SIGNING_IN) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
+    ("token", "keyed", ((" login ", " auth "), _LOGIN_TOOLS), r"\b(?:" + "|".join(_LOGIN_TOOLS) + r")\s{1,4}(?:login|auth)\s{1,4}(?:(?:login|init|add|set|-t|--token)\s{1,4}){0,2}" + _SHELL),
     ("token", "argument", (("(",), ("hmac(", "hmac.new(", "jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode")), r"(?i)(?:hmac(?:\.new)?|jwt\.(?:sign|verify|encode|decode))\((?:[^\n'\"()]{0,80}(?:[\"'][\w-]{2,12}[\"'],\s{0,4})?)b?[\"']([^\"'\n]{1,200})[\"']"),
     ("azure", "lone", (("pat", "devops"), ("pat ", "pat=", "pat:", "devops")), r"(?<![A-Za-z0-9])[a-z2-7]{52}(?![A-Za-z0-9])"),
     ("vendor-key", "real", (("snyk", "postmark"), ("api", "auth", "key", "token")), r"(?i)(?:snyk|postmark)[^\n]{0,40}?(?:api|auth|key|token)[^\n]{0,16}?\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
@@ -313,20 +313,20 @@ SHAPES = (
 )  # fmt: skip
 
 # The same for texts that speak of signing in. Most do not, and a few stems tell: of SIGNING_STEMS one is in each of _SIGNING.
-SIGNING_SHAPES = (
-    ("password", "pair", ((" / ",), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,60}?(?<![\w/.-])[\"'`]?[\w.@-]{2,60}[\"'`]? {0,2}/ {0,2}[\"'`]?([^\s\"'`,;/。、）)]{6,80}?)(?=[.,;)]?[\s\"'`。、)）]|[.]?$|[^\x00-\x7f])"),
-    ("password", "pair", ((" and ", " und ", " et ", " y ", " e ", " и "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,30}?\s(?:using|with|as|are|it's|it’s|it is|is|mit|als|sind|avec|sont|con|son|sono|com|são|как)\s[\w.@-]{2,60} (?:and|und|et|y|e|и) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
-    ("password", "pair", ((" as ", " als ", "@", " como ", " en tant que ", " come ", " под "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,40}?(?:\s(?:as|als|como|come|en tant que|под) [\w.@-]{2,60}|\s[\w.-]{1,40}@[\w.-]{1,60})(?: user)?(?:,)? (?:with|using|mit|avec|con|com|с) (?:the |dem )?[\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
-    ("password", "marked", ((" with ", " using ", " mit ", " avec ", " con ", " com ", " с "), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/]{0,60}?\s(?:with|using|mit|avec|con|com|с) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
-    ("password", "marked", ((", ",), _SIGNING), r"(?i)(?:" + "|".join(_SIGNING) + r")[^\n/,]{0,60}?[\s(:][\"'`]?[\w.@-]{2,60}[\"'`]?, [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+LOGIN_SHAPES = (
+    ("password", "pair", ((" / ",), _LOGIN_PHRASES), r"(?i)(?:" + "|".join(_LOGIN_PHRASES) + r")[^\n/]{0,60}?(?<![\w/.-])[\"'`]?[\w.@-]{2,60}[\"'`]? {0,2}/ {0,2}[\"'`]?([^\s\"'`,;/。、）)]{6,80}?)(?=[.,;)]?[\s\"'`。、)）]|[.]?$|[^\x00-\x7f])"),
+    ("password", "pair", ((" and ", " und ", " et ", " y ", " e ", " и "), _LOGIN_PHRASES), r"(?i)(?:" + "|".join(_LOGIN_PHRASES) + r")[^\n/]{0,30}?\s(?:using|with|as|are|it's|it’s|it is|is|mit|als|sind|avec|sont|con|son|sono|com|são|как)\s[\w.@-]{2,60} (?:and|und|et|y|e|и) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "pair", ((" as ", " als ", "@", " como ", " en tant que ", " come ", " под "), _LOGIN_PHRASES), r"(?i)(?:" + "|".join(_LOGIN_PHRASES) + r")[^\n/]{0,40}?(?:\s(?:as|als|como|come|en tant que|под) [\w.@-]{2,60}|\s[\w.-]{1,40}@[\w.-]{1,60})(?: user)?(?:,)? (?:with|using|mit|avec|con|com|с) (?:the |dem )?[\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "marked", ((" with ", " using ", " mit ", " avec ", " con ", " com ", " с "), _LOGIN_PHRASES), r"(?i)(?:" + "|".join(_LOGIN_PHRASES) + r")[^\n/]{0,60}?\s(?:with|using|mit|avec|con|com|с) [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
+    ("password", "marked", ((", ",), _LOGIN_PHRASES), r"(?i)(?:" + "|".join(_LOGIN_PHRASES) + r")[^\n/,]{0,60}?[\s(:][\"'`]?[\w.@-]{2,60}[\"'`]?, [\"'`]?([^\s\"'`,;/)]{6,80}?)(?=[.,;)]?[\s\"'`)]|[.]?$)"),
 )  # fmt: skip
-SIGNING_STEMS = (
+LOGIN_STEMS = (
     "log", "sign", "meld", "verbind", "conn", "cone", "colleg", "identif", "acce", "entr", "inicia", "cred", "zugang",
     "acess", "user:", "benutzer",
 )  # fmt: skip
 
 # Base64 of PASS, pass, Pass, SECRET, TOKEN, _KEY, KEY= and :// at each of the three offsets, as far as it is the same anywhere.
-ENCODED = (
+ENCODED_MARKERS = (
     "UEFTU", "QQVNT", "BBU1", "cGFzc", "wYXNz", "Bhc3", "UGFzc", "QYXNz", "U0VDUkVU", "TRUNSRV", "NFQ1JFV", "c2VjcmV0",
     "zZWNyZX", "NlY3Jld", "U2VjcmV0", "TZWNyZX", "VE9LRU", "UT0tFT", "RPS0VO", "dG9rZW", "0b2tlb", "Rva2Vu", "VG9rZW",
     "Ub2tlb", "X0tFW", "fS0VZ", "9LRV", "X2tle", "fa2V5", "9rZX", "S0VZP", "LRVk9", "tFWT", "S2V5P", "Oi8v", "6Ly", "ovL",
@@ -334,9 +334,9 @@ ENCODED = (
 # Members of a JSON Web Key that only its owner may know.
 KEY_MEMBERS = ("d", "p", "q", "dp", "dq", "qi", "k", "r", "t")
 # What the names of codes have in common.
-ASCII_CODES = ("pin", "otp", "code", "kode", "tan", "codice")
-CODES = (
-    *ASCII_CODES,
+ASCII_CODE_NAMES = ("pin", "otp", "code", "kode", "tan", "codice")
+CODE_NAMES = (
+    *ASCII_CODE_NAMES,
     "пин",
     "код",
     "código",
@@ -351,23 +351,23 @@ CODES = (
     "핀번호",
 )
 # What opens a map of secrets.
-OBJECTS = {
+SECRET_MAP_OPENINGS = {
     name: tuple([name + end for end in (":\n", '": {', '":{', ":\\n", " = {", "={")])
     for name in ("data", "keys", "secrets", "tokens", "credentials", "passwords")
 }
 # What may put two strings together.
-_JOINED = ("+", " +", "\n", "\\n", ".", " .", " ||", " &", "&", "\\\n", " \\\n")
-JOINTS = {quote: tuple([quote + joint for joint in _JOINED]) for quote in "\"'`"}
-JOINTS["\\"] = ("\\\n",)
-JOINTS["("] = ("join(", "concat(", ").append(")
+_JOINING_SIGNS = ("+", " +", "\n", "\\n", ".", " .", " ||", " &", "&", "\\\n", " \\\n")
+STRING_JOINTS = {quote: tuple([quote + joint for joint in _JOINING_SIGNS]) for quote in "\"'`"}
+STRING_JOINTS["\\"] = ("\\\n",)
+STRING_JOINTS["("] = ("join(", "concat(", ").append(")
 
 # Names under which secrets are kept, lower-cased, space, dash and dot written as underscore.
-PASSWORDS = (
+PASSWORD_NOUNS = (
     "password", "passwd", "passwort", "passphrase", "passcode", "kennwort", "pwd", "mot_de_passe", "contraseña", "contrasena",
     "senha", "wachtwoord", "hasło", "lösenord", "adgangskode", "parola", "şifre", "salasana", "jelszó", "heslo", "пароль",
     "пароля", "паролем", "パスフレーズ", "parole", "密码短语", "парольная_фраза", "кодовая_фраза", "phrase_de_passe", "frase_de_contraseña", "frase_segreta", "frase_secreta", "phrase_secrète", "geheime_phrase", "секретная_фраза", "合言葉", "seed_phrase", "losungswort", "wifi_key", "wi_fi_key", "wlan_key", "wlan_schlüssel", "network_key", "codeword", "contrasenya", "пассворд", "пасс", "비번", "palavra_passe", "clave_de_acceso", "chave_de_acesso", "clé_d'accès", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "كلمة_المرور", "סיסמה", "mật_khẩu", "kata_sandi", "पासवर्ड",
 )  # fmt: skip
-_TOKENS = (
+_BASIC_TOKEN_NOUNS = (
     "secret", "token", "api_key", "apikey", "access_key", "accesskey", "private_key", "privatekey", "auth_key", "authkey",
     "account_key", "accountkey", "encryption_key", "encryptionkey", "encrypt_key", "signing_key", "signingkey", "master_key",
     "masterkey", "license_key", "licensekey", "storage_key", "storagekey", "app_key", "appkey", "application_key",
@@ -381,12 +381,12 @@ _TOKENS = (
     "clé_secrète", "chiave_segreta", "chave_secreta", "chave_de_api", "clave_secreta", "segreto", "segredo", "секрет", "api_키",
 )  # fmt: skip
 # The same written together, as `integrationKey=` is.
-_GLUED = [noun.replace("_", "") for noun in _TOKENS if noun.endswith("_key")]
-TOKENS = (*_TOKENS, *[noun for noun in _GLUED if noun not in _TOKENS])
+_JOINED_KEY_NOUNS = [noun.replace("_", "") for noun in _BASIC_TOKEN_NOUNS if noun.endswith("_key")]
+TOKEN_NOUNS = (*_BASIC_TOKEN_NOUNS, *[noun for noun in _JOINED_KEY_NOUNS if noun not in _BASIC_TOKEN_NOUNS])
 # Too common to be read in prose: `pass` needs a sign after it, `login` a value that is beyond doubt.
-SHORT_PASSWORDS = ("pass", "pw", "pin", "psk", "mdp", "clave")
-ASSIGNED = (*SHORT_PASSWORDS, "_key", "jwt", "appid", "auth", "otp", "encrypted", "salt")
-SPOKEN = (
+SHORT_PASSWORD_NOUNS = ("pass", "pw", "pin", "psk", "mdp", "clave")
+ASSIGNED_NOUNS = (*SHORT_PASSWORD_NOUNS, "_key", "jwt", "appid", "auth", "otp", "encrypted", "salt")
+LOGIN_NOUNS = (
     "login",
     "log_in",
     "sign_in",
@@ -404,9 +404,9 @@ SPOKEN = (
 )
 
 # By what they have in common: three looks save a hundred. The last are those that only a text beyond ASCII has.
-_NOUNS = (*PASSWORDS, *TOKENS, *ASSIGNED, *SPOKEN)
-ASCII_NOUNS = tuple([noun for noun in _NOUNS if noun.isascii()])
+_ALL_NOUNS = (*PASSWORD_NOUNS, *TOKEN_NOUNS, *ASSIGNED_NOUNS, *LOGIN_NOUNS)
+ASCII_NOUNS = tuple([noun for noun in _ALL_NOUNS if noun.isascii()])
 PASS_NOUNS = tuple([noun for noun in ASCII_NOUNS if "pass" in noun])
 KEY_NOUNS = tuple([noun for noun in ASCII_NOUNS if "key" in noun and "pass" not in noun])
 OTHER_NOUNS = tuple([noun for noun in ASCII_NOUNS if "key" not in noun and "pass" not in noun])
-FOREIGN_NOUNS = tuple([noun for noun in _NOUNS if not noun.isascii()])
+FOREIGN_NOUNS = tuple([noun for noun in _ALL_NOUNS if not noun.isascii()])

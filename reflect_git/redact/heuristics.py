@@ -9,76 +9,76 @@ if TYPE_CHECKING:
 
     Finding = tuple[int, int, str]
 
-_SPECIAL = frozenset("!#$%^&*+?~|@")
-_HEX = frozenset("0123456789abcdef-")
-_MOMENT = frozenset("0123456789.:-/+TZ%_, ")
-_TYPED = frozenset("!#$%^&*+?~|@-_.,:")
-_GLOB = frozenset("*?/._-{},[]!")
-_LONGEST = 512
-_LONG_DRAWN = 16
+_SPECIAL_SIGNS = frozenset("!#$%^&*+?~|@")
+_HEX_SIGNS = frozenset("0123456789abcdef-")
+_TIME_SIGNS = frozenset("0123456789.:-/+TZ%_, ")
+_PASSWORD_SIGNS = frozenset("!#$%^&*+?~|@-_.,:")
+_GLOB_SIGNS = frozenset("*?/._-{},[]!")
+_WORD_LIMIT = 512
+_LONG_RANDOM = 16
 _LONG_NOISE = 40
-_LONG_PART = 4
-_SHORTEST_COMPOUND = 10
-_SHORTEST_WORD = 5
-_LONGEST_PLAIN = 40
-_MANY = 5000
+_MIN_PART = 4
+_MIN_COMPOUND = 10
+_MIN_WORD = 5
+_PLAIN_LIMIT = 40
+_MAX_MATCHES = 5000
 
 
-def _variable(value: str) -> bool:
+def _is_variable(value: str) -> bool:
     name = value[1:].rstrip("%")
     if value[0] == "%":
         return not name or name.isalpha() or (name.isidentifier() and value[-1] == "%")
-    if value[0] == "@" and strict(name):
+    if value[0] == "@" and is_certain_secret(name):
         return False
     return value[0] in "$@" and (not name or name.isidentifier())
 
 
-def dummy(value: str) -> bool:
+def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, a reference to a variable, or a mask by us or somebody else."""
-    lower = value[:_LONGEST].lower()
-    if not lower or lower in STOP_WORDS or lower.startswith(DUMMY_STARTS) or _variable(value[:_LONGEST]):
+    lower = value[:_WORD_LIMIT].lower()
+    if not lower or lower in STOP_WORDS or lower.startswith(PLACEHOLDER_PREFIXES) or _is_variable(value[:_WORD_LIMIT]):
         return True
-    return _hollow(lower)
+    return _is_filler(lower)
 
 
-def _hollow(lower: str) -> bool:
-    return len(set(lower.strip("-_.*x"))) < 3 or any(part in lower for part in DUMMY_PARTS)
+def _is_filler(lower: str) -> bool:
+    return len(set(lower.strip("-_.*x"))) < 3 or any(part in lower for part in PLACEHOLDER_PARTS)
 
 
-def _kind(character: str) -> int:
+def _get_character_kind(character: str) -> int:
     if character.isdigit():
         return 1
     return 2 if character.isupper() else 3 if character.isalpha() else 4
 
 
-def _counts(word: str) -> tuple[int, int, int, int]:
+def _count_characters(word: str) -> tuple[int, int, int, int]:
     """Return the number of digits, capitals, small letters, and changes between kinds of characters."""
-    kinds = [_kind(character) for character in word]
+    kinds = [_get_character_kind(character) for character in word]
     changes = sum(left != right for left, right in zip(kinds, kinds[1:]))
     return kinds.count(1), kinds.count(2), kinds.count(3), changes
 
 
-def _special(word: str) -> bool:
-    return not _SPECIAL.isdisjoint(word[1:-1])
+def _has_special(word: str) -> bool:
+    return not _SPECIAL_SIGNS.isdisjoint(word[1:-1])
 
 
-def _erratic(word: str) -> bool:
+def _is_erratic(word: str) -> bool:
     """Return whether letters are in a disorder that camelCase does not have."""
-    digits, capitals, small, _ = _counts(word)
+    digits, capitals, small, _ = _count_characters(word)
     if len(word) < 10 or digits or "=" in word.rstrip("="):
         return False
     return capitals >= 0.25 * len(word) and small >= 0.2 * len(word)
 
 
-def _lookalike(word: str) -> bool:
+def _is_lookalike(word: str) -> bool:
     """Return whether this is a path, address, date, option or e-mail address, which are as mixed as secrets."""
     if word[0] == "-" and word[1:].isalpha() and 3 * sum(map(str.isupper, word)) < len(word):
         return True  # -AsPlainText: few capitals, unlike what was drawn by chance
-    if "://" in word or _MOMENT.issuperset(word) or word.startswith(("/", "./", "~", "../", "--")):
+    if "://" in word or _TIME_SIGNS.issuperset(word) or word.startswith(("/", "./", "~", "../", "--")):
         return True
-    if word[0] == "@" and not strict(word[1:]):
+    if word[0] == "@" and not is_certain_secret(word[1:]):
         return True
-    if "|" in word and all(_rule(part) for part in word.split("|")):
+    if "|" in word and all(_is_validation_rule(part) for part in word.split("|")):
         return True
     if _is_glob(word) or _is_colour(word):
         return True
@@ -89,7 +89,7 @@ def _lookalike(word: str) -> bool:
 
 def _is_glob(word: str) -> bool:
     """Return whether `word` is a file pattern: `**/session*`, `*.token`, `src/**/key?.ts`."""
-    if "*" not in word or not all(character.isalnum() or character in _GLOB for character in word):
+    if "*" not in word or not all(character.isalnum() or character in _GLOB_SIGNS for character in word):
         return False
     if "**" in word or "*/" in word or "/*" in word or word.startswith("*."):
         return True
@@ -97,42 +97,42 @@ def _is_glob(word: str) -> bool:
 
 
 def _is_colour(word: str) -> bool:
-    return word[0] == "#" and len(word) in (4, 5, 7, 9) and _HEX.issuperset(word[1:].lower())
+    return word[0] == "#" and len(word) in (4, 5, 7, 9) and _HEX_SIGNS.issuperset(word[1:].lower())
 
 
-def _rule(part: str) -> bool:
+def _is_validation_rule(part: str) -> bool:
     """Return whether this is one of `required|min:8` or `string|null`."""
     name = part.partition(":")[0]
     return name.replace("_", "").isalpha() and name.islower()
 
 
-def strict(word: str) -> bool:
+def is_certain_secret(word: str) -> bool:
     """Return whether a word is certainly a secret, wherever it occurs."""
-    word = word[:_LONGEST]
-    if len(word) < 10 or dummy(word) or ("://" in word) or _MOMENT.issuperset(word):
+    word = word[:_WORD_LIMIT]
+    if len(word) < 10 or is_placeholder(word) or ("://" in word) or _TIME_SIGNS.issuperset(word):
         return False
-    if _lookalike(word) and not (len(word) >= 32 and (word.count("/") < 4 or word[-1] == "=")):
+    if _is_lookalike(word) and not (len(word) >= 32 and (word.count("/") < 4 or word[-1] == "=")):
         return False
     if "(" in word and word.partition("(")[0].isidentifier():  # Number(f64)
         return False
-    digits, capitals, small, changes = _counts(word)
-    if digits and capitals + small > 2 and _special(word) and "(" not in word:
+    digits, capitals, small, changes = _count_characters(word)
+    if digits and capitals + small > 2 and _has_special(word) and "(" not in word:
         return True
-    least = 1 if len(word) >= _LONG_DRAWN else 2  # of 22 drawn characters, 9 in 100 words have a single digit
+    least = 1 if len(word) >= _LONG_RANDOM else 2  # of 22 drawn characters, 9 in 100 words have a single digit
     mixed = capitals and small and digits >= least and changes >= 0.38 * len(word)
     padded = capitals and small and digits and len(word) > 15 and word[-1] == "="
-    return bool(mixed or padded) or _erratic(word) or _drawn(word, digits, changes)
+    return bool(mixed or padded) or _is_erratic(word) or _is_random(word, digits, changes)
 
 
-def _drawn(word: str, digits: int, changes: int) -> bool:
+def _is_random(word: str, digits: int, changes: int) -> bool:
     """Return whether a long word of one case is random: hexadecimal, or an unlikely mix of letters and digits."""
     if len(word) < 32:
         return False
-    is_hex = digits >= 6 and _HEX.issuperset(word.lower())
+    is_hex = digits >= 6 and _HEX_SIGNS.issuperset(word.lower())
     return is_hex or (word.isalnum() and digits >= 4 and changes >= len(word) / 5)
 
 
-def _named(word: str) -> bool:
+def _is_name(word: str) -> bool:
     """Return whether this is a file name, dotted name, constant or numbered thing."""
     stem, dot, ending = word.rpartition(".")
     if dot and stem and (ending.isalpha() or stem.replace(".", "").isdigit()):
@@ -140,50 +140,60 @@ def _named(word: str) -> bool:
     return "_" in word and word.replace("_", "").isalnum() and (word.isupper() or word.islower())
 
 
-def strong(word: str) -> bool:
+def is_likely_secret(word: str) -> bool:
     """Return whether a word is secret enough where a name or a verb already announces one."""
-    word = word[:_LONGEST]
-    if strict(word):
+    word = word[:_WORD_LIMIT]
+    if is_certain_secret(word):
         return True
-    if len(word) < 6 or dummy(word) or _lookalike(word) or "(" in word or word.lower().startswith(TRADE_STARTS):
+    if (
+        len(word) < 6
+        or is_placeholder(word)
+        or _is_lookalike(word)
+        or "(" in word
+        or word.lower().startswith(TECHNICAL_PREFIXES)
+    ):
         return False
-    digits, capitals, small, _ = _counts(word)
+    digits, capitals, small, _ = _count_characters(word)
     letters = capitals + small
     if not digits:
-        return letters > 0 and len(word) >= 8 and (_special(word) or _erratic(word.strip("!#$%^&*+?~|@")))
-    return letters > 0 and (digits > 1 or capitals > 0 or _special(word)) and not _unit(word, digits, capitals)
+        return letters > 0 and len(word) >= 8 and (_has_special(word) or _is_erratic(word.strip("!#$%^&*+?~|@")))
+    return letters > 0 and (digits > 1 or capitals > 0 or _has_special(word)) and not _is_unit(word, digits, capitals)
 
 
-def _unit(word: str, digits: int, capitals: int) -> bool:
+def _is_unit(word: str, digits: int, capitals: int) -> bool:
     """Return whether this is like 15minutes, us-east-1 or claude-3-5."""
     if word[0].isdigit() and word.lstrip("0123456789").isalpha() and len(word) < 12:
         return True
-    return "-" in word and digits < 3 > capitals and not _special(word)
+    return "-" in word and digits < 3 > capitals and not _has_special(word)
 
 
-def spoken(word: str) -> bool:
+def is_secret_in_prose(word: str) -> bool:
     """Return whether a word is strong, and not one of the names common in sentences about code."""
-    return strong(word) and (strict(word) or not _named(word))
+    return is_likely_secret(word) and (is_certain_secret(word) or not _is_name(word))
 
 
-def typed(word: str) -> bool:
+def is_made_up_password(word: str) -> bool:
     """Return whether `word` looks like a password that a person made up: hunter2, hunter2horse!, maple-otter-42.
 
     Only for places where nothing but a password is expected: many names of things look the same.
     """
-    word = word[:_LONGEST]
-    if len(word) < 6 or not word.isascii() or word.lower().startswith(TRADE_STARTS) or word[0] in "-.,:":
+    word = word[:_WORD_LIMIT]
+    if len(word) < 6 or not word.isascii() or word.lower().startswith(TECHNICAL_PREFIXES) or word[0] in "-.,:":
         return False
-    digits, capitals, small, _ = _counts(word)
-    if not digits or not capitals + small or digits + capitals + small + sum(c in _TYPED for c in word) < len(word):
+    digits, capitals, small, _ = _count_characters(word)
+    if (
+        not digits
+        or not capitals + small
+        or digits + capitals + small + sum(c in _PASSWORD_SIGNS for c in word) < len(word)
+    ):
         return False
-    if dummy(word) or _lookalike(word) or word.lower().rstrip("0123456789") in NUMBERED:
+    if is_placeholder(word) or _is_lookalike(word) or word.lower().rstrip("0123456789") in NUMBERED_NAMES:
         return False
-    if _named(word) and not _is_numbered_pair(word):
+    if _is_name(word) and not _is_numbered_pair(word):
         return False
     if word[0].isdigit() and word.lstrip("0123456789").isalpha():  # 15minutes, 2048bit
         return len(word) >= 8 and digits + capitals + small > digits + 6
-    if "-" in word and not _special(word):
+    if "-" in word and not _has_special(word):
         return len(word) >= 10 and word[-1].isdigit() and not word.startswith(("us-", "eu-", "ap-", "sa-", "ca-"))
     return True
 
@@ -192,29 +202,29 @@ def _is_numbered_pair(word: str) -> bool:
     """Tell whether this is two words and a number, as people make up passwords: maple_otter42, but not tls_key_42."""
     first, _, rest = word.partition("_")
     last = rest.rstrip("0123456789")
-    return first.isalpha() and last.isalpha() and len(rest) > len(last) + 1 and last not in NUMBERED
+    return first.isalpha() and last.isalpha() and len(rest) > len(last) + 1 and last not in NUMBERED_NAMES
 
 
-def marked(word: str) -> bool:
+def is_marked_password(word: str) -> bool:
     """Return whether `word` is a made-up password even if only the same sentence mentions one: Walnut_482!"""
-    return len(word) >= 8 and not set("!#$%^&*?").isdisjoint(word) and typed(word)
+    return len(word) >= 8 and not set("!#$%^&*?").isdisjoint(word) and is_made_up_password(word)
 
 
-def marked_or_typed(value: str) -> bool:
+def is_password_or_secret(value: str) -> bool:
     """Return whether `value` is a secret where a name announced one, and not a path or the name of a thing."""
-    return value[:1] not in ("/", ".", "-", ":") and (typed(value) or lone(value))
+    return value[:1] not in ("/", ".", "-", ":") and (is_made_up_password(value) or is_non_digest_secret(value))
 
 
-def _is_marked(value: str) -> bool:
-    return marked(value) or (strict(value) and "/" not in value)
+def _is_marked_or_certain(value: str) -> bool:
+    return is_marked_password(value) or (is_certain_secret(value) and "/" not in value)
 
 
-def slug(word: str) -> bool:
-    """Tell whether `word` is the name of a thing: tls-2024, app-db-1; two long words and a number are none."""
+def is_slug(word: str) -> bool:
+    """Tell whether `word` names a thing: tls-2024, app-db-1; but not two long words and a number."""
     parts = word.split("-")
     if (
         len(parts) == 3
-        and min(map(len, parts)) >= _LONG_PART
+        and min(map(len, parts)) >= _MIN_PART
         and parts[2].isdigit()
         and parts[2][:2] not in ("19", "20")
     ):
@@ -222,118 +232,120 @@ def slug(word: str) -> bool:
     return len(parts) > 1 and word == word.lower() and all(part.isalpha() or part.isdigit() for part in parts)
 
 
-def phrase(words: list[str], least: int = 4) -> bool:
+def is_passphrase(words: list[str], least: int = 4) -> bool:
     """Return whether these are the words of a passphrase: every sentence has articles and prepositions."""
     if not least <= len(words) <= 16:
         return False
     return all(len(w) >= 3 and w.isalpha() and w.islower() and w not in COMMON_WORDS for w in words)
 
 
-def plain(word: str) -> bool:
-    """Tell whether `word` is one common word, or two with a dash between: only for places where a value must stand."""
+def is_plain_word(word: str) -> bool:
+    """Tell whether `word` is one common word, or two with a dash between. Use it only where a value is expected."""
     parts = word.split("-")
-    if not _SHORTEST_WORD <= len(word) <= _LONGEST_PLAIN or len(parts) > 2 or dummy(word):
+    if not _MIN_WORD <= len(word) <= _PLAIN_LIMIT or len(parts) > 2 or is_placeholder(word):
         return False
     if any(name in word for name in NOT_IN_PASSWORDS):
         return False
     return all(len(p) >= 3 and p.isascii() and p.isalpha() and p.islower() and p not in COMMON_WORDS for p in parts)
 
 
-def compound(word: str) -> bool:
+def is_compound_word(word: str) -> bool:
     """Tell whether `word` is long and of small letters, and no ending shows it to be a common one."""
-    if len(word) < _SHORTEST_COMPOUND or not (word.isascii() and word.isalpha() and word.islower()):
+    if len(word) < _MIN_COMPOUND or not (word.isascii() and word.isalpha() and word.islower()):
         return False
     return not word.endswith(COMMON_ENDINGS) and not any(name in word for name in NOT_IN_PASSWORDS)
 
 
-def paired(word: str) -> bool:
+def is_word_pair(word: str) -> bool:
     """Tell whether `word` is two words that no adjective is made of: maple-otter, but not read-only."""
     first, dash, last = word.partition("-")
-    if not dash or min(len(first), len(last)) < _LONG_PART or first in ADJECTIVE_STARTS or last in ADJECTIVE_ENDS:
+    if not dash or min(len(first), len(last)) < _MIN_PART or first in ADJECTIVE_STARTS or last in ADJECTIVE_ENDS:
         return False
-    return plain(word) and not last.endswith(COMMON_ENDINGS) and last not in STOP_WORDS
+    return is_plain_word(word) and not last.endswith(COMMON_ENDINGS) and last not in STOP_WORDS
 
 
-def noisy(word: str) -> bool:
+def is_noise(word: str) -> bool:
     """Return whether a quoted value is a random mix of letters, digits and punctuation, brackets included."""
-    word = word[:_LONGEST]
-    if len(word) < 24 or word.startswith(("<", "{", "${", "$(", "%(")) or _hollow(word.lower()):
+    word = word[:_WORD_LIMIT]
+    if len(word) < 24 or word.startswith(("<", "{", "${", "$(", "%(")) or _is_filler(word.lower()):
         return False
-    if digest_like(word) or "/" in word or word.split(":", 1)[0].isalpha():  # an address of any kind
+    if is_digest(word) or "/" in word or word.split(":", 1)[0].isalpha():  # an address of any kind
         return False
-    digits, capitals, small, changes = _counts(word)
+    digits, capitals, small, changes = _count_characters(word)
     others = len(word) - digits - capitals - small
-    least = 0.25 if len(word) >= _LONG_NOISE and _special(word) else 0.35
+    least = 0.25 if len(word) >= _LONG_NOISE and _has_special(word) else 0.35
     return digits >= 2 and others >= 3 and changes >= least * len(word) and " " not in word
 
 
-def digest_like(word: str) -> bool:
+def is_digest(word: str) -> bool:
     """Return whether a word is written like a commit or a checksum."""
-    return _HEX.issuperset(word.lower())
+    return _HEX_SIGNS.issuperset(word.lower())
 
 
-def lone(word: str) -> bool:
+def is_non_digest_secret(word: str) -> bool:
     """Return whether a word is certainly a secret and not a commit."""
-    return strict(word) and not digest_like(word)
+    return is_certain_secret(word) and not is_digest(word)
 
 
-def _userinfo(value: str) -> bool:
-    return not dummy(value) and "{" not in value and not value.startswith(("%s", "%v", "%d"))
+def _is_userinfo(value: str) -> bool:
+    return not is_placeholder(value) and "{" not in value and not value.startswith(("%s", "%v", "%d"))
 
 
-def _header(value: str) -> bool:
-    return strict(value) or (len(value) >= 12 and (strong(value) or (value.isdigit() and len(value) >= 16)))
+def _is_header_secret(value: str) -> bool:
+    return is_certain_secret(value) or (
+        len(value) >= 12 and (is_likely_secret(value) or (value.isdigit() and len(value) >= 16))
+    )
 
 
-def _cookie(value: str) -> bool:
+def _has_cookie_secret(value: str) -> bool:
     pairs = [pair.partition("=") for pair in value[:4096].split(";")]
-    return any(len(held) >= 12 and strong(held.strip()) for _, _, held in pairs)
+    return any(len(held) >= 12 and is_likely_secret(held.strip()) for _, _, held in pairs)
 
 
-def _shell(value: str) -> bool:
-    if dummy(value) or len(value) < 3 or value.replace(":", "").isdigit():
+def _is_shell_password(value: str) -> bool:
+    if is_placeholder(value) or len(value) < 3 or value.replace(":", "").isdigit():
         return False
-    return value[0] not in "-/|<>&" or strong(value)
+    return value[0] not in "-/|<>&" or is_likely_secret(value)
 
 
-def _digits(value: str) -> bool:
-    return _real(value) and sum(map(str.isdigit, value[:_LONGEST])) > 1
+def _is_real_with_digits(value: str) -> bool:
+    return _is_real(value) and sum(map(str.isdigit, value[:_WORD_LIMIT])) > 1
 
 
-def _real(value: str) -> bool:
+def _is_real(value: str) -> bool:
     """Return whether a token-like value is real, and not made up for documentation."""
-    lower = value[:_LONGEST].lower()
-    return not _hollow(lower)
+    lower = value[:_WORD_LIMIT].lower()
+    return not _is_filler(lower)
 
 
-def _argument(value: str) -> bool:
-    return strong(value) or typed(value)
+def _is_argument_secret(value: str) -> bool:
+    return is_likely_secret(value) or is_made_up_password(value)
 
 
-def _pair(value: str) -> bool:
+def _is_pair_password(value: str) -> bool:
     """Return whether `admin / hunter2` is a password, not the second of two ways to sign in."""
-    return typed(value) or (strong(value) and not _named(value))
+    return is_made_up_password(value) or (is_likely_secret(value) and not _is_name(value))
 
 
-def _owned(value: str) -> bool:
+def _is_owned_password(value: str) -> bool:
     """Return whether `admin:…` or `admin / …` without any mention of signing in is a password.
 
     It may also be the group of a file, or another role.
     """
-    return len(value) >= 8 and _pair(value) and (not value.isalnum() or sum(map(str.isdigit, value)) > 1)
+    return len(value) >= 8 and _is_pair_password(value) and (not value.isalnum() or sum(map(str.isdigit, value)) > 1)
 
 
-def _is_account(value: str) -> bool:
+def _is_account_password(value: str) -> bool:
     """Return whether `grafana: admin/…` is that user's password, and not a page or branch of an `admin/` folder."""
-    return _pair(value) and not slug(value) and not value.isalpha()
+    return _is_pair_password(value) and not is_slug(value) and not value.isalpha()
 
 
-def keyed(value: str) -> bool:
+def is_key(value: str) -> bool:
     """Return whether this is a long word in place of a key; checksums count, because the name says what it is."""
-    return strict(value) or (len(value) >= 20 and value.isalnum() and strong(value))
+    return is_certain_secret(value) or (len(value) >= 20 and value.isalnum() and is_likely_secret(value))
 
 
-def _is_basic(value: str) -> bool:
+def _is_basic_auth(value: str) -> bool:
     """Return whether this is base64 of a name, a colon and a password."""
     import binascii
 
@@ -345,52 +357,54 @@ def _is_basic(value: str) -> bool:
     return said.isprintable() and bool(name) and len(rest) > 2
 
 
-def is_mixed(value: str) -> bool:
+def is_mixed_key(value: str) -> bool:
     """Return whether this is a key of letters of both cases and digits, and not a commit."""
-    digits, capitals, small, changes = _counts(value[:_LONGEST])
-    return lone(value) or (min(digits, capitals, small) > 0 and changes >= 0.3 * len(value) and keyed(value))
+    digits, capitals, small, changes = _count_characters(value[:_WORD_LIMIT])
+    return is_non_digest_secret(value) or (
+        min(digits, capitals, small) > 0 and changes >= 0.3 * len(value) and is_key(value)
+    )
 
 
-def _card(value: str) -> bool:
+def _is_card_number(value: str) -> bool:
     """Return whether the Luhn check digit is right."""
     digits = [int(character) for character in reversed(value) if character.isdigit()]
     doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[1::2]]
     return 13 <= len(digits) <= 19 and len(set(digits)) > 2 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
-EVIDENCE: dict[str, Callable[[str], bool]] = {
-    "account": _is_account,
+EVIDENCE_CHECKS: dict[str, Callable[[str], bool]] = {
+    "account": _is_account_password,
     "any": lambda value: "[redacted" not in value.lower(),
-    "argument": _argument,
-    "basic": _is_basic,
-    "card": _card,
-    "cookie": _cookie,
-    "digits": _digits,
-    "header": _header,
-    "keyed": keyed,
-    "lone": lone,
-    "marked": _is_marked,
-    "mixed": is_mixed,
-    "owned": _owned,
-    "pair": _pair,
-    "real": _real,
-    "shell": _shell,
-    "spoken": spoken,
-    "strict": strict,
-    "strong": strong,
-    "userinfo": _userinfo,
+    "argument": _is_argument_secret,
+    "basic": _is_basic_auth,
+    "card": _is_card_number,
+    "cookie": _has_cookie_secret,
+    "digits": _is_real_with_digits,
+    "header": _is_header_secret,
+    "keyed": is_key,
+    "lone": is_non_digest_secret,
+    "marked": _is_marked_or_certain,
+    "mixed": is_mixed_key,
+    "owned": _is_owned_password,
+    "pair": _is_pair_password,
+    "real": _is_real,
+    "shell": _is_shell_password,
+    "spoken": is_secret_in_prose,
+    "strict": is_certain_secret,
+    "strong": is_likely_secret,
+    "userinfo": _is_userinfo,
 }
 
 
-def matches(plain: str, kind: str, evidence: str, pattern: str) -> Iterator[Finding]:
+def find_matches(plain: str, kind: str, evidence: str, pattern: str) -> Iterator[Finding]:
     """Yield what matches the pattern, if the evidence holds for it."""
     import re
 
-    holds = EVIDENCE[evidence]
+    holds = EVIDENCE_CHECKS[evidence]
     for count, match in enumerate(re.compile(pattern).finditer(plain)):
         start, end = match.span(match.re.groups)
         # Thousands of candidates come from an attacker: no time to look at each, so each is taken for real.
-        if count > _MANY or holds(plain[start:end]):
+        if count > _MAX_MATCHES or holds(plain[start:end]):
             yield start, end, kind
 
 
@@ -451,7 +465,7 @@ STOP_WORDS = frozenset(
         " fixture"
     ).split()
 )
-DUMMY_STARTS = (
+PLACEHOLDER_PREFIXES = (
     "<", "${", "$(", "{", "%(", "%{", "#{", "[", "…", "...", "@{", "env.", "env:", "env[", "process.env",
     "os.environ", "os.getenv", "getenv", "secrets.", "vars.", "vault:", "op://", "arn:", "ssm:", "file:", "http://",
     "https://", "!ref", "&", "data:", "self.", "this.", "config.", "settings.", "import.meta", "sha256:", "sha1:",
@@ -459,14 +473,14 @@ DUMMY_STARTS = (
     "projects/", "secret/", "secrets/", "kv/",
     "*args", "var.", "local.", "module.", "each.", "=>", "workspace:", "npm:", "catalog:", "link:", "git+",
 )  # fmt: skip
-DUMMY_PARTS = (
+PLACEHOLDER_PARTS = (
     "xxxx", "your", "example", "changeme", "change_me", "change-me", "placeholder", "redacted", "insert", "replace",
     "dummy", "****", "....", "…", "•••", "todo", "<", ">", "_here", "-here", "my-secret", "my_secret", "not-a-real",
     "notreal", "fakefake", "goes-here", "put-", "my-api-key", "my_api_key", "my-token", "my_token", "foobar", "::",
     "${", "{{", "@sha256:", "[a-z", "[0-9", "0-9]",
 )  # fmt: skip
 # Words of the trade that have digits in them and are no secrets.
-TRADE_STARTS = (
+TECHNICAL_PREFIXES = (
     "sha1", "sha2", "sha3", "sha5", "md5", "base64", "b64", "utf", "oauth", "rs256", "hs256", "es256", "aes", "ed25519",
     "pbkdf2", "argon2", "bcrypt", "http", "ipv", "x509", "x-", "pkcs", "rfc", "iso", "win32", "python3", "gpt",
     "claude", "p256", "rsa", "node", "vue", "web3", "auth0", "ec2", "route53", "sqlite3", "postgres", "i18n", "l10n",
@@ -474,7 +488,7 @@ TRADE_STARTS = (
     "mp4", "h264", "log4j", "neo4j", "commit", "saml", "1pass",
 )  # fmt: skip
 # Things that people number: step2, user1.
-NUMBERED = frozenset(
+NUMBERED_NAMES = frozenset(
     (
         "step phase option version chapter section figure table item line column test user field param arg v page part"
         " round case input host server node worker client level layer stage db"
@@ -493,7 +507,7 @@ COPULAS = frozenset(
     ).split()
 )
 # The same in scripts that write it together with the word before it.
-ENDINGS = (
+COPULA_ENDINGS = (
     "是",
     "为",
     "為",
@@ -515,30 +529,30 @@ ENDINGS = (
     "“",
 )
 # What comes before a password that is to be typed in: "use the password …".
-USES = (" use ", " with ", " mit ", " nimm ", " usa ", " avec ", " con ", " com ", "utilis", "использ", " с ")
+USE_PHRASES = (" use ", " with ", " mit ", " nimm ", " usa ", " avec ", " con ", " com ", "utilis", "использ", " с ")
 # What begins a sentence that goes on about the noun of the last one; what names the new value after a verb of change.
 PRONOUNS = frozenset("it it's it’s es er c'est c’est il elle è es ele ela он это its".split())
-TARGETS = frozenset("in a à para pra pro en на by by: su".split())
-CHANGES = (
+TARGET_WORDS = frozenset("in a à para pra pro en на by by: su".split())
+CHANGE_STEMS = (
     "cambi", "mude", "mud", "alter", "chang", "impost", "änder", "смени", "измен", "помен", "replac", "updat", "set",
     "met", "troc", "troq", "поставь", "установи", "pon", "pus", "mis", "defin",
 )  # fmt: skip
 # Behind the noun: not in English, where `changed in PR-12` says where and not to what.
-CHANGED = (
+CHANGED_STEMS = (
     "cambi", "mud", "troc", "troq", "changé", "modifi", "impost", "aggiorn", "поменя", "сменён", "сменен", "измен",
     "geänder",
 )  # fmt: skip
-BACKWARD = frozenset("is was as are sind ist als war est comme es como è come é jest är som это как the".split())
+BACKWARD_LINKS = frozenset("is was as are sind ist als war est comme es como è come é jest är som это как the".split())
 # What points back at a value: `"…", that's the password`.
-POINTING = frozenset(
+POINTING_WORDS = frozenset(
     "that that's that’s which it's it’s das dies c'est c’est ce questa eso esa esta isso essa это".split()
 )
 # What says that a password is meant as one, whatever verb comes before it: "als Passwort nehmen wir …".
-ROLES = (" als", " as", " as the", " comme", " como", " come", " в качестве")
+ROLE_PHRASES = (" als", " as", " as the", " comme", " como", " come", " в качестве")
 EASTERN_LINKS = ("作为", "作為", "当作", "是", "を", "が", "は", "として", "로", "을", "를")
 # What begins a remark behind a value: `"…"  # the password`.
-REMARKS = frozenset("# // -- <- ← <!-- /*".split())
-PURPOSES = frozenset("for für pour para per voor для".split())
+REMARK_SIGNS = frozenset("# // -- <- ← <!-- /*".split())
+PURPOSE_WORDS = frozenset("for für pour para per voor для".split())
 # What no passphrase of drawn words has in it, and what sentences about passphrases do.
 COMMON_WORDS = frozenset(
     (
@@ -565,7 +579,7 @@ COMMON_WORDS = frozenset(
     ).split()
 )
 # Parts of addresses that say where a secret is kept, not what it is.
-REFERENCES = (
+REFERENCE_PARTS = (
     "arn:", "secretsmanager", "vault.azure.net", "projects/", "op://", "vault://", "vault:", "ssm:", "gcp-sm://",
     "sm://",
     "keyvault", "akv:", "awssm", "/versions/", "secretref", "ref+", "bws:", "infisical:", "doppler:",
@@ -578,7 +592,7 @@ VENDORS = (
     "airbrake", "launchdarkly", "optimizely", "appsflyer", "braze", "klaviyo", "mailchimp", "zendesk", "opsgenie",
     "pagerduty", "loggly", "papertrail", "openweather", "newsapi", "etherscan", "infura", "deepl", "giphy",
 )  # fmt: skip
-CALLEES = (
+KEY_CALLEES = (
     *VENDORS, "client", "api", "sdk", "init", "configure", "setup", "connect", "auth", "login", "key", "token",
     "search", "bot", "gateway", "provider", "credential", "service", "start", "secret", "session", "sign", "hmac",
     "crypt", "cipher", "aes", "chacha", "fernet", "webhook", "account", "license", "register", "create_app",

@@ -6,45 +6,57 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.candidates import gate
-from reflect_git.candidates.already_said import Statement
-from reflect_git.candidates.gate import Finding, lowest
-from reflect_git.candidates.matcher import matcher_for
+from reflect_git.candidates.gate import Finding, get_lowest_trust
+from reflect_git.candidates.matcher import get_candidate_matcher
 from reflect_git.candidates.session_events import SessionEvents
+from reflect_git.candidates.statements import Statement
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.language.parse import frame_of
+from reflect_git.language.parse import parse_frame
 from reflect_git.language.rule_form import is_question
 from reflect_git.platform import instruction_files
 from reflect_git.records import schema
-from reflect_git.records.ids import day_of, plural, timed_id, utc_precise
+from reflect_git.records.ids import get_id_day, plural, timed_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
-from reflect_git.rules.gate import additions, findings_on, secret_fields, ways_back
-from reflect_git.rules.snapshot import news_for
-from reflect_git.rules.write_change import Approved, message_of, require_unrefused, shown, steps, write
+from reflect_git.rules.gate import check_additions, check_secret_fields, check_text, get_declined_hints
+from reflect_git.rules.snapshot import find_pending_decisions
+from reflect_git.rules.write_change import (
+    WriteResult,
+    build_diff,
+    build_learning_message,
+    build_steps,
+    commit_change,
+    require_not_refused,
+)
 from reflect_git.store import api
-from reflect_git.targets import improvements, targets
+from reflect_git.targets import improvements, target_files
 from reflect_git.targets import plan as plans
 from reflect_git.targets.improvements import Improvement
-from reflect_git.targets.inert import inert, normal, same
 from reflect_git.targets.plan import Item, Plan, Rule
-from reflect_git.targets.targets import Target
+from reflect_git.targets.safe_text import is_same_text, make_safe, normalize_text
+from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
-    from reflect_git.records.schema import By, Decision, Learning
+    from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
     from reflect_git.targets.plan import Plan
 
-_ACTIONS = {
+_DEFAULT_ACTIONS = {
     "gotcha": "Fix it, or document it where it is met",
     "project_friction": "Fix it, or document it where it is looked for",
     "failure": "Make it work, or document what works instead",
     "discovery": "Document it",
 }
-FIELDS = ("title", "impact", "details", "action")  # fields of an improvement that a person may word, besides its text
-CONFIDENCE = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
+IMPROVEMENT_FIELDS = (
+    "title",
+    "impact",
+    "details",
+    "action",
+)  # fields of an improvement that a person may word, besides its text
+CONFIDENCE_LABELS = {1: "Low", 2: "Medium", 3: "High", 4: "Verified"}
 NEEDS_WORDING = "needs-wording"
 
 
@@ -84,7 +96,7 @@ class Proposal(NamedTuple):
 
     @property
     def diff(self) -> str:
-        return shown(self.place, self.plans)
+        return build_diff(self.place, self.plans)
 
     @property
     def is_refused(self) -> bool:
@@ -95,76 +107,76 @@ class Proposal(NamedTuple):
         return gate.is_risky(self.findings)
 
 
-def propose(ctx: Context, request: Request) -> Proposal:
+def plan_approval(ctx: Context, request: Request) -> Proposal:
     """Plan the exact change and collect every finding against it; write nothing."""
     candidate = request.candidate
-    text, mended = inert(request.text or candidate.text)
+    text, mended = make_safe(request.text or candidate.text)
     if not text:
         raise ReflectError("there is no text to approve", "give one with --text TEXT", "usage")
-    named = {old["id"]: old for old in (in_force_here(ctx, each) for each in request.supersedes)}
+    named = {old["id"]: old for old in (find_rule_in_force(ctx, each) for each in request.supersedes)}
     # Make the fields inert, as the file and the question will show them.
-    fields: dict[str, Any] = {name: inert(getattr(request, name))[0] for name in FIELDS}
+    fields: dict[str, Any] = {name: make_safe(getattr(request, name))[0] for name in IMPROVEMENT_FIELDS}
     request, replaced = request._replace(supersedes=tuple(named), **fields), tuple(named.values())
     now = utc_precise()
     identity = timed_id("LRN", now)
     to = request.to or candidate.target
-    around = project_files.surroundings(ctx.place, to)
-    target = targets.resolve(to, around, identity, _title(request, text))
+    around = project_files.load_surroundings(ctx.place, to)
+    target = target_files.resolve_target(to, around, identity, _build_title(request, text))
     if not target.is_global:
-        project_files.require_wanted(ctx.store, ctx.place)
-    learning = _learning(ctx, request, text, identity, target, now)
+        project_files.require_not_ignored(ctx.store, ctx.place)
+    learning = _build_learning(ctx, request, text, identity, target, now)
     before = instruction_files.read(ctx.place.path_of(target))
     try:
-        made = _plans(ctx, target, before, item_of(learning), replaced)
+        made = _build_plans(ctx, target, before, item_of(learning), replaced)
     except ReflectError as error:
-        raise with_way_out(ctx, replaced, error) from None
+        raise with_hint(ctx, replaced, error) from None
     write_change.require_single_names(ctx.place, made)
-    sources = _sources(ctx, learning) if learning["trust"] == "imported" else {}
-    found = findings_on(ctx, text, learning["trust"], target, before, mended, request.supersedes, sources)
-    linked = write_change.in_the_way(ctx.store, ctx.place, made)
+    sources = _find_import_sources(ctx, learning) if learning["trust"] == "imported" else {}
+    found = check_text(ctx, text, learning["trust"], target, before, mended, request.supersedes, sources)
+    linked = write_change.check_links(ctx.store, ctx.place, made)
     is_reworded = request.text and not request.is_own
-    added = additions(ctx, text, (candidate, *request.joined)) if is_reworded else []
+    added = check_additions(ctx, text, (candidate, *request.joined)) if is_reworded else []
     against = (
-        *_unworded(request, text), *secret_fields(learning), *linked, *found, *added,
-        *_narrowed(learning, replaced), *_ending(learning),
+        *_check_wording(request, text), *check_secret_fields(learning), *linked, *found, *added,
+        *_note_narrowed_scope(learning, replaced), *_note_end_date(learning),
     )  # fmt: skip
     return Proposal(ctx.place, request, learning, to, made, against, replaced)
 
 
-def _unworded(request: Request, text: str) -> list[Finding]:
+def _check_wording(request: Request, text: str) -> list[Finding]:
     """Refuse a bare quote or a question as a rule, whoever worded it."""
     candidate = request.candidate
     if request.text:
-        return question_in(text)
+        return check_question(text)
     if not candidate.needs_wording:
         return []
     message = f"it needs wording: as it was said it {candidate.why_no_rule}"
     return [Finding(gate.REFUSED, NEEDS_WORDING, message, f"reflect-git approve {candidate.id} --text TEXT")]
 
 
-def question_in(text: str) -> list[Finding]:
+def check_question(text: str) -> list[Finding]:
     """Refuse a text that is a question."""
     way = "say what to do instead: --text TEXT"
-    return [Finding(gate.REFUSED, "question", "a question is no rule", way)] if is_question(text) else []
+    return [Finding(gate.REFUSED, "question", "a question is not a rule", way)] if is_question(text) else []
 
 
-def _ending(learning: Learning) -> list[Finding]:
+def _note_end_date(learning: Learning) -> list[Finding]:
     """Note the day on which the rule ends."""
     until = learning["meta"].get("until")
     return [Finding(gate.NOTE, "until", f"ends on {until}: review asks then whether it still holds")] if until else []
 
 
-def find_end(candidates: Sequence[Candidate], text: str, until: str, now: str, is_own: bool = False) -> str:
+def choose_end_date(candidates: Sequence[Candidate], text: str, until: str, now: str, is_own: bool = False) -> str:
     """Return the day on which a rule ends: as requested, else as its text says.
 
     A model's wording may omit the end date; the date the person gave still counts.
     """
-    from reflect_git.language.rule_form import end_date
+    from reflect_git.language.rule_form import find_end_date
 
     if not until:
         said = "" if is_own else next((each.until for each in candidates if each.until), "")
-        return end_date(text, now) or said or ""
-    found = end_date(f"until {until}", now)
+        return find_end_date(text, now) or said or ""
+    found = find_end_date(f"until {until}", now)
     if not found:
         hint = "give a day, for example --until 2027-03-01"
         raise ReflectError(f"'{until}' is not a date", hint, "usage", EXIT_USAGE)
@@ -173,37 +185,38 @@ def find_end(candidates: Sequence[Candidate], text: str, until: str, now: str, i
     return found
 
 
-def _narrowed(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]:
+def _note_narrowed_scope(learning: Learning, replaced: Sequence[Learning]) -> list[Finding]:
     """Note each replaced global rule when the new rule is for one project only."""
     wide = [old["id"] for old in replaced if old["scope"] == "global" != learning["scope"]]
     return [
-        Finding(gate.NOTE, "narrowed", f"'{one}' goes from all projects, and this rule is for one of them")
-        for one in wide
+        Finding(gate.NOTE, "narrowed", f"replaces '{one}' of all projects with a rule for one project") for one in wide
     ]
 
 
-def carry_out(ctx: Context, proposal: Proposal, by: By, basis: Mapping[str, str] | None = None) -> Approved:
+def write_approval(
+    ctx: Context, proposal: Proposal, by: DecisionAuthor, basis: Mapping[str, str] | None = None
+) -> WriteResult:
     """Write what was proposed. `basis` is the recorded answer that approved it, if any."""
-    require_unrefused(proposal.findings)
+    require_not_refused(proposal.findings)
     learning: Learning = {**proposal.learning, "timestamp": utc_precise()}  # the time of the answer, not of the preview
-    decided = _decisions(ctx, proposal, learning, by, basis or {})
+    decided = _build_decisions(ctx, proposal, learning, by, basis or {})
     signals = [("Signal-Id", one) for one in learning["signals"]]
-    message = message_of(ctx, "approve", learning, decided, by, signals)
+    message = build_learning_message(ctx, "approve", learning, decided, by, signals)
     made = [{**learning, "decision": decided[0]["id"]}, *decided]
-    return write(ctx, learning["id"], steps(proposal.plans), made, message, proposal.findings)
+    return commit_change(ctx, learning["id"], build_steps(proposal.plans), made, message, proposal.findings)
 
 
-def _learning(ctx: Context, request: Request, text: str, identity: str, target: Target, now: str) -> Learning:
+def _build_learning(ctx: Context, request: Request, text: str, identity: str, target: Target, now: str) -> Learning:
     """Build the learning record for a request."""
     candidate, everyone = request.candidate, (request.candidate, *request.joined)
     scope = "global" if target.is_global else "project"
     meta: dict[str, Any] = {"type": candidate.type}
-    until = find_end(everyone, text, request.until, now, request.is_own and bool(request.text))
+    until = choose_end_date(everyone, text, request.until, now, request.is_own and bool(request.text))
     if until:
         meta["until"] = until
-    title = _title(request, text)
+    title = _build_title(request, text)
     if target.form == "improvements":
-        meta["improvement"] = _improvement_fields(request, title, text)
+        meta["improvement"] = _build_improvement_fields(request, title, text)
     return {
         "id": identity, "version": schema.VERSION, "timestamp": now, "text": text,
         "title": title, "category": candidate.category, "scope": scope,
@@ -212,8 +225,8 @@ def _learning(ctx: Context, request: Request, text: str, identity: str, target: 
         "paths": list(request.paths or (candidate.paths if target.form == "rules" else ())),
         "signals": list(dict.fromkeys(one for each in everyone for one in each.signals)), "decision": "",
         "supersedes": list(request.supersedes), "reason": redact(request.reason),
-        "trust": lowest([each.trust for each in everyone]),
-        "matcher": matcher_for(candidate, request.text), "meta": meta,
+        "trust": get_lowest_trust([each.trust for each in everyone]),
+        "matcher": get_candidate_matcher(candidate, request.text), "meta": meta,
     }  # fmt: skip
 
 
@@ -222,48 +235,48 @@ def topic_of(to: str, target: Target) -> str | None:
     return to.partition(":")[2] or None if target.form == "rules" else None
 
 
-def _title(request: Request, text: str) -> str:
+def _build_title(request: Request, text: str) -> str:
     """Return the title, taken from the approved text only.
 
     The title is sent to other machines. Words that were only said, or that were made inert, must not be in it.
     """
     candidate = request.candidate
     if request.title or text == candidate.text:
-        return request.title or candidate.title or api.title(text)
+        return request.title or candidate.title or api.format_title(text)
     from reflect_git.candidates.gather import title_of
 
-    return title_of(text) or api.title(text)
+    return title_of(text) or api.format_title(text)
 
 
-def _improvement_fields(request: Request, title: str, text: str) -> dict[str, str]:
+def _build_improvement_fields(request: Request, title: str, text: str) -> dict[str, str]:
     """Return the fields of an improvement: as worded, else from the facts of the signal."""
     candidate = request.candidate
     times = f"seen in {plural(candidate.sessions, 'session')}"
-    action = request.action or _action(candidate.type, text)
+    action = request.action or _choose_action(candidate.type, text)
     return {
-        "impact": request.impact or CONFIDENCE[max(1, min(3, candidate.sessions))],
-        **say_once(title, text, request.details, action),
-        "confidence": f"{CONFIDENCE[candidate.confidence]} ({times})",
+        "impact": request.impact or CONFIDENCE_LABELS[max(1, min(3, candidate.sessions))],
+        **get_details_and_action(title, text, request.details, action),
+        "confidence": f"{CONFIDENCE_LABELS[candidate.confidence]} ({times})",
     }
 
 
-def say_once(title: str, text: str, details: str, action: str) -> dict[str, str]:
+def get_details_and_action(title: str, text: str, details: str, action: str) -> dict[str, str]:
     """Return details and action of an improvement, with its text in one place: title, else action, else details.
 
     Words that were only said are in none of them: an improvement is sent to other machines.
     """
-    if normal(title).rstrip(".") == normal(text).rstrip("."):
+    if normalize_text(title).rstrip(".") == normalize_text(text).rstrip("."):
         return {"details": details, "action": "" if action == text else action}
     return {"details": details or ("" if action == text else text), "action": action}
 
 
-def _action(kind: str, text: str) -> str:
+def _choose_action(kind: str, text: str) -> str:
     """Return the text if it is an instruction, else a default action for this kind of signal.
 
     "No section documents it" looks like a prohibition but only describes something.
     """
-    is_order = frame_of(text) is not None and not text.lower().startswith(("no ", "there is no ", "nothing "))
-    return text if kind not in _ACTIONS or is_order else _ACTIONS[kind]
+    is_order = parse_frame(text) is not None and not text.lower().startswith(("no ", "there is no ", "nothing "))
+    return text if kind not in _DEFAULT_ACTIONS or is_order else _DEFAULT_ACTIONS[kind]
 
 
 def item_of(learning: Learning) -> Item:
@@ -273,17 +286,17 @@ def item_of(learning: Learning) -> Item:
         return Rule(learning["id"], learning["text"], learning["category"], tuple(learning["paths"]))
     category = learning["category"].replace("-", " ").capitalize()
     return Improvement(
-        learning["id"], day_of(learning["id"]), learning["title"], category, fields["impact"], fields["details"],
+        learning["id"], get_id_day(learning["id"]), learning["title"], category, fields["impact"], fields["details"],
         fields["action"], fields["confidence"],
     )  # fmt: skip
 
 
-def says(learning: Learning, text: str) -> bool:
+def matches_text(learning: Learning, text: str) -> bool:
     """Tell whether a file's text matches the learning, ignoring what a formatter may change."""
     item = item_of(learning)
     if isinstance(item, Improvement):
-        return normal(improvements.text_of(item)) == normal(text)
-    return same(text, item.text)
+        return normalize_text(improvements.get_text(item)) == normalize_text(text)
+    return is_same_text(text, item.text)
 
 
 def target_of(learning: Learning) -> Target:
@@ -291,7 +304,7 @@ def target_of(learning: Learning) -> Target:
     return Target(learning["target"]["kind"], learning["target"]["path"])
 
 
-def _plans(
+def _build_plans(
     ctx: Context, target: Target, before: bytes | None, item: Item, replaced: Sequence[Learning]
 ) -> tuple[Plan, ...]:  # fmt: skip
     """Plan the new rule in place of a replaced one in the same file, else at the end; remove other replaced rules."""
@@ -307,10 +320,10 @@ def _plans(
         is_same = (place.is_global, place.path) == (target.is_global, target.path)
         live_bytes = first.after if is_same else instruction_files.read(ctx.place.path_of(place))
         made.append(plans.remove(place, live_bytes, item_of(old)))
-    return tuple(_merged(made))
+    return tuple(_merge_plans(made))
 
 
-def _merged(made: Sequence[Plan]) -> list[Plan]:
+def _merge_plans(made: Sequence[Plan]) -> list[Plan]:
     """Merge two changes of the same file into one plan."""
     first, *rest = made
     found = [first]
@@ -322,14 +335,14 @@ def _merged(made: Sequence[Plan]) -> list[Plan]:
     return found
 
 
-def in_force_here(ctx: Context, prefix: str) -> Learning:
+def find_rule_in_force(ctx: Context, prefix: str) -> Learning:
     """Find a rule in force that applies here; raise if it belongs to another project."""
-    rules = {learning["id"]: learning for learning in ctx.scan.history.in_force()}
-    known = [*ctx.scan.columns["id"], *ctx.scan.others]
+    rules = {learning["id"]: learning for learning in ctx.scan.history.get_rules_in_force()}
+    known = [*ctx.scan.columns["id"], *ctx.scan.other_records]
     hint = "see what is in force with 'reflect-git rules --all'"
-    found = rules[api.find_as("a rule in force", rules, prefix, known, hint)]
+    found = rules[api.find_id_of_kind("a rule in force", rules, prefix, known, hint)]
     project = found["project"]
-    if project and not ctx.place.reaches(found):
+    if project and not ctx.place.is_in_scope(found):
         raise ReflectError(
             f"'{found['id']}' belongs to the project '{project['name']}'", "run it there, or with --project DIR",
             code="other-project",
@@ -337,7 +350,7 @@ def in_force_here(ctx: Context, prefix: str) -> Learning:
     return found
 
 
-def with_way_out(ctx: Context, rules: Sequence[Learning], error: ReflectError) -> ReflectError:
+def with_hint(ctx: Context, rules: Sequence[Learning], error: ReflectError) -> ReflectError:
     """Return the error with a hint that fits why the file does not have the entry as it is in force.
 
     Possible reasons: another machine, another branch, an edit by hand, or a declined rule. There is no way to force it.
@@ -349,7 +362,7 @@ def with_way_out(ctx: Context, rules: Sequence[Learning], error: ReflectError) -
     }
     if error.code not in ways:
         return error
-    news, noes = news_for(ctx.place, ctx.scan.history, ctx.store.machine), ways_back(ctx)
+    news, noes = find_pending_decisions(ctx.place, ctx.scan.history, ctx.store.machine), get_declined_hints(ctx)
     message, hint = error.message, ways[error.code]
     for rule in (each["id"] for each in rules):
         if rule in noes and not error.hint:
@@ -360,28 +373,28 @@ def with_way_out(ctx: Context, rules: Sequence[Learning], error: ReflectError) -
     return ReflectError(message, hint, error.code, error.exit_code)
 
 
-def _sources(ctx: Context, learning: Learning) -> dict[str, str]:
+def _find_import_sources(ctx: Context, learning: Learning) -> dict[str, str]:
     """Return the files its signals were imported from, so that a file does not conflict with its own text."""
-    from reflect_git.candidates.already_said import sources_of
+    from reflect_git.candidates.statements import map_sources
 
     scan, wanted = ctx.scan, set(learning["signals"])
-    return sources_of(scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted))
+    return map_sources(scan.get_signals(row for row in scan.rows if scan.columns["id"][row] in wanted))
 
 
-def _decisions(
-    ctx: Context, proposal: Proposal, learning: Learning, by: By, basis: Mapping[str, str]
+def _build_decisions(
+    ctx: Context, proposal: Proposal, learning: Learning, by: DecisionAuthor, basis: Mapping[str, str]
 ) -> list[Decision]:  # fmt: skip
     """Make the `approved` decision, and a `superseded` one for each replaced rule."""
     candidate = proposal.request.candidate
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
     meta |= {"baseline": _count_baseline(ctx, learning, candidate.key)}
-    approved = api.decision(
+    approved = api.build_decision(
         ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
         target=learning["target"], reason=proposal.request.reason, meta=meta,
     )  # fmt: skip
     gone = [
-        api.decision(
+        api.build_decision(
             ctx.store, "superseded", old["id"], by, learning["timestamp"], target=old["target"],
             meta={"by": learning["id"]},
         )
@@ -395,23 +408,23 @@ def _count_baseline(ctx: Context, learning: Learning, key: str) -> dict[str, Any
     columns, wanted = ctx.scan.columns, set(learning["signals"])
     keys = {one for identity, one in zip(columns["id"], columns["key"], strict=True) if identity in wanted}
     project = learning["project"]["key"] if learning["project"] else ""
-    seen = SessionEvents(ctx.scan, project_files.aliases(ctx.store, ctx.place))
+    seen = SessionEvents(ctx.scan, project_files.load_key_aliases(ctx.store, ctx.place))
     return seen.count_baseline({key, *keys}, project, learning["timestamp"])
 
 
-def propose_after(ctx: Context, request: Request, earlier: Sequence[Proposal]) -> Proposal:
+def plan_approval_after(ctx: Context, request: Request, earlier: Sequence[Proposal]) -> Proposal:
     """Plan an approval as if the earlier ones were already in force and in their files."""
     said = [Statement(one.plans[0].path, 0, one.learning["text"], one.learning["id"]) for one in earlier]
-    made = propose(ctx.replace(said=[*said, *ctx.said]), request)
-    return made._replace(plans=(_upon(made, earlier),)) if len(made.plans) == 1 else made
+    made = plan_approval(ctx.replace(statements=[*said, *ctx.statements]), request)
+    return made._replace(plans=(_rebase_plan(made, earlier),)) if len(made.plans) == 1 else made
 
 
-def _upon(made: Proposal, earlier: Sequence[Proposal]) -> Plan:
+def _rebase_plan(made: Proposal, earlier: Sequence[Proposal]) -> Plan:
     """Return the plan on top of the last earlier plan for the same file."""
     (plan,) = made.plans
-    same = [one.plans[0] for one in earlier if _place(one.plans[0]) == _place(plan)]
+    same = [one.plans[0] for one in earlier if _get_file_key(one.plans[0]) == _get_file_key(plan)]
     return plans.add(plan.target, same[-1].after, item_of(made.learning)) if same else plan
 
 
-def _place(plan: Plan) -> tuple[bool, str]:
+def _get_file_key(plan: Plan) -> tuple[bool, str]:
     return plan.target.is_global, plan.path

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 
-FRESH = 15 * 60
-_SESSION = "CLAUDE_CODE_SESSION_ID"
-NAMELESS = "git does not know your name, so history says that 'somebody' decided"
-GIVE_A_NAME = "tell it: git config --global user.name 'Your Name'"
-ASK = "ask with AskUserQuestion exactly what 'reflect-git candidates --ask' prints, then run this again"
+MAX_ANSWER_AGE = 15 * 60
+_SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+NO_NAME_WARNING = "git does not know your name, so history says that 'somebody' decided"
+NO_NAME_HINT = "tell it: git config --global user.name 'Your Name'"
+ASK_HINT = "ask with AskUserQuestion exactly what 'reflect-git candidates --ask' prints, then run this again"
 # Not among the options, which are limited to four, but a person can type them.
-_TYPED = {"no": "no", "never": "never"}
+_TYPED_ANSWERS = {"no": "no", "never": "never"}
 # The command to run instead, by answer.
-_FOLLOW = {
+_COMMAND_HINTS = {
     "project": "that is 'reflect-git approve {} --to project'",
     "global": "that is 'reflect-git approve {} --to global'",
     "improvements": "that is 'reflect-git approve {} --to improvements'",
@@ -50,10 +50,10 @@ _FOLLOW = {
     "leave": "that is 'reflect-git dismiss {}'",
     "": "a free text is a new wording: show it with 'reflect-git candidates --ask --id {} --text TEXT'",
 }
-_LONGEST = 60
+_MAX_LABEL_LENGTH = 60
 
 
-class Wish(NamedTuple):
+class ApprovalRequest(NamedTuple):
     """An approval that a person's answer must support.
 
     `to`: a target; for a dismissal, `no` or `never`. `text`: empty accepts an answer to any wording. `shown`: lines the
@@ -67,16 +67,16 @@ class Wish(NamedTuple):
     to: str
     shown: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
-    form: Form | None = None
+    form: QuestionForm | None = None
 
 
-def road_for(
-    store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], wish: Wish
+def get_channel(
+    store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], wish: ApprovalRequest
 ) -> tuple[str, str]:
     """Return the channel of an approval and the file of the answer behind it; raise if there is no approval."""
     if not is_inside_client(env):
         return require_approval(store, env, at_terminal, decisions), ""
-    return "ask-user-question", answered(store, env, wish)
+    return "ask-user-question", require_answer(store, env, wish)
 
 
 def is_inside_client(env: Mapping[str, str]) -> bool:
@@ -84,7 +84,7 @@ def is_inside_client(env: Mapping[str, str]) -> bool:
 
     Any client counts, whatever its HOME and store: a command can change both before it starts us.
     """
-    return processes.is_marked(env) or processes.is_client_above()
+    return processes.is_client_environment(env) or processes.has_client_parent()
 
 
 def find_session(env: Mapping[str, str]) -> tuple[str, str]:
@@ -95,43 +95,49 @@ def find_session(env: Mapping[str, str]) -> tuple[str, str]:
     folder is ignored: tests run below such a client.
     """
     home = os.path.realpath(paths.home_dir(env))
-    for above in reversed(list(processes.environments_above())):
-        if above.get(_SESSION) and os.path.realpath(paths.home_dir(above)) == home:
-            return above[_SESSION], paths.projects_dir(above)
-    return env.get(_SESSION, ""), paths.projects_dir(env)
+    for above in reversed(list(processes.iter_client_environments())):
+        if above.get(_SESSION_VARIABLE) and os.path.realpath(paths.home_dir(above)) == home:
+            return above[_SESSION_VARIABLE], paths.projects_dir(above)
+    return env.get(_SESSION_VARIABLE, ""), paths.projects_dir(env)
 
 
-def answered(store: Store, env: Mapping[str, str], wish: Wish) -> str:
+def require_answer(store: Store, env: Mapping[str, str], wish: ApprovalRequest) -> str:
     """Return the file of the answer that supports the request; raise if it is missing or cannot be trusted."""
     session, projects = find_session(env)
-    given = dict(_given(store, session, wish))
+    given = dict(_find_unused_answers(store, session, wish))
     if not given:
-        raise _refusal("no person has answered for this text" if wish.text else "no person has answered for this")
+        raise _approval_error(
+            "no person has answered for this text" if wish.text else "no person has answered for this"
+        )
     # The latest answer counts. Anybody can create an answer file, so the transcript decides.
-    found = [one for path in {path for path, _ in given.values()} for one in _asked(projects, session, path, wish)]
+    found = [
+        one
+        for path in {path for path, _ in given.values()}
+        for one in _find_matching_dialogs(projects, session, path, wish)
+    ]
     if not found:
-        raise _refusal("the transcript of this session has no such answer")
-    dialog, question, label = max(found, key=lambda one: _seconds(one[0].timestamp))
-    if dialog.trouble:
-        raise _refusal(f"the client did not write the last answer: it {dialog.trouble}")
+        raise _approval_error("the transcript of this session has no such answer")
+    dialog, question, label = max(found, key=lambda one: _parse_timestamp(one[0].timestamp))
+    if dialog.problem:
+        raise _approval_error(f"the client did not write the last answer: it {dialog.problem}")
     if dialog.call not in given:
-        raise _refusal("the person's last answer is not one that waits to be used")
-    if time.time() - _seconds(dialog.timestamp) > FRESH:
-        raise _refusal("the person's answer is older than 15 minutes")
-    _require_meant(label, wish)
-    _require_ours(store, dialog, question, wish)
-    _require_here(store, env, dialog, wish)
+        raise _approval_error("the person's last answer is not one that waits to be used")
+    if time.time() - _parse_timestamp(dialog.timestamp) > MAX_ANSWER_AGE:
+        raise _approval_error("the person's answer is older than 15 minutes")
+    _require_same_meaning(label, wish)
+    _require_unchanged_question(store, dialog, question, wish)
+    _require_same_project(store, env, dialog, wish)
     return given[dialog.call][1]
 
 
-def _given(store: Store, session: str, wish: Wish) -> Iterator[tuple[str, tuple[str, str]]]:
+def _find_unused_answers(store: Store, session: str, wish: ApprovalRequest) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield (call, (transcript, file)) for each unused answer of this session to this text."""
-    for path, kept in asked_questions.standing(store):
-        if session and kept.get("session") == session and any(_speaks_of(one, wish) for one in kept["answers"]):
+    for path, kept in asked_questions.load_unused_answers(store):
+        if session and kept.get("session") == session and any(_is_about(one, wish) for one in kept["answers"]):
             yield str(kept.get("call")), (str(kept.get("transcript")), path)
 
 
-def _speaks_of(answer: Mapping[str, Any], wish: Wish) -> bool:
+def _is_about(answer: Mapping[str, Any], wish: ApprovalRequest) -> bool:
     """Tell whether an answer is about the requested record and text."""
     is_text = not wish.text or answer.get("sha256") == digest(wish.text)
     return is_text and answer.get("subject") == wish.subject
@@ -139,18 +145,22 @@ def _speaks_of(answer: Mapping[str, Any], wish: Wish) -> bool:
 
 def meaning_of(label: str) -> str:
     """Return what an answer means, or "" if it is not one of ours."""
-    return MEANINGS.get(label) or _TYPED.get(label.strip().rstrip(".!").casefold(), "")
+    return MEANINGS.get(label) or _TYPED_ANSWERS.get(label.strip().rstrip(".!").casefold(), "")
 
 
-def _require_meant(label: str, wish: Wish) -> None:
+def _require_same_meaning(label: str, wish: ApprovalRequest) -> None:
     """Raise if the person picked something else than what the command does."""
     meaning = meaning_of(label)
     if meaning != wish.to:
-        said = label if len(label) <= _LONGEST else f"{label[:_LONGEST]}…"
-        raise ReflectError(f"the person answered '{said}'", _FOLLOW[meaning].format(wish.subject), code="approval")
+        said = label if len(label) <= _MAX_LABEL_LENGTH else f"{label[:_MAX_LABEL_LENGTH]}…"
+        raise ReflectError(
+            f"the person answered '{said}'", _COMMAND_HINTS[meaning].format(wish.subject), code="approval"
+        )
 
 
-def _asked(projects: str, session: str, transcript: str, wish: Wish) -> Iterator[tuple[Dialog, str, str]]:
+def _find_matching_dialogs(
+    projects: str, session: str, transcript: str, wish: ApprovalRequest
+) -> Iterator[tuple[Dialog, str, str]]:
     """Yield each call in the session's transcript that asked about this text, with the question and the answer."""
     if os.path.basename(transcript) != f"{session}.jsonl":
         return
@@ -163,39 +173,39 @@ def _asked(projects: str, session: str, transcript: str, wish: Wish) -> Iterator
         raise ReflectError(error.message, hint, code="approval") from error
     for dialog in dialogs:
         for question, label in dialog.result["answers"].items():
-            told = asked_questions.answer_to(str(question), label)
-            if told and _speaks_of(told, wish):
+            told = asked_questions.parse_answer(str(question), label)
+            if told and _is_about(told, wish):
                 yield dialog, str(question), told["label"]
 
 
-def _require_ours(store: Store, dialog: Dialog, question: str, wish: Wish) -> None:
+def _require_unchanged_question(store: Store, dialog: Dialog, question: str, wish: ApprovalRequest) -> None:
     """Refuse an answer unless its question is, byte for byte, what was printed and would be printed now."""
     lines = question.split("\n")
     for line in wish.shown:
         if line not in lines:
-            raise _refusal(f"the person was not shown '{line}'")
-    change = find_change(store, dialog.input, dialog.result, question)
+            raise _approval_error(f"the person was not shown '{line}'")
+    change = find_question_change(store, dialog.input, dialog.result, question)
     if change:
-        raise _refusal(f"the person was shown {change}")
+        raise _approval_error(f"the person was shown {change}")
     noted = dialog.result.get("annotations")
     if isinstance(noted, dict) and any(noted.values()):
-        raise _refusal("the person added a note to the answer")
+        raise _approval_error("the person added a note to the answer")
     listed = (one for one in dialog.input["questions"] if one.get("question") == question)
-    news = find_news(next(listed, {}), wish.form) if wish.form else ""
+    news = find_outdated_part(next(listed, {}), wish.form) if wish.form else ""
     if news:
-        raise _refusal(f"the question has changed since it was asked: '{news}'")
+        raise _approval_error(f"the question has changed since it was asked: '{news}'")
 
 
-def _require_here(store: Store, env: Mapping[str, str], dialog: Dialog, wish: Wish) -> None:
+def _require_same_project(store: Store, env: Mapping[str, str], dialog: Dialog, wish: ApprovalRequest) -> None:
     """Refuse an answer given in another project: `this project` means the session's, whatever folder is given."""
     if not wish.projects:
         return
-    if not set(project_files.place(store, env, dialog.cwd or os.sep).keys) & set(wish.projects):
+    if not set(project_files.find_place(store, env, dialog.cwd or os.sep).keys) & set(wish.projects):
         hint = "let them run it in a terminal"
         raise ReflectError("the person was asked in another project", hint, code="approval")
 
 
-def _seconds(timestamp: str) -> float:
+def _parse_timestamp(timestamp: str) -> float:
     """Parse a timestamp. Unparsable timestamps count as expired."""
     try:
         return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
@@ -203,29 +213,29 @@ def _seconds(timestamp: str) -> float:
         return 0.0
 
 
-def _refusal(message: str) -> ReflectError:
+def _approval_error(message: str) -> ReflectError:
     """Return an approval error that says how to ask the person."""
-    return ReflectError(message, ASK, code="approval")
+    return ReflectError(message, ASK_HINT, code="approval")
 
 
-BAR = "---"
-CONFLICT = "Conflicts with: "
+SEPARATOR = "---"
+CONFLICT_PREFIX = "Conflicts with: "
 HEADER = "Learning"
 # The options of a question and their meanings. The tool shows two to four options.
-LABELS = {
+CANDIDATE_LABELS = {
     "Add to project CLAUDE.md": "project",
     "Add to global CLAUDE.md": "global",
     "Add to improvements.md": "improvements",
     "Skip": "skip",
 }
 # The options for a rule that was broken again. Guards can add options, up to four in total.
-FOR_BROKEN = {
+BROKEN_RULE_LABELS = {
     "Use this wording": "sharpen",
     "Retire the rule": "retire",
     "Leave it as it is": "leave",
 }
-MEANINGS = {**LABELS, **FOR_BROKEN}
-MEANS = {
+MEANINGS = {**CANDIDATE_LABELS, **BROKEN_RULE_LABELS}
+MEANING_DESCRIPTIONS = {
     "project": "every session in this project reads it",
     "global": "every session of yours reads it, in all projects",
     "improvements": "a proposal for the project itself; Claude does not read it",
@@ -234,66 +244,70 @@ MEANS = {
     "retire": "the rule leaves its file",
     "leave": "asked again if it is broken in three more sessions",
 }
-_PLACE = re.compile(r"Learning ([0-9]{1,4}) of ([0-9]{1,4}) ")
-_FIRST, _TEXT, _TAIL = "another first line than ours", "another text than ours", "other lines after the text than ours"
-_UNPRINTED = "a question that was not printed, has expired or was used before"
-_MORE = "more than the question"
+_POSITION = re.compile(r"Learning ([0-9]{1,4}) of ([0-9]{1,4}) ")
+_CHANGED_FIRST_LINE, _CHANGED_TEXT, _CHANGED_TAIL = (
+    "another first line than ours",
+    "another text than ours",
+    "other lines after the text than ours",
+)
+_NOT_PRINTED = "a question that was not printed, has expired or was used before"
+_EXTRA_CONTENT = "more than the question"
 # The only fields a call may have. The person does not see its metadata.
-_FIELDS = ("questions", "metadata")
+_CALL_FIELDS = ("questions", "metadata")
 
 
-class Form(NamedTuple):
+class QuestionForm(NamedTuple):
     """The contents of a question: record id, text, lines after the text, the option to list first, and all options."""
 
     subject: str
     text: str
     tail: tuple[str, ...]
     to: str
-    labels: tuple[str, ...] = tuple(LABELS)
+    labels: tuple[str, ...] = tuple(CANDIDATE_LABELS)
 
 
-def build(form: Form, number: str, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
+def build_question(form: QuestionForm, number: str, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
     """Return a question in the format of AskUserQuestion. `number` identifies this printing."""
     head = f"Learning {place[0]} of {place[1]} ({number}) [{form.subject}]"
-    lines = [head, BAR, form.text, BAR, *form.tail]
-    options = [{"label": label, "description": MEANS[MEANINGS[label]]} for label in form.labels]
+    lines = [head, SEPARATOR, form.text, SEPARATOR, *form.tail]
+    options = [{"label": label, "description": MEANING_DESCRIPTIONS[MEANINGS[label]]} for label in form.labels]
     options.sort(key=lambda option: MEANINGS[option["label"]] != form.to)
     return {"question": "\n".join(lines), "header": HEADER, "options": options, "multiSelect": False}
 
 
-def keep(store: Store, form: Form, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
+def store_question(store: Store, form: QuestionForm, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
     """Build a question and store it, so that its answer can be checked."""
     number = asked_questions.new_number(store)
-    question = build(form, number, place)
+    question = build_question(form, number, place)
     try:
-        asked_questions.keep_question(store, number, parts_of(question))
+        asked_questions.save_question(store, number, split_question(question))
     except OSError as error:
         why = f"cannot keep the question: {(error.strerror or str(error)).lower()}"
         raise ReflectError(why, "let the person run 'reflect-git review' in a terminal", code="system") from error
     return question
 
 
-def parts_of(question: Mapping[str, Any]) -> dict[str, str]:
+def split_question(question: Mapping[str, Any]) -> dict[str, str]:
     """Return every part of a question that a person sees, keyed by what to report if it was changed."""
     head, _, rest = str(question.get("question")).partition("\n")
-    text, _, tail = f"{rest}\n".rpartition(f"\n{BAR}\n")
+    text, _, tail = f"{rest}\n".rpartition(f"\n{SEPARATOR}\n")
     more = {name: value for name, value in question.items() if name not in ("question", "header", "options")}
     return {
-        _FIRST: head,
-        _TEXT: text,
-        _TAIL: tail,
-        "another header than ours": _canonical(question.get("header")),
-        "other options than ours": _canonical(question.get("options")),
+        _CHANGED_FIRST_LINE: head,
+        _CHANGED_TEXT: text,
+        _CHANGED_TAIL: tail,
+        "another header than ours": _to_json(question.get("header")),
+        "other options than ours": _to_json(question.get("options")),
         # The client adds its default value.
-        _MORE: _canonical({"multiSelect": False, **more}),
+        _EXTRA_CONTENT: _to_json({"multiSelect": False, **more}),
     }
 
 
-def _canonical(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def find_change(store: Store, asked: Mapping[str, Any], reported: Mapping[str, Any], question: str) -> str:
+def find_question_change(store: Store, asked: Mapping[str, Any], reported: Mapping[str, Any], question: str) -> str:
     """Return what a person was shown that was not printed, or "" if nothing.
 
     `asked` is the input of the call, `reported` is what the client says was shown. Every question of the call counts: a
@@ -301,46 +315,46 @@ def find_change(store: Store, asked: Mapping[str, Any], reported: Mapping[str, A
     """
     shown = [asked.get("questions"), reported.get("questions", asked.get("questions"))]
     listed = [one if isinstance(one, list) and all(isinstance(each, dict) for each in one) else [] for one in shown]
-    if any(name not in _FIELDS for name in asked) or not listed[0]:
-        return _MORE
-    if list(map(parts_of, listed[0])) != list(map(parts_of, listed[1])):
+    if any(name not in _CALL_FIELDS for name in asked) or not listed[0]:
+        return _EXTRA_CONTENT
+    if list(map(split_question, listed[0])) != list(map(split_question, listed[1])):
         return "another question than the model asked"
-    if asked_questions.is_used(store, asked_questions.number_in(question)):
-        return _UNPRINTED
+    if asked_questions.is_used(store, asked_questions.parse_number(question)):
+        return _NOT_PRINTED
     # Check ours first: a change in it is more useful to report than an extra question.
     for one in sorted(listed[0], key=lambda each: each.get("question") != question):
-        change = _find_change_of(store, one)
+        change = _find_changed_part(store, one)
         if change:
             return change if one.get("question") == question else "another question beside ours"
     return ""
 
 
-def _find_change_of(store: Store, question: Mapping[str, Any]) -> str:
+def _find_changed_part(store: Store, question: Mapping[str, Any]) -> str:
     """Return which part of a question differs from the printed one, or ""."""
-    number = asked_questions.number_in(str(question.get("question")))
+    number = asked_questions.parse_number(str(question.get("question")))
     if not number:
-        return _FIRST
-    kept = asked_questions.load(store, number)
+        return _CHANGED_FIRST_LINE
+    kept = asked_questions.load_question(store, number)
     if kept is None:
-        return _UNPRINTED
-    parts = parts_of(question)
+        return _NOT_PRINTED
+    parts = split_question(question)
     return next((name for name, value in parts.items() if kept.get(name) != digest(value)), "")
 
 
-def find_news(question: Mapping[str, Any], form: Form) -> str:
+def find_outdated_part(question: Mapping[str, Any], form: QuestionForm) -> str:
     """Return what would be asked differently now, or "": rules, files or signals may have changed since then."""
-    parts = parts_of(question)
+    parts = split_question(question)
     # Only the position in the list may differ. A forged record of the printing cannot introduce another first line.
-    place = _PLACE.match(parts[_FIRST])
-    number = asked_questions.number_in(parts[_FIRST])
-    today = parts_of(build(form, number, (int(place[1]), int(place[2])) if place else (1, 1)))
-    lines = parts[_TAIL].split("\n")[:-1]
+    place = _POSITION.match(parts[_CHANGED_FIRST_LINE])
+    number = asked_questions.parse_number(parts[_CHANGED_FIRST_LINE])
+    today = split_question(build_question(form, number, (int(place[1]), int(place[2])) if place else (1, 1)))
+    lines = parts[_CHANGED_TAIL].split("\n")[:-1]
     # A conflict resolved since then does not weaken the person's answer.
-    still = tuple(line for line in lines if line in form.tail or not line.startswith(CONFLICT))
+    still = tuple(line for line in lines if line in form.tail or not line.startswith(CONFLICT_PREFIX))
     missing = next((line for line in form.tail if line not in lines), "")
     if missing:
         return missing
     if still != form.tail:
-        return next((line for line in still if line not in form.tail), _TAIL)
-    changed = [name for name in today if name != _TAIL and today[name] != parts[name]]
+        return next((line for line in still if line not in form.tail), _CHANGED_TAIL)
+    changed = [name for name in today if name != _CHANGED_TAIL and today[name] != parts[name]]
     return changed[0] if changed else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from reflect_git.platform import files
-from reflect_git.records.history import DECLINED, called
+from reflect_git.records.history import DECLINED, get_decision_name
 from reflect_git.records.ids import utc_precise
 from reflect_git.store import api, expiry
 
@@ -15,33 +15,35 @@ if TYPE_CHECKING:
 
     from reflect_git.candidates.gather import Candidate
     from reflect_git.records.history import History
-    from reflect_git.records.schema import By, Decision
+    from reflect_git.records.schema import Decision, DecisionAuthor
     from reflect_git.store.repository import Store
 
-_KEPT = 5000
+_MAX_SEEN = 5000
 
 
-def dismiss(store: Store, candidate: Candidate, by: By, never: bool = False, reason: str = "") -> tuple[str, str]:
+def dismiss(
+    store: Store, candidate: Candidate, by: DecisionAuthor, never: bool = False, reason: str = ""
+) -> tuple[str, str]:
     """Dismiss one candidate, for good if `never`; return the ids of the decision and the commit."""
     decisions, commit = dismiss_all(store, [candidate], by, never, reason)
     return decisions[0], commit
 
 
 def dismiss_all(
-    store: Store, candidates: Sequence[Candidate], by: By, never: bool = False, reason: str = ""
+    store: Store, candidates: Sequence[Candidate], by: DecisionAuthor, never: bool = False, reason: str = ""
 ) -> tuple[list[str], str]:
     """Dismiss several candidates: one decision each, one commit.
 
     Without `never`, each may return after three more sessions.
     """
-    made = [_decision(store, each, by, never, reason) for each in candidates]
+    made = [_build_decision(store, each, by, never, reason) for each in candidates]
     # The id, not the words: main is shared and permanent, and a text that nobody approved must not be in it.
     first, signals = candidates[0].signals[0], [signal for each in candidates for signal in each.signals]
     subject = f"dismiss: {first}" if len(made) == 1 else f"dismiss: {len(made)} proposed rules"
-    return [one["id"] for one in made], api.record(store, made, subject, {"Signal-Id": signals[:20]})
+    return [one["id"] for one in made], api.commit_records(store, made, subject, {"Signal-Id": signals[:20]})
 
 
-def _decision(store: Store, candidate: Candidate, by: By, never: bool, reason: str) -> Decision:
+def _build_decision(store: Store, candidate: Candidate, by: DecisionAuthor, never: bool, reason: str) -> Decision:
     """Make the decision for one candidate.
 
     It counts in the projects where the candidate was said. It counts everywhere only if the candidate was global or was
@@ -49,90 +51,91 @@ def _decision(store: Store, candidate: Candidate, by: By, never: bool, reason: s
     """
     first, *others = candidate.signals
     where = list(candidate.projects) if candidate.scope != "global" and not candidate.outside else []
-    return api.decision(
+    return api.build_decision(
         store, "never" if never else "dismissed", first, by, utc_precise(), key=candidate.key, reason=reason,
         meta={"signals": others, "sessions": candidate.sessions, "projects": where or None},
     )  # fmt: skip
 
 
-def not_now(store: Store, shown: Iterable[Candidate]) -> None:
+def mark_seen(store: Store, shown: Iterable[Candidate]) -> None:
     """Mark candidates as seen on this machine only; they come up again later."""
-    known = _seen(store)
+    known = _load_seen(store)
     seen = list(dict.fromkeys([*known, *(identity for each in shown for identity in each.signals)]))
     if seen != known:
-        _keep(store, seen[-_KEPT:])
+        _write_seen(store, seen[-_MAX_SEEN:])
 
 
-def reopen(store: Store, candidate: Candidate, decision: str, by: By) -> str:
+def reopen(store: Store, candidate: Candidate, decision: str, by: DecisionAuthor) -> str:
     """Return a dismissed candidate to review: one decision that reverts the other, one commit. Return the commit."""
     first, *others = candidate.signals
-    made = api.decision(
+    made = api.build_decision(
         store, "reverted", first, by, utc_precise(), key=candidate.key, reopens=decision, meta={"signals": others}
     )
-    return api.record(
+    return api.commit_records(
         store, [made], f"revert: {first}", {"Signal-Id": list(candidate.signals)[:20], "Reverts": [decision]}
     )
 
 
-def unseen(store: Store, candidate: Candidate) -> tuple[str, ...]:
+def list_unseen(store: Store, candidate: Candidate) -> tuple[str, ...]:
     """Return those of its signals that nobody has seen yet."""
-    seen = expiry.shown(store)
+    seen = expiry.load_shown_ids(store)
     return tuple(identity for identity in candidate.signals if identity not in seen)
 
 
-def forget_seen(store: Store, identities: Collection[str]) -> None:
+def mark_unseen(store: Store, identities: Collection[str]) -> None:
     """Mark signals as unseen."""
-    known = _seen(store)
+    known = _load_seen(store)
     kept = [identity for identity in known if identity not in identities]
     if kept != known:
-        _keep(store, kept)
+        _write_seen(store, kept)
 
 
-def _seen(store: Store) -> list[str]:
-    return (files.read_if_there(store.private_path("shown"), 1 << 24) or b"").decode("ascii", "replace").split()
+def _load_seen(store: Store) -> list[str]:
+    return (files.read_if_exists(store.private_path("shown"), 1 << 24) or b"").decode("ascii", "replace").split()
 
 
-def _keep(store: Store, seen: list[str]) -> None:
-    files.write_whole(store.private_path("shown"), "".join(f"{identity}\n" for identity in seen).encode("ascii"))
+def _write_seen(store: Store, seen: list[str]) -> None:
+    files.write_atomic(store.private_path("shown"), "".join(f"{identity}\n" for identity in seen).encode("ascii"))
 
 
-CHANGING = ("approved", "amended", "reverted", "superseded")
+CHANGING_KINDS = ("approved", "amended", "reverted", "superseded")
 
 
-def is_no(made: Decision) -> bool:
+def is_decline(made: Decision) -> bool:
     """Tell whether this is an `applied` decision that declines a rule here."""
-    return called(made) == DECLINED
+    return get_decision_name(made) == DECLINED
 
 
-def declined(history: History, machine: str) -> dict[str, Decision]:
+def find_declines(history: History, machine: str) -> dict[str, Decision]:
     """Map each learning to the decline in force: not reverted, and about the latest decision."""
     noes = {
         made["subject"]: made
         for made in history.decisions
-        if is_no(made) and made["machine"] == machine and made["id"] not in history.void
+        if is_decline(made) and made["machine"] == machine and made["id"] not in history.void_decisions
     }
     if not noes:
         return {}
     by_id = {made["id"]: made for made in history.decisions}
     last = {
-        made["subject"]: _meant(by_id, made)
+        made["subject"]: _find_effective_id(by_id, made)
         for made in history.decisions
-        if made["subject"] in noes and made["kind"] in CHANGING and root_of(by_id, made)[0]["kind"] != "applied"
+        if made["subject"] in noes and made["kind"] in CHANGING_KINDS and find_root(by_id, made)[0]["kind"] != "applied"
     }
     return {
         identity: made
         for identity, made in noes.items()
-        if (answered := by_id.get(str(made["meta"].get("of")))) and last.get(identity) == _meant(by_id, answered)
+        if (answered := by_id.get(str(made["meta"].get("of"))))
+        and last.get(identity) == _find_effective_id(by_id, answered)
     }
 
 
-def _meant(by_id: Mapping[str, Decision], made: Decision) -> str:
+def _find_effective_id(by_id: Mapping[str, Decision], made: Decision) -> str:
     """Return the id of the effective decision: a revert of a revert restores the original."""
-    root, is_undone = root_of(by_id, made)
+    root, is_undone = find_root(by_id, made)
     return made["id"] if is_undone else root["id"]
 
 
-def root_of(by_id: Mapping[str, Decision], made: Decision) -> tuple[Decision, bool]:
+def find_root(by_id: Mapping[str, Decision], made: Decision) -> tuple[Decision, bool]:
     """Return the decision that a chain of reverts is about, and whether the chain undoes it."""
     is_undone = False
     seen: set[str] = set()

@@ -10,37 +10,38 @@ from reflect_git import redact
 from reflect_git.candidates import gate
 from reflect_git.candidates.gate import RISK, Finding, Subject
 from reflect_git.errors import ReflectError
-from reflect_git.language.parse import key_of
+from reflect_git.language.parse import compute_key
 from reflect_git.platform import instruction_files
-from reflect_git.rules.dismiss import declined
-from reflect_git.targets import finding, targets
-from reflect_git.targets.inert import inert
+from reflect_git.rules.dismiss import find_declines
+from reflect_git.targets import target_files, target_page
+from reflect_git.targets.safe_text import make_safe
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
     from reflect_git.records.schema import Learning, Signal
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
-    from reflect_git.targets.targets import Target
+    from reflect_git.targets.target_files import Target
 
 ADDED = "added"  # risk code: a wording says more than its sources
-_WITHOUT = "approve it only if you mean this too; otherwise word it without: --text TEXT"
-_COMPARED = 50  # maximum number of source sentences compared
-_OPENING = Finding(
+_ADDED_HINT = "approve it only if you mean this too; otherwise word it without: --text TEXT"
+_MAX_COMPARED = 50  # maximum number of source sentences compared
+_IMPORT_NOTE = Finding(
     gate.NOTE,
     "opening",
-    f"the new file begins with '{targets.AGENTS_IMPORT.strip()}', or Claude Code would not read "
-    f"{targets.AGENTS_FILE} any more",
+    f"the new file begins with '{target_files.AGENTS_IMPORT.strip()}', or Claude Code would not read "
+    f"{target_files.AGENTS_FILE} any more",
 )
-_UNREAD = Finding(
+_UNREAD_NOTE = Finding(
     gate.NOTE,
     "unread",
-    f"Claude Code does not read {targets.AGENTS_FILE} where there is a {targets.PROJECT_FILES[0]} that does not import "
-    f"it: add a line '{targets.AGENTS_IMPORT.strip()}' there",
+    f"Claude Code does not read {target_files.AGENTS_FILE} where there is a {target_files.PROJECT_FILES[0]} "
+    "that does not import "
+    f"it: add a line '{target_files.AGENTS_IMPORT.strip()}' there",
 )
 
 
-def findings_on(
+def check_text(
     ctx: Context, text: str, trust: str, target: Target, before: bytes | None, mended: Sequence[str],
     supersedes: Sequence[str], sources: Mapping[str, str] | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
@@ -48,49 +49,54 @@ def findings_on(
 
     A rule of ours is in the store and in its file; a conflict with it is reported once.
     """
-    found = gate.findings(
-        _subject(text, trust, target, before)._replace(sources=sources or {}), _rules(ctx), mended=mended,
-        has_secret=lambda words: bool(_secrets(words)), supersedes=supersedes,
-        everywhere=[one["id"] for one in ctx.scan.history.in_force() if one["scope"] == "global"],
-    )  # fmt: skip
-    found += _elsewhere(ctx, text, target)
-    found += [_OPENING] if before is None and target.opening else []
+    found = gate.check_subject(
+        _build_subject(text, trust, target, before)._replace(sources=sources or {}),
+        _list_statements(ctx),
+        mended=mended,
+        has_secret=lambda words: bool(_find_secrets(words)),
+        supersedes=supersedes,
+        everywhere=[one["id"] for one in ctx.scan.history.get_rules_in_force() if one["scope"] == "global"],
+    )
+    found += _note_other_projects(ctx, text, target)
+    found += [_IMPORT_NOTE] if before is None and target.opening else []
     is_unread = target.kind == "agents" and _hides_agents(ctx.place)
-    found += [_UNREAD] if is_unread else []
+    found += [_UNREAD_NOTE] if is_unread else []
     is_free = is_unread or not _is_always_read(target)
     return tuple(dict.fromkeys(one for one in found if one.code != "tokens" or not is_free))
 
 
-def exceptions_to_all(ctx: Context, text: str, replaced: Sequence[Learning]) -> list[Finding]:
+def find_global_exceptions(ctx: Context, text: str, replaced: Sequence[Learning]) -> list[Finding]:
     """Return the global rules that a project rule with this text would contradict."""
-    from reflect_git.candidates.already_said import Statement
+    from reflect_git.candidates.statements import Statement
 
     gone = {old["id"] for old in replaced}
-    wide = [one for one in ctx.scan.history.in_force() if one["scope"] == "global" and one["id"] not in gone]
-    return list(gate.exceptions(text, [Statement(one["target"]["path"], 0, one["text"], one["id"]) for one in wide]))
+    wide = [one for one in ctx.scan.history.get_rules_in_force() if one["scope"] == "global" and one["id"] not in gone]
+    return list(
+        gate.find_exceptions(text, [Statement(one["target"]["path"], 0, one["text"], one["id"]) for one in wide])
+    )
 
 
-def additions(ctx: Context, text: str, candidates: Sequence[Candidate]) -> list[Finding]:
+def check_additions(ctx: Context, text: str, candidates: Sequence[Candidate]) -> list[Finding]:
     """Return a risk for everything in a model's wording that its signals do not say."""
     first = candidates[0]
-    if not first.needs_wording and text in (first.text, inert(first.text)[0]):
+    if not first.needs_wording and text in (first.text, make_safe(first.text)[0]):
         return []
     from reflect_git.candidates.quotes import find_additions
 
     scan, wanted = ctx.scan, {one for each in candidates for one in each.signals}
-    signals = scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted)
-    said = list(dict.fromkeys(str(signal["content"]) for signal in signals))[:_COMPARED]
-    around = list(dict.fromkeys(map(_message_of, signals)))[:_COMPARED]
-    return [Finding(RISK, ADDED, found, _WITHOUT) for found in find_additions(said, text, around)]
+    signals = scan.get_signals(row for row in scan.rows if scan.columns["id"][row] in wanted)
+    said = list(dict.fromkeys(str(signal["content"]) for signal in signals))[:_MAX_COMPARED]
+    around = list(dict.fromkeys(map(_message_of, signals)))[:_MAX_COMPARED]
+    return [Finding(RISK, ADDED, found, _ADDED_HINT) for found in find_additions(said, text, around)]
 
 
-def additions_to_rule(rule: Learning, text: str, said: Sequence[str]) -> list[Finding]:
+def check_rule_additions(rule: Learning, text: str, said: Sequence[str]) -> list[Finding]:
     """Return the same risks for a new wording of a rule in force, compared with the rule and later quotes."""
     if text == rule["text"]:
         return []
     from reflect_git.candidates.quotes import find_additions
 
-    return [Finding(RISK, ADDED, found, _WITHOUT) for found in find_additions([rule["text"]], text, said)]
+    return [Finding(RISK, ADDED, found, _ADDED_HINT) for found in find_additions([rule["text"]], text, said)]
 
 
 def _message_of(signal: Signal) -> str:
@@ -99,21 +105,21 @@ def _message_of(signal: Signal) -> str:
     return context.partition("\nanswered: ")[2] if context.startswith("asked: ") else context
 
 
-def secret_fields(learning: Learning, way: str = "") -> list[Finding]:
+def check_secret_fields(learning: Learning, way: str = "") -> list[Finding]:
     """Refuse a secret in any field of an improvement, unless it is already reported for the text."""
-    told = _secrets(learning["text"])
+    told = _find_secrets(learning["text"])
     fields = {"title": learning["title"], **learning["meta"].get("improvement", {})}
     return [
         Finding(
             gate.REFUSED, "secret", f"the {name} holds a known kind of secret", way or f"give another: --{name} TEXT"
         )
         for name, value in fields.items()
-        if any(all(one not in known for known in told) for one in _secrets(str(value)))
+        if any(all(one not in known for known in told) for one in _find_secrets(str(value)))
     ]
 
 
-def _secrets(text: str) -> list[str]:
-    return [text[start:end] for start, end, _ in redact.find(text)]
+def _find_secrets(text: str) -> list[str]:
+    return [text[start:end] for start, end, _ in redact.find_secrets(text)]
 
 
 def _is_always_read(target: Target) -> bool:
@@ -126,48 +132,50 @@ def _is_always_read(target: Target) -> bool:
 
 def _hides_agents(place: Place) -> bool:
     """Tell whether the project has a CLAUDE.md that neither imports AGENTS.md nor links to it."""
-    main, agents = (os.path.join(place.root, name) for name in (targets.PROJECT_FILES[0], targets.AGENTS_FILE))
+    main, agents = (
+        os.path.join(place.root, name) for name in (target_files.PROJECT_FILES[0], target_files.AGENTS_FILE)
+    )
     if os.path.realpath(main) == os.path.realpath(agents):
         return False
     try:
         said = instruction_files.read(main)
     except (ReflectError, OSError):
         return False
-    return said is not None and targets.AGENTS_FILE.encode() not in said
+    return said is not None and target_files.AGENTS_FILE.encode() not in said
 
 
-def _subject(text: str, trust: str, target: Target, before: bytes | None) -> Subject:
-    block = finding.find(before) if target.form == "block" else None
+def _build_subject(text: str, trust: str, target: Target, before: bytes | None) -> Subject:
+    block = target_page.find_block(before) if target.form == "block" else None
     entries = len(block.entries) if block else 0
     lines = (before or b"").count(b"\n")
     return Subject(text, trust, target.path, entries, lines, is_global=target.is_global)
 
 
-def _rules(ctx: Context) -> list[Any]:
+def _list_statements(ctx: Context) -> list[Any]:
     """Return all statements in effect here: our rules, and what the instruction files say."""
-    from reflect_git.candidates.already_said import Statement
+    from reflect_git.candidates.statements import Statement
 
-    noes = ways_back(ctx)
+    noes = get_declined_hints(ctx)
     own = [
-        Statement(one["target"]["path"], 0, one["text"], one["id"], way=noes.get(one["id"], ""))
-        for one in ctx.scan.history.in_force()
-        if ctx.place.reaches(one)
+        Statement(one["target"]["path"], 0, one["text"], one["id"], hint=noes.get(one["id"], ""))
+        for one in ctx.scan.history.get_rules_in_force()
+        if ctx.place.is_in_scope(one)
     ]
-    return [*own, *ctx.said]
+    return [*own, *ctx.statements]
 
 
-def _elsewhere(ctx: Context, text: str, target: Target) -> list[Finding]:
+def _note_other_projects(ctx: Context, text: str, target: Target) -> list[Finding]:
     """Note the other projects that have the same rule: useful to know, but no obstacle."""
-    away = [one for one in ctx.scan.history.in_force() if not ctx.place.reaches(one)]
-    key = key_of(text) if away else ""
-    same = [one for one in away if key_of(one["text"]) == key]
+    away = [one for one in ctx.scan.history.get_rules_in_force() if not ctx.place.is_in_scope(one)]
+    key = compute_key(text) if away else ""
+    same = [one for one in away if compute_key(one["text"]) == key]
     names = {one["project"]["name"]: one["timestamp"][:10] for one in same if one["project"]}
     told = ", ".join(f"'{name}' since {day}" for name, day in sorted(names.items()))
     way = "" if target.is_global else "to have it in all projects: --to global"
     return [Finding(gate.NOTE, "elsewhere", f"the same rule is in force in {told}", way)] if names else []
 
 
-def ways_back(ctx: Context) -> dict[str, str]:
+def get_declined_hints(ctx: Context) -> dict[str, str]:
     """Map each rule in force that was declined on this machine to how to get it back."""
-    noes = declined(ctx.scan.history, ctx.store.machine)
-    return {one: f"you declined it here; take it after all: reflect-git revert {no['id']}" for one, no in noes.items()}
+    noes = find_declines(ctx.scan.history, ctx.store.machine)
+    return {one: f"you declined it here; apply it after all: reflect-git revert {no['id']}" for one, no in noes.items()}

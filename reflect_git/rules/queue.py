@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import reflect_git
 from reflect_git import paths
-from reflect_git.candidates.candidate import NAMES, Candidate, Gathered, Lazily, Near
+from reflect_git.candidates.candidate import LIST_NAMES, Candidate, GatherResult, LazyCandidates, NearLookup
 from reflect_git.capture import service
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
@@ -23,17 +23,17 @@ from reflect_git.store import api, expiry
 from reflect_git.store.reading import reader, waiting_counts
 
 if TYPE_CHECKING:
-    from reflect_git.candidates.candidate import Candidate, Gathered
-    from reflect_git.rules.project_files import Place, Said
+    from reflect_git.candidates.candidate import Candidate, GatherResult
+    from reflect_git.rules.project_files import FileStatements, Place
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
     Call = tuple[str, str, Mapping[str, Any]]
-    from reflect_git.store.reading.waiting_counts import Glance
+    from reflect_git.store.reading.waiting_counts import WaitingCounts
 
 # The first screen must not wait for the backtest; later screens may.
-_FIRST_LOOK, _LOOK = 0.015, 0.5
-_AT_LEAST = 250  # minimum number of calls to read, however slow the machine is
+_FIRST_READ_SECONDS, _READ_SECONDS = 0.015, 0.5
+_MIN_CALLS = 250  # minimum number of calls to read, however slow the machine is
 _BACKTEST_DAYS = 60
 
 
@@ -41,23 +41,23 @@ class Queue(Context):
     """A context with its proposed rules."""
 
     def __init__(
-        self, context: Context, gathered: Gathered, kept: Kept, past: Past
+        self, context: Context, gathered: GatherResult, kept: QueueCache, past: PastCalls
     ) -> None:  # fmt: skip
-        super().__init__(context.store, context.env, context.place, context.scan, context.said)
-        self.gathered = gathered
-        self.kept = kept
-        self.past = past
+        super().__init__(context.store, context.env, context.place, context.scan, context.statements)
+        self.candidates = gathered
+        self.queue_cache = kept
+        self.past_calls = past
 
-    def keep(self) -> None:
+    def write_cache(self) -> None:
         """Cache what was gathered, including everything computed since."""
-        self.kept.keep(self.gathered)
+        self.queue_cache.write(self.candidates)
 
-    def find(self, prefix: str) -> Candidate:
+    def find_candidate(self, prefix: str) -> Candidate:
         """Find the candidate by the prefix of an id; any signal of its group identifies it."""
         listed = self.scan.columns["id"]
         hint = "list them with 'reflect-git candidates'"
-        identity = api.find_as("a signal that waits", listed, prefix, self.scan.others, hint)
-        found = self.gathered.of(identity)
+        identity = api.find_id_of_kind("a signal that waits", listed, prefix, self.scan.other_records, hint)
+        found = self.candidates.find_candidate(identity)
         if found is None:
             status = self.scan.columns["status"][listed.index(identity)]
             why = "is said already" if status == "captured" else f"is {status}"
@@ -69,25 +69,34 @@ class Queue(Context):
 
 def load_queue(ctx: Context, everything: bool = False) -> Queue:
     """Load the proposed rules of the project, or of all projects."""
-    store, scan, here, said = ctx.store, ctx.scan, ctx.place, ctx.said
+    store, scan, here, said = ctx.store, ctx.scan, ctx.place, ctx.statements
     keys = [] if everything else here.keys
-    shown, now = expiry.shown(store), utc()
+    shown, now = expiry.load_shown_ids(store), utc()
 
-    def gather_again() -> Gathered:
-        from reflect_git.candidates.gather import gather  # imported late: wording candidates takes 50 ms to load
+    def gather_again() -> GatherResult:
+        from reflect_git.candidates.gather import (
+            gather_candidates,
+        )  # imported late: wording candidates takes 50 ms to load
         from reflect_git.candidates.grouping import Signals
 
-        signals = Signals(scan.columns, scan.rows, scan.whole)
-        return gather(
-            signals, scan.history, said, project=keys, now=now, shown=shown, begun=begun(scan), aliases=aliases,
-            own_files={} if keys else dict.fromkeys(said.own, next(iter(here.keys), "")),
+        signals = Signals(scan.columns, scan.rows, scan.get_signals)
+        return gather_candidates(
+            signals,
+            scan.history,
+            said,
+            project=keys,
+            now=now,
+            shown=shown,
+            begun=list_session_starts(scan),
+            aliases=aliases,
+            own_files={} if keys else dict.fromkeys(said.own_files, next(iter(here.keys), "")),
             is_path=here.has_path,
-        )  # fmt: skip
+        )
 
-    aliases = {} if keys else project_files.aliases(store, here)
-    told = (_told(said), *(f"{key} {name}" for key, name in aliases.items()))
-    kept = Kept(store, keys, scan.moment, *told, now[:10], *sorted(shown))
-    return Queue(ctx, kept.recall(gather_again), kept, Past(here, ctx.env))
+    aliases = {} if keys else project_files.load_key_aliases(store, here)
+    told = (_digest_files(said), *(f"{key} {name}" for key, name in aliases.items()))
+    kept = QueueCache(store, keys, scan.moment, *told, now[:10], *sorted(shown))
+    return Queue(ctx, kept.load_or_gather(gather_again), kept, PastCalls(here, ctx.env))
 
 
 def open_queue(
@@ -102,41 +111,41 @@ def as_queue(ctx: Context) -> Queue:
     return ctx if isinstance(ctx, Queue) else load_queue(ctx, everything=True)
 
 
-def begun(scan: Scan) -> list[str]:
+def list_session_starts(scan: Scan) -> list[str]:
     """Return the sorted start times of sessions: as recorded, else the first signal of each."""
     said: dict[str, str] = {}
     for session, moment in zip(scan.columns["session_id"], scan.columns["timestamp"], strict=True):
         said[session] = min(moment, said.get(session, moment))
     first = {session_hash(session): moment for session, moment in said.items() if session}
-    for identity, record in scan.others.items():
+    for identity, record in scan.other_records.items():
         if identity.startswith("EXP-"):
             first[record["session"]] = min(record["start"], first.get(record["session"], record["start"]))
     return sorted(first.values())
 
 
-def _told(said: Said) -> str:
+def _digest_files(said: FileStatements) -> str:
     """Return a digest of the instruction files."""
     return digest(*(f"{name}\n{data.decode('latin-1')}" for name, data in said.sources.items()))
 
 
-def tried(queue: Queue, candidate: Candidate) -> Candidate:
+def with_backtest(queue: Queue, candidate: Candidate) -> Candidate:
     """Return the candidate with how often its matcher would have applied in past sessions of the project."""
-    return all_tried(queue, [candidate])[0]
+    return with_backtests(queue, [candidate])[0]
 
 
-def all_tried(queue: Queue, candidates: Sequence[Candidate]) -> list[Candidate]:
+def with_backtests(queue: Queue, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates with their backtests, which share one read of past sessions."""
     if all(candidate.matcher is None for candidate in candidates):
         return list(candidates)
     from reflect_git.candidates.matcher import backtest
 
-    calls = queue.past.calls()
-    if not calls and not queue.past.is_read:
+    calls = queue.past_calls.read_calls()
+    if not calls and not queue.past_calls.is_read:
         return list(candidates)
     return [each._replace(backtest=backtest(each.matcher, calls)) if each.matcher else each for each in candidates]
 
 
-class Past:
+class PastCalls:
     """Tool calls of past sessions here, newest session first, read within a time limit.
 
     The first call returns what a short look finds, later calls return more. A session counts only when read to its end,
@@ -147,40 +156,42 @@ class Past:
         self.is_read = False
         self._folder = os.path.dirname(project_files.memory_dir(place))
         self._projects = paths.projects_dir(env)
-        self._found: list[Call] = []
-        self._rest: Iterator[bool] | None = None
+        self._calls: list[Call] = []
+        self._reader: Iterator[bool] | None = None
 
-    def calls(self) -> list[Call]:
+    def read_calls(self) -> list[Call]:
         """Return the calls read so far; each call of this method reads on for a limited time."""
-        seconds, seen = _LOOK if self._rest else _FIRST_LOOK, 0
-        self._rest = self._rest or self._read()
+        seconds, seen = _READ_SECONDS if self._reader else _FIRST_READ_SECONDS, 0
+        self._reader = self._reader or self._read_transcripts()
         deadline = time.monotonic() + seconds
-        while not self.is_read and (seen < _AT_LEAST or time.monotonic() < deadline):
-            self.is_read = next(self._rest, True)
+        while not self.is_read and (seen < _MIN_CALLS or time.monotonic() < deadline):
+            self.is_read = next(self._reader, True)
             seen += 1
-        return self._found
+        return self._calls
 
-    def _read(self) -> Iterator[bool]:
+    def _read_transcripts(self) -> Iterator[bool]:
         """Read one call at a time; yield False after each.
 
         Only the fields that matchers use are stored: the contents of a written file may be megabytes.
         """
-        from reflect_git.candidates.matcher import FIELD
-        from reflect_git.capture.transcript.calls import calls_in
+        from reflect_git.candidates.matcher import COMMAND_FIELD
+        from reflect_git.capture.transcript.calls import read_calls
 
-        for path in self._transcripts():
+        for path in self._list_transcripts():
             calls: list[Call] = []
             try:
-                for call in calls_in(path, self._projects):
+                for call in read_calls(path, self._projects):
                     if call:
                         timestamp, tool, given = call
-                        calls.append((timestamp, tool, {FIELD: given[FIELD]} if FIELD in given else {}))
+                        calls.append(
+                            (timestamp, tool, {COMMAND_FIELD: given[COMMAND_FIELD]} if COMMAND_FIELD in given else {})
+                        )
                     yield False
             except (ReflectError, OSError):
                 continue
-            self._found += calls
+            self._calls += calls
 
-    def _transcripts(self) -> list[str]:
+    def _list_transcripts(self) -> list[str]:
         oldest = time.time() - _BACKTEST_DAYS * 86400
         try:
             found = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(self._folder)]
@@ -189,25 +200,25 @@ class Past:
         return [path for moment, path in sorted(found, reverse=True) if moment > oldest and path.endswith(".jsonl")]
 
 
-_LIMIT = 1 << 26
+_MAX_CACHE_BYTES = 1 << 26
 # The code that decides grouping, strength and wording: if it changes, the cache is invalid.
-_PROGRAM = ("records", "language", "candidates", "store", "store/reading")
+_PROGRAM_FOLDERS = ("records", "language", "candidates", "store", "store/reading")
 
-Lists = dict[str, dict[int, dict[str, Any]]]
+CachedLists = dict[str, dict[int, dict[str, Any]]]
 
 
-class Kept:
+class QueueCache:
     """The cache of gathered candidates.
 
     `place`: the project keys. `rests_on`: every input of the result except the program itself.
     """
 
     def __init__(self, store: Store, place: Sequence[str], *rests_on: str) -> None:
-        self._path = store.private_path("cache", f"{expiry.GATHERED}{digest(*place)[:16]}")
-        self._seal = digest(_program(), *place, *rests_on)
-        self._lists: Lists = {}
+        self._path = store.private_path("cache", f"{expiry.CANDIDATE_CACHE_PREFIX}{digest(*place)[:16]}")
+        self._key = digest(_get_program_version(), *place, *rests_on)
+        self._lists: CachedLists = {}
 
-    def recall(self, anew: Callable[[], Gathered]) -> Gathered:
+    def load_or_gather(self, anew: Callable[[], GatherResult]) -> GatherResult:
         """Return the cached result if it is still valid, else gather again.
 
         Candidates not in the cache are built on use.
@@ -215,97 +226,107 @@ class Kept:
         kept = self._load()
         if kept is None:
             return anew()
-        self._lists = {name: {int(at): made for at, made in kept["lists"][name].items()} for name in NAMES}
+        self._lists = {name: {int(at): made for at, made in kept["lists"][name].items()} for name in LIST_NAMES}
         whole = cache(anew)
-        lists = {name: Lazily(kept["counts"][name], partial(self._one, whole, name)) for name in NAMES}
-        return Gathered(
-            **lists, gathered=kept["gathered"], known=kept["known"], place_of=lambda signal: whole().place_of(signal),
-            settled=tuple(kept["settled"]), questions=tuple(map(tuple, kept["questions"])),
-        )  # fmt: skip
+        lists = {
+            name: LazyCandidates(kept["counts"][name], partial(self._get_candidate, whole, name)) for name in LIST_NAMES
+        }
+        return GatherResult(
+            **lists,
+            gathered=kept["gathered"],
+            known=kept["known"],
+            find_position=lambda signal: whole().find_position(signal),
+            settled=tuple(kept["settled"]),
+            questions=tuple(map(tuple, kept["questions"])),
+        )
 
-    def _one(self, whole: Callable[[], Gathered], name: str, at: int) -> Candidate:
+    def _get_candidate(self, whole: Callable[[], GatherResult], name: str, at: int) -> Candidate:
         def there() -> Candidate:
             found: Candidate = getattr(whole(), name)[at]
             return found
 
         made = self._lists[name].get(at)
-        return Candidate.recalled(made, Near(lambda: there().near())) if made else there()
+        return Candidate.from_cache(made, NearLookup(lambda: there().near())) if made else there()
 
-    def keep(self, gathered: Gathered) -> None:
+    def write(self, gathered: GatherResult) -> None:
         """Write the cache, including everything computed since. A failure is ignored: the cache is disposable."""
-        fresh = {name: self._fresh(name, getattr(gathered, name)) for name in NAMES}
+        fresh = {name: self._find_new(name, getattr(gathered, name)) for name in LIST_NAMES}
         if not any(fresh.values()) and self._lists:
             return
-        self._lists = {name: {**self._lists.get(name, {}), **fresh[name]} for name in NAMES}
-        counts = {name: len(getattr(gathered, name)) for name in NAMES}
+        self._lists = {name: {**self._lists.get(name, {}), **fresh[name]} for name in LIST_NAMES}
+        counts = {name: len(getattr(gathered, name)) for name in LIST_NAMES}
         facts = {name: getattr(gathered, name) for name in ("gathered", "known", "settled", "questions")}
         kept = {"counts": counts, **facts, "lists": self._lists}
         try:
-            files.write_whole(self._path, f"{self._seal}\n{json.dumps(kept)}".encode("ascii"), sync=False)
+            files.write_atomic(self._path, f"{self._key}\n{json.dumps(kept)}".encode("ascii"), sync=False)
         except OSError:
             pass
 
-    def _fresh(self, name: str, listed: Lazily) -> dict[int, dict[str, Any]]:
+    def _find_new(self, name: str, listed: LazyCandidates) -> dict[int, dict[str, Any]]:
         known = self._lists.get(name, {})
-        return {at: one.as_kept() for at, one in listed.made.items() if one.tells_more_than(known.get(at))}
+        return {at: one.as_cached() for at, one in listed.loaded.items() if one.has_more_than(known.get(at))}
 
     def _load(self) -> Mapping[str, Any] | None:
         try:
-            seal, _, text = files.read_regular(self._path, _LIMIT).partition(b"\n")
-            return json.loads(text) if seal == self._seal.encode() else None
+            seal, _, text = files.read_regular(self._path, _MAX_CACHE_BYTES).partition(b"\n")
+            return json.loads(text) if seal == self._key.encode() else None
         except (OSError, ValueError):
             return None
 
 
-def _program() -> str:
+def _get_program_version() -> str:
     """Return the version of the program, including local changes to its files."""
     root = os.path.dirname(reflect_git.__file__)
-    found = [entry for folder in _PROGRAM for entry in os.scandir(os.path.join(root, folder)) if entry.is_file()]
+    found = [
+        entry for folder in _PROGRAM_FOLDERS for entry in os.scandir(os.path.join(root, folder)) if entry.is_file()
+    ]
     stats = sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in found)
     return f"{reflect_git.__version__} {stats}"
 
 
-def count(store: Store, env: Mapping[str, str], scan: Scan, folder: str, seen_before: str) -> Glance:
+def count_waiting(store: Store, env: Mapping[str, str], scan: Scan, folder: str, seen_before: str) -> WaitingCounts:
     """Count proposed rules as a review does, and store the counts for the status line.
 
-    `seen_before` is `waiting_counts.seen` before the scan.
+    `seen_before` is `waiting_counts.get_branch_tips` before the scan.
     """
     now = time.time()
-    judged, keys = judge(store, env, scan, folder)
-    counted = waiting_counts.count(store, scan, now, judged, keys)
-    waiting_counts.keep(store, paths.top_of(folder) or folder, counted, seen_before, now)
-    waiting_counts.keep_judged(store, judged)
+    judged, keys = classify_signals(store, env, scan, folder)
+    counted = waiting_counts.count_waiting(store, scan, now, judged, keys)
+    waiting_counts.save_count(store, paths.find_top(folder) or folder, counted, seen_before, now)
+    waiting_counts.save_judgements(store, judged)
     return counted
 
 
-def refresh(env: Mapping[str, str], folder: str) -> None:
+def refresh_counts(env: Mapping[str, str], folder: str) -> None:
     """Refresh the stored counts; for background processes."""
     store = service.open_store(env, create=False)
-    before = waiting_counts.seen(store)
-    count(store, env, reader.scan(store), folder, before)
+    before = waiting_counts.get_branch_tips(store)
+    count_waiting(store, env, reader.scan(store), folder, before)
 
 
-def judge(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> tuple[dict[str, str], Collection[str]]:
+def classify_signals(
+    store: Store, env: Mapping[str, str], scan: Scan, folder: str
+) -> tuple[dict[str, str], Collection[str]]:
     """Return how a review classifies each captured signal, and the keys of the project here.
 
     Signals of this project are classified by a review here, others by a review of all projects.
     """
     here = open_queue(store, env, scan, folder)
-    here.keep()
-    keys, found = here.place.keys, _words(here.gathered)
+    here.write_cache()
+    keys, found = here.place.keys, _map_signal_classes(here.candidates)
     told = zip(scan.columns["id"], scan.columns["project"], strict=True)
     away = {one for one, project in told if keys and project and project["key"] not in keys}
     if away:
         everywhere = open_queue(store, env, scan, folder, everything=True)
-        everywhere.keep()
-        found |= {one: word for one, word in _words(everywhere.gathered).items() if one in away}
+        everywhere.write_cache()
+        found |= {one: word for one, word in _map_signal_classes(everywhere.candidates).items() if one in away}
     waits = zip(scan.columns["id"], scan.columns["status"], strict=True)
     return {one: found.get(one, waiting_counts.WEAK) for one, status in waits if status == "captured"}, keys
 
 
-def _words(gathered: Gathered) -> dict[str, str]:
+def _map_signal_classes(gathered: GatherResult) -> dict[str, str]:
     """Map each signal to its classification."""
     found = dict.fromkeys(gathered.settled, waiting_counts.SETTLED)
     for signals in gathered.questions:
-        found.update(dict.fromkeys(signals, waiting_counts.strong(signals[0])))
+        found.update(dict.fromkeys(signals, waiting_counts.format_strong(signals[0])))
     return found

@@ -10,49 +10,49 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.records.schema import SWITCHING_KINDS
+from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.rules import file_changes, project_files, revert, snapshot, write_change
-from reflect_git.rules.approve import says, target_of
-from reflect_git.rules.revert import Chosen, Reversal, switches, without
-from reflect_git.rules.snapshot import entries_at, entries_in
-from reflect_git.rules.write_change import Approved, Step
+from reflect_git.rules.approve import matches_text, target_of
+from reflect_git.rules.revert import RevertPlan, Selection, is_switch, without_decisions
+from reflect_git.rules.snapshot import parse_entries, read_entries_at
+from reflect_git.rules.write_change import Step, WriteResult
 from reflect_git.store import api
 from reflect_git.store.main import backups, user_git
-from reflect_git.store.repository import MAIN, PURGES, id_in
-from reflect_git.targets import targets
-from reflect_git.targets.finding import Unfit
+from reflect_git.store.repository import MAIN, PURGES_FOLDER, get_record_id
+from reflect_git.targets import target_files
 from reflect_git.targets.plan import Plan
-from reflect_git.targets.targets import Target
+from reflect_git.targets.target_files import Target
+from reflect_git.targets.target_page import UnfitFileError
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gate import Finding
     from reflect_git.records.history import History
-    from reflect_git.records.schema import By, Decision, Learning
+    from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
-    from reflect_git.rules.revert import Chosen
-    from reflect_git.store.main.backups import Kept
+    from reflect_git.rules.revert import Selection
+    from reflect_git.store.main.backups import Backup
     from reflect_git.store.repository import Store
 
 _PREFIX = "backup/"
 
 
 @dataclass(frozen=True)
-class Restoring:
-    """A planned restore. `dropped`: approved since, now removed. `back`: reverted since, now in force again."""
+class RestorePlan:
+    """A planned restore. `removed`: approved since, now removed. `reinstated`: reverted since, now in force again."""
 
     backup: str
-    reversal: Reversal
-    dropped: tuple[Learning, ...]
-    back: tuple[Learning, ...]
+    revert_plan: RevertPlan
+    removed: tuple[Learning, ...]
+    reinstated: tuple[Learning, ...]
 
     @property
     def diff(self) -> str:
-        return self.reversal.diff
+        return self.revert_plan.diff
 
 
-def find(store: Store, name: str) -> Kept:
+def find_backup(store: Store, name: str) -> Backup:
     """Find the one backup whose name contains this text, with or without `backup/`."""
-    listed = backups.kept(store)
+    listed = backups.list_backups(store)
     part = name.strip().removeprefix(_PREFIX).lower()
     exact = [one for one in listed if one.name.lower() == f"{_PREFIX}{part}"]
     found = exact or [one for one in listed if part and part in one.name.lower()]
@@ -64,36 +64,36 @@ def find(store: Store, name: str) -> Kept:
     raise ReflectError(f"'{name}' is part of {len(found)} names", f"one of: {some}", code="ambiguous-backup")
 
 
-def propose(ctx: Context, backup: Kept) -> Restoring:
+def plan_restore(ctx: Context, backup: Backup) -> RestorePlan:
     """Plan the exact change, with the learnings it removes or brings back; write nothing."""
-    plans = [_plan(ctx, path, data) for path, data in backups.contents(ctx.store, backup.name)]
+    plans = [_build_plan(ctx, path, data) for path, data in backups.read_contents(ctx.store, backup.name)]
     plans = [plan for plan in plans if plan.before != plan.after]
     if not plans:
         raise ReflectError("the files are as they were then", code="unchanged")
     write_change.require_single_names(ctx.place, plans)
-    taken = [made for plan in plans for made in _decisions(ctx, plan)]
+    taken = [made for plan in plans for made in _find_decisions(ctx, plan)]
     now = utc_precise()
-    followed = revert.reverted(ctx, taken, now)
-    shifted = file_changes.shifts(ctx.scan.history, revert.with_decisions(ctx, followed))
-    made = (*(_restored(ctx, plan, backup.name, now) for plan in plans), *followed)
-    steps = tuple(_step(plan, followed) for plan in plans)
+    followed = revert.build_reverts(ctx, taken, now)
+    shifted = file_changes.diff_histories(ctx.scan.history, revert.with_decisions(ctx, followed))
+    made = (*(_build_decision(ctx, plan, backup.name, now) for plan in plans), *followed)
+    steps = tuple(_build_step(plan, followed) for plan in plans)
     names = ", ".join(plan.path for plan in plans)
-    return Restoring(
+    return RestorePlan(
         backup.name,
-        Reversal(ctx.place, f"{names} as of {backup.time[:16].replace('T', ' ')}", made, steps),
+        RevertPlan(ctx.place, f"{names} as of {backup.time[:16].replace('T', ' ')}", made, steps),
         tuple(one.old.learning for one in shifted if one.old and not one.new),
         tuple(one.new.learning for one in shifted if one.new and not one.old),
     )  # fmt: skip
 
 
-def _plan(ctx: Context, path: str, data: bytes | None) -> Plan:
-    return Plan(_target(ctx, path), instruction_files.read(path), data, "", "restore")
+def _build_plan(ctx: Context, path: str, data: bytes | None) -> Plan:
+    return Plan(_find_target(ctx, path), instruction_files.read(path), data, "", "restore")
 
 
-def _target(ctx: Context, path: str) -> Target:
+def _find_target(ctx: Context, path: str) -> Target:
     """Return the target of a file: from the learnings in it, else from its name."""
     place = ctx.place
-    known = [target_of(one) for one in ctx.scan.history.learnings.values() if place.reaches(one)]
+    known = [target_of(one) for one in ctx.scan.history.learnings.values() if place.is_in_scope(one)]
     for target in dict.fromkeys(known):
         try:
             if place.path_of(target) == path:
@@ -102,75 +102,77 @@ def _target(ctx: Context, path: str) -> Target:
             continue
     for base, is_global in ((place.config, True), (place.root, False)):
         if base and path.startswith(base.rstrip("/") + "/"):
-            return targets.of_file(path[len(base.rstrip("/")) + 1 :], is_global)
+            return target_files.get_target_for_file(path[len(base.rstrip("/")) + 1 :], is_global)
     raise ReflectError(
         f"'{path}' is in no project that is here", "see it with 'git show BACKUP:backup/1' in the store", code="target"
     )
 
 
-def _decisions(ctx: Context, plan: Plan) -> list[Decision]:
+def _find_decisions(ctx: Context, plan: Plan) -> list[Decision]:
     """Return the decisions to revert so that the store matches the restored file."""
-    present, wanted = _entries(plan, plan.before), _entries(plan, plan.after)
-    return take_back(ctx, plan.target, wanted, present)
+    present, wanted = _read_entries(plan, plan.before), _read_entries(plan, plan.after)
+    return find_decisions_to_revert(ctx, plan.target, wanted, present)
 
 
-def _entries(plan: Plan, data: bytes | None) -> dict[str, str]:
+def _read_entries(plan: Plan, data: bytes | None) -> dict[str, str]:
     try:
-        return entries_in(plan.target.kind, data)
-    except Unfit:  # restored anyway; no entries of ours can be read from it
+        return parse_entries(plan.target.kind, data)
+    except UnfitFileError:  # restored anyway; no entries of ours can be read from it
         return {}
 
 
-def _restored(ctx: Context, plan: Plan, backup: str, now: str) -> Decision:
+def _build_decision(ctx: Context, plan: Plan, backup: str, now: str) -> Decision:
     """Make a decision about the file, so that a restore that changes no rule is recorded."""
     target = plan.target
-    return api.decision(
-        ctx.store, "reverted", target.path, revert.NOBODY, now,
+    return api.build_decision(
+        ctx.store, "reverted", target.path, revert.PLACEHOLDER_BY, now,
         target={"kind": target.kind, "path": target.path}, meta={"restored": backup},
     )  # fmt: skip
 
 
-def _step(plan: Plan, followed: Sequence[Decision]) -> Step:
-    present, wanted = _entries(plan, plan.before), _entries(plan, plan.after)
+def _build_step(plan: Plan, followed: Sequence[Decision]) -> Step:
+    present, wanted = _read_entries(plan, plan.before), _read_entries(plan, plan.after)
     about = {made["subject"] for made in followed}
     come = tuple(identity for identity in wanted if identity in about and identity not in present)
     go = tuple(identity for identity in present if identity in about and identity not in wanted)
     return Step(plan, come, go)
 
 
-def carry_out(ctx: Context, restoring: Restoring, by: By, asked: Iterable[Finding] = ()) -> Approved:
+def write_restore(
+    ctx: Context, restoring: RestorePlan, by: DecisionAuthor, asked: Iterable[Finding] = ()
+) -> WriteResult:
     """Back up, write the bytes, commit once, then read the files again to verify."""
-    done = revert.carry_out(ctx, restoring.reversal, by, asked)
-    for step in restoring.reversal.steps:
+    done = revert.write_revert(ctx, restoring.revert_plan, by, asked)
+    for step in restoring.revert_plan.steps:
         path = ctx.place.path_of(step.plan.target)
         if instruction_files.read(path) != step.plan.after:
-            raise instruction_files.Changed(path)
+            raise instruction_files.FileChanged(path)
     return done
 
 
-def version(ctx: Context, to: str, name: str) -> Chosen:
+def select_after_version(ctx: Context, to: str, name: str) -> Selection:
     """Choose every decision made after version `name` of a target."""
-    target, listed = _with_versions(ctx, to)
-    at = snapshot.version(listed, name)
-    wanted = entries_at(ctx.store, at, target.kind)
+    target, listed = _find_versions(ctx, to)
+    at = snapshot.find_version(listed, name)
+    wanted = read_entries_at(ctx.store, at, target.kind)
     history = ctx.scan.history
-    in_force = {one["id"] for one in history.in_force() if _is_at(ctx, one, target)}
-    known = {id_in(path) for path in ctx.store.git.tree(at.commit, "learnings")}
-    decisions = take_back(ctx, target, wanted, in_force, known)
+    in_force = {one["id"] for one in history.get_rules_in_force() if _is_in_file(ctx, one, target)}
+    known = {get_record_id(path) for path in ctx.store.git.tree(at.commit, "learnings")}
+    decisions = find_decisions_to_revert(ctx, target, wanted, in_force, known)
     if not decisions:
         raise ReflectError(f"'{target.path}' has the entries of {name} already", code="unchanged")
-    return Chosen(tuple(decisions), title=f"{target.path} to v{at.number}")
+    return Selection(tuple(decisions), title=f"{target.path} to v{at.number}")
 
 
-def _with_versions(ctx: Context, to: str) -> tuple[Target, list[snapshot.Version]]:
+def _find_versions(ctx: Context, to: str) -> tuple[Target, list[snapshot.Version]]:
     """Return the target and its versions; by default the project's file if it has any, else the global one."""
     if to.partition(":")[0] in ("rules", "global-rules"):
         raise ReflectError("a rules file holds one learning", "revert it by its id", "usage", EXIT_USAGE)
-    around = project_files.surroundings(ctx.place)
+    around = project_files.load_surroundings(ctx.place)
     names = [to] if to else [*(["project"] if ctx.place.root else []), "global"]
     for name in names:
-        target = targets.resolve(name, around, "")
-        listed = snapshot.versions(ctx.store, snapshot.mirror_of(ctx.store, ctx.place, target))
+        target = target_files.resolve_target(name, around, "")
+        listed = snapshot.list_versions(ctx.store, snapshot.get_snapshot_path(ctx.store, ctx.place, target))
         if listed:
             return target, listed
     raise ReflectError(
@@ -179,15 +181,15 @@ def _with_versions(ctx: Context, to: str) -> tuple[Target, list[snapshot.Version
     )  # fmt: skip
 
 
-def _is_at(ctx: Context, learning: Learning, target: Target) -> bool:
-    return ctx.place.reaches(learning) and _same_file(target_of(learning), target)
+def _is_in_file(ctx: Context, learning: Learning, target: Target) -> bool:
+    return ctx.place.is_in_scope(learning) and _is_same_file(target_of(learning), target)
 
 
-def _same_file(one: Target, other: Target) -> bool:
+def _is_same_file(one: Target, other: Target) -> bool:
     return (one.is_global, one.path) == (other.is_global, other.path)
 
 
-def take_back(
+def find_decisions_to_revert(
     ctx: Context, target: Target, wanted: Mapping[str, str], present: Collection[str], known: Collection[str] = ()
 ) -> list[Decision]:
     """Return the decisions to revert so that the entries in force in a file are `wanted` (id → text).
@@ -196,59 +198,62 @@ def take_back(
     reverted.
     """
     history = ctx.scan.history
-    in_force = {one["id"]: one for one in history.in_force()}
+    in_force = {one["id"]: one for one in history.get_rules_in_force()}
     found: dict[str, Decision] = {}
     for identity in dict.fromkeys((*present, *wanted)):
         learning = history.learnings.get(identity)
-        if learning is None or not ctx.place.reaches(learning):
+        if learning is None or not ctx.place.is_in_scope(learning):
             continue
         if identity in wanted:
-            listed = [*history.against(identity), *_rewordings(ctx, learning, wanted[identity], target)]
+            listed = [
+                *history.get_decisions_against(identity),
+                *_find_rewordings(ctx, learning, wanted[identity], target),
+            ]
         elif identity in in_force:
-            listed = _departure(ctx, learning, target, identity in known)
+            listed = _find_decisions_to_remove(ctx, learning, target, identity in known)
         else:
             listed = []
         found.update({made["id"]: made for made in listed})
     return list(found.values())
 
 
-def _rewordings(ctx: Context, learning: Learning, text: str, target: Target) -> list[Decision]:
+def _find_rewordings(ctx: Context, learning: Learning, text: str, target: Target) -> list[Decision]:
     """Return the last amendments to revert until the learning has this text in this file; empty if it never had."""
-    if says(learning, text) and _same_file(target_of(learning), target):
+    if matches_text(learning, text) and _is_same_file(target_of(learning), target):
         return []
-    for last in _last_amendments(ctx, learning["id"]):
-        was = without(ctx, last).learnings[learning["id"]]
-        if says(was, text) and _same_file(target_of(was), target):
+    for last in _list_last_amendments(ctx, learning["id"]):
+        was = without_decisions(ctx, last).learnings[learning["id"]]
+        if matches_text(was, text) and _is_same_file(target_of(was), target):
             return last
     return []
 
 
-def _departure(ctx: Context, learning: Learning, target: Target, is_known: bool) -> list[Decision]:
+def _find_decisions_to_remove(ctx: Context, learning: Learning, target: Target, is_known: bool) -> list[Decision]:
     """Return the decisions to revert so that a learning leaves the file: to its earlier file, or out of force."""
     if is_known:
-        for last in _last_amendments(ctx, learning["id"]):
-            if not _same_file(target_of(without(ctx, last).learnings[learning["id"]]), target):
+        for last in _list_last_amendments(ctx, learning["id"]):
+            if not _is_same_file(target_of(without_decisions(ctx, last).learnings[learning["id"]]), target):
                 return last
     return [made for made in ctx.scan.history.decisions if made["id"] == learning["decision"]]
 
 
-def _last_amendments(ctx: Context, identity: str) -> Iterator[list[Decision]]:
+def _list_last_amendments(ctx: Context, identity: str) -> Iterator[list[Decision]]:
     """Yield the last amendment in force, the last two, and so on."""
     history = ctx.scan.history
     standing = [
         made
         for made in history.decisions
-        if made["kind"] == "amended" and made["subject"] == identity and made["id"] not in history.void
+        if made["kind"] == "amended" and made["subject"] == identity and made["id"] not in history.void_decisions
     ]
     for count in range(1, len(standing) + 1):
         yield standing[-count:]
 
 
-_AT_ONCE = 50
-_PERSONS = ("terminal", "ask-user-question")
+_BATCH_SIZE = 50
+_PERSON_CHANNELS = ("terminal", "ask-user-question")
 
 
-def last(ctx: Context, only_persons: bool = True) -> Chosen:
+def select_last(ctx: Context, only_persons: bool = True) -> Selection:
     """Choose the decisions of this machine's newest commit, or of the newest one in which a person decided.
 
     Skipped: policy changes, which have their own command, and decisions about purged learnings. A purge since then
@@ -257,20 +262,20 @@ def last(ctx: Context, only_persons: bool = True) -> Chosen:
     """
     learnings = ctx.scan.history.learnings
     known = {made["id"]: made for made in ctx.scan.history.decisions}
-    for commit, named in _commits(ctx.store):
+    for commit, named in _list_commits(ctx.store):
         decisions = tuple(known[one] for one in named if one in known)
         there = [made for made in decisions if not made["subject"].startswith("LRN-") or made["subject"] in learnings]
-        mine = [made for made in there if made["machine"] == ctx.store.machine and not _is_passed_over(made)]
-        if mine and (not only_persons or any(made["by"]["road"] in _PERSONS for made in mine)):
+        mine = [made for made in there if made["machine"] == ctx.store.machine and not _is_skipped(made)]
+        if mine and (not only_persons or any(made["by"]["road"] in _PERSON_CHANNELS for made in mine)):
             _require_no_purge(ctx.store, commit, mine)
-            return Chosen(decisions, commit)
+            return Selection(decisions, commit)
     # After taking over a purge, a clone has the earlier decisions without the commits that made them.
-    is_after = bool(ctx.store.git.tree(MAIN, PURGES))
+    is_after = bool(ctx.store.git.tree(MAIN, PURGES_FOLDER))
     raise ReflectError(
-        "nothing was decided here since a purge, and what came last before it is not known"
+        "no decision since the last purge, and the order of earlier ones is unknown"
         if is_after
-        else "nothing was decided about a learning or a signal on this machine yet",
-        "take back any learning with 'reflect-git revert LRN-…'; policies are switched with 'reflect-git config'",
+        else "no decisions about rules or signals on this machine yet",
+        "revert a rule with 'reflect-git revert LRN-…'; change policies with 'reflect-git config'",
         code="nothing",
     )  # fmt: skip
 
@@ -278,7 +283,7 @@ def last(ctx: Context, only_persons: bool = True) -> Chosen:
 def _require_no_purge(store: Store, commit: str, before: list[Decision]) -> None:
     """Raise if a purge was the last action here: "undo" would mean the purge, which cannot be undone."""
     form = "--format=%cs %(trailers:key=Machine,valueonly,unfold,separator=%x20)"
-    asked = ("log", "--no-show-signature", "--diff-filter=A", form, f"{commit}..{MAIN}", "--", PURGES)
+    asked = ("log", "--no-show-signature", "--diff-filter=A", form, f"{commit}..{MAIN}", "--", PURGES_FOLDER)
     told = [line.split() for line in store.git.run(*asked).out.decode("utf-8", "replace").splitlines()]
     here = [day for day, *machines in told if store.machine in machines]
     if here:
@@ -291,12 +296,12 @@ def _require_no_purge(store: Store, commit: str, before: list[Decision]) -> None
         )  # fmt: skip
 
 
-def _is_passed_over(made: Decision) -> bool:
+def _is_skipped(made: Decision) -> bool:
     """Tell whether a decision only carried out an earlier one, or switched a policy."""
-    return (made["kind"] == "applied" and bool(made["meta"].get("settled"))) or switches(made)
+    return (made["kind"] == "applied" and bool(made["meta"].get("settled"))) or is_switch(made)
 
 
-def _commits(store: Store) -> Iterator[tuple[str, list[str]]]:
+def _list_commits(store: Store) -> Iterator[tuple[str, list[str]]]:
     """Yield (commit, the decisions it both names and adds), newest first.
 
     Anybody who can write to the remote can name any decision in a commit, but cannot add one that already exists.
@@ -308,7 +313,7 @@ def _commits(store: Store) -> Iterator[tuple[str, list[str]]]:
             "log",
             "--no-show-signature",
             f"--skip={skip}",
-            f"--max-count={_AT_ONCE}",
+            f"--max-count={_BATCH_SIZE}",
             "--name-only",
             "--diff-filter=A",
             form,
@@ -320,9 +325,9 @@ def _commits(store: Store) -> Iterator[tuple[str, list[str]]]:
         for one in told:
             head, *paths = one.split("\n")
             commit, *named = head.split()
-            brought = {id_in(path) for path in paths}
+            brought = {get_record_id(path) for path in paths}
             yield commit, [name for name in named if name in brought]
-        if len(told) < _AT_ONCE:
+        if len(told) < _BATCH_SIZE:
             return
         skip += len(told)
 
@@ -334,40 +339,40 @@ class Removal(NamedTuple):
     decisions: tuple[Decision, ...]
 
     @property
-    def mark(self) -> str:
+    def key(self) -> str:
         return f"removed {self.commit}"
 
     @property
-    def chosen(self) -> Chosen:
+    def selection(self) -> Selection:
         """Return all of these decisions, to be reverted."""
-        from reflect_git.rules.revert import Chosen  # imported late: listing does not need it
+        from reflect_git.rules.revert import Selection  # imported late: listing does not need it
 
-        return Chosen(self.decisions)
+        return Selection(self.decisions)
 
 
-def look(store: Store, history: History) -> list[Removal]:
+def list_removals(store: Store, history: History) -> list[Removal]:
     """List the removals that still need an answer, oldest first."""
     listed: dict[str, list[str]] = {}
-    for record, commit in user_git.removed(store).items():
+    for record, commit in user_git.load_removed(store).items():
         listed.setdefault(commit, []).append(record)
-    found = [Removal(commit, tuple(standing(history, records))) for commit, records in listed.items()]
+    found = [Removal(commit, tuple(filter_revertible(history, records))) for commit, records in listed.items()]
     return [one for one in found if one.decisions]
 
 
-def standing(history: History, records: Iterable[str]) -> list[Decision]:
+def filter_revertible(history: History, records: Iterable[str]) -> list[Decision]:
     """Return the decisions behind these records that are in force and can be reverted."""
     known = history.learnings
     named = {known[one]["decision"] if one in known else one for one in records}
-    in_force = {one["id"] for one in history.in_force()}
+    in_force = {one["id"] for one in history.get_rules_in_force()}
     return [
         made
         for made in history.decisions
-        if made["id"] in named and made["id"] not in history.void and made["kind"] not in SWITCHING_KINDS
+        if made["id"] in named and made["id"] not in history.void_decisions and made["kind"] not in SETTING_KINDS
         and (made["kind"] != "approved" or made["subject"] in in_force)
     ]  # fmt: skip
 
 
-def name_of(made: Decision) -> str:
+def get_revert_name(made: Decision) -> str:
     """Return the name for `revert`: a rule's id, which includes what it replaced, else the decision's id."""
     if made["kind"] == "approved":
         return made["subject"]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.ids import digest, utc
-from reflect_git.rules.dismiss import CHANGING, declined, is_no, root_of
+from reflect_git.rules.dismiss import CHANGING_KINDS, find_declines, find_root, is_decline
 from reflect_git.store.repository import MAIN
-from reflect_git.targets import finding, improvements, rules_file
-from reflect_git.targets.finding import Unfit
+from reflect_git.targets import improvements, rules_file, target_page
 from reflect_git.targets.plan import Plan
-from reflect_git.targets.targets import FORMS, Target
+from reflect_git.targets.target_files import FORM_BY_KIND, Target
+from reflect_git.targets.target_page import UnfitFileError
 
 if TYPE_CHECKING:
     from reflect_git.records.history import History
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from reflect_git.rules.project_files import Place
     from reflect_git.store.repository import Store
 
-FOLDER, EVERYWHERE = "targets", "global"
-_MOST = 10**9  # maximum version
-_DEEPEST = 32
+FOLDER, GLOBAL_FOLDER = "targets", "global"
+_MAX_VERSION = 10**9  # maximum version
+_MAX_FOLDERS = 32
 
 
 def path_of(store: Store, plan: Plan, project: Project | None) -> str:
     """Return targets/<machine>/<project or global>/<file>."""
-    return f"{FOLDER}/{store.machine}/{_folder(plan, project)}/{plan.path}"
+    return f"{FOLDER}/{store.machine}/{_get_folder_name(plan, project)}/{plan.path}"
 
 
-def _folder(plan: Plan, project: Project | None) -> str:
+def _get_folder_name(plan: Plan, project: Project | None) -> str:
     """Return a folder name for a project: its name in plain characters, and a hash of its key, which may be any URL."""
     if plan.target.is_global or project is None:
-        return EVERYWHERE
+        return GLOBAL_FOLDER
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in project["name"])[:40].strip("-")
-    return f"{name or 'project'}-{mark_of(project['key'])}"
+    return f"{name or 'project'}-{get_folder_suffix(project['key'])}"
 
 
-def mark_of(key: str) -> str:
+def get_folder_suffix(key: str) -> str:
     """Return the suffix of a project's snapshot folder; it does not depend on the project's name."""
     return digest("project", key)[:8]
 
@@ -56,18 +56,18 @@ def read(store: Store, path: str) -> bytes:
     return next(store.git.blobs([blob]), b"") if blob else b""
 
 
-def version_in(data: bytes) -> int:
+def parse_version(data: bytes) -> int:
     """Return the version number of a snapshot, or 0 if it is not one."""
-    return _number_in(data, "version", _MOST)
+    return _parse_number(data, "version", _MAX_VERSION)
 
 
-def _number_in(data: bytes, name: str, most: int) -> int:
+def _parse_number(data: bytes, name: str, most: int) -> int:
     """Return a number from the header, or 0 if it is invalid: a person or a remote may change a snapshot."""
-    number = head_of(data).get(name)
+    number = parse_header(data).get(name)
     return number if type(number) is int and 0 < number < most else 0
 
 
-def head_of(data: bytes) -> dict[str, Any]:
+def parse_header(data: bytes) -> dict[str, Any]:
     """Parse the header: version, sha256 of the file, learning, change, and the number of folders we created."""
     found: dict[str, Any] = {}
     for line in data.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n"):
@@ -79,7 +79,7 @@ def head_of(data: bytes) -> dict[str, Any]:
     return found
 
 
-def content(plan: Plan, version: int, folders: int = 0) -> bytes:
+def format_snapshot(plan: Plan, version: int, folders: int = 0) -> bytes:
     """Return a snapshot: version, hash of the whole file, learning, then only our part of the file.
 
     `folders`: how many folders were created for the file, so that they can be removed with it.
@@ -88,19 +88,19 @@ def content(plan: Plan, version: int, folders: int = 0) -> bytes:
     if folders:
         head["folders"] = folders
     lines = [f"{name}: {json.dumps(value)}" for name, value in head.items()]
-    return "\n".join([*lines, "", ""]).encode() + _ours(plan)
+    return "\n".join([*lines, "", ""]).encode() + _extract_our_part(plan)
 
 
-def folders_made(known: bytes, plan: Plan, path: str) -> int:
+def count_created_folders(known: bytes, plan: Plan, path: str) -> int:
     """Return how many folders were ever created for a file of ours."""
-    before = _number_in(known, "folders", _DEEPEST)
-    return max(before, instruction_files.missing_folders(path)) if plan.before is None else before
+    before = _parse_number(known, "folders", _MAX_FOLDERS)
+    return max(before, instruction_files.count_missing_folders(path)) if plan.before is None else before
 
 
-def folders_with(store: Store, where: str, plan: Plan, path: str) -> int:
+def count_changed_folders(store: Store, where: str, plan: Plan, path: str) -> int:
     """Return how many folders are created or removed with the file, including those created for a file beside it."""
     if plan.before is None:
-        return instruction_files.missing_folders(path)
+        return instruction_files.count_missing_folders(path)
     if plan.after is not None:
         return 0
     around = where.removesuffix(plan.path)
@@ -108,68 +108,68 @@ def folders_with(store: Store, where: str, plan: Plan, path: str) -> int:
     made = set()
     for name, data in zip(mirrors, store.git.blobs(list(mirrors.values())), strict=True):
         folder = name.removeprefix(around)
-        for _ in range(_number_in(data, "folders", _DEEPEST)):
-            folder = _above(folder)
+        for _ in range(_parse_number(data, "folders", _MAX_FOLDERS)):
+            folder = _get_parent(folder)
             made.add(folder)
-    count, folder = 0, _above(plan.path)
+    count, folder = 0, _get_parent(plan.path)
     while folder in made:
-        count, folder = count + 1, _above(folder)
+        count, folder = count + 1, _get_parent(folder)
     return count
 
 
-def _above(path: str) -> str:
+def _get_parent(path: str) -> str:
     """Return the parent of a relative path; it continues above the root, which may have been created as well."""
     return posixpath.normpath(posixpath.join(path, ".."))
 
 
-def _ours(plan: Plan) -> bytes:
+def _extract_our_part(plan: Plan) -> bytes:
     try:
-        return b"" if plan.after is None else _entries(plan, plan.after)
-    except Unfit:  # a backup is restored whatever its bytes are
+        return b"" if plan.after is None else _extract_entries(plan, plan.after)
+    except UnfitFileError:  # a backup is restored whatever its bytes are
         return b""
 
 
-def _entries(plan: Plan, data: bytes) -> bytes:
+def _extract_entries(plan: Plan, data: bytes) -> bytes:
     if plan.target.form == "rules":
         return data
     if plan.target.form == "improvements":
         from reflect_git.targets import improvements
 
-        return b"".join(entry.raw for entry in improvements.find(data))
-    block = finding.find(data)
-    return b"".join(finding.with_id(entry) for entry in block.entries) if block else b""
+        return b"".join(entry.raw for entry in improvements.find_proposals(data))
+    block = target_page.find_block(data)
+    return b"".join(target_page.format_with_id(entry) for entry in block.entries) if block else b""
 
 
-def news_for(place: Place, history: History, machine: str) -> dict[str, Decision]:
+def find_pending_decisions(place: Place, history: History, machine: str) -> dict[str, Decision]:
     """Map each learning to its last decision, if it came from elsewhere or awaits its file and is not applied."""
-    last = _last(history)
+    last = _map_last_decisions(history)
     taken = {
         str(made["meta"].get("of"))
         for made in history.decisions
-        if made["kind"] == "applied" and made["machine"] == machine and made["id"] not in history.void
-        if not is_no(made)
+        if made["kind"] == "applied" and made["machine"] == machine and made["id"] not in history.void_decisions
+        if not is_decline(made)
     }
-    noes = declined(history, machine)
+    noes = find_declines(history, machine)
     return {
         identity: made
         for identity, made in last.items()
         if (made["machine"] != machine or made["meta"].get("waits")) and identity not in noes
-        if made["id"] not in taken and place.reaches(history.learnings[identity])
+        if made["id"] not in taken and place.is_in_scope(history.learnings[identity])
     }
 
 
-def _last(history: History) -> dict[str, Decision]:
+def _map_last_decisions(history: History) -> dict[str, Decision]:
     """Map each learning to the last decision that changes a file, ignoring those that only applied one."""
     by_id = {made["id"]: made for made in history.decisions}
     return {
         made["subject"]: made
         for made in history.decisions
-        if made["kind"] in CHANGING and made["subject"] in history.learnings
-        if root_of(by_id, made)[0]["kind"] != "applied"
+        if made["kind"] in CHANGING_KINDS and made["subject"] in history.learnings
+        if find_root(by_id, made)[0]["kind"] != "applied"
     }
 
 
-_LINE = "\x01"
+_COMMIT_PREFIX = "\x01"
 
 
 @dataclass(frozen=True)
@@ -183,24 +183,24 @@ class Version:
     blob: str
 
 
-def mirror_of(store: Store, place: Place, target: Target) -> str:
+def get_snapshot_path(store: Store, place: Place, target: Target) -> str:
     """Return the path of a target's snapshot."""
     return path_of(store, Plan(target, None, None, "", ""), place.project)
 
 
-def versions(store: Store, path: str) -> list[Version]:
+def list_versions(store: Store, path: str) -> list[Version]:
     """List the versions of a snapshot, newest first, with two git processes in total."""
-    asked = ("log", "--raw", "--no-abbrev", "--no-renames", f"--format={_LINE}%H %ct %s", MAIN, "--")
+    asked = ("log", "--raw", "--no-abbrev", "--no-renames", f"--format={_COMMIT_PREFIX}%H %ct %s", MAIN, "--")
     listed = store.git.run(*asked, f":(top,literal){path}").out.decode("utf-8", "replace").split("\n")
     found, head = [], ""
     for line in listed:
-        if line.startswith(_LINE):
+        if line.startswith(_COMMIT_PREFIX):
             head = line[1:]
         elif line.startswith(":") and line.split()[4] != "D":
             commit, _, rest = head.partition(" ")
             seconds, _, subject = rest.partition(" ")
             found.append((commit, int(seconds), subject, line.split()[3]))
-    numbers = map(version_in, store.git.blobs([blob for *_, blob in found]))
+    numbers = map(parse_version, store.git.blobs([blob for *_, blob in found]))
     return [
         Version(number, commit, utc(seconds), subject, blob)
         for number, (commit, seconds, subject, blob) in zip(numbers, found, strict=True)
@@ -208,32 +208,32 @@ def versions(store: Store, path: str) -> list[Version]:
     ]
 
 
-def version(listed: Sequence[Version], name: str) -> Version:
+def find_version(listed: Sequence[Version], name: str) -> Version:
     """Return the version with a name such as `v7`."""
     number = name.removeprefix("v")
     found = [one for one in listed if number.isdigit() and one.number == int(number)]
     if not found:
-        known = _span(listed[0].number) if listed else "it has no versions yet"
+        known = _format_range(listed[0].number) if listed else "it has no versions yet"
         raise ReflectError(f"there is no version '{name}' of it", known, code="unknown-version")
     return found[0]
 
 
-def _span(last: int) -> str:
+def _format_range(last: int) -> str:
     return "there is v1 alone" if last == 1 else f"there are v1 to v{last}"
 
 
-def entries_at(store: Store, at: Version, kind: str) -> dict[str, str]:
+def read_entries_at(store: Store, at: Version, kind: str) -> dict[str, str]:
     """Map ids to texts of all entries in the file then, including other people's. `kind` is the target's kind."""
-    return entries_in(kind, next(store.git.blobs([at.blob])).partition(b"\n\n")[2])
+    return parse_entries(kind, next(store.git.blobs([at.blob])).partition(b"\n\n")[2])
 
 
-def entries_in(kind: str, data: bytes | None) -> dict[str, str]:
+def parse_entries(kind: str, data: bytes | None) -> dict[str, str]:
     """Map ids to texts of all entries in the bytes of a target of this kind."""
-    form = FORMS.get(kind, "block")
+    form = FORM_BY_KIND.get(kind, "block")
     if form == "rules":
         rule = rules_file.parse(data or b"")
         return {rule.id: rule.text} if rule else {}
     if form == "improvements":
-        return {entry.id: entry.text for entry in improvements.find(data)}
-    block = finding.find(data)
+        return {entry.id: entry.text for entry in improvements.find_proposals(data)}
+    block = target_page.find_block(data)
     return {entry.id: entry.text for entry in block.entries} if block else {}

@@ -15,11 +15,11 @@ from reflect_git.rules import project_files
 from reflect_git.rules.approve import item_of
 from reflect_git.rules.drift import drift
 from reflect_git.store import projects
-from reflect_git.targets import finding, improvements, markdown, rules_file
-from reflect_git.targets import finding as pages
+from reflect_git.targets import improvements, markdown, rules_file, target_page
 from reflect_git.targets import plan as plans
-from reflect_git.targets.finding import Page
-from reflect_git.targets.plan import Plan, diff
+from reflect_git.targets import target_page as pages
+from reflect_git.targets.plan import Plan, format_diff
+from reflect_git.targets.target_page import Page
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Learning
@@ -42,51 +42,55 @@ class Change:
     diff: str
 
 
-def changes(store: Store, env: Mapping[str, str], scan: Scan, folder: str, how: str) -> Iterator[Change]:
+def list_changes(store: Store, env: Mapping[str, str], scan: Scan, folder: str, how: str) -> Iterator[Change]:
     """Yield the change of every file with entries of this store: global files, known projects and `folder`."""
     known = scan.history.learnings
-    out: Callable[[TargetFile, list[Learning]], bytes | None] = _unmarked if how == UNMARK else _erased
-    for place, page in _pages(store, env, scan, folder):
-        ours = [known[identity] for identity in _ids(page) if identity in known]
+    out: Callable[[TargetFile, list[Learning]], bytes | None] = _unmark_file if how == UNMARK else _erase_file
+    for place, page in _list_target_files(store, env, scan, folder):
+        ours = [known[identity] for identity in _list_ids(page) if identity in known]
         if ours and page.data is not None:
             instruction_files.require_single_name(page.path)
             after = out(page, ours)
             plan = Plan(page.target, page.data, after, ours[0]["id"], "remove")
-            yield Change(page.path, page.data, after, len(ours), diff(plan, place.shown(page.target)))
+            yield Change(page.path, page.data, after, len(ours), format_diff(plan, place.diff_path(page.target)))
 
 
-def _pages(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> Iterator[tuple[Place, TargetFile]]:
+def _list_target_files(
+    store: Store, env: Mapping[str, str], scan: Scan, folder: str
+) -> Iterator[tuple[Place, TargetFile]]:
     seen: set[str] = set()
     everyone = list(scan.history.learnings.values())
     home = paths.home_dir(env)
-    for top in dict.fromkeys((folder, *projects.tops(store), *project_files.named_by_path(everyone, home), home)):
-        place = project_files.place(store, env, top)
-        here = [one for one in everyone if place.reaches(one)]
-        for page in drift.pages_here(place, here):
+    for top in dict.fromkeys(
+        (folder, *projects.list_folders(store), *project_files.find_path_projects(everyone, home), home)
+    ):
+        place = project_files.find_place(store, env, top)
+        here = [one for one in everyone if place.is_in_scope(one)]
+        for page in drift.list_target_files(place, here):
             if page.path not in seen:
                 seen.add(page.path)
                 yield place, page
 
 
-def _ids(page: TargetFile) -> list[str]:
+def _list_ids(page: TargetFile) -> list[str]:
     """Return the ids of the learnings in a file; empty if the file cannot be parsed."""
     try:
         if page.target.form == "rules":
             rule = rules_file.parse(page.data) if page.data is not None else None
             return [rule.id] if rule else []
         if page.target.form == "improvements":
-            return [entry.id for entry in improvements.find(page.data)]
-        block = finding.find(page.data)
+            return [entry.id for entry in improvements.find_proposals(page.data)]
+        block = target_page.find_block(page.data)
     except ReflectError:
         return []
     return list(dict.fromkeys(entry.id for entry in block.entries)) if block else []
 
 
-def _unmarked(page: TargetFile, ours: list[Learning]) -> bytes:
+def _unmark_file(page: TargetFile, ours: list[Learning]) -> bytes:
     return unmark(page.target.form, page.data or b"", {one["id"] for one in ours})
 
 
-def _erased(page: TargetFile, ours: list[Learning]) -> bytes | None:
+def _erase_file(page: TargetFile, ours: list[Learning]) -> bytes | None:
     """Remove our entries, including those reworded by hand: the person was warned."""
     data = page.data
     for learning in ours:
@@ -94,7 +98,7 @@ def _erased(page: TargetFile, ours: list[Learning]) -> bytes | None:
     return data
 
 
-def carry_out(change: Change) -> None:
+def apply_change(change: Change) -> None:
     """Write the file if it is still what was shown; also remove empty folders that were created for it."""
     instruction_files.replace(change.path, change.before, change.after)
     folder = os.path.dirname(change.path)
@@ -113,39 +117,39 @@ def unmark(form: str, data: bytes, ours: Collection[str]) -> bytes:
     """Remove the ids of learnings in `ours`; entries of colleagues belong to their tools and stay."""
     if form == "rules":
         rule = rules_file.parse(data)
-        return _without_front(data) if rule and rule.id in ours else data
-    page = pages.read(data)
+        return _remove_id_line(data) if rule and rule.id in ours else data
+    page = pages.read_page(data)
     if form == "improvements":
-        starts = [entry.start for entry in improvements.find(data) if entry.id in ours]
-        return _without(page, starts).data
-    block = finding.locate(page)
+        starts = [entry.start for entry in improvements.find_proposals(data) if entry.id in ours]
+        return _remove_markers(page, starts).data
+    block = target_page.locate_block(page)
     if block is None:
         return data
-    listed = {rule.id for rule in block.listed}
+    listed = {rule.id for rule in block.listed_rules}
     starts = [entry.start for entry in block.entries if entry.id in ours and entry.id not in listed]
     if block.pair and all(entry.id in ours for entry in block.entries):
         starts += block.pair
     elif listed:
-        rules = [rule for rule in block.listed if rule.id not in ours]
+        rules = [rule for rule in block.listed_rules if rule.id not in ours]
         first, last = block.header
-        page = page.splice(first, last, finding.render(block.notes, rules) + page.newline_at(first))
-    return _without(page, starts).data
+        page = page.splice(first, last, target_page.render_marker(block.notes, rules) + page.newline_at(first))
+    return _remove_markers(page, starts).data
 
 
-def _without(page: Page, marks: Collection[int]) -> Page:
+def _remove_markers(page: Page, marks: Collection[int]) -> Page:
     """Remove each mark with the blank line below it, or above it at the end of a file."""
     for line in sorted(marks, reverse=True):
         below = line + 1 < len(page.lines)
-        end = line + 2 if below and page.is_bare(line + 1) else line + 1
-        start = line - 1 if not below and page.is_bare(line - 1) else line
+        end = line + 2 if below and page.is_empty_line(line + 1) else line + 1
+        start = line - 1 if not below and page.is_empty_line(line - 1) else line
         page = page.splice(start, end, "")
     return page
 
 
-def _without_front(data: bytes) -> bytes:
+def _remove_id_line(data: bytes) -> bytes:
     """Remove our id line from the front matter, or the front matter if nothing else is in it."""
-    page = pages.read(data)
-    end = markdown.front_matter(list(page.lines))
+    page = pages.read_page(data)
+    end = markdown.count_front_matter_lines(list(page.lines))
     kept = [line for line in page.lines[1 : end - 1] if not _ID_LINE.fullmatch(line.rstrip("\r\n"))]
     if any(line.strip() for line in kept):
         return page.splice(1, end - 1, "".join(kept)).data

@@ -9,7 +9,7 @@ from reflect_git.records import yaml_form
 from reflect_git.store import inbox, pending
 from reflect_git.store.main import journal
 from reflect_git.store.purge import purge_marks
-from reflect_git.store.repository import Busy, path_of
+from reflect_git.store.repository import StoreBusy, get_record_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 3
 # From this niceness on we yield to all other processes: on a busy machine a commit could take seconds.
-_PATIENT = 15
+_LOW_PRIORITY = 15
 
 
 def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Optional[str]:
@@ -30,29 +30,29 @@ def append(store: Store, signal: Mapping[str, Any], wait: float = 0.0) -> Option
     Under `nice 19` a hook commits in the background, after its caller has continued.
     """
     yaml_form.check(signal)
-    if purge_marks.among(store, [signal["id"]]):
+    if purge_marks.find_purged(store, [signal["id"]]):
         raise ReflectError(f"the moment of {signal['id']} was purged", "it is not stored again", code="purged")
     for attempt in range(_ATTEMPTS):
         try:
-            data = pending.acknowledge(store, signal)
+            data = pending.write_record(store, signal)
             return _commit_one(store, (signal["id"], data, signal), wait)
         except (FileNotFoundError, NotADirectoryError):  # another process is deleting .git/reflect
             if attempt + 1 == _ATTEMPTS:
                 raise
-            store.mend_private()
+            store.repair_private()
     return None
 
 
 def _commit_one(store: Store, entry: Entry, wait: float) -> Optional[str]:
-    if not wait and os.nice(0) >= _PATIENT:
-        _commit_later(store)
+    if not wait and os.nice(0) >= _LOW_PRIORITY:
+        _commit_in_background(store)
         return None
     try:
         with store.locked(wait):
-            if journal.is_standing(store):  # a command has to finish the interrupted step first
+            if journal.has_entries(store):  # a command has to finish the interrupted step first
                 return None
             return inbox.commit_pending(store, just_written=entry)
-    except Busy:
+    except StoreBusy:
         return None
     except (FileNotFoundError, NotADirectoryError):
         raise
@@ -68,43 +68,43 @@ def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0
     Purged signals count as known: a copy of the transcript, or reading it again, would produce them again.
     """
     new = {record["id"]: record for record in found if not is_known(store, record["id"])}
-    for identity in purge_marks.among(store, new):
+    for identity in purge_marks.find_purged(store, new):
         del new[identity]
     for record in new.values():
         yaml_form.check(record)
     if new:
         try:
-            pending.acknowledge_all(store, new.values())
+            pending.write_records(store, new.values())
         except (FileNotFoundError, NotADirectoryError):  # .git/reflect was deleted
-            store.mend_private()
-            pending.acknowledge_all(store, new.values())
-        _commit(store, wait)
+            store.repair_private()
+            pending.write_records(store, new.values())
+        _commit_pending(store, wait)
     return list(new)
 
 
 def is_known(store: Store, identity: str) -> bool:
     """Return whether a file of this signal exists. fast-import checks again, so a wrong no only costs a write."""
-    return os.path.lexists(store.path(path_of(identity))) or os.path.lexists(
+    return os.path.lexists(store.path(get_record_path(identity))) or os.path.lexists(
         store.private_path("pending", f"{identity}.yaml")
     )
 
 
-def _commit_later(store: Store) -> None:
+def _commit_in_background(store: Store) -> None:
     from reflect_git.platform.processes import detach
 
     if detach():
         try:
-            _commit(store, 0.0)
+            _commit_pending(store, 0.0)
         finally:
             os._exit(0)
 
 
-def _commit(store: Store, wait: float) -> None:
+def _commit_pending(store: Store, wait: float) -> None:
     try:
         with store.locked(wait):
-            if not journal.is_standing(store):
+            if not journal.has_entries(store):
                 inbox.commit_all(store)
-    except Busy:
+    except StoreBusy:
         pass
     except (ReflectError, OSError) as error:
         store.log(f"commit: {error}")

@@ -27,48 +27,48 @@ if TYPE_CHECKING:
 _FOLDER = "questions"
 _LETTERS = "23456789abcdefghjkmnpqrstvwxyz"  # without letters that look alike
 _LENGTH = 4
-_KEPT = 86400.0
-_MOST = 200  # files; at most ten questions are printed at once
+_MAX_AGE = 86400.0
+_MAX_FILES = 200  # files; at most ten questions are printed at once
 
 
 def new_number(store: Store) -> str:
     """Return a short name that no stored question has."""
     while True:
         name = "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_LENGTH))
-        if not os.path.lexists(_path(store, name)) and not is_used(store, name):
+        if not os.path.lexists(_get_path(store, name)) and not is_used(store, name):
             return name
 
 
-def keep_question(store: Store, number: str, parts: Mapping[str, str]) -> None:
+def save_question(store: Store, number: str, parts: Mapping[str, str]) -> None:
     """Store the digests of a question that is about to be printed."""
     files.make_private_dirs(store.private_path(_FOLDER), below=store.private)
     kept = {name: digest(value) for name, value in parts.items()}
-    files.write_whole(_path(store, number), json.dumps(kept).encode("ascii"), sync=False)
-    if len(files.names_in(store.private_path(_FOLDER))) > _MOST:
-        forget_old_questions(store, time.time())
+    files.write_atomic(_get_path(store, number), json.dumps(kept).encode("ascii"), sync=False)
+    if len(files.list_names(store.private_path(_FOLDER))) > _MAX_FILES:
+        delete_old_questions(store, time.time())
 
 
-def load(store: Store, number: str) -> Optional[dict[str, str]]:
+def load_question(store: Store, number: str) -> Optional[dict[str, str]]:
     """Return the digest of each part of a printed question; None if the number is unknown or expired."""
     if not is_number(number):
         return None
     try:
-        if time.time() - os.stat(_path(store, number)).st_mtime > _KEPT:
+        if time.time() - os.stat(_get_path(store, number)).st_mtime > _MAX_AGE:
             return None
-        kept = json.loads(files.read_regular(_path(store, number), 1 << 16))
+        kept = json.loads(files.read_regular(_get_path(store, number), 1 << 16))
     except (OSError, ValueError, RecursionError):
         return None
     return kept if isinstance(kept, dict) else None
 
 
-def use_question(private: str, number: str) -> None:
+def mark_question_used(private: str, number: str) -> None:
     """Mark a question as answered. Its file stays: the same call may have asked others.
 
     `private` is the store's private folder.
     """
     folder = os.path.join(private, _FOLDER)
     if is_number(number) and os.path.isdir(folder):
-        files.claim(os.path.join(folder, f"{number}.used"))
+        files.create_exclusive(os.path.join(folder, f"{number}.used"))
 
 
 def is_used(store: Store, number: str) -> bool:
@@ -76,11 +76,11 @@ def is_used(store: Store, number: str) -> bool:
     return os.path.lexists(store.private_path(_FOLDER, f"{number}.used"))
 
 
-def forget_old_questions(store: Store, now: float) -> None:
+def delete_old_questions(store: Store, now: float) -> None:
     """Delete questions that are older than a day, or too many."""
     folder = store.private_path(_FOLDER)
     found = []
-    for name in files.names_in(folder):
+    for name in files.list_names(folder):
         path = os.path.join(folder, name)
         try:
             found.append((os.stat(path).st_mtime, path))
@@ -88,11 +88,11 @@ def forget_old_questions(store: Store, now: float) -> None:
             continue
     found.sort(reverse=True)
     for at, (moment, path) in enumerate(found):
-        if at >= _MOST or now - moment > _KEPT:
+        if at >= _MAX_FILES or now - moment > _MAX_AGE:
             files.discard(path)
 
 
-def number_in(question: str) -> str:
+def parse_number(question: str) -> str:
     """Return the number in a question's first line, `Learning 2 of 7 (k3v9) [SIG-…]`; empty if it has none."""
     before = question.partition("\n")[0].rpartition(" [")[0]
     number = before[:-1].rpartition("(")[2] if before.endswith(")") else ""
@@ -104,21 +104,21 @@ def is_number(text: str) -> bool:
     return len(text) == _LENGTH and all(letter in _LETTERS for letter in text)
 
 
-def _path(store: Store, number: str) -> str:
+def _get_path(store: Store, number: str) -> str:
     return store.private_path(_FOLDER, f"{number}.json")
 
 
-_BAR = "---"
-_OURS = "Learning "
-_FREE_TEXT = 2000
-_ANSWERS_KEPT = 86400.0
+_SEPARATOR = "---"
+_QUESTION_PREFIX = "Learning "
+_MAX_LABEL = 2000
+_MAX_ANSWER_AGE = 86400.0
 
 
-def keep_answer(store: Store, event: Mapping[str, Any]) -> int:
+def save_answers(store: Store, event: Mapping[str, Any]) -> int:
     """Store the answers to our questions in one AskUserQuestion call; return how many. Ignore other questions."""
     response = event.get("tool_response")
     given = response.get("answers") if isinstance(response, dict) else None
-    found = [answer_to(question, label) for question, label in given.items()] if isinstance(given, dict) else []
+    found = [parse_answer(question, label) for question, label in given.items()] if isinstance(given, dict) else []
     answers = [answer for answer in found if answer]
     if answers:
         call = redact(str(event.get("tool_use_id", "")))
@@ -128,32 +128,32 @@ def keep_answer(store: Store, event: Mapping[str, Any]) -> int:
         }  # fmt: skip
         files.make_private_dirs(store.private_path("answers"), below=store.private)
         data = json.dumps(kept, ensure_ascii=True).encode()
-        files.write_whole(store.private_path("answers", f"{digest('answer', call)[:20]}.json"), data)
+        files.write_atomic(store.private_path("answers", f"{digest('answer', call)[:20]}.json"), data)
     return len(answers)
 
 
-def answer_to(question: str, label: Any) -> Optional[Answer]:
+def parse_answer(question: str, label: Any) -> Optional[Answer]:
     """Parse an answered question; return None if it is not ours or has no answer.
 
     Line 1 is `Learning 2 of 7 (k3v9) [SIG-…]`, followed by the text between two `---` lines.
     """
     head, _, rest = question.partition("\n")
     before, bracket, identity = head.rpartition("[")
-    if not (head.startswith(_OURS) and bracket and isinstance(label, str) and label.strip()):
+    if not (head.startswith(_QUESTION_PREFIX) and bracket and isinstance(label, str) and label.strip()):
         return None
-    parts = f"\n{rest}\n".split(f"\n{_BAR}\n")
+    parts = f"\n{rest}\n".split(f"\n{_SEPARATOR}\n")
     # Nothing may precede the text: the person must see the text first.
     if len(parts) != 3 or parts[0] or not before or not identity.endswith("]") or not is_id(identity[:-1]):
         return None
-    number = number_in(question)
-    kept = {"subject": identity[:-1], "sha256": digest(parts[1]), "label": redact(label)[:_FREE_TEXT]}
+    number = parse_number(question)
+    kept = {"subject": identity[:-1], "sha256": digest(parts[1]), "label": redact(label)[:_MAX_LABEL]}
     return {**kept, "question": number} if number else kept
 
 
-def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
+def load_unused_answers(store: Store) -> list[tuple[str, dict[str, Any]]]:
     """Return (path, content) of every answer that no approval has used."""
     found = []
-    for name in files.names_in(store.private_path("answers")):
+    for name in files.list_names(store.private_path("answers")):
         path = store.private_path("answers", name)
         if not name.endswith(".json"):
             continue
@@ -167,19 +167,19 @@ def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def forget_old_answers(store: Store, now: float) -> None:
+def delete_old_answers(store: Store, now: float) -> None:
     """Delete answers after a day. They count for 15 minutes; until then they explain why one was refused."""
     folder = store.private_path("answers")
-    for name in files.names_in(folder):
+    for name in files.list_names(folder):
         path = os.path.join(folder, name)
         try:
-            if now - os.stat(path).st_mtime > _ANSWERS_KEPT:
+            if now - os.stat(path).st_mtime > _MAX_ANSWER_AGE:
                 files.discard(path)
         except OSError:
             continue
 
 
-def use_answer(path: str, subject: str) -> Answer:
+def mark_answer_used(path: str, subject: str) -> Answer:
     """Mark an answer as used, since it counts once; return session and call in which it was given.
 
     Other answers of the same call stay valid. The mark is a file of its own: two processes may come at once, and the
@@ -187,14 +187,14 @@ def use_answer(path: str, subject: str) -> Answer:
     """
     kept = json.loads(files.read_regular(path, 1 << 20))
     mark = digest("answer", str(kept.get("call", "")), subject)[:20]
-    if not files.claim(os.path.join(os.path.dirname(path), f"{mark}.used")):
+    if not files.create_exclusive(os.path.join(os.path.dirname(path), f"{mark}.used")):
         raise ReflectError("the person's answer was used before", "ask again", code="approval")
     for answer in kept["answers"]:
         if answer.get("subject") == subject:  # a question can be answered only once as well
-            use_question(os.path.dirname(os.path.dirname(path)), str(answer.get("question", "")))
+            mark_question_used(os.path.dirname(os.path.dirname(path)), str(answer.get("question", "")))
     kept["answers"] = [answer for answer in kept["answers"] if answer.get("subject") != subject]
     if kept["answers"]:
-        files.write_whole(path, json.dumps(kept, ensure_ascii=True).encode())
+        files.write_atomic(path, json.dumps(kept, ensure_ascii=True).encode())
     else:
         files.remove(path)
     return {"session": str(kept.get("session", "")), "call": str(kept.get("call", ""))}

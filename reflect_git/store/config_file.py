@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_LIMIT = 1 << 20
+_MAX_BYTES = 1 << 20
 _ATTEMPTS = 5
 
 
@@ -31,53 +31,53 @@ class ConfigLocked(ReflectError):
         super().__init__("another git process holds the store's config", hint, code="config-locked")
 
 
-def replace(store: Store, changes: Mapping[str, Value]) -> None:
+def write_changes(store: Store, changes: Mapping[str, Value]) -> None:
     """Set keys, or remove those with the value None. The caller holds the lock."""
     for _ in range(_ATTEMPTS):
-        if _replace(store, changes):
+        if _try_write_changes(store, changes):
             return
     raise ConfigLocked()
 
 
-def require_free(store: Store) -> None:
+def require_unlocked(store: Store) -> None:
     """Raise an error if the config is locked, before recording a decision that could not be carried out."""
-    if os.path.lexists(_path(store) + ".lock"):
+    if os.path.lexists(_get_path(store) + ".lock"):
         raise ConfigLocked()
 
 
-def release(store: Store) -> None:
+def remove_own_lock(store: Store) -> None:
     """Remove a config.lock that is ours: it has the same inode as the draft of the process that died."""
-    lock = f"{_path(store)}.lock"
-    if files.is_same(lock, store.private_path("config")):
+    lock = f"{_get_path(store)}.lock"
+    if files.is_same_file(lock, store.private_path("config")):
         files.remove(lock)
 
 
-def _path(store: Store) -> str:
+def _get_path(store: Store) -> str:
     return os.path.join(store.git_dir, "config")
 
 
-def _replace(store: Store, changes: Mapping[str, Value]) -> bool:
+def _try_write_changes(store: Store, changes: Mapping[str, Value]) -> bool:
     """Replace the config; return False if another process changed it meanwhile."""
-    draft, live = store.private_path("config"), _path(store)
+    draft, live = store.private_path("config"), _get_path(store)
     files.discard(f"{draft}.lock")
-    before = files.read_regular(live, _LIMIT)
-    files.write_whole(draft, before, sync=False)
+    before = files.read_regular(live, _MAX_BYTES)
+    files.write_atomic(draft, before, sync=False)
     for key, value in changes.items():
-        _set(store, draft, key, value)
-    files.write_whole(draft, files.read_regular(draft, _LIMIT))  # git does not sync it
-    published = _publish(draft, live, before)
+        _set_key(store, draft, key, value)
+    files.write_atomic(draft, files.read_regular(draft, _MAX_BYTES))  # git does not sync it
+    published = _replace_config(draft, live, before)
     files.remove(draft)
     return published
 
 
-def _publish(draft: str, live: str, before: bytes) -> bool:
+def _replace_config(draft: str, live: str, before: bytes) -> bool:
     lock = f"{live}.lock"
     try:
         files.link(draft, lock)
     except FileExistsError:
         raise ConfigLocked() from None
     try:
-        unchanged = files.read_regular(live, _LIMIT) == before
+        unchanged = files.read_regular(live, _MAX_BYTES) == before
         if unchanged:
             files.rename(lock, live)
     finally:
@@ -87,22 +87,22 @@ def _publish(draft: str, live: str, before: bytes) -> bool:
     return unchanged
 
 
-def _set(store: Store, file: str, key: str, value: Value) -> None:
+def _set_key(store: Store, file: str, key: str, value: Value) -> None:
     values = value if isinstance(value, list) else [] if value is None else [value]
     store.git.run("config", "--file", file, "--unset-all", key, check=False)
     for one in values:
         store.git.run("config", "--file", file, "--add", key, one)
 
 
-FILE = "policies.json"
-MACHINE = "reflect.machine"  # not a policy, but changing it by hand would take over another machine's decisions
-IGNORE = "reflect.ignore"
+POLICY_FILE = "policies.json"
+MACHINE_KEY = "reflect.machine"  # not a policy, but changing it by hand would take over another machine's decisions
+IGNORE_KEY = "reflect.ignore"
 # Key → its default, and the values that protect most.
 POLICIES = {
     "reflect.approval": ("ask", ("ask",)),
     "reflect.capture": ("true", ("false",)),
     "reflect.capture.unattended": ("failures", ("failures",)),
-    IGNORE: ("", ()),
+    IGNORE_KEY: ("", ()),
     "reflect.maxUsdPerDay": ("2.00", ()),
     "reflect.sign": ("none", ("ssh", "gpg")),
     "reflect.sync.apply": ("ask", ("ask",)),
@@ -113,34 +113,34 @@ POLICIES = {
     "reflect.wording.model": ("haiku", ("haiku",)),
 }
 # /reflect-toggle may switch these with `enable` and `disable`; any other loosening needs a terminal.
-_WITHOUT_A_TERMINAL = ("reflect.capture", "reflect.capture.unattended", IGNORE)
+_NO_TERMINAL_NEEDED = ("reflect.capture", "reflect.capture.unattended", IGNORE_KEY)
 _BOOLEANS = {"yes": "true", "on": "true", "1": "true", "": "true", "no": "false", "off": "false", "0": "false"}
 
 
-def overrides(config: Mapping[str, list[str]], decided: Mapping[str, Any]) -> dict[str, list[str]]:
+def get_overrides(config: Mapping[str, list[str]], decided: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return lower-case key → effective values, for each policy whose values in the config do not count."""
     found = {}
     for key in POLICIES:
-        configured, said = config.get(key.lower(), []), _listed(decided.get(key))
-        if key == IGNORE:
+        configured, said = config.get(key.lower(), []), _as_list(decided.get(key))
+        if key == IGNORE_KEY:
             counts = [*configured, *(glob for glob in said if glob not in configured)]
         else:
             counts = said if is_looser(key, configured, said) else configured
         if counts != configured:
             found[key.lower()] = counts
-    named = _listed(decided.get(MACHINE))
-    if named and named != config.get(MACHINE):
-        found[MACHINE] = named
+    named = _as_list(decided.get(MACHINE_KEY))
+    if named and named != config.get(MACHINE_KEY):
+        found[MACHINE_KEY] = named
     return found
 
 
 def is_looser(key: str, configured: list[str], said: list[str]) -> bool:
     """Return whether the config protects less than the decision, or differently."""
-    value = normalised(key, configured[-1] if configured else None)
-    return value != normalised(key, said[-1] if said else None) and value not in POLICIES[key][1]
+    value = normalise_value(key, configured[-1] if configured else None)
+    return value != normalise_value(key, said[-1] if said else None) and value not in POLICIES[key][1]
 
 
-def normalised(key: str, value: str | None) -> str:
+def normalise_value(key: str, value: str | None) -> str:
     """Return the value as `reflect-git config` writes it; None means the default."""
     default = POLICIES[key][0]
     if value is None:
@@ -148,14 +148,14 @@ def normalised(key: str, value: str | None) -> str:
     return _BOOLEANS.get(value.lower(), value.lower()) if default in ("true", "false") else value
 
 
-def counts(key: str, value: Value, road: str) -> bool:
+def is_allowed(key: str, value: Value, road: str) -> bool:
     """Return whether a decision made through this channel may set a policy to this value."""
-    if key not in POLICIES or key in _WITHOUT_A_TERMINAL or road == "terminal":
+    if key not in POLICIES or key in _NO_TERMINAL_NEEDED or road == "terminal":
         return True
-    return normalised(key, value if isinstance(value, str) else None) in POLICIES[key][1]
+    return normalise_value(key, value if isinstance(value, str) else None) in POLICIES[key][1]
 
 
-def load(path: str) -> dict[str, Any]:
+def load_policies(path: str) -> dict[str, Any]:
     """Return the decided policies from the file at `path`; empty if it is missing or damaged."""
     try:
         said = json_form.loads(files.read_regular(path, 1 << 20))
@@ -164,6 +164,6 @@ def load(path: str) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _listed(value: Any) -> list[str]:
+def _as_list(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     return [one for one in values if isinstance(one, str)]

@@ -10,14 +10,14 @@ import time
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
-from reflect_git.platform.git import NOBODY
+from reflect_git.platform.git import COMMITTER
 from reflect_git.records import yaml_form
 from reflect_git.records.history import session_hash
-from reflect_git.records.ids import plural, random_id, seconds_of, utc
+from reflect_git.records.ids import parse_utc, plural, random_id, utc
 from reflect_git.records.schema import VERSION
 from reflect_git.store import copies, inbox
 from reflect_git.store.main import journal, main_branch, ref_updates
-from reflect_git.store.repository import INBOX, id_in, path_of
+from reflect_git.store.repository import INBOX, get_record_id, get_record_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,63 +29,65 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 DAY = 86400
-TTL = 14
+DEFAULT_TTL = 14
 UNSEEN_TTL = 90
-GATHERED = "candidates-"  # prefix of caches that contain text of signals
-_LINES = 400  # of a tally, which stays below the size limit of a record
-_PRECIOUS_TRUST = ("user_typed", "user_feedback")
+CANDIDATE_CACHE_PREFIX = "candidates-"  # prefix of caches that contain text of signals
+_MAX_TALLY_LINES = 400  # of a tally, which stays below the size limit of a record
+_USER_TRUST = ("user_typed", "user_feedback")
 
 
-def lifetime(store: Store) -> int:
+def get_ttl_days(store: Store) -> int:
     """Return the lifetime of a signal in days: reflect.ttl."""
-    text = store.setting("reflect.ttl", str(TTL))
-    return max(1, int(text)) if text.isdigit() else TTL
+    text = store.get_setting("reflect.ttl", str(DEFAULT_TTL))
+    return max(1, int(text)) if text.isdigit() else DEFAULT_TTL
 
 
-def goes_on(signal: Signal, ttl: int, shown: Collection[str], first_seen: Optional[float] = None) -> float:
+def get_expiry_time(signal: Signal, ttl: int, shown: Collection[str], first_seen: Optional[float] = None) -> float:
     """Return when a signal expires: `ttl` days after it was stored, or first seen if its own date is wrong.
 
     A promoted signal does not expire. A strong one in the user's own words waits until a person has seen it.
     """
     if signal["status"] == "promoted":
         return float("inf")
-    stored = seconds_of(signal["stored"]) if first_seen is None else first_seen
-    waits = signal["trust"] in _PRECIOUS_TRUST and signal["confidence"] >= 2 and signal["status"] == "captured"
+    stored = parse_utc(signal["stored"]) if first_seen is None else first_seen
+    waits = signal["trust"] in _USER_TRUST and signal["confidence"] >= 2 and signal["status"] == "captured"
     days = max(ttl, UNSEEN_TTL) if waits and signal["id"] not in shown else ttl
     return stored + days * DAY
 
 
-def expired(store: Store, snapshot: Snapshot, now: float, first_seen: Mapping[str, float]) -> list[Signal]:
+def find_expired(store: Store, snapshot: Snapshot, now: float, first_seen: Mapping[str, float]) -> list[Signal]:
     """List the expired signals of this machine."""
-    ttl, seen = lifetime(store), shown(store)
-    own = set(own_signals(store))
-    return [s for s in snapshot.signals if s["id"] in own and goes_on(s, ttl, seen, first_seen.get(s["id"])) <= now]
+    ttl, seen = get_ttl_days(store), load_shown_ids(store)
+    own = set(list_own_signals(store))
+    return [
+        s for s in snapshot.signals if s["id"] in own and get_expiry_time(s, ttl, seen, first_seen.get(s["id"])) <= now
+    ]
 
 
-def undated(store: Store, snapshot: Snapshot, now: float) -> list[str]:
+def find_misdated(store: Store, snapshot: Snapshot, now: float) -> list[str]:
     """List signals dated before the store was created, or in the future: the clock was wrong, their age is unknown."""
-    born = seconds_of(store.setting("reflect.born"))
-    stored = ((signal["id"], seconds_of(signal["stored"])) for signal in snapshot.signals)
+    born = parse_utc(store.get_setting("reflect.born"))
+    stored = ((signal["id"], parse_utc(signal["stored"])) for signal in snapshot.signals)
     return [identity for identity, when in stored if when < born - DAY or when > now + DAY]
 
 
-def shown(store: Store) -> set[str]:
+def load_shown_ids(store: Store) -> set[str]:
     """Return the ids that a person has seen in a review on this machine."""
-    text = files.read_if_there(store.private_path("shown"), 1 << 24) or b""
+    text = files.read_if_exists(store.private_path("shown"), 1 << 24) or b""
     return set(text.decode("ascii", "replace").split())
 
 
-def own_signals(store: Store) -> list[str]:
+def list_own_signals(store: Store) -> list[str]:
     """List the ids of the signals in this machine's inbox."""
-    return [id_in(path) for path in store.git.tree(inbox.start_inbox(store), "signals") if id_in(path)]
+    return [get_record_id(path) for path in store.git.tree(inbox.ensure_inbox(store), "signals") if get_record_id(path)]
 
 
-def expire(store: Store, gone: list[Signal], now: float) -> None:
+def expire_signals(store: Store, gone: list[Signal], now: float) -> None:
     """Delete these signals. The caller holds the lock, and nothing is pending or interrupted."""
     if not gone:
         return
-    old = inbox.start_inbox(store)
-    if store.git.checked_out() == old:  # the user has it checked out, so it cannot be replaced now
+    old = inbox.ensure_inbox(store)
+    if store.git.get_head_branch() == old:  # the user has it checked out, so it cannot be replaced now
         store.log(f"'{old}' is checked out: {plural(len(gone), 'signal')} left for now")
         return
     number = int(old.rpartition("/")[2]) + 1
@@ -94,42 +96,43 @@ def expire(store: Store, gone: list[Signal], now: float) -> None:
         "new": f"{INBOX}{store.machine}/{number:04d}",
         "gone": [signal["id"] for signal in gone],
         "tallies": {
-            path_of(tally["id"]): yaml_form.emit(tally).decode("utf-8") for tally in tally_of(store, gone, now)
+            get_record_path(tally["id"]): yaml_form.emit(tally).decode("utf-8")
+            for tally in build_tallies(store, gone, now)
         },
     }
     standing = journal.begin(store, "roll", (f"{facts['old']}.lock", f"{facts['new']}.lock", "packed-refs.lock"), facts)
-    finish(store, standing, facts)
+    finish_expiry(store, standing, facts)
 
 
-def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+def finish_expiry(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Delete the signals, or continue after a kill: every step knows whether it was done.
 
     If not even the first step succeeds, the journal is removed: captures must not wait until the user's git is ready.
     """
     tallies = {name: text.encode("utf-8") for name, text in facts["tallies"].items()}
     try:
-        main_branch.record(
+        main_branch.commit_files(
             store, tallies, f"roll: {plural(len(facts['gone']), 'signal')} went\n\nMachine: {store.machine}\n"
         )
     except (ReflectError, OSError):
-        if not main_branch.has(store, tallies):
+        if not main_branch.has_files(store, tallies):
             journal.end(path)
         raise
-    _roll(store, path, facts)
+    _replace_inbox(store, path, facts)
 
 
-def _roll(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
+def _replace_inbox(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
     """Replace the inbox branch by a new generation without the expired signals."""
     refs = store.git.refs(f"{INBOX}{store.machine}/")
     if facts["old"] in refs:
         if facts["new"] not in refs:
             _start_generation(store, refs[facts["old"]], facts["new"], facts["gone"])
         ref_updates.update(store, f"delete {facts['old']} {refs[facts['old']]}\n")
-    inbox.remember_current(store, facts["new"])
-    copies.drop(store, facts["gone"])
-    inbox.forget_stored(store, facts["gone"])
-    for name in files.names_in(store.private_path("cache")):
-        if name == "inbox-rows" or name.startswith(GATHERED):
+    inbox.cache_current_ref(store, facts["new"])
+    copies.delete_copies(store, facts["gone"])
+    inbox.remove_from_stored(store, facts["gone"])
+    for name in files.list_names(store.private_path("cache")):
+        if name == "inbox-rows" or name.startswith(CANDIDATE_CACHE_PREFIX):
             files.remove(store.private_path("cache", name))
     journal.end(standing)
 
@@ -139,13 +142,16 @@ def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None
     message = f"roll: {plural(len(gone), 'signal')} went, a new generation\n\nMachine: {store.machine}\n".encode()
     tree = store.git.resolve(f"{old}^{{tree}}")
     stream = [
-        f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
-        f'\nM 040000 {tree} ""\n'.encode(), *(f"D {path_of(identity)}\n".encode() for identity in gone), b"\ndone\n",
-    ]  # fmt: skip
+        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),
+        message,
+        f'\nM 040000 {tree} ""\n'.encode(),
+        *(f"D {get_record_path(identity)}\n".encode() for identity in gone),
+        b"\ndone\n",
+    ]
     ref_updates.fast_import(store, ref, stream)
 
 
-def tally_of(store: Store, gone: list[Signal], now: float) -> list[Tally]:
+def build_tallies(store: Store, gone: list[Signal], now: float) -> list[Tally]:
     """Return the tallies of these signals: key, type, project, day, session hash, trust; no text."""
     lines = [
         [
@@ -158,7 +164,7 @@ def tally_of(store: Store, gone: list[Signal], now: float) -> list[Tally]:
     return [
         {
             "id": random_id("TLY", today), "version": VERSION, "machine": store.machine, "day": today[:10],
-            "lines": lines[start : start + _LINES],
+            "lines": lines[start : start + _MAX_TALLY_LINES],
         }
-        for start in range(0, len(lines), _LINES)
+        for start in range(0, len(lines), _MAX_TALLY_LINES)
     ]  # fmt: skip

@@ -12,10 +12,10 @@ import time
 from reflect_git.platform import files
 from reflect_git.platform.git import GitError
 from reflect_git.records import json_form
-from reflect_git.records.ids import seconds_of
+from reflect_git.records.ids import parse_utc
 from reflect_git.store import copies, creation, expiry, inbox
 from reflect_git.store.main import journal, main_branch
-from reflect_git.store.repository import Busy
+from reflect_git.store.repository import StoreBusy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,85 +25,85 @@ if TYPE_CHECKING:
     from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
 
-_JUMP = 45 * expiry.DAY
-_WEEK = 7 * expiry.DAY
+_MAX_CLOCK_GAP = 45 * expiry.DAY
+_MIN_CLOCK_RUN = 7 * expiry.DAY
 _LOG_LIMIT = 256 << 10
-_FEW_PACKS = 8
+_MIN_PACKS = 8
 _LOCKS = ("objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
 
 
 def is_due(store: Store, now: float) -> bool:
     """Return whether the last run is a day ago, or in the future."""
-    last = last_run(store)
+    last = get_last_run(store)
     return now - last >= expiry.DAY or last > now
 
 
-def last_run(store: Store) -> float:
+def get_last_run(store: Store) -> float:
     """Return the time of the last run; 0 if there was none."""
-    last = _notes(store).get("last")
+    last = _load_state(store).get("last")
     return float(last) if isinstance(last, (int, float)) else 0.0
 
 
-def _notes(store: Store) -> dict[str, Any]:
+def _load_state(store: Store) -> dict[str, Any]:
     try:
-        notes = json_form.loads(files.read_if_there(store.private_path("upkeep.json")) or b"{}")
+        notes = json_form.loads(files.read_if_exists(store.private_path("upkeep.json")) or b"{}")
     except (ValueError, RecursionError):
         return {}
     return notes if isinstance(notes, dict) else {}
 
 
-def clock_is_believable(snapshot: Snapshot, last: float, now: float) -> bool:
+def is_clock_plausible(snapshot: Snapshot, last: float, now: float) -> bool:
     """Return whether the clock has been seen to run for a week, so that signals may expire.
 
     A clock that jumped must not empty the inbox. The times when signals were stored and maintenance ran are evidence. A
     gap of 45 days is a jump or a long absence; after it, everything is kept for another week.
     """
-    seen = sorted({last, *(seconds_of(signal["stored"]) for signal in snapshot.signals)}, reverse=True)
+    seen = sorted({last, *(parse_utc(signal["stored"]) for signal in snapshot.signals)}, reverse=True)
     since = now
     for moment in seen:
         if moment <= now:
-            if since - moment > _JUMP:
+            if since - moment > _MAX_CLOCK_GAP:
                 break
             since = moment
-    return now - since >= _WEEK
+    return now - since >= _MIN_CLOCK_RUN
 
 
-def upkeep(store: Store, snapshot: Snapshot, now: float) -> int:
+def run_maintenance(store: Store, snapshot: Snapshot, now: float) -> int:
     """Do everything that is due; return how many signals expired. The caller holds the lock, after recovery."""
-    first_seen = _first_seen(store, expiry.undated(store, snapshot, now), now)
-    believable = clock_is_believable(snapshot, last_run(store), now)
+    first_seen = _get_first_seen(store, expiry.find_misdated(store, snapshot, now), now)
+    believable = is_clock_plausible(snapshot, get_last_run(store), now)
     notes = json_form.dumps({"last": now, "undated": first_seen})
-    files.write_whole(store.private_path("upkeep.json"), notes)
-    gone = expiry.expired(store, snapshot, now, first_seen) if believable else []
-    expiry.expire(store, gone, now)
-    copies.rescue(store)
-    copies.restore(store)
-    from reflect_git.store import salvage  # not needed to check whether it is due
+    files.write_atomic(store.private_path("upkeep.json"), notes)
+    gone = expiry.find_expired(store, snapshot, now, first_seen) if believable else []
+    expiry.expire_signals(store, gone, now)
+    copies.move_lost_to_pending(store)
+    copies.restore_missing(store)
+    from reflect_git.store import lost_signals  # not needed to check whether it is due
     from reflect_git.store.main import backups
 
     backups.prune(store, now)
     try:
-        salvage.refresh(store, now)
-        if salvage.missing(store, now):  # `doctor --fix` can recover them while their objects exist
+        lost_signals.refresh_stored(store, now)
+        if lost_signals.find_missing(store, now):  # `doctor --fix` can recover them while their objects exist
             return len(gone)
-        free(store)
+        remove_unreachable(store)
     except GitError:  # git cannot pack what it cannot read
-        from reflect_git.store import salvage
+        from reflect_git.store import lost_signals
 
-        salvage.rebuild_if_damaged(store)
-        free(store)
+        lost_signals.rebuild_if_damaged(store)
+        remove_unreachable(store)
     return len(gone)
 
 
-def _first_seen(store: Store, undated: list[str], now: float) -> dict[str, float]:
+def _get_first_seen(store: Store, undated: list[str], now: float) -> dict[str, float]:
     """Return when maintenance first met each signal with an impossible date."""
-    known = _notes(store).get("undated")
+    known = _load_state(store).get("undated")
     before = known if isinstance(known, dict) else {}
     noted = {identity: when for identity, when in before.items() if isinstance(when, (int, float))}
     return {identity: noted.get(identity, now) for identity in undated}
 
 
-def free(store: Store) -> None:
+def remove_unreachable(store: Store) -> None:
     """Remove unreachable objects from the object store.
 
     Packs contain committed objects. Loose ones may belong to a commit that the user is making, so the index is locked
@@ -111,43 +111,43 @@ def free(store: Store) -> None:
     """
     standing = journal.begin(store, "upkeep", _LOCKS, {})
     try:
-        _unkeep_packs(store)
-        remove_halves(store)
+        _remove_keep_marks(store)
+        remove_partial_packs(store)
         store.git.run("repack", "-a", "-d", "-q")
-        if main_branch.hold_index(store):
+        if main_branch.lock_index(store):
             try:
                 store.git.run("prune", "--expire=now")
             finally:
-                main_branch.release_index(store)
+                main_branch.unlock_index(store)
         store.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--no-progress", check=False)
-        _tidy(store)
+        _clean_private_files(store)
     except GitError:  # the index is unlocked again; after any other error the next command reads the journal
         journal.end(standing)
         raise
     journal.end(standing)
 
 
-def gather_packs(store: Store) -> None:
+def combine_packs(store: Store) -> None:
     """Combine the small packs that hooks leave for each capture, without touching large ones. Deletes no object."""
-    if inbox.count_packs(store) < _FEW_PACKS:
+    if inbox.count_packs(store) < _MIN_PACKS:
         return
     try:
         with store.locked(0.0):
             store.git.run("repack", "--geometric=2", "-d", "-q")
-    except Busy:  # the next session does it
+    except StoreBusy:  # the next session does it
         pass
     except GitError as error:
         store.log(f"packs: {error}")
 
 
-def _unkeep_packs(store: Store) -> None:
+def _remove_keep_marks(store: Store) -> None:
     """Remove the .keep marks of killed fast-imports; repack would keep their content forever."""
     from reflect_git.store.main import ref_updates  # not needed to check whether it is due
 
-    ref_updates.release_packs(store)
+    ref_updates.remove_keep_marks(store)
 
 
-def remove_halves(store: Store) -> None:
+def remove_partial_packs(store: Store) -> None:
     """Delete packs without an index, which a sync killed while moving its pack leaves.
 
     git does not read them, and newer versions do not remove them. A young one may belong to the user's own git, which
@@ -162,23 +162,23 @@ def remove_halves(store: Store) -> None:
             files.remove(os.path.join(folder, name))
 
 
-def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+def finish_maintenance(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Clean up interrupted maintenance. It needs no repair; it runs again tomorrow or with `doctor --fix`."""
-    main_branch.release_index(store)
+    main_branch.unlock_index(store)
     journal.end(path)
 
 
-def _tidy(store: Store) -> None:
+def _clean_private_files(store: Store) -> None:
     """Delete temporary files of killed processes, old stale locks, and the older half of a long log."""
-    creation.remove_abandoned(os.path.dirname(store.root))
+    creation.remove_abandoned_drafts(os.path.dirname(store.root))
     for folder in ("pending", "cache", "journal", "corpses", ""):
-        _remove_old(store.private_path(folder) if folder else store.private, everything=folder == "corpses")
-    log = files.read_if_there(store.private_path("log"), 1 << 26) or b""
+        _remove_old_files(store.private_path(folder) if folder else store.private, everything=folder == "corpses")
+    log = files.read_if_exists(store.private_path("log"), 1 << 26) or b""
     if len(log) > _LOG_LIMIT:
-        files.write_whole(store.private_path("log"), log[-_LOG_LIMIT // 2 :].partition(b"\n")[2])
+        files.write_atomic(store.private_path("log"), log[-_LOG_LIMIT // 2 :].partition(b"\n")[2])
 
 
-def _remove_old(folder: str, everything: bool) -> None:
+def _remove_old_files(folder: str, everything: bool) -> None:
     """Delete old temporary files. We hold the store's lock, so only a capture being written has a young one."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)

@@ -23,68 +23,70 @@ def open_or_create(root: str, env: Mapping[str, str]) -> Store:
     if not os.path.lexists(os.path.join(root, ".git")):
         from reflect_git.store import creation  # once for each store
 
-        creation.create(root, env)
+        creation.create_store(root, env)
     store = Store(root, env)
     if is_copied(store):
-        _take_new_name(store)
+        _rename_copied(store)
     return store
 
 
-def _take_new_name(store: Store) -> None:
+def _rename_copied(store: Store) -> None:
     try:
         with store.locked(1.0):
             store.reload()
             if is_copied(store):
-                rename(store)
+                rename_machine(store)
     # capturing under the old name is better than not at all; the next command tries again
     except ReflectError as error:
         store.log(f"this store was copied or moved, its name stays for now: {error}")
 
 
-def binding(root: str) -> str:
+def get_binding(root: str) -> str:
     """Return a hash of this machine and path, to recognise a copied store."""
-    return digest(processes.machine_id(), os.path.realpath(root))[:16]
+    return digest(processes.get_machine_id(), os.path.realpath(root))[:16]
 
 
-def new_name() -> str:
+def new_machine_name() -> str:
     """Return a new machine name: the host name and four random letters."""
-    return processes.short_name() + "-" + "".join(ALPHABET[byte % 32] for byte in os.urandom(4))
+    return processes.get_host_name() + "-" + "".join(ALPHABET[byte % 32] for byte in os.urandom(4))
 
 
 def is_copied(store: Store) -> bool:
     """Return whether the store was copied or moved from another machine or path."""
-    return store.setting("reflect.binding") != binding(store.root)
+    return store.get_setting("reflect.binding") != get_binding(store.root)
 
 
-def rename(store: Store) -> None:
+def rename_machine(store: Store) -> None:
     """Give the store and its inbox a new machine name. The caller holds the lock."""
     from reflect_git.store import config_file
     from reflect_git.store.main import journal  # a store is copied once, if ever
 
-    for path, begun in journal.standing(store):
+    for path, begun in journal.load_entries(store):
         if begun.get("kind") == "rename":
-            journal.bury_locks(store, path, begun)
-            return finish(store, path, begun)
-    facts = {"old": store.machine, "new": new_name()}
+            journal.move_stale_locks(store, path, begun)
+            return finish_rename(store, path, begun)
+    facts = {"old": store.machine, "new": new_machine_name()}
     store.log(f"this store was copied or moved: '{facts['old']}' goes on as '{facts['new']}'")
     path = journal.begin(store, "rename", ("packed-refs.lock",), facts)
     try:
-        finish(store, path, facts)
+        finish_rename(store, path, facts)
     except config_file.ConfigLocked:  # nothing has happened yet
         journal.end(path)
         raise
 
 
-def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+def finish_rename(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Rename the machine in names, config and refs. Every step can be repeated."""
     from reflect_git.store import config_file, machines
     from reflect_git.store.main import journal, ref_updates
 
-    config_file.release(store)
-    machines.renamed(store, facts["old"])  # decisions under the old name stay ours
-    changes: dict[str, Value] = {"reflect.machine": facts["new"], "reflect.binding": binding(store.root)}
-    if store.setting(machines.OWN):
-        changes[machines.OWN] = " ".join(sorted({*machines.listed(store), facts["old"], facts["new"]}))
+    config_file.remove_own_lock(store)
+    machines.record_rename(store, facts["old"])  # decisions under the old name stay ours
+    changes: dict[str, Value] = {"reflect.machine": facts["new"], "reflect.binding": get_binding(store.root)}
+    if store.get_setting(machines.OWN_KEY):
+        changes[machines.OWN_KEY] = " ".join(
+            sorted({*machines.get_configured_names(store), facts["old"], facts["new"]})
+        )
     store.change_config(changes)
     old, new = f"{INBOX}{facts['old']}/", f"{INBOX}{facts['new']}/"
     moves = [

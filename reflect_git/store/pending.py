@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 
-def acknowledge(store: Store, record: Mapping[str, Any]) -> bytes:
+def write_record(store: Store, record: Mapping[str, Any]) -> bytes:
     """Write a record to pending/ and sync it; return its bytes. From then on it cannot be lost."""
     from reflect_git.records import yaml_form  # most commands only ask whether anything is pending
 
     data = yaml_form.emit(record)
-    files.write_whole(store.private_path("pending", f"{record['id']}.yaml"), data)
+    files.write_atomic(store.private_path("pending", f"{record['id']}.yaml"), data)
     return data
 
 
-def acknowledge_all(store: Store, found: Iterable[Mapping[str, Any]]) -> None:
+def write_records(store: Store, found: Iterable[Mapping[str, Any]]) -> None:
     """Write many records to pending/ and sync them. From then on none of them can be lost."""
     from reflect_git.records import yaml_form
 
-    files.write_together(store.private_path("pending"), {f"{one['id']}.yaml": yaml_form.emit(one) for one in found})
+    files.write_many(store.private_path("pending"), {f"{one['id']}.yaml": yaml_form.emit(one) for one in found})
 
 
-def pending(store: Store) -> list[str]:
+def list_pending(store: Store) -> list[str]:
     """List the file names of uncommitted captures, oldest id first."""
-    return [name for name in files.names_in(store.private_path("pending")) if name.endswith(".yaml")]
+    return [name for name in files.list_names(store.private_path("pending")) if name.endswith(".yaml")]
 
 
 def quarantine(store: Store, path: str, reason: str) -> None:

@@ -7,7 +7,7 @@ import time
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
-from reflect_git.platform.git import SYNCED, GitError
+from reflect_git.platform.git import SYNC_CONFIG, GitError
 from reflect_git.records import json_form
 from reflect_git.records.ids import utc
 from reflect_git.store.main import ref_updates
@@ -22,93 +22,93 @@ if TYPE_CHECKING:
     from reflect_git.store.config_file import Value
     from reflect_git.store.repository import Store
 
-URL = "remote.origin.url"
-TRACKED = "refs/remotes/origin/main"
-BEFORE = "refs/reflect/before/"
-INCOMING = "incoming"  # the throw-away repository of a sync, below .git/reflect
-_STATE = "sync.json"
-SIGNALS = "reflect.sync.signals"
+URL_KEY = "remote.origin.url"
+TRACKING_REF = "refs/remotes/origin/main"
+BEFORE_PREFIX = "refs/reflect/before/"
+INCOMING_FOLDER = "incoming"  # the throw-away repository of a sync, below .git/reflect
+_STATE_FILE = "sync.json"
+SIGNALS_KEY = "reflect.sync.signals"
 # As `git remote add -t main` and `git push -u` set them, so that the user's own git shows ahead and behind.
-_KEYS: Mapping[str, Value] = {
-    "remote.origin.fetch": f"+{MAIN}:{TRACKED}", "remote.origin.tagOpt": "--no-tags",
+_REMOTE_CONFIG: Mapping[str, Value] = {
+    "remote.origin.fetch": f"+{MAIN}:{TRACKING_REF}", "remote.origin.tagOpt": "--no-tags",
     "branch.main.remote": "origin", "branch.main.merge": MAIN,
 }  # fmt: skip
 
 
-def url_of(store: Store) -> str:
+def get_url(store: Store) -> str:
     """Return the URL of the remote; empty without a remote."""
-    return store.setting(URL)
+    return store.get_setting(URL_KEY)
 
 
 def shares_signals(store: Store) -> bool:
     """Return whether inboxes are synced too."""
-    return store.switched(SIGNALS, False)
+    return store.is_enabled(SIGNALS_KEY, False)
 
 
-def changes(url: Optional[str]) -> dict[str, Value]:
+def build_config(url: Optional[str]) -> dict[str, Value]:
     """Return the config keys for a remote; None as value removes them."""
-    return {URL: url, **{key: value if url else None for key, value in _KEYS.items()}}
+    return {URL_KEY: url, **{key: value if url else None for key, value in _REMOTE_CONFIG.items()}}
 
 
-def state(store: Store) -> dict[str, Any]:
+def load_state(store: Store) -> dict[str, Any]:
     """Return the state after the last sync.
 
     Keys: `tip` of the remote's main, our `main`, `time`, `error`, `refused`, `inboxes`.
     """
     try:
-        found = json_form.loads(files.read_if_there(store.private_path(_STATE)) or b"{}")
+        found = json_form.loads(files.read_if_exists(store.private_path(_STATE_FILE)) or b"{}")
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def remember(store: Store, **news: Any) -> None:
+def update_state(store: Store, **news: Any) -> None:
     """Update the state of the sync; None removes a key."""
-    known = {**state(store), **news}
+    known = {**load_state(store), **news}
     data = {key: value for key, value in known.items() if value is not None}
-    files.write_whole(store.private_path(_STATE), json_form.dumps(data))
+    files.write_atomic(store.private_path(_STATE_FILE), json_form.dumps(data))
 
 
-def forget(store: Store) -> None:
+def delete_state(store: Store) -> None:
     """Forget the state of the remote, which was changed or removed. The caller holds the lock."""
-    files.remove(store.private_path(_STATE))
-    if store.git.resolve(TRACKED):
-        ref_updates.update(store, f"delete {TRACKED}\n")
+    files.remove(store.private_path(_STATE_FILE))
+    if store.git.resolve(TRACKING_REF):
+        ref_updates.update(store, f"delete {TRACKING_REF}\n")
 
 
-def track(store: Store, commit: str, meanwhile: Callable[[], object]) -> None:
+def update_tracking_ref(store: Store, commit: str, meanwhile: Callable[[], object]) -> None:
     """Store the remote's main for `git status`. A commit that was not accepted has no ref here."""
-    asked = ("update-ref", TRACKED, commit)
+    asked = ("update-ref", TRACKING_REF, commit)
 
     def write() -> None:
-        child = store.git.start(*asked, config=SYNCED)
+        child = store.git.start(*asked, config=SYNC_CONFIG)
         try:
             meanwhile()
         finally:
-            result = child.finish()
+            result = child.communicate()
         if result.code and store.git.resolve(f"{commit}^{{commit}}"):
             raise GitError(asked, result)
 
-    ref_updates.take(store, ref_updates.locks_of([TRACKED]), write)
+    ref_updates.run_with_locks(store, ref_updates.get_lock_files([TRACKING_REF]), write)
 
 
-def lost(store: Store, there: Mapping[str, Any]) -> list[str]:
+def find_lost_files(store: Store, there: Mapping[str, Any]) -> list[str]:
     """List the files that the remote had at the last sync and no longer has. They are not treated as deletions."""
-    known = store.git.resolve(TRACKED)
+    known = store.git.resolve(TRACKING_REF)
     return [path for path in store.git.tree(known) if path not in there] if known else []
 
 
-def keep_before(store: Store) -> str:
+def create_before_ref(store: Store) -> str:
     """Create a ref for the remote's state before it was rewritten; return it. The caller holds the lock."""
-    known = store.git.resolve(TRACKED)
+    known = store.git.resolve(TRACKING_REF)
     if known is None:
         return ""
-    name = f"{BEFORE}{known[:12]}"
+    name = f"{BEFORE_PREFIX}{known[:12]}"
     ref_updates.update(store, f"update {name} {known}\n")
     return name
 
 
-class Alone:
+class SyncLock:
     """A lock for one sync at a time: `with Alone(store, 10):`. Hooks and other commands are not blocked.
 
     It may be entered earlier and handed over to that block.
@@ -128,21 +128,21 @@ class Alone:
         self._lock.release()
 
 
-def failed(store: Store, error: ReflectError) -> None:
+def record_failure(store: Store, error: ReflectError) -> None:
     """Store the error of a sync, for `status` and `doctor`."""
-    remember(store, error=error.message, hint=error.hint, failed=utc(time.time()))
+    update_state(store, error=error.message, hint=error.hint, failed=utc(time.time()))
 
 
 def has_incoming(store: Store) -> bool:
     """Return whether the throw-away repository of a sync exists."""
-    return os.path.isdir(store.private_path(INCOMING))
+    return os.path.isdir(store.private_path(INCOMING_FOLDER))
 
 
 def discard_incoming(store: Store) -> None:
     """Remove the throw-away repository; try three times, since a git killed a moment ago may still write to it."""
     for is_last in (False, False, True):
         try:
-            files.remove_tree(store.private_path(INCOMING))
+            files.remove_tree(store.private_path(INCOMING_FOLDER))
             return
         except OSError:
             if is_last:

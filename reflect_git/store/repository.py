@@ -8,7 +8,7 @@ import time
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
-from reflect_git.platform.git import Git, find_program
+from reflect_git.platform.git import Git, find_git
 from reflect_git.records import json_form
 from reflect_git.records.ids import ALPHABET
 
@@ -24,7 +24,7 @@ MAIN = "refs/heads/main"
 INBOX = "refs/heads/inbox/"
 BACKUP = "refs/heads/backup/"
 FIRST_GENERATION = "0001"
-PRIVATE = ("pending", "journal", "cache", "corpses", "quarantine")
+PRIVATE_FOLDERS = ("pending", "journal", "cache", "corpses", "quarantine")
 # Files that hooks read or write there; anything else in their place would prevent captures.
 PRIVATE_FILES = (
     "lock", "log", "names", "policies.json", "purged", "receipts", "stored", "backups", "cache/inbox",
@@ -32,7 +32,7 @@ PRIVATE_FILES = (
 )  # fmt: skip
 
 
-_SILENT = 1.0  # seconds before a message says what we wait for
+_SILENT_SECONDS = 1.0  # seconds before a message says what we wait for
 
 
 class Store:
@@ -44,21 +44,21 @@ class Store:
         self.git_dir = os.path.join(root, ".git")
         self.private = os.path.join(self.git_dir, "reflect")
         self.env = env or {}
-        if not self._is_private_whole() and os.path.exists(os.path.join(self.git_dir, "HEAD")):
-            self.mend_private()
+        if not self._is_private_complete() and os.path.exists(os.path.join(self.git_dir, "HEAD")):
+            self.repair_private()
         self.on_wait: Optional[Callable[[str], None]] = None
         self.overrides: dict[str, list[str]] = {}
-        self.config = self._settings()
+        self.config = self._load_settings()
         self.lock = files.Lock(self.private_path("lock"))
 
     def private_path(self, *parts: str) -> str:
         """Return the path of a file below .git/reflect: private, never synced, not used by git."""
         return os.path.join(self.private, *parts)
 
-    def _is_private_whole(self) -> bool:
+    def _is_private_complete(self) -> bool:
         """Return whether the folders below .git/reflect exist, and only files where a hook needs files."""
         try:
-            modes = [os.lstat(f"{self.private}/{name}").st_mode for name in PRIVATE]
+            modes = [os.lstat(f"{self.private}/{name}").st_mode for name in PRIVATE_FOLDERS]
             modes.append(os.lstat(self.private).st_mode)
         except OSError:
             return False
@@ -72,10 +72,10 @@ class Store:
                 continue
         return True
 
-    def mend_private(self) -> None:
+    def repair_private(self) -> None:
         """Recreate .git/reflect if it was deleted or replaced."""
 
-        mend(self)
+        repair_private_files(self)
 
     def path(self, relative: str) -> str:
         """Return the path of a file in the work tree."""
@@ -85,33 +85,33 @@ class Store:
         """Write a file in the work tree atomically. After a kill, leftovers are in .git/reflect for maintenance."""
         path = self.path(relative)
         files.make_private_dirs(os.path.dirname(path), below=self.root)
-        files.write_whole(path, data, sync, scratch=self.private_path("cache"))
+        files.write_atomic(path, data, sync, scratch=self.private_path("cache"))
 
     @property
     def machine(self) -> str:
         """Return this machine's name."""
-        return self.setting("reflect.machine")
+        return self.get_setting("reflect.machine")
 
-    def setting(self, key: str, default: str = "") -> str:
+    def get_setting(self, key: str, default: str = "") -> str:
         """Return the effective value of a key: the last one in the store's config, or that of a policy decision."""
-        values = self.values(key)
+        values = self.get_values(key)
         return values[-1] if values else default
 
-    def values(self, key: str) -> list[str]:
+    def get_values(self, key: str) -> list[str]:
         """Return all effective values of a key; `config` has those in the file."""
         name = key.lower()
         return self.overrides[name] if name in self.overrides else self.config.get(name, [])
 
-    def switched(self, key: str, default: bool) -> bool:
+    def is_enabled(self, key: str, default: bool) -> bool:
         """Return a boolean setting."""
-        value = self.setting(key, "true" if default else "false").lower()
+        value = self.get_setting(key, "true" if default else "false").lower()
         return value in ("true", "yes", "on", "1", "")
 
-    def locked(self, seconds: float) -> Held:
+    def locked(self, seconds: float) -> StoreLock:
         """Lock the store: `with store.locked(5):`. One writer at a time, including its git children."""
-        return Held(self, seconds)
+        return StoreLock(self, seconds)
 
-    def say_waiting(self, message: str) -> None:
+    def show_wait_message(self, message: str) -> None:
         """Show a message once about what we wait for; hooks have no output for it."""
         if self.on_wait is not None:
             tell, self.on_wait = self.on_wait, None
@@ -121,17 +121,19 @@ class Store:
         """Set keys of the store's config, or remove them with None, all at once. The caller holds the lock."""
         from reflect_git.store import config_file  # rarely needed in a hook
 
-        config_file.replace(self, changes)
-        named = changes.get(config_file.MACHINE)
+        config_file.write_changes(self, changes)
+        named = changes.get(config_file.MACHINE_KEY)
         if isinstance(named, str):  # policies are decided on each machine, and the saved ones belong to the old name
-            files.write_whole(self.private_path(config_file.FILE), json_form.dumps({config_file.MACHINE: named}))
+            files.write_atomic(
+                self.private_path(config_file.POLICY_FILE), json_form.dumps({config_file.MACHINE_KEY: named})
+            )
         self.reload()
 
     def reload(self) -> None:
         """Read the config again: another process may have changed it."""
-        keep = self.git.keep
-        self.config = self._settings()
-        self.git.keep = keep
+        keep = self.git.lock_fd
+        self.config = self._load_settings()
+        self.git.lock_fd = keep
 
     def log(self, line: str) -> None:
         """Write one line for `doctor`. Losing it is better than failing."""
@@ -150,13 +152,13 @@ class Store:
         except OSError:
             pass
 
-    def _settings(self) -> dict[str, list[str]]:
+    def _load_settings(self) -> dict[str, list[str]]:
         """Return the store's config and set the policy overrides. git is asked once per change of the file."""
-        stamp = _stamp(os.path.join(self.git_dir, "config"))
+        stamp = _get_stamp(os.path.join(self.git_dir, "config"))
         if stamp is None:
-            raise not_a_store(self.root)
-        stamp += _stamp(self.private_path("policies.json")) or []
-        cached = self._cached_settings()
+            raise not_a_store_error(self.root)
+        stamp += _get_stamp(self.private_path("policies.json")) or []
+        cached = self._load_cached_settings()
         program, known, overrides = cached.get("git"), cached.get("config"), cached.get("overrides")
         usable = isinstance(program, str) and os.access(program, os.X_OK) and isinstance(known, dict)
         if usable and cached.get("stamp") == stamp and isinstance(overrides, dict):
@@ -164,19 +166,19 @@ class Store:
             self.overrides = overrides
             return dict(known or {})
         self.git = Git(self._find_git(cached), self.root, user=self.env)
-        config = self.git.settings()
+        config = self.git.get_local_config()
         if "reflect.machine" not in config:
-            raise not_a_store(self.root)
+            raise not_a_store_error(self.root)
         from reflect_git.store import config_file  # once per change of the config
 
-        decided = config_file.load(self.private_path(config_file.FILE)) or self._named_by_inbox(
+        decided = config_file.load_policies(self.private_path(config_file.POLICY_FILE)) or self._guess_machine_name(
             config["reflect.machine"][-1]
         )
-        self.overrides = config_file.overrides(config, decided)
-        self._remember(stamp, config)
+        self.overrides = config_file.get_overrides(config, decided)
+        self._cache_settings(stamp, config)
         return config
 
-    def _named_by_inbox(self, named: str) -> dict[str, Any]:
+    def _guess_machine_name(self, named: str) -> dict[str, Any]:
         """Return this machine's name from its inbox: anybody can write another one into the config.
 
         Only used if nothing says what was decided. Accepted machines have inboxes here too; ours is the one written
@@ -191,9 +193,9 @@ class Store:
         known = cached.get("git")
         if isinstance(known, str) and os.access(known, os.X_OK):
             return known
-        return find_program(self.env.get("PATH", ""), self.env.get("CLAUDE_PROJECT_DIR", ""))
+        return find_git(self.env.get("PATH", ""), self.env.get("CLAUDE_PROJECT_DIR", ""))
 
-    def _cached_settings(self) -> dict[str, Any]:
+    def _load_cached_settings(self) -> dict[str, Any]:
         try:
             with open(self.private_path("cache", "settings.json"), "rb") as file:
                 cached = json_form.loads(file.read().decode("utf-8", "replace"))
@@ -201,16 +203,16 @@ class Store:
             return {}
         return cached if isinstance(cached, dict) else {}
 
-    def _remember(self, stamp: Optional[list[int]], config: Mapping[str, list[str]]) -> None:
+    def _cache_settings(self, stamp: Optional[list[int]], config: Mapping[str, list[str]]) -> None:
         known = {"stamp": stamp, "git": self.git.program, "config": config, "overrides": self.overrides}
         try:
             files.make_private_dirs(self.private_path("cache"))
-            files.write_whole(self.private_path("cache", "settings.json"), json_form.dumps(known), sync=False)
+            files.write_atomic(self.private_path("cache", "settings.json"), json_form.dumps(known), sync=False)
         except OSError:  # read-only or full disk: git is asked again next time
             pass
 
 
-class Held:
+class StoreLock:
     """The store's lock for a `with` block, inherited by every git child in it."""
 
     def __init__(self, store: Store, seconds: float) -> None:
@@ -219,21 +221,21 @@ class Held:
 
     def __enter__(self) -> None:
         lock = self._store.lock
-        if not lock.acquire(min(self._seconds, _SILENT)):
-            if self._seconds > _SILENT:
-                self._store.say_waiting("waiting for another reflect-git process, which is writing to the store")
-            if self._seconds <= _SILENT or not lock.acquire(self._seconds - _SILENT):
-                raise Busy()
-        self._store.git.keep = self._store.lock.descriptor
+        if not lock.acquire(min(self._seconds, _SILENT_SECONDS)):
+            if self._seconds > _SILENT_SECONDS:
+                self._store.show_wait_message("waiting for another reflect-git process, which is writing to the store")
+            if self._seconds <= _SILENT_SECONDS or not lock.acquire(self._seconds - _SILENT_SECONDS):
+                raise StoreBusy()
+        self._store.git.lock_fd = self._store.lock.descriptor
 
     def __exit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
-        self._store.git.keep = -1
+        self._store.git.lock_fd = -1
         self._store.lock.release()
 
 
-class Busy(ReflectError):
+class StoreBusy(ReflectError):
     """Another reflect-git process holds the lock."""
 
     def __init__(self) -> None:
@@ -242,19 +244,19 @@ class Busy(ReflectError):
         )
 
 
-def no_store(root: str) -> ReflectError:
+def no_store_error(root: str) -> ReflectError:
     """Return the error for a missing store."""
     hint = "the first capture makes it, or 'reflect-git init'"
     return ReflectError(f"there is no store at '{root}'", hint, "no-store")
 
 
-def not_a_store(root: str) -> ReflectError:
+def not_a_store_error(root: str) -> ReflectError:
     """Return the error for a folder that is not a store."""
     hint = "choose another place with --store DIR or 'git config --global reflect.home DIR'"
     return ReflectError(f"'{root}' is not a reflect-git store", hint, "store-foreign")
 
 
-def _stamp(path: str) -> Optional[list[int]]:
+def _get_stamp(path: str) -> Optional[list[int]]:
     try:
         status = os.stat(path)
     except OSError:
@@ -262,13 +264,13 @@ def _stamp(path: str) -> Optional[list[int]]:
     return [status.st_ino, status.st_size, status.st_mtime_ns]
 
 
-def mend(store: Store) -> None:
+def repair_private_files(store: Store) -> None:
     """Create missing folders; move anything of the wrong kind aside.
 
     On a read-only disk this does nothing, so that reading still works.
     """
     try:
-        for name in ("", *PRIVATE):
+        for name in ("", *PRIVATE_FOLDERS):
             _make_folder(store.private_path(name).rstrip(os.sep))
         for name in PRIVATE_FILES:
             path = store.private_path(name)
@@ -281,12 +283,12 @@ def mend(store: Store) -> None:
 def _make_folder(path: str) -> None:
     if os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode):
         files.set_aside(path)
-    files.claim_directory(path)
+    files.make_private_dir(path)
 
 
-PURGES = "purges"  # the folder on main that names purged records
-MARKER = "signals/README.md"
-RESTORED = "restore: "  # prefix of the subject of a commit that restores removed records
+PURGES_FOLDER = "purges"  # the folder on main that names purged records
+SIGNALS_README = "signals/README.md"
+RESTORE_PREFIX = "restore: "  # prefix of the subject of a commit that restores removed records
 _KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "TLY"))
 _FOLDERS = {"DEC": "decisions", "EXP": "exposure", "TLY": "tally"}
 _LETTERS = frozenset(ALPHABET)
@@ -303,14 +305,14 @@ def is_id(text: str) -> bool:
     )  # fmt: skip
 
 
-def path_of(identity: str) -> str:
+def get_record_path(identity: str) -> str:
     """Return the path of a record in its tree; raise an error for an invalid id."""
     if not is_id(identity):
         raise ReflectError(f"'{identity}' is not an id", "ids look like SIG-20260211-7k3v9q2m", code="bad-id")
-    return place_of(identity)
+    return build_record_path(identity)
 
 
-def place_of(identity: str) -> str:
+def build_record_path(identity: str) -> str:
     """Return the path of a record whose id is known to be valid."""
     prefix, day, name = identity.split("-")
     year, month, date = day[:4], day[4:6], day[6:]
@@ -321,8 +323,8 @@ def place_of(identity: str) -> str:
     return f"{_FOLDERS[prefix]}/{year}/{month}/{identity}.yaml"
 
 
-def id_in(path: str) -> str:
+def get_record_id(path: str) -> str:
     """Return the id of the record at a path, or an empty text."""
     name = path.rpartition("/")[2]
     stem = name[:-5] if name.endswith(".yaml") else ""
-    return stem if is_id(stem) and place_of(stem) == path else ""
+    return stem if is_id(stem) and build_record_path(stem) == path else ""

@@ -1,4 +1,4 @@
-"""How far each transcript was mined, session statistics, and repeated requests.
+"""Session state: how far each transcript was mined, statistics, and repeated requests.
 
 Disposable: mining a transcript twice is harmless, because the ids are the same.
 """
@@ -10,13 +10,13 @@ import os
 import time
 
 from reflect_git.platform import files
-from reflect_git.platform.git import NOBODY
+from reflect_git.platform.git import COMMITTER
 from reflect_git.records import json_form
 from reflect_git.records.history import session_hash
 from reflect_git.records.ids import digest, plural
 from reflect_git.store import inbox
 from reflect_git.store.main import main_branch, ref_updates
-from reflect_git.store.repository import MAIN, id_in
+from reflect_git.store.repository import MAIN, get_record_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from reflect_git.store.repository import Store
 
-_SAID = 100  # remember at most this many corrections of a session, the newest
-_FORGOTTEN = 60 * 86400.0
-_LOOKED_AT = 300
+_MAX_CORRECTIONS = 100  # remember at most this many corrections of a session, the newest
+_MAX_AGE = 60 * 86400.0
+_MAX_LISTED = 300
 
 
 class Cursor:
@@ -54,42 +54,44 @@ class Cursor:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields to save."""
-        self.said = self.said[-_SAID:]
+        self.said = self.said[-_MAX_CORRECTIONS:]
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def consumed(git_dir: str, transcript: str) -> int:
+def get_consumed(git_dir: str, transcript: str) -> int:
     """Return where reading ended, without opening the store; -1 if unknown."""
     for state in ("open", "done"):
-        fields = _read(os.path.join(git_dir, "reflect", "cursors", state, f"{_name(transcript)}.json"))
+        fields = _read_fields(
+            os.path.join(git_dir, "reflect", "cursors", state, f"{_hash_transcript(transcript)}.json")
+        )
         if type(fields.get("consumed")) is int:
             return int(fields["consumed"])
     return -1
 
 
-def load(store: Store, transcript: str) -> Cursor:
+def load_cursor(store: Store, transcript: str) -> Cursor:
     """Return the state of a transcript; at the beginning if nothing usable is saved."""
     cursor = Cursor(transcript)
     for state in ("open", "done"):
-        fields = _read(_path(store, state, transcript))
+        fields = _read_fields(_get_path(store, state, transcript))
         if fields:
             cursor.restore(fields)
             break
     return cursor
 
 
-def save(store: Store, cursor: Cursor, ended: bool = False) -> None:
+def save_cursor(store: Store, cursor: Cursor, ended: bool = False) -> None:
     """Save the state. Signals are written before: after a kill in between they are mined again, with the same ids."""
     import json  # takes 10 ms, which a hook that finds nothing new saves
 
     state, other = ("done", "open") if ended else ("open", "done")
     files.make_private_dirs(store.private_path("cursors", state), below=store.private)
-    data = json.dumps(_without_secrets(cursor.fields())).encode()
-    files.write_whole(_path(store, state, cursor.transcript), data, sync=False)
-    files.discard(_path(store, other, cursor.transcript))
+    data = json.dumps(_clear_secret_paths(cursor.fields())).encode()
+    files.write_atomic(_get_path(store, state, cursor.transcript), data, sync=False)
+    files.discard(_get_path(store, other, cursor.transcript))
 
 
-def _without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
+def _clear_secret_paths(fields: dict[str, Any]) -> dict[str, Any]:
     """Clear paths that contain a secret.
 
     Hooks name the transcript themselves. Only a session whose client died is then not found by the next one.
@@ -100,18 +102,18 @@ def _without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
     return {**fields, **{name: "" for name, path in paths.items() if redact(path) != path}}
 
 
-def drop(store: Store, cursor: Cursor) -> None:
+def delete_cursor(store: Store, cursor: Cursor) -> None:
     """Delete the state of a transcript that is missing or not the client's."""
-    files.discard(_path(store, "open", cursor.transcript))
+    files.discard(_get_path(store, "open", cursor.transcript))
 
 
-def standing(store: Store, ended: bool = False) -> list[Cursor]:
+def list_cursors(store: Store, ended: bool = False) -> list[Cursor]:
     """List the transcripts of sessions not known to have ended; with `ended`, also those that grew since."""
     found = []
     for state in ("open", "done") if ended else ("open",):
         folder = store.private_path("cursors", state)
-        for name in _newest(folder):
-            fields = _read(os.path.join(folder, name))
+        for name in _list_newest(folder):
+            fields = _read_fields(os.path.join(folder, name))
             transcript = fields.get("transcript")
             if isinstance(transcript, str) and transcript and (state == "open" or _has_grown(fields)):
                 cursor = Cursor(transcript)
@@ -120,15 +122,15 @@ def standing(store: Store, ended: bool = False) -> list[Cursor]:
     return found
 
 
-def _newest(folder: str) -> list[str]:
+def _list_newest(folder: str) -> list[str]:
     """List the newest files. Scripts may leave thousands of ended sessions; `import` finds the others."""
-    names = files.names_in(folder)
-    if len(names) <= _LOOKED_AT:
+    names = files.list_names(folder)
+    if len(names) <= _MAX_LISTED:
         return names
-    return sorted(names, key=lambda name: -_changed(os.path.join(folder, name)))[:_LOOKED_AT]
+    return sorted(names, key=lambda name: -_get_mtime(os.path.join(folder, name)))[:_MAX_LISTED]
 
 
-def _changed(path: str) -> float:
+def _get_mtime(path: str) -> float:
     try:
         return os.stat(path).st_mtime
     except OSError:
@@ -143,42 +145,42 @@ def _has_grown(fields: dict[str, Any]) -> bool:
         return False
 
 
-def lock(store: Store, transcript: str) -> files.Lock:
+def get_lock(store: Store, transcript: str) -> files.Lock:
     """Return the lock of a transcript: one miner at a time, so that statistics are counted once."""
     files.make_private_dirs(store.private_path("cursors"), below=store.private)
-    return files.Lock(store.private_path("cursors", f"{_name(transcript)}.busy"))
+    return files.Lock(store.private_path("cursors", f"{_hash_transcript(transcript)}.busy"))
 
 
-def forget_old(store: Store, now: float) -> None:
+def delete_old_cursors(store: Store, now: float) -> None:
     """Delete the state of sessions not resumed for two months; such a session starts again from the beginning."""
     for folder in (store.private_path("cursors", "done"), store.private_path("cursors")):
-        for name in files.names_in(folder):
+        for name in files.list_names(folder):
             path = os.path.join(folder, name)
-            if name.endswith((".json", ".busy")) and now - _changed(path) > _FORGOTTEN:
+            if name.endswith((".json", ".busy")) and now - _get_mtime(path) > _MAX_AGE:
                 files.discard(path)
 
 
-def _name(transcript: str) -> str:
+def _hash_transcript(transcript: str) -> str:
     return digest("transcript", transcript)[:20]
 
 
-def _path(store: Store, state: str, transcript: str) -> str:
-    return store.private_path("cursors", state, f"{_name(transcript)}.json")
+def _get_path(store: Store, state: str, transcript: str) -> str:
+    return store.private_path("cursors", state, f"{_hash_transcript(transcript)}.json")
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read_fields(path: str) -> dict[str, Any]:
     try:
-        fields = json_form.loads((files.read_if_there(path) or b"{}").decode("utf-8", "replace"))
+        fields = json_form.loads((files.read_if_exists(path) or b"{}").decode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError):
         return {}
     return fields if isinstance(fields, dict) else {}
 
 
-_KEYS = 4000
-_SESSIONS = 8  # more do not make it clearer
+_MAX_REQUESTS = 4000
+_MAX_SESSIONS = 8  # more do not make it clearer
 
 
-class Requests:
+class RequestCounter:
     """The requests of earlier sessions, the least recent first."""
 
     def __init__(self, store: Store) -> None:
@@ -186,12 +188,12 @@ class Requests:
         self._known = self._load()
         self._changed = False
 
-    def sessions(self, key: str, session: str) -> int:
+    def count_sessions(self, key: str, session: str) -> int:
         """Note that this session made the request; return in how many sessions it was made."""
         seen = self._known.pop(key, [])
         name = session_hash(session)
         if name not in seen:
-            seen = [*seen, name][-_SESSIONS:]
+            seen = [*seen, name][-_MAX_SESSIONS:]
             self._changed = True
         self._known[key] = seen
         return len(seen)
@@ -199,61 +201,68 @@ class Requests:
     def save(self) -> None:
         """Write the requests if they changed."""
         if self._changed:
-            kept = dict(list(self._known.items())[-_KEYS:])
-            files.write_whole(self._path, json.dumps(kept, separators=(",", ":")).encode(), sync=False)
+            kept = dict(list(self._known.items())[-_MAX_REQUESTS:])
+            files.write_atomic(self._path, json.dumps(kept, separators=(",", ":")).encode(), sync=False)
 
     def _load(self) -> dict[str, list[str]]:
         try:
-            known = json.loads(files.read_if_there(self._path) or b"{}")
+            known = json.loads(files.read_if_exists(self._path) or b"{}")
         except (OSError, ValueError, RecursionError):
             return {}
         entries = known.items() if isinstance(known, dict) else ()
         return {key: list(map(str, seen)) for key, seen in entries if isinstance(seen, list)}
 
 
-_WAITING = "exposures"
-_AT_ONCE = 500
+_WAITING_FILE = "exposures"
+_BATCH_SIZE = 500
 
 
-def announce(store: Store) -> None:
+def mark_waiting(store: Store) -> None:
     """Mark that session statistics are waiting, so that the next command need not search for them."""
-    files.write_whole(store.private_path(_WAITING), b"", sync=False)
+    files.write_atomic(store.private_path(_WAITING_FILE), b"", sync=False)
 
 
-def are_waiting(store: Store) -> bool:
+def has_waiting(store: Store) -> bool:
     """Return whether session statistics are waiting to be moved."""
-    return files.read_if_there(store.private_path(_WAITING)) is not None
+    return files.read_if_exists(store.private_path(_WAITING_FILE)) is not None
 
 
-def move(store: Store) -> int:
+def move_to_main(store: Store) -> int:
     """Move session statistics from the inbox to main; return how many. The caller holds the lock.
 
     A killed move continues where it stopped.
     """
-    ref = inbox.current(store)
+    ref = inbox.get_current_ref(store)
     tip = store.git.resolve(ref)
-    waiting = {path: oid for path, oid in (store.git.tree(tip, "exposure") if tip else {}).items() if id_in(path)}
-    paths = list(waiting)[:_AT_ONCE]
+    waiting = {
+        path: oid for path, oid in (store.git.tree(tip, "exposure") if tip else {}).items() if get_record_id(path)
+    }
+    paths = list(waiting)[:_BATCH_SIZE]
     if paths and not inbox.is_checked_out(store, ref):
         known = store.git.tree(MAIN, "exposure")
         new = [path for path in paths if path not in known]
         if new:
             data = dict(zip(new, store.git.blobs([waiting[path] for path in new])))
-            main_branch.record(store, data, f"record: {plural(len(new), 'session')}\n{_machine(store)}")
-        _leave(store, ref, paths)
+            main_branch.commit_files(
+                store, data, f"record: {plural(len(new), 'session')}\n{_format_machine_trailer(store)}"
+            )
+        _remove_from_inbox(store, ref, paths)
     if len(waiting) == len(paths):
-        files.discard(store.private_path(_WAITING))
+        files.discard(store.private_path(_WAITING_FILE))
     return len(paths)
 
 
-def _leave(store: Store, ref: str, paths: list[str]) -> None:
-    message = f"record: {len(paths)} moved to main\n{_machine(store)}".encode()
+def _remove_from_inbox(store: Store, ref: str, paths: list[str]) -> None:
+    message = f"record: {len(paths)} moved to main\n{_format_machine_trailer(store)}".encode()
     stream = [
-        f"commit {ref}\ncommitter {NOBODY} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(), message,
-        f"\nfrom {ref}^0\n".encode(), *(f"D {path}\n".encode() for path in paths), b"\ndone\n",
-    ]  # fmt: skip
+        f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),
+        message,
+        f"\nfrom {ref}^0\n".encode(),
+        *(f"D {path}\n".encode() for path in paths),
+        b"\ndone\n",
+    ]
     ref_updates.fast_import(store, ref, stream)
 
 
-def _machine(store: Store) -> str:
+def _format_machine_trailer(store: Store) -> str:
     return f"\nMachine: {store.machine}\n"

@@ -32,204 +32,213 @@ if TYPE_CHECKING:
     from reflect_git.sync.validate import Refusal
 
 
-TRIES = 8
-TIMEOUT = "reflect.sync.timeout"
-_WAIT = 10.0
-_LONGEST_PAUSE = 30.0
+MAX_TRIES = 8
+TIMEOUT_KEY = "reflect.sync.timeout"
+_LOCK_SECONDS = 10.0
+_MAX_PAUSE = 30.0
 
 
-def _nobody(purges: Sequence[Purge]) -> bool:
+def _never_agree(purges: Sequence[Purge]) -> bool:
     return False
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
-def _silence(step: str) -> None:
+def _ignore_step(step: str) -> None:
     pass
 
 
-class Wishes(NamedTuple):
-    """Options of a sync. `agrees` is asked whether a purge by another machine may remove records here too.
+class SyncOptions(NamedTuple):
+    """Options of a sync. `confirm_purges` is asked whether a purge by another machine may remove records here too.
 
-    `foresee` is called with the commit that main is about to become, and must not fail. `meanwhile` runs while the
-    remote receives data; main no longer changes then. `begun` is a sync whose request is already under way.
+    `on_new_main` is called with the commit that main is about to become, and must not fail. `while_pushing` runs while
+    the remote receives data; main no longer changes then. `begun` is a sync whose request is already under way.
     """
 
     dry_run: bool = False
     unattended: bool = False
-    agrees: Callable[[Sequence[Purge]], bool] = _nobody
-    say: Callable[[str], None] = _silence
+    confirm_purges: Callable[[Sequence[Purge]], bool] = _never_agree
+    show_step: Callable[[str], None] = _ignore_step
     limits: Limits = Limits()
     pause: Callable[[float], None] = time.sleep
-    foresee: Callable[[str], object] = _silence
-    meanwhile: Callable[[], object] = _nothing
-    begun: Begun | None = None
+    on_new_main: Callable[[str], object] = _ignore_step
+    while_pushing: Callable[[], object] = _do_nothing
+    started_sync: StartedSync | None = None
 
 
-class Begun:
+class StartedSync:
     """A sync that has already asked the remote and keeps other syncs out. It is either continued or dropped."""
 
-    def __init__(self, store: Store, alone: remotes.Alone, incoming: Incoming) -> None:
+    def __init__(self, store: Store, alone: remotes.SyncLock, incoming: Incoming) -> None:
         self._store = store
-        self.alone = alone
+        self.lock = alone
         self._incoming: Incoming | None = incoming
 
-    def taken(self) -> Incoming | None:
+    def take_incoming(self) -> Incoming | None:
         """Return the connection once, to whoever continues the sync."""
         incoming, self._incoming = self._incoming, None
         return incoming
 
-    def drop(self) -> None:
-        incoming = self.taken()
+    def cancel(self) -> None:
+        incoming = self.take_incoming()
         if incoming is not None:
             incoming.__exit__(None, None, None)
             remotes.discard_incoming(self._store)
-            self.alone.__exit__(None, None, None)
+            self.lock.__exit__(None, None, None)
 
 
-class Report:
+class SyncReport:
     """The result of a sync: paths received and sent, each once over all rounds, and the merge commit on main, if any.
 
-    `lost` lists what the remote had and no longer has; it was put back. `left` says where words that others purged are
-    still found here, if that was searched. `followed` are purges by others that removed nothing here. `looked` is the
-    result of `meanwhile`. `begun` maps commits offered to the remote to their paths, until it is known whether it took
-    them.
+    `lost` lists what the remote had and no longer has; it was put back. `remains` says where words that others purged
+    are still found here, if that was searched. `noted_purges` are purges by others that removed nothing here.
+    `pushing_result` is the result of `while_pushing`. `begun` maps commits offered to the remote to their paths, until
+    it is known whether it took them.
     """
 
     def __init__(self) -> None:
         self.pulled: list[str] = []
         self.pushed: list[str] = []
-        self.merged: str | None = None
+        self.merge_commit: str | None = None
         self.refused: list[dict[str, str]] = []
-        self.beside: list[str] = []
+        self.kept_beside: list[str] = []
         self.purges: list[Purge] = []
-        self.followed: list[Purge] = []
+        self.noted_purges: list[Purge] = []
         self.lost: list[str] = []
-        self.left: list[str] | None = None
-        self.begun: dict[str, list[str]] = {}
+        self.remains: list[str] | None = None
+        self.offered_commits: dict[str, list[str]] = {}
         self.tries = 0
-        self.looked: Any = None
+        self.pushing_result: Any = None
 
-    def tell(
+    def add_paths(
         self, pulled: Sequence[str] = (), pushed: Sequence[str] = (), beside: Sequence[str] = (),
         lost: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Add what one round found or did."""
         self.pulled = list(dict.fromkeys((*self.pulled, *pulled)))
         self.pushed = list(dict.fromkeys((*self.pushed, *pushed)))
-        self.beside = list(dict.fromkeys((*self.beside, *beside)))
+        self.kept_beside = list(dict.fromkeys((*self.kept_beside, *beside)))
         self.lost = list(dict.fromkeys((*self.lost, *lost)))
 
-    def refuse(self, side: str, refused: Sequence[Refusal]) -> None:
+    def add_refused(self, side: str, refused: Sequence[Refusal]) -> None:
         """Add refused paths, each once; `side` says who has them."""
         known = {(one["side"], one["path"]) for one in self.refused}
         for one in refused:
             if (side, one.path) not in known:
                 self.refused.append({"path": one.path, "reason": one.reason, "side": side})
 
-    def follow(self, purges: Iterable[Purge]) -> None:
+    def add_noted_purges(self, purges: Iterable[Purge]) -> None:
         """Add purges by other machines that removed nothing here, each once."""
-        self.followed = list(dict.fromkeys((*self.followed, *purges)))
+        self.noted_purges = list(dict.fromkeys((*self.noted_purges, *purges)))
 
-    def add(self, later: Report) -> None:
+    def add_report(self, later: SyncReport) -> None:
         """Merge the report of a second sync into this one."""
-        self.tell(later.pulled, later.pushed, later.beside, later.lost)
-        self.merged = later.merged or self.merged
+        self.add_paths(later.pulled, later.pushed, later.kept_beside, later.lost)
+        self.merge_commit = later.merge_commit or self.merge_commit
         self.refused += [one for one in later.refused if one not in self.refused]
-        self.follow(later.followed)
-        self.looked = later.looked
+        self.add_noted_purges(later.noted_purges)
+        self.pushing_result = later.pushing_result
 
 
-def remote_of(store: Store, url: str = "") -> Remote:
+def get_remote(store: Store, url: str = "") -> Remote:
     """Return the remote of this store; refuse an address we would not have set, as a person may have typed it."""
-    wanted = url or remotes.url_of(store)
+    wanted = url or remotes.get_url(store)
     if not wanted:
         raise ReflectError("there is no remote", "set one with 'reflect-git remote set URL'", code="no-remote")
     address = urls.parse(wanted)
     return Remote(address.text, address.protocols, address.scheme == "file")
 
 
-def limits_of(store: Store, seconds: float = 0.0) -> Limits:
+def get_limits(store: Store, seconds: float = 0.0) -> Limits:
     """Return the limits of a sync: `seconds` if given, else `reflect.sync.timeout`, else the default."""
-    configured = store.setting(TIMEOUT)
+    configured = store.get_setting(TIMEOUT_KEY)
     if not seconds and configured.isascii() and configured.isdigit():
         seconds = float(configured)
     return Limits(seconds=seconds) if seconds > 0 else Limits()
 
 
-def sync(store: Store, env: Mapping[str, str], wishes: Wishes) -> Report:
+def sync(store: Store, env: Mapping[str, str], wishes: SyncOptions) -> SyncReport:
     """Sync in both directions. Failures are stored for `status`, and raised."""
-    remote = remote_of(store)
-    report = Report()
-    with wishes.begun.alone if wishes.begun else remotes.Alone(store, 0.0 if wishes.unattended else _WAIT):
+    remote = get_remote(store)
+    report = SyncReport()
+    with (
+        wishes.started_sync.lock
+        if wishes.started_sync
+        else remotes.SyncLock(store, 0.0 if wishes.unattended else _LOCK_SECONDS)
+    ):
         try:
             if not wishes.dry_run:
-                machines.begin(store)  # also where a person's own git set the remote
-            _until_pushed(store, env, remote, wishes, report)
+                machines.prepare_connection(store)  # also where a person's own git set the remote
+            _sync_until_pushed(store, env, remote, wishes, report)
         except ReflectError as error:
             if not wishes.dry_run:
-                remotes.failed(store, error)
+                remotes.record_failure(store, error)
             raise
         finally:
             remotes.discard_incoming(store)
     return report
 
 
-def begin(store: Store, env: Mapping[str, str], refs: Mapping[str, str]) -> Begun | None:
+def start_sync(store: Store, env: Mapping[str, str], refs: Mapping[str, str]) -> StartedSync | None:
     """Ask the remote before it is known what else is needed; None if another step or another sync comes first.
 
     `refs` are main here and the last known main there.
     """
     if remotes.shares_signals(store):
         return None
-    remote, alone = remote_of(store), remotes.Alone(store, 0.0)
+    remote, alone = get_remote(store), remotes.SyncLock(store, 0.0)
     alone.__enter__()
     try:
-        incoming = converse(store, env, remote, Wishes(limits=limits_of(store)))
+        incoming = open_incoming(store, env, remote, SyncOptions(limits=get_limits(store)))
     except BaseException:
         alone.__exit__(None, None, None)
         raise
-    begun = Begun(store, alone, incoming)
+    begun = StartedSync(store, alone, incoming)
     try:
-        known, ours = remotes.state(store), incoming.main_here(refs)
-        if not _is_asked_first(incoming, known, ours):
-            _ask(incoming, known, ours)
+        known, ours = remotes.load_state(store), incoming.load_own_main(refs)
+        if not _should_list_first(incoming, known, ours):
+            _request_main(incoming, known, ours)
             return begun
     except BaseException:
-        begun.drop()
+        begun.cancel()
         raise
-    begun.drop()
+    begun.cancel()
     return None
 
 
-def converse(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes) -> Incoming:
-    user = remote_git.quiet(env) if wishes.unattended else dict(env)
-    return Incoming(store, remote, wishes.limits._replace(apart=wishes.unattended), user)
+def open_incoming(store: Store, env: Mapping[str, str], remote: Remote, wishes: SyncOptions) -> Incoming:
+    user = remote_git.build_unattended_env(env) if wishes.unattended else dict(env)
+    return Incoming(store, remote, wishes.limits._replace(own_group=wishes.unattended), user)
 
 
-def _until_pushed(store: Store, env: Mapping[str, str], remote: Remote, wishes: Wishes, report: Report) -> None:
-    for report.tries in range(1, TRIES + 1):
+def _sync_until_pushed(
+    store: Store, env: Mapping[str, str], remote: Remote, wishes: SyncOptions, report: SyncReport
+) -> None:
+    for report.tries in range(1, MAX_TRIES + 1):
         began = time.monotonic()
         try:
-            with (wishes.begun and wishes.begun.taken()) or converse(store, env, remote, wishes) as incoming:
-                if _round(store, incoming, wishes, report):
+            with (wishes.started_sync and wishes.started_sync.take_incoming()) or open_incoming(
+                store, env, remote, wishes
+            ) as incoming:
+                if _run_round(store, incoming, wishes, report):
                     return
-        except move_main.Moved:  # by the user's own git, a moment ago
+        except move_main.MainMoved:  # by the user's own git, a moment ago
             pass
         except GitError:
             if remotes.has_incoming(store):
                 raise  # else a purge took away what the remote had offered: it is asked again
-        if report.tries < TRIES:
-            _pause(wishes, time.monotonic() - began, report.tries)
+        if report.tries < MAX_TRIES:
+            _wait_before_retry(wishes, time.monotonic() - began, report.tries)
     raise ReflectError(
-        f"other machines were faster {TRIES} times in a row", "what they sent is here; run 'reflect-git sync' again",
+        f"other machines were faster {MAX_TRIES} times in a row",
+        "what they sent is here; run 'reflect-git sync' again",
         code="race",
-    )  # fmt: skip
+    )
 
 
-def _pause(wishes: Wishes, took: float, tries: int) -> None:
+def _wait_before_retry(wishes: SyncOptions, took: float, tries: int) -> None:
     """Wait a random time before the next round.
 
     Two clones that collided would collide again after equal pauses. With many clones, one succeeds per round, so the
@@ -237,112 +246,118 @@ def _pause(wishes: Wishes, took: float, tries: int) -> None:
     """
     import random  # seldom needed
 
-    wishes.say("waiting: another machine was faster")
-    wishes.pause(random.uniform(0, min(_LONGEST_PAUSE, took * 3**tries)))
+    wishes.show_step("waiting: another machine was faster")
+    wishes.pause(random.uniform(0, min(_MAX_PAUSE, took * 3**tries)))
 
 
-def _round(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
+def _run_round(store: Store, incoming: Incoming, wishes: SyncOptions, report: SyncReport) -> bool:
     """Fetch, merge and push once; return False if another clone pushed meanwhile."""
-    wishes.say("asking the remote")
+    wishes.show_step("asking the remote")
     if remotes.shares_signals(store) and not wishes.dry_run:
         from reflect_git.sync import inboxes  # few have it
 
         try:
-            report.refuse("remote", inboxes.exchange(store, incoming, incoming.heads(), time.time()))
+            report.add_refused("remote", inboxes.exchange_inboxes(store, incoming, incoming.list_heads(), time.time()))
         except remote_git.NoBranch:  # another machine began its next generation a moment ago
             return False
     return _exchange_main(store, incoming, wishes, report)
 
 
-def _exchange_main(store: Store, incoming: Incoming, wishes: Wishes, report: Report) -> bool:
-    known, ours = remotes.state(store), incoming.ours or incoming.main_here()
-    report.looked = None
-    theirs = _main_there(incoming, known, ours)
+def _exchange_main(store: Store, incoming: Incoming, wishes: SyncOptions, report: SyncReport) -> bool:
+    known, ours = remotes.load_state(store), incoming.ours or incoming.load_own_main()
+    report.pushing_result = None
+    theirs = _fetch_remote_main(incoming, known, ours)
     from reflect_git.sync import merge
 
     if theirs is not None and theirs == known.get("tip") and ours == known.get("main"):
         report.refused += [one for one in known.get("refused", []) if one not in report.refused]
-        merge.remember(store, wishes, theirs, ours, report)
+        merge.save_sync_state(store, wishes, theirs, ours, report)
         return True
-    wishes.say("looking at what came")
-    return merge.join(store, incoming, theirs, known, wishes, report)
+    wishes.show_step("checking new records")
+    return merge.merge_main(store, incoming, theirs, known, wishes, report)
 
 
-def _main_there(incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
+def _fetch_remote_main(incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
     tip = known.get("tip")
-    if _is_asked_first(incoming, known, ours) and incoming.heads().get(MAIN) == tip:
+    if _should_list_first(incoming, known, ours) and incoming.list_heads().get(MAIN) == tip:
         return str(tip)
-    if not incoming.is_asked:
-        _ask(incoming, known, ours)
-    theirs = incoming.fetch_main(_load)
-    incoming.leave_begun(but=(ours,) if theirs is None else (ours, theirs))
+    if not incoming.is_fetching_main:
+        _request_main(incoming, known, ours)
+    theirs = incoming.fetch_main(_import_merge)
+    incoming.stop_histories(but=(ours,) if theirs is None else (ours, theirs))
     return theirs
 
 
-def _is_asked_first(incoming: Incoming, known: Mapping[str, object], ours: str) -> bool:
+def _should_list_first(incoming: Incoming, known: Mapping[str, object], ours: str) -> bool:
     """Return whether to ask for the remote's tip first: refused data is not in the store and would be fetched again."""
     tip = known.get("tip")
     return isinstance(tip, str) and known.get("main") == ours and incoming.tracked != tip
 
 
-def _ask(incoming: Incoming, known: Mapping[str, object], ours: str) -> None:
+def _request_main(incoming: Incoming, known: Mapping[str, object], ours: str) -> None:
     """Request main from the remote, and start listing what is new here.
 
     Usually main there is unchanged or missing, so what is new here beside it will be needed.
     """
-    incoming.begin_main()
+    incoming.start_fetching_main()
     if ours != known.get("main"):
-        incoming.begin(ours, [incoming.tracked] if incoming.tracked else [])
+        incoming.start_history(ours, [incoming.tracked] if incoming.tracked else [])
 
 
-def _load() -> None:
+def _import_merge() -> None:
     """Import the modules for merging while the remote answers."""
     from reflect_git.sync import merge  # noqa: F401
 
 
-AUTO = "reflect.sync.auto"
-EVERY = 30 * 60
-_AFTER = 20.0
-_BEFORE = 5.0  # a person waits for the review
+AUTO_KEY = "reflect.sync.auto"
+MIN_INTERVAL = 30 * 60
+_SECONDS_AFTER_SESSION = 20.0
+_SECONDS_BEFORE_REVIEW = 5.0  # a person waits for the review
 
 
-def _briefly(seconds: float) -> None:
+def _sleep_briefly(seconds: float) -> None:
     time.sleep(min(seconds, 0.5))
 
 
-def after_session(store: Store, env: Mapping[str, str], now: float) -> bool:
+def sync_after_session(store: Store, env: Mapping[str, str], now: float) -> bool:
     """Sync at the end of a session, if there is something to send; return whether it was tried."""
-    return is_due(store, now) and has_news(store) and _try(store, env, _wishes(store, _AFTER), now)
+    return (
+        is_due(store, now)
+        and has_unsent_changes(store)
+        and _try_sync(store, env, _build_background_options(store, _SECONDS_AFTER_SESSION), now)
+    )
 
 
-def before_review(store: Store, env: Mapping[str, str], now: float) -> bool:
+def sync_before_review(store: Store, env: Mapping[str, str], now: float) -> bool:
     """Sync before a review, since proposed rules may be waiting on other machines; return whether it was tried."""
-    return is_due(store, now) and _try(store, env, _wishes(store, _BEFORE)._replace(pause=_briefly), now)
+    return is_due(store, now) and _try_sync(
+        store, env, _build_background_options(store, _SECONDS_BEFORE_REVIEW)._replace(pause=_sleep_briefly), now
+    )
 
 
-def _wishes(store: Store, most: float) -> Wishes:
+def _build_background_options(store: Store, most: float) -> SyncOptions:
     """Return the options of a background sync: at most `most` seconds, and no more than configured."""
-    limits = limits_of(store)
-    return Wishes(unattended=True, limits=limits._replace(seconds=min(most, limits.seconds)))
+    limits = get_limits(store)
+    return SyncOptions(unattended=True, limits=limits._replace(seconds=min(most, limits.seconds)))
 
 
 def is_due(store: Store, now: float) -> bool:
-    if not store.switched(AUTO, False) or not remotes.url_of(store):
+    if not store.is_enabled(AUTO_KEY, False) or not remotes.get_url(store):
         return False
-    tried = remotes.state(store).get("tried")
-    return not isinstance(tried, (int, float)) or not 0 <= now - tried < EVERY
+    tried = remotes.load_state(store).get("tried")
+    return not isinstance(tried, (int, float)) or not 0 <= now - tried < MIN_INTERVAL
 
 
-def has_news(store: Store) -> bool:
-    known = remotes.state(store)
-    shared = remotes.shares_signals(store) and store.git.resolve(inbox.current(store)) != known.get("inbox")
+def has_unsent_changes(store: Store) -> bool:
+    known = remotes.load_state(store)
+    shared = remotes.shares_signals(store) and store.git.resolve(inbox.get_current_ref(store)) != known.get("inbox")
     return shared or store.git.resolve(MAIN) != known.get("main")
 
 
-def _try(store: Store, env: Mapping[str, str], wishes: Wishes, now: float) -> bool:
-    if AUTO in policy.undecided(store, reader.scan(store).history.decisions):
+def _try_sync(store: Store, env: Mapping[str, str], wishes: SyncOptions, now: float) -> bool:
+    if AUTO_KEY in policy.find_undecided(store, reader.scan(store).history.decisions):
         return False
-    remotes.remember(store, tried=now)
+    remotes.update_state(store, tried=now)
     try:
         sync(store, env, wishes)
     except (ReflectError, OSError) as error:

@@ -29,56 +29,67 @@ import re
 import zlib
 
 from reflect_git.errors import EXIT_DECISION, ReflectError
-from reflect_git.targets import finding
-from reflect_git.targets import finding as pages
-from reflect_git.targets.finding import (
-    HEADINGS_FROM,
-    TITLES,
-    WAS_LIST,
+from reflect_git.targets import target_page
+from reflect_git.targets import target_page as pages
+from reflect_git.targets.markdown import Piece, is_blank
+from reflect_git.targets.safe_text import RewordedError, is_same_text, make_safe
+from reflect_git.targets.target_files import AGENTS_IMPORT
+from reflect_git.targets.target_page import (
+    CATEGORY_TITLES,
+    LIST_NOTE,
+    MIN_RULES_FOR_HEADINGS,
     Block,
     Entry,
-    Listed,
+    ListedRule,
+    MarkerProblem,
     Page,
-    Trouble,
-    block_bytes,
-    category_of,
-    find,
-    headings_of,
-    holds,
-    locate,
+    find_block,
+    get_block_bytes,
+    get_category,
+    get_headings,
+    has_entry,
+    locate_block,
 )
-from reflect_git.targets.inert import Reworded, inert, same
-from reflect_git.targets.markdown import Piece, is_blank
-from reflect_git.targets.targets import AGENTS_IMPORT
 
 __all__ = [
-    "Block", "Entry", "Trouble", "Reworded",
-    "find", "holds", "block_bytes", "same", "inert", "entry_bytes", "add", "remove", "replace",
-]  # fmt: skip
+    "Block",
+    "Entry",
+    "MarkerProblem",
+    "RewordedError",
+    "find_block",
+    "has_entry",
+    "get_block_bytes",
+    "is_same_text",
+    "make_safe",
+    "build_entry",
+    "add",
+    "remove",
+    "replace",
+]
 
-_ORDER = list(TITLES)
+_CATEGORY_ORDER = list(CATEGORY_TITLES)
 
 
-def entry_bytes(identity: str, text: str, newline: str = "\n") -> bytes:
+def build_entry(identity: str, text: str, newline: str = "\n") -> bytes:
     """Return an entry as it is written."""
-    return _entry(identity, inert(text)[0], newline).encode()
+    return _format_entry(identity, make_safe(text)[0], newline).encode()
 
 
 def add(data: bytes | None, identity: str, text: str, category: str, opening: str = "") -> bytes:
     """Return the file with one more entry. `opening` is how a file that did not exist begins."""
-    page = pages.read(data if data is not None else opening.encode())
-    block = locate(page)
-    _check(block, identity)
-    line = _line(text)
+    page = pages.read_page(data if data is not None else opening.encode())
+    block = locate_block(page)
+    _check_markers(block, identity)
+    line = _build_line(text)
     if block is not None and block.start is not None:
         candidates = [page]
     else:
-        candidates = _with_block(page, is_new=data is None)
+        candidates = _try_block_places(page, is_new=data is None)
     for candidate in candidates:
-        added = _insert(_as_list(candidate, room=1), identity, line, category)
-        if added and _is_there(added, identity, line, category):
-            return _with_headings(added).data
-    raise _no_place(identity)
+        added = _insert_entry(_convert_to_list(candidate, room=1), identity, line, category)
+        if added and _is_entry_there(added, identity, line, category):
+            return _convert_to_headings(added).data
+    raise _build_no_place_error(identity)
 
 
 def remove(data: bytes | None, identity: str, was: str, force: bool = False) -> bytes | None:
@@ -86,67 +97,71 @@ def remove(data: bytes | None, identity: str, was: str, force: bool = False) -> 
 
     `was` is the approved text: an entry that was reworded is removed only with `force`.
     """
-    page = pages.read(data)
-    for entry in reversed(_entries_to_take(page, identity, was, force)):
-        page = _take(page, entry)
-    block = locate(page)
-    return _without_block(_as_list(page) if block and WAS_LIST in block.notes else page)
+    page = pages.read_page(data)
+    for entry in reversed(_find_entries_to_remove(page, identity, was, force)):
+        page = _remove_entry(page, entry)
+    block = locate_block(page)
+    return _remove_empty_block(_convert_to_list(page) if block and LIST_NOTE in block.notes else page)
 
 
 def replace(
     data: bytes, identity: str, was: str, text: str, category: str, successor: str = "", force: bool = False
 ) -> bytes:
     """Return the file with new words for an entry, in its place or in its new category; `successor` is a new id."""
-    page = pages.read(data)
-    entry = _entries_to_take(page, identity, was, force)[0]
-    name, line = successor or identity, _line(text)
+    page = pages.read_page(data)
+    entry = _find_entries_to_remove(page, identity, was, force)[0]
+    name, line = successor or identity, _build_line(text)
     if successor:
-        _check(locate(page), successor)
+        _check_markers(locate_block(page), successor)
     is_listed = _is_listed(page, entry)
     if (category == entry.category or not entry.inside) and (entry.text or not is_listed):
         newline = page.newline_at(entry.start)
-        rendered = f"- {line}{newline}" if is_listed else _entry(name, line, newline)
+        rendered = f"- {line}{newline}" if is_listed else _format_entry(name, line, newline)
         is_last = not page.lines[entry.end - 1].endswith(("\n", "\r"))
         page = page.splice(entry.start, entry.end, rendered.rstrip("\r\n") if is_last else rendered)
-        return (_renamed(page, entry, finding.listed(name, category, line)) if is_listed else page).data
-    _check(locate(page), "")
-    moved = _insert(_take(page, entry), name, line, category)
-    if moved is None or not _is_there(moved, name, line, category):
-        raise _no_place(name)
+        return (
+            _replace_listed_rule(page, entry, target_page.build_listed_rule(name, category, line))
+            if is_listed
+            else page
+        ).data
+    _check_markers(locate_block(page), "")
+    moved = _insert_entry(_remove_entry(page, entry), name, line, category)
+    if moved is None or not _is_entry_there(moved, name, line, category):
+        raise _build_no_place_error(name)
     return moved.data
 
 
-def _line(text: str) -> str:
-    line = inert(text)[0]
+def _build_line(text: str) -> str:
+    line = make_safe(text)[0]
     if not line:
         raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
     return line
 
 
-def _entry(identity: str, line: str, newline: str) -> str:
+def _format_entry(identity: str, line: str, newline: str) -> str:
     return f"<!-- {identity} -->{newline}{newline}- {line}{newline}"
 
 
-def _check(block: Block | None, identity: str) -> None:
+def _check_markers(block: Block | None, identity: str) -> None:
     """Raise an error if the markers are broken, or the id is already in the file."""
-    for trouble in block.troubles if block else ():
+    for trouble in block.problems if block else ():
         if trouble.kind != "entry-doubled":
             raise ReflectError(
-                f"line {trouble.line + 1}: {trouble.words}",
+                f"line {trouble.line + 1}: {trouble.message}",
                 "leave one line '<!-- reflect-git:begin -->' and, below it, one line '<!-- reflect-git:end -->'",
                 code="markers",
                 exit_code=EXIT_DECISION,
             )
-    if block and identity and block.entry(identity):
+    if block and identity and block.get_entry(identity):
         raise ReflectError(f"the file has an entry of '{identity}' already", code="duplicate")
 
 
-def _entries_to_take(page: Page, identity: str, was: str, force: bool) -> list[Entry]:
+def _find_entries_to_remove(page: Page, identity: str, was: str, force: bool) -> list[Entry]:
     """Return the entries to remove; raise an error if missing or, unless `force`, if doubled or reworded."""
-    block = locate(page)
+    block = locate_block(page)
     found = [entry for entry in block.entries if entry.id == identity] if block else []
     if not found:
-        raise _absent(identity)
+        raise _build_missing_error(identity)
     if force:
         return found
     if len(found) > 1:
@@ -157,16 +172,16 @@ def _entries_to_take(page: Page, identity: str, was: str, force: bool) -> list[E
             exit_code=EXIT_DECISION,
         )
     # If the bullet was deleted by hand, its comment holds nothing that could be lost.
-    if found[0].text and not same(found[0].text, was):
-        raise Reworded(identity, was, found[0].text)
+    if found[0].text and not is_same_text(found[0].text, was):
+        raise RewordedError(identity, was, found[0].text)
     return found
 
 
-def _absent(identity: str) -> ReflectError:
+def _build_missing_error(identity: str) -> ReflectError:
     return ReflectError(f"the file has no entry of '{identity}'", code="missing")
 
 
-def _no_place(identity: str) -> ReflectError:
+def _build_no_place_error(identity: str) -> ReflectError:
     return ReflectError(
         f"there is no place in the file where the entry of '{identity}' could be found again",
         "look for a code fence or an HTML comment in it that is never closed",
@@ -174,20 +189,20 @@ def _no_place(identity: str) -> ReflectError:
     )
 
 
-def _with_block(page: Page, is_new: bool) -> list[Page]:
+def _try_block_places(page: Page, is_new: bool) -> list[Page]:
     """Return pages with an empty block to try: at the end, above an unclosed last piece, below the front matter."""
     front = page.pieces[0].end if page.pieces and page.pieces[0].kind == "front" else 0
     last = page.pieces[-1].start if page.pieces else 0
-    return [_with_block_at(page, place, is_new) for place in (len(page.lines), max(front, last), front)]
+    return [_insert_block(page, place, is_new) for place in (len(page.lines), max(front, last), front)]
 
 
-def _with_block_at(page: Page, place: int, is_new: bool) -> Page:
+def _insert_block(page: Page, place: int, is_new: bool) -> Page:
     newline, notes = page.newline_for(place, page.newline), ""
     if is_new:
         notes += " new"
     above = page.lines[place - 1] if place else ""
     if above and not above.endswith(("\n", "\r")):
-        notes += f" eof={_checksum(above)}"
+        notes += f" eof={_compute_checksum(above)}"
         page = page.splice(place - 1, place, above + newline)
     if place < len(page.lines):
         notes += " above"
@@ -196,34 +211,38 @@ def _with_block_at(page: Page, place: int, is_new: bool) -> Page:
     return page.splice(place, place, "".join(line + newline for line in lines))
 
 
-def _checksum(line: str) -> str:
+def _compute_checksum(line: str) -> str:
     return f"{zlib.crc32(line.encode()) & 0xFFFF:04x}"
 
 
-def _insert(page: Page, identity: str, line: str, category: str) -> Page | None:
+def _insert_entry(page: Page, identity: str, line: str, category: str) -> Page | None:
     """Insert the entry in its category, in the order of ids; None if there is no block.
 
     Ids are in the order of approval, so the same entries always give the same text.
     """
-    block = locate(page)
+    block = locate_block(page)
     if block is None or block.pair is None:
         return None
-    if block.listed or page.next_text(block.pair[0] + 1) == block.pair[1]:
-        return _insert_bullet(page, block, block.pair, finding.listed(identity, category, line), line)
-    section = _section(page, block.pair, category)
+    if block.listed_rules or page.next_text(block.pair[0] + 1) == block.pair[1]:
+        return _insert_bullet(page, block, block.pair, target_page.build_listed_rule(identity, category, line), line)
+    section = _find_section(page, block.pair, category)
     if section is None:
-        place = _heading_place(page, block.pair, category)
+        place = _find_heading_place(page, block.pair, category)
     else:
         later = [entry.start for entry in block.entries if entry.id > identity]
         place = next((start for start in later if section[0] < start < section[1]), section[1])
     place = page.after_text(place)
     newline = page.newline_for(place, page.newline_at(block.pair[0]))
-    heading = f"{newline}{'#' * _level(page, block.pair)} {TITLES[category]}{newline}" if section is None else ""
-    return page.splice(place, place, heading + newline + _entry(identity, line, newline))
+    heading = (
+        f"{newline}{'#' * _get_heading_level(page, block.pair)} {CATEGORY_TITLES[category]}{newline}"
+        if section is None
+        else ""
+    )
+    return page.splice(place, place, heading + newline + _format_entry(identity, line, newline))
 
 
-def _insert_bullet(page: Page, block: Block, pair: tuple[int, int], new: Listed, line: str) -> Page:
-    rules, place = finding.inserted(block.listed, new)
+def _insert_bullet(page: Page, block: Block, pair: tuple[int, int], new: ListedRule, line: str) -> Page:
+    rules, place = target_page.insert_rule(block.listed_rules, new)
     newline = page.newline_at(pair[0])
     entries = {entry.id: entry for entry in block.entries if entry.text}
     above = [entries[one.id] for one in rules[:place] if one.id in entries]
@@ -235,73 +254,81 @@ def _insert_bullet(page: Page, block: Block, pair: tuple[int, int], new: Listed,
     else:
         at = page.after_text(pair[1])
         page = page.splice(at, at, f"{newline}- {line}{newline}")
-    return _with_header(page, block, rules)
+    return _replace_header(page, block, rules)
 
 
-def _with_header(page: Page, block: Block, rules: list[Listed], notes: dict[str, str] | None = None) -> Page:
+def _replace_header(page: Page, block: Block, rules: list[ListedRule], notes: dict[str, str] | None = None) -> Page:
     """Replace the first marker."""
     start, end = block.header
     if notes is None:
-        notes = finding.parse(page.lines[start:end])[0]
-    return page.splice(start, end, finding.render(notes, rules) + page.newline_at(start))
+        notes = target_page.parse_markers(page.lines[start:end])[0]
+    return page.splice(start, end, target_page.render_marker(notes, rules) + page.newline_at(start))
 
 
 def _is_listed(page: Page, entry: Entry) -> bool:
     """Return whether an entry is a bullet that the first marker names."""
-    block = locate(page)
-    return bool(block and any(one.id == entry.id for one in block.listed)) and not entry.raw.startswith(b"<!--")
+    block = locate_block(page)
+    return bool(block and any(one.id == entry.id for one in block.listed_rules)) and not entry.raw.startswith(b"<!--")
 
 
-def _renamed(page: Page, entry: Entry, new: Listed) -> Page:
+def _replace_listed_rule(page: Page, entry: Entry, new: ListedRule) -> Page:
     """Change the checksum or the id of an entry in the first marker."""
-    block = locate(page)
+    block = locate_block(page)
     assert block is not None
-    return _with_header(page, block, [new if one.id == entry.id else one for one in block.listed])
+    return _replace_header(page, block, [new if one.id == entry.id else one for one in block.listed_rules])
 
 
-def _as_list(page: Page, room: int = 0) -> Page:
+def _convert_to_list(page: Page, room: int = 0) -> Page:
     """Turn a block with headings into a list, if it has few enough rules and nothing but rules."""
-    block = locate(page)
-    if not (block and block.pair and block.entries) or block.listed or len(block.entries) + room >= HEADINGS_FROM:
+    block = locate_block(page)
+    if (
+        not (block and block.pair and block.entries)
+        or block.listed_rules
+        or len(block.entries) + room >= MIN_RULES_FOR_HEADINGS
+    ):
         return page
     if not _has_only_rules(page, block, block.pair):
         return page
-    bullets = [_bullet_lines(page, entry) for entry in block.entries]
-    rules = [finding.listed(entry.id, entry.category, entry.text) for entry in block.entries]
-    notes = {name: value for name, value in block.notes.items() if name != WAS_LIST}
+    bullets = [_get_bullet(page, entry) for entry in block.entries]
+    rules = [target_page.build_listed_rule(entry.id, entry.category, entry.text) for entry in block.entries]
+    notes = {name: value for name, value in block.notes.items() if name != LIST_NOTE}
     newline = page.newline_at(block.pair[0])
-    lines = [finding.render(notes, rules) + newline, newline, *bullets, newline]
+    lines = [target_page.render_marker(notes, rules) + newline, newline, *bullets, newline]
     return page.splice(block.pair[0], block.pair[1], "".join(lines))
 
 
-def _with_headings(page: Page) -> Page:
+def _convert_to_headings(page: Page) -> Page:
     """Turn a list of ten rules or more into a block with headings, if it has nothing but rules."""
-    block = locate(page)
-    if not (block and block.pair) or len(block.listed) < HEADINGS_FROM or not _has_only_rules(page, block, block.pair):
+    block = locate_block(page)
+    if (
+        not (block and block.pair)
+        or len(block.listed_rules) < MIN_RULES_FOR_HEADINGS
+        or not _has_only_rules(page, block, block.pair)
+    ):
         return page
-    newline, level, category = page.newline_at(block.pair[0]), "#" * _level(page, block.pair), ""
-    lines = [finding.render({**block.notes, WAS_LIST: ""}, ()) + newline]
+    newline, level, category = page.newline_at(block.pair[0]), "#" * _get_heading_level(page, block.pair), ""
+    lines = [target_page.render_marker({**block.notes, LIST_NOTE: ""}, ()) + newline]
     for entry in block.entries:
         if entry.category != category:
             category = entry.category
-            lines += [newline, f"{level} {TITLES[category]}{newline}"]
-        lines += [newline, f"<!-- {entry.id} -->{newline}", newline, _bullet_lines(page, entry)]
+            lines += [newline, f"{level} {CATEGORY_TITLES[category]}{newline}"]
+        lines += [newline, f"<!-- {entry.id} -->{newline}", newline, _get_bullet(page, entry)]
     return page.splice(block.pair[0], block.pair[1], "".join([*lines, newline]))
 
 
 def _has_only_rules(page: Page, block: Block, pair: tuple[int, int]) -> bool:
     """Return whether the block has only bullets with ids, in the order of categories, and our headings."""
-    if not all(entry.inside and entry.text and entry.category in TITLES for entry in block.entries):
+    if not all(entry.inside and entry.text and entry.category in CATEGORY_TITLES for entry in block.entries):
         return False
-    ranks = [_ORDER.index(entry.category) for entry in block.entries]
-    if block.troubles or ranks != sorted(ranks) or not all(_bullet_lines(page, entry) for entry in block.entries):
+    ranks = [_CATEGORY_ORDER.index(entry.category) for entry in block.entries]
+    if block.problems or ranks != sorted(ranks) or not all(_get_bullet(page, entry) for entry in block.entries):
         return False
     known = {line for entry in block.entries for line in range(entry.start, entry.end)}
-    known |= {heading.start for heading in headings_of(page, pair) if category_of(heading)}
+    known |= {heading.start for heading in get_headings(page, pair) if get_category(heading)}
     return all(line in known or is_blank(page.lines[line]) for line in range(pair[0] + 1, pair[1]))
 
 
-def _bullet_lines(page: Page, entry: Entry) -> str:
+def _get_bullet(page: Page, entry: Entry) -> str:
     """Return the entry without the comment above it; empty if it is not a bullet."""
     start = entry.start
     if page.lines[start].lstrip().startswith("<!--"):
@@ -310,73 +337,77 @@ def _bullet_lines(page: Page, entry: Entry) -> str:
     return "".join(page.lines[start : entry.end]) if is_item else ""
 
 
-def _section(page: Page, pair: tuple[int, int], category: str) -> tuple[int, int] | None:
+def _find_section(page: Page, pair: tuple[int, int], category: str) -> tuple[int, int] | None:
     """Return the heading line of a category and the end of its section; empty sections belong to somebody else."""
-    headings = headings_of(page, pair)
+    headings = get_headings(page, pair)
     for number, heading in enumerate(headings):
-        if category_of(heading) == category and not _is_empty(page, heading, pair):
+        if get_category(heading) == category and not _is_empty_section(page, heading, pair):
             following = headings[number + 1].start if number + 1 < len(headings) else pair[1]
             return heading.start, following
     return None
 
 
-def _is_empty(page: Page, heading: Piece, pair: tuple[int, int]) -> bool:
+def _is_empty_section(page: Page, heading: Piece, pair: tuple[int, int]) -> bool:
     line = page.next_text(heading.end)
-    following = next((piece for piece in headings_of(page, pair) if piece.start == line), None)
-    return line == pair[1] or bool(following and (following.level <= heading.level or category_of(following)))
+    following = next((piece for piece in get_headings(page, pair) if piece.start == line), None)
+    return line == pair[1] or bool(following and (following.level <= heading.level or get_category(following)))
 
 
-def _heading_place(page: Page, pair: tuple[int, int], category: str) -> int:
-    later = _ORDER[_ORDER.index(category) + 1 :]
-    return next((heading.start for heading in headings_of(page, pair) if category_of(heading) in later), pair[1])
+def _find_heading_place(page: Page, pair: tuple[int, int], category: str) -> int:
+    later = _CATEGORY_ORDER[_CATEGORY_ORDER.index(category) + 1 :]
+    return next((heading.start for heading in get_headings(page, pair) if get_category(heading) in later), pair[1])
 
 
-def _level(page: Page, pair: tuple[int, int]) -> int:
+def _get_heading_level(page: Page, pair: tuple[int, int]) -> int:
     """Return the heading level of the block, or that of the file's sections: below the title, if it has one title."""
-    mine = [heading.level for heading in headings_of(page, pair) if category_of(heading)]
+    mine = [heading.level for heading in get_headings(page, pair) if get_category(heading)]
     if mine:
         return mine[0]
     return 1 if sum(piece.kind == "heading" and piece.level == 1 for piece in page.pieces) > 1 else 2
 
 
-def _is_there(page: Page, identity: str, line: str, category: str) -> bool:
-    block = locate(page)
-    entry = block.entry(identity) if block else None
+def _is_entry_there(page: Page, identity: str, line: str, category: str) -> bool:
+    block = locate_block(page)
+    entry = block.get_entry(identity) if block else None
     return bool(entry and entry.inside and entry.text == line and entry.category == category)
 
 
-def _take(page: Page, entry: Entry) -> Page:
+def _remove_entry(page: Page, entry: Entry) -> Page:
     """Remove an entry, and the heading above it if that is ours and now empty."""
-    block = locate(page)
+    block = locate_block(page)
     if block and _is_listed(page, entry):
         page = page.cut(entry.start, entry.end) if entry.start < entry.end else page
-        return _with_header(page, block, [one for one in block.listed if one.id != entry.id])
-    above = [heading for heading in headings_of(page, block.pair if block else None) if heading.start < entry.start]
+        return _replace_header(page, block, [one for one in block.listed_rules if one.id != entry.id])
+    above = [heading for heading in get_headings(page, block.pair if block else None) if heading.start < entry.start]
     page = page.cut(entry.start, entry.end)
-    block = locate(page)
+    block = locate_block(page)
     if not (entry.inside and entry.category and above and block and block.pair):
         return page
     heading = above[-1]
-    return page.cut(heading.start, heading.end) if _is_empty(page, heading, block.pair) else page
+    return page.cut(heading.start, heading.end) if _is_empty_section(page, heading, block.pair) else page
 
 
-def _without_block(page: Page) -> bytes | None:
+def _remove_empty_block(page: Page) -> bytes | None:
     """Remove the block if it is empty; None if the file was created for it and has nothing else."""
-    block = locate(page)
+    block = locate_block(page)
     if block is None or block.pair is None or page.next_text(block.pair[0] + 1) != block.pair[1]:
         return page.data
     start, end = block.pair[0], block.pair[1] + 1
-    end += "above" in block.notes and page.is_bare(end)
-    start -= page.is_bare(start - 1)
+    end += "above" in block.notes and page.is_empty_line(end)
+    start -= page.is_empty_line(start - 1)
     page = page.splice(start, end, "")
     if "eof" in block.notes and start == len(page.lines):
-        page = _without_last_newline(page, block.notes["eof"])
+        page = _drop_last_newline(page, block.notes["eof"])
     if "new" in block.notes and "".join(page.lines) in ("", AGENTS_IMPORT):
         return None
     return page.data
 
 
-def _without_last_newline(page: Page, checksum: str) -> Page:
+def _drop_last_newline(page: Page, checksum: str) -> Page:
     last = page.lines[-1] if page.lines else ""
     bare = re.sub(r"\r?\n\Z", "", last)
-    return page.splice(len(page.lines) - 1, len(page.lines), bare) if last and _checksum(bare) == checksum else page
+    return (
+        page.splice(len(page.lines) - 1, len(page.lines), bare)
+        if last and _compute_checksum(bare) == checksum
+        else page
+    )

@@ -16,14 +16,14 @@ import unicodedata
 
 from reflect_git.errors import ReflectError
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.records.yaml_form import RecordError, quoted
-from reflect_git.targets import finding as pages
+from reflect_git.records.yaml_form import RecordError, quote_text
 from reflect_git.targets import markdown
-from reflect_git.targets.inert import Reworded, inert, same, unbullet
+from reflect_git.targets import target_page as pages
 from reflect_git.targets.markdown import is_blank
+from reflect_git.targets.safe_text import RewordedError, is_same_text, make_safe, strip_bullet
 
-_WORDS = 6
-_LENGTH = 40
+_MAX_SLUG_WORDS = 6
+_MAX_SLUG_LENGTH = 40
 
 
 class RulesFile(NamedTuple):
@@ -34,19 +34,19 @@ class RulesFile(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
-def slug(words: str, identity: str) -> str:
+def build_slug(words: str, identity: str) -> str:
     """Return a file name from a title or a topic; the end of the id tells two with the same name apart."""
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode().lower()
-    parts = re.findall("[a-z0-9]+", plain)[:_WORDS]
-    return "-".join([*"-".join(parts)[:_LENGTH].strip("-").split("-"), identity.rpartition("-")[2]]).strip("-")
+    parts = re.findall("[a-z0-9]+", plain)[:_MAX_SLUG_WORDS]
+    return "-".join([*"-".join(parts)[:_MAX_SLUG_LENGTH].strip("-").split("-"), identity.rpartition("-")[2]]).strip("-")
 
 
 def render(rule: RulesFile) -> bytes:
     """Return the content of a rules file."""
-    line = inert(rule.text)[0]
+    line = make_safe(rule.text)[0]
     if not line:
         raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
-    paths = "".join(f"  - {quoted(path)}\n" for path in rule.paths)
+    paths = "".join(f"  - {quote_text(path)}\n" for path in rule.paths)
     front = f"id: {rule.id}\n" + (f"paths:\n{paths}" if paths else "")
     return f"---\n{front}---\n\n- {line}\n".encode()
 
@@ -55,23 +55,28 @@ def parse(data: bytes) -> RulesFile | None:
     """Return the learning in a file; None if its front matter has no id of ours."""
     from reflect_git.platform import yaml_loose  # takes 25 ms, and most stores have no such file
 
-    page = pages.read(data)
+    page = pages.read_page(data)
     lines = list(page.lines)
-    end = markdown.front_matter(lines)
+    end = markdown.count_front_matter_lines(lines)
     try:
-        front = yaml_loose.read("".join(lines[1 : end - 1]).encode()) if end else {}
+        front = yaml_loose.parse_edited("".join(lines[1 : end - 1]).encode()) if end else {}
     except RecordError:
         return None
     if not isinstance(front.get("id"), str) or not re.fullmatch(r"LRN-[0-9]{8}-[0-9a-z]+", front["id"]):
         return None
     body = [line for line in lines[end:] if not is_blank(line)]
-    return RulesFile(front["id"], unbullet(body), _paths(front.get("paths")))
+    return RulesFile(front["id"], strip_bullet(body), _parse_paths(front.get("paths")))
 
 
-def equal(data: bytes, rule: RulesFile) -> bool:
+def has_same_rule(data: bytes, rule: RulesFile) -> bool:
     """Return whether the file says what the learning says, ignoring what formatters change."""
     live = parse(data)
-    return live is not None and live.id == rule.id and set(live.paths) == set(rule.paths) and same(live.text, rule.text)
+    return (
+        live is not None
+        and live.id == rule.id
+        and set(live.paths) == set(rule.paths)
+        and is_same_text(live.text, rule.text)
+    )
 
 
 def check_removal(data: bytes, rule: RulesFile, force: bool = False) -> None:
@@ -79,15 +84,15 @@ def check_removal(data: bytes, rule: RulesFile, force: bool = False) -> None:
     live = parse(data)
     if live is None or live.id != rule.id:
         raise ReflectError(f"the file is not the one of '{rule.id}'", code="missing")
-    if not force and not equal(data, rule):
-        raise Reworded(rule.id, _shown(rule), _shown(live))
+    if not force and not has_same_rule(data, rule):
+        raise RewordedError(rule.id, _format_rule(rule), _format_rule(live))
 
 
-def _shown(rule: RulesFile) -> str:
+def _format_rule(rule: RulesFile) -> str:
     return f"{rule.text} ({', '.join(rule.paths)})" if rule.paths else rule.text
 
 
-def _paths(value: object) -> tuple[str, ...]:
+def _parse_paths(value: object) -> tuple[str, ...]:
     """Return the paths: Claude Code accepts a list, a text, and a text with commas."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())

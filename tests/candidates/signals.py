@@ -7,12 +7,12 @@ from itertools import count
 from typing import Any
 
 from reflect_git.candidates import gather as candidates
-from reflect_git.candidates.already_said import Statement, statements
-from reflect_git.candidates.gather import Gathered
+from reflect_git.candidates.gather import GatherResult
 from reflect_git.candidates.grouping import Signals
-from reflect_git.language.parse import key_of
+from reflect_git.candidates.statements import Statement, parse_statements
+from reflect_git.language.parse import compute_key
 from reflect_git.records.history import History
-from reflect_git.store.reading.signal_columns import HEAD
+from reflect_git.store.reading.signal_columns import INDEXED_FIELDS
 
 PROJECT = {"key": "example.org/shop", "name": "shop"}
 _numbers = count(1)
@@ -27,7 +27,7 @@ def signal(content: str, **facts: Any) -> dict[str, Any]:
         "type": "correction", "status": "captured", "confidence": 2, "source": {"hook": "transcript"},
         "content": content, "context": content, "category": "convention", "tags": [], "related": [],
         "promoted_to": None, "meta": {"durable": True}, "project": PROJECT, "machine": "desk", "trust": "user_typed",
-        "key": key_of(content), "stored": time,
+        "key": compute_key(content), "stored": time,
     }  # fmt: skip
     return {**made, **facts}
 
@@ -61,10 +61,10 @@ def history(learnings: Sequence[Any] = (), decisions: Sequence[Any] = (), tallie
     return History(learnings, decisions, tallies)
 
 
-def gather(signals: Sequence[Any], past: History | None = None, files: str = "", **facts: Any) -> Gathered:
-    said: list[Statement] = statements("CLAUDE.md", files)
+def gather(signals: Sequence[Any], past: History | None = None, files: str = "", **facts: Any) -> GatherResult:
+    said: list[Statement] = parse_statements("CLAUDE.md", files)
     whole = sorted(signals, key=lambda signal: (min(signal["timestamp"], signal["stored"]), signal["id"]))
-    columns: dict[str, list[Any]] = {name: [signal[name] for signal in whole] for name in HEAD}
+    columns: dict[str, list[Any]] = {name: [signal[name] for signal in whole] for name in INDEXED_FIELDS}
     columns["durable"] = [bool(signal["meta"].get("durable", True)) for signal in whole]
     listed = Signals(columns, range(len(whole)), lambda rows: [whole[row] for row in rows])
-    return candidates.gather(listed, past or history(), said, **{"project": {PROJECT["key"]}, **facts})
+    return candidates.gather_candidates(listed, past or history(), said, **{"project": {PROJECT["key"]}, **facts})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.candidates.gather import category_of, choose_place, paths_in, scope_of, side_of, title_of
+from reflect_git.candidates.gather import category_of, choose_placement, find_globs, scope_of, side_of, title_of
 from reflect_git.records.schema import CATEGORIES
 
 
@@ -86,7 +86,8 @@ def test_what_was_said_in_two_projects_is_global() -> None:
 
 def test_friction_and_flaws_go_to_the_project() -> None:
     assert (
-        choose_place("Two build scripts do the same", "project_friction", "project-structure").target == "improvements"
+        choose_placement("Two build scripts do the same", "project_friction", "project-structure").target
+        == "improvements"
     )
     assert side_of("gotcha", "The upload spec is flaky") == "project"
     assert side_of("gotcha", "The printer needs a restart") == "agent"
@@ -119,13 +120,13 @@ def test_what_a_detector_knows_is_not_guessed_again() -> None:
 
 
 def test_globs_make_a_rule_for_files() -> None:
-    found = choose_place("Handlers in `src/api/**/*.ts` return plain objects", "convention", "convention")
+    found = choose_placement("Handlers in `src/api/**/*.ts` return plain objects", "convention", "convention")
     assert (found.target, found.paths) == ("rules", ("src/api/**/*.ts",))
-    assert paths_in("2 * 3 is **bold** and *so* on") == ()
+    assert find_globs("2 * 3 is **bold** and *so* on") == ()
 
 
 def test_a_glob_that_names_no_file_of_the_project_makes_no_rule_for_files() -> None:
-    found = choose_place(
+    found = choose_placement(
         "Never push to release/*", "convention", "convention", is_path=lambda path: path != "release/*"
     )
     assert (found.target, found.paths) == ("project", ())

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.candidates.already_said import Statement
 from reflect_git.candidates.gate import (
-    SIGNS,
+    RISK_PATTERNS,
     Finding,
     Subject,
-    finder,
-    findings,
-    in_small_letters,
+    check_subject,
+    compile_risk,
+    find_risks,
+    get_lowest_trust,
     is_refused,
     is_risky,
-    lowest,
-    risks,
+    to_lower,
 )
+from reflect_git.candidates.statements import Statement
 
 RULE = Statement("CLAUDE.md", 4, "Use bun, not deno", "LRN-20260301-abcdefgh")
 THEIRS = Statement("CLAUDE.md", 9, "Use tabs")
@@ -30,7 +30,7 @@ THEIRS = Statement("CLAUDE.md", 9, "Use tabs")
 def _found(text: str, rules: Any = (), trust: str = "user_typed", **facts: Any) -> list[Finding]:
     entries, lines = facts.pop("entries", 0), facts.pop("lines", 0)
     subject = Subject(text, trust, "CLAUDE.md", entries, lines, is_global=facts.pop("is_global", False))
-    return findings(subject, rules, has_secret=lambda given: "hunter2" in given, **facts)
+    return check_subject(subject, rules, has_secret=lambda given: "hunter2" in given, **facts)
 
 
 def _codes(found: list[Finding], kind: str) -> list[str]:
@@ -54,7 +54,7 @@ def test_a_plain_rule_passes_with_its_price() -> None:
 def test_a_refusal_names_the_way_out(text: str, facts: dict[str, Any], code: str, way_out: str) -> None:
     found = _found(text, [RULE, THEIRS], **facts)
     refused = [finding for finding in found if finding.kind == "refused"]
-    assert [finding.code for finding in refused] == [code] and way_out in refused[0].way_out
+    assert [finding.code for finding in refused] == [code] and way_out in refused[0].hint
     assert is_refused(found)
 
 
@@ -138,21 +138,21 @@ def test_an_honest_rule_is_none(text: str) -> None:
 @given(st.data())
 def test_what_a_pattern_finds_has_a_hint_of_it(data: st.DataObject) -> None:
     """Otherwise a risk would be skipped without a check."""
-    sign = data.draw(st.sampled_from([sign for sign in SIGNS if sign.hints]))
+    sign = data.draw(st.sampled_from([sign for sign in RISK_PATTERNS if sign.hints]))
     pattern = re.compile(data.draw(st.sampled_from(sign.patterns)), re.IGNORECASE | re.DOTALL)
     text = str(data.draw(st.from_regex(pattern)))
-    assert not finder(sign).search(text) or any(hint in in_small_letters(text) for hint in sign.hints)
+    assert not compile_risk(sign).search(text) or any(hint in to_lower(text) for hint in sign.hints)
 
 
 @pytest.mark.parametrize("trust", ["assistant", "tool_output", "remote", "imported", "unheard of"])
 def test_words_that_are_not_the_users_are_a_risk(trust: str) -> None:
-    assert [finding.code for finding in risks("Use bun", trust)] == ["trust"]
-    assert risks("Use bun", "user_typed") == risks("Use bun", "user_feedback") == []
+    assert [finding.code for finding in find_risks("Use bun", trust)] == ["trust"]
+    assert find_risks("Use bun", "user_typed") == find_risks("Use bun", "user_feedback") == []
 
 
 def test_trust_is_that_of_the_least_trusted_part() -> None:
-    assert lowest(["user_typed", "tool_output", "assistant"]) == "tool_output"
-    assert lowest(["user_typed", "made up"]) == "made up"
+    assert get_lowest_trust(["user_typed", "tool_output", "assistant"]) == "tool_output"
+    assert get_lowest_trust(["user_typed", "made up"]) == "made up"
 
 
 def test_length_and_crowds_are_notes() -> None:
@@ -165,5 +165,5 @@ def test_a_rule_in_another_language_that_says_the_opposite_refuses_an_approval()
     rule = Statement("CLAUDE.md", 4, "Nunca hagas push a main", "LRN-20260301-abcdefgh")
     found = _found("Push to main directly", [rule])
     assert _codes(found, "refused") == ["contradiction"] and "conflict" not in _codes(found, "note")
-    assert "--supersedes LRN-20260301-abcdefgh" in found[0].way_out
+    assert "--supersedes LRN-20260301-abcdefgh" in found[0].hint
     assert not is_refused(_found("Push tags to the mirror", [rule]))

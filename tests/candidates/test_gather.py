@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.language.parse import key_of
+from reflect_git.language.parse import compute_key
 from tests.candidates.signals import PROJECT, decision, failure, gather, history, learning, signal
 
 
@@ -27,7 +27,7 @@ def test_signals_that_say_one_thing_are_one_candidate() -> None:
     assert (first.occurrences, first.sessions, first.confidence, first.tier) == (3, 3, 3, "strong")
     assert [entry["id"] for entry in first.conflicts_with] == [other.id]
     assert [entry["id"] for entry in other.conflicts_with] == [first.id]
-    assert found.of(said[2]["id"]) == first and found.of("SIG-unknown") is None
+    assert found.find_candidate(said[2]["id"]) == first and found.find_candidate("SIG-unknown") is None
 
 
 def test_what_says_less_joins_only_where_it_is_clear_which() -> None:
@@ -180,14 +180,14 @@ def test_saying_what_somebody_else_said_repeats_no_rule() -> None:
 
 def test_a_rule_is_recognised_by_the_key_it_was_approved_for() -> None:
     rule = learning("Bun runs everything here", day=2)
-    past = history([rule], [decision("approved", rule["id"], key_of("use bun not deno"), day=2)])
+    past = history([rule], [decision("approved", rule["id"], compute_key("use bun not deno"), day=2)])
     found = gather([signal("use bun not deno", day=3)], past)
     assert [one.recurrence_of for one in found.recurrences] == [rule["id"]]
 
 
 def test_who_takes_a_rule_back_has_said_no_to_it() -> None:
     rule = learning("Bun runs everything here", day=2, decision="DEC-20260302-approved")
-    approved = decision("approved", rule["id"], key_of("use bun not deno"), day=2, id=rule["decision"])
+    approved = decision("approved", rule["id"], compute_key("use bun not deno"), day=2, id=rule["decision"])
     back = decision("reverted", rule["id"], day=4, reopens=approved["id"])
     again = [signal("use bun not deno", day=day) for day in (5, 6, 7)]
     past = history([rule], [approved, back])
@@ -211,7 +211,7 @@ ELSE = {"key": "example.org/else", "name": "else"}
 
 def test_who_takes_the_rule_of_another_project_back_said_nothing_of_this_one() -> None:
     rule = learning("Use bun, not deno", day=2, decision="DEC-20260302-approved", project=ELSE)
-    approved = decision("approved", rule["id"], key_of("use bun not deno"), day=2, id=rule["decision"])
+    approved = decision("approved", rule["id"], compute_key("use bun not deno"), day=2, id=rule["decision"])
     back = decision("reverted", rule["id"], day=4, reopens=approved["id"])
     again = signal("use bun not deno", day=5)
     (found,) = gather([again], history([rule], [approved, back])).strong
@@ -262,7 +262,7 @@ def test_in_a_review_of_all_the_files_of_a_project_speak_for_it_alone() -> None:
 
 
 def _dismissed(days: list[int], kind: str = "dismissed", **facts: Any) -> Any:
-    key = key_of("use bun not deno")
+    key = compute_key("use bun not deno")
     return history([], [decision(kind, f"SIG-202603{day:02d}-x", key, day=day, **facts) for day in days])
 
 
@@ -348,7 +348,7 @@ def test_what_is_not_sure_or_not_lasting_is_weak() -> None:
 
 
 def test_expired_sessions_still_count() -> None:
-    key = key_of("use bun not deno")
+    key = compute_key("use bun not deno")
     tally = {"lines": [[key, "correction", "p", "2026-02-01", f"{at:012x}", "user_typed"] for at in range(2)]}
     (found,) = gather([signal("use bun not deno", confidence=1)], history(tallies=[tally])).strong
     assert (found.sessions, found.confidence) == (3, 3)
@@ -378,7 +378,7 @@ def test_a_flood_does_not_bury_what_others_said() -> None:
     found = gather([*flood, signal("use bun not deno", day=3)])
     assert [one.text for one in found.strong] == ["Use bun, not deno"]
     assert len(found.weak) == 50 and len(found.held) == 350
-    assert found.of(flood[-1]["id"]) is not None
+    assert found.find_candidate(flood[-1]["id"]) is not None
 
 
 def test_a_clock_in_the_future_hides_and_orders_nothing() -> None:
@@ -398,7 +398,7 @@ def test_every_signal_is_somewhere_and_opposites_never_together(texts: list[str]
     said = [signal(text, day=1 + at) for at, text in enumerate(texts)]
     found = gather(said)
     for one in said:
-        assert found.of(one["id"]) is not None
+        assert found.find_candidate(one["id"]) is not None
     by_id = {one["id"]: one["content"] for one in said}
     for candidate in (*found.strong, *found.more, *found.weak):
         together = {by_id[identity] for identity in candidate.signals}

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from reflect_git.candidates.matcher import Call, Matcher, backtest, matcher_of
-from reflect_git.language.parse import frame_of
+from reflect_git.candidates.matcher import Call, Matcher, backtest, build_matcher
+from reflect_git.language.parse import parse_frame
 from tests.conftest import SetZone
 
 
 def _matcher(text: str) -> Matcher | None:
-    return matcher_of(frame_of(text), [text])
+    return build_matcher(parse_frame(text), [text])
 
 
 def _npm() -> Matcher:

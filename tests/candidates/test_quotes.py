@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.candidates.quotes import find_additions, find_difference, find_doubt, find_place
+from reflect_git.candidates.quotes import find_additions, find_difference, find_quote_kind, find_quote_problem
 
 
 def doubt(quote: str, message: str) -> str:
-    return find_doubt(quote, find_place(quote, message), message)
+    return find_quote_problem(quote, find_quote_kind(quote, message), message)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.capture.transcript.dialogs import find_dialogs, is_client_entry
+from reflect_git.capture.transcript.dialogs import find_dialogs, has_client_answer
 from tests.sessions import Session
 
 QUESTION = "Which one?"
@@ -19,7 +19,7 @@ Change = Callable[[list[dict[str, Any]]], None]
 @pytest.fixture
 def session(home: Path) -> Session:
     session = Session(home, "0b9c3a52-dialogs")
-    session.work()
+    session.write_sample_work()
     return session
 
 
@@ -33,8 +33,8 @@ def ask(session: Session, answer: str = "This one", **more: Any) -> str:
 
 def trouble_of(session: Session) -> str:
     (dialog,) = find_dialogs(str(session.path))
-    assert is_client_entry(str(session.path), dialog.call) is not bool(dialog.trouble)
-    return dialog.trouble
+    assert has_client_answer(str(session.path), dialog.call) is not bool(dialog.problem)
+    return dialog.problem
 
 
 def rewrite(session: Session, change: Change) -> None:
@@ -50,7 +50,7 @@ def test_an_answer_that_the_client_wrote(session: Session) -> None:
     session.answer("Thanks.")
     session.say("go on")
     (dialog,) = find_dialogs(str(session.path))
-    assert (dialog.call, dialog.trouble, dialog.cwd) == (call, "", session.cwd)
+    assert (dialog.call, dialog.problem, dialog.cwd) == (call, "", session.cwd)
     assert dialog.result["answers"] == {QUESTION: "This one"}
     assert dialog.input["questions"][0]["question"] == QUESTION
 
@@ -121,7 +121,7 @@ def test_two_dialogs_opened_at_once(session: Session) -> None:
         session.write("user", message={"role": "user", "content": [result]}, parentUuid=entry,
                       sourceToolAssistantUUID=entry, toolUseResult={"answers": {QUESTION: name}})  # fmt: skip
     session.answer("Thanks.")
-    assert [dialog.trouble for dialog in find_dialogs(str(session.path))] == ["", ""]
+    assert [dialog.problem for dialog in find_dialogs(str(session.path))] == ["", ""]
 
 
 def test_a_session_that_was_compacted_after_the_answer(session: Session) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.capture.score import Verdict, score
-from tests.capture.windows import Step, edited, mined, ran, said, typed
+from reflect_git.capture.score import ScoreResult, score_message
+from tests.capture.transcript_steps import Step, assistant_text, bash_call, edit_call, mine_steps, user_text
 
 CORRECTIONS = {
     "no,": "no, the totals are in cents", "nope": "nope, the worker reads the queue twice a minute",
@@ -44,11 +44,13 @@ PRAISE = [
     "looks good", "that works", "that's correct", "yes that's right", "good approach", "awesome", "brilliant",
     "excellent", "well done", "much better",
 ]  # fmt: skip
-WORK = [ran("cat lamp.py"), edited("lamp.py"), ran("pytest")]
+WORK = [bash_call("cat lamp.py"), edit_call("lamp.py"), bash_call("pytest")]
 
 
-def verdict(text: str) -> Verdict:
-    return score(text, "prompt", {"first": False, "steps": 3, "assistant": "I changed the handler and ran the tests."})
+def verdict(text: str) -> ScoreResult:
+    return score_message(
+        text, "prompt", {"first": False, "steps": 3, "assistant": "I changed the handler and ran the tests."}
+    )
 
 
 def test_the_tables_are_complete() -> None:
@@ -64,7 +66,9 @@ def test_a_correction_or_convention_is_captured(phrase: str) -> None:
 @pytest.mark.parametrize("ending", ["", "!"])
 def test_praise_after_several_steps_is_captured_with_what_was_praised(tmp_path: Path, phrase: str, ending: str) -> None:
     done = "Done.\n\nI moved the lamp settings into one file. Anything else?"
-    (facts,) = mined(tmp_path, [typed("tidy up the lamps"), *WORK, said(done), typed(phrase + ending)])
+    (facts,) = mine_steps(
+        tmp_path, [user_text("tidy up the lamps"), *WORK, assistant_text(done), user_text(phrase + ending)]
+    )
     assert (facts["type"], facts["confidence"], facts["trust"]) == ("pattern", 1, "assistant")
     assert facts["content"] == "I moved the lamp settings into one file."
     assert facts["context"] == phrase + ending
@@ -72,7 +76,12 @@ def test_praise_after_several_steps_is_captured_with_what_was_praised(tmp_path: 
 
 @pytest.mark.parametrize("phrase", PRAISE)
 def test_praise_after_one_step_says_nothing(tmp_path: Path, phrase: str) -> None:
-    assert mined(tmp_path, [typed("tidy up the lamps"), WORK[0], said("I read the file."), typed(phrase)]) == []
+    assert (
+        mine_steps(
+            tmp_path, [user_text("tidy up the lamps"), WORK[0], assistant_text("I read the file."), user_text(phrase)]
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +93,12 @@ def test_praise_after_one_step_says_nothing(tmp_path: Path, phrase: str) -> None
     ],
 )  # fmt: skip
 def test_praise_that_says_what_is_liked_lasts(tmp_path: Path, text: str) -> None:
-    steps: list[Step] = [typed("tidy up the lamps"), *WORK, said("I moved the lamp settings."), typed(text)]
-    (facts,) = mined(tmp_path, steps)
+    steps: list[Step] = [
+        user_text("tidy up the lamps"),
+        *WORK,
+        assistant_text("I moved the lamp settings."),
+        user_text(text),
+    ]
+    (facts,) = mine_steps(tmp_path, steps)
     assert (facts["type"], facts["confidence"], facts["trust"]) == ("pattern", 2, "user_typed")
     assert facts["meta"]["durable"] and facts["content"] == text

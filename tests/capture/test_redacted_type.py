@@ -18,7 +18,7 @@ SNIPPET = """
 from reflect_git.redact import Redacted, clip, fill, flatten, join, redact
 from reflect_git.capture.transcript import Turn
 from reflect_git.capture import failure, summary
-from reflect_git.capture.detectors.moment import facts_of
+from reflect_git.capture.detectors.common import facts_of
 from reflect_git.capture.new_signal import draft
 from reflect_git.capture.new_signal import Facts, Meta
 

@@ -28,8 +28,8 @@ print(score.score(sys.argv[2], "prompt", {}).score)
 """
 
 
-def verdict(text: str, via: str = "prompt", **context: Any) -> score.Verdict:
-    return score.score(text, via, {**WORKED, **context})
+def verdict(text: str, via: str = "prompt", **context: Any) -> score.ScoreResult:
+    return score.score_message(text, via, {**WORKED, **context})
 
 
 def test_a_complaint_about_what_was_just_done_is_a_correction() -> None:
@@ -112,7 +112,7 @@ def test_a_task_or_a_nod_is_none(text: str) -> None:
 )
 @pytest.mark.parametrize("context", [{}, {"first": True}, {"assistant": "Done. I committed the change.", "steps": 3}])
 def test_what_is_said_of_all_projects_is_a_lasting_rule(text: str, context: dict[str, Any]) -> None:
-    found = score.score(text, "prompt", context)
+    found = score.score_message(text, "prompt", context)
     assert found.is_signal
     assert found.durable
     assert found.confidence > 1
@@ -132,7 +132,7 @@ def test_what_is_said_of_all_projects_is_a_lasting_rule(text: str, context: dict
     ],
 )
 def test_what_is_done_to_all_projects_now_is_no_rule(text: str) -> None:
-    assert not score.score(text, "prompt", {}).is_signal
+    assert not score.score_message(text, "prompt", {}).is_signal
 
 
 def test_a_plan_handed_over_by_the_client_is_none() -> None:
@@ -190,7 +190,7 @@ def test_rare_types_are_known(text: str, kind: str) -> None:
 @given(st.text(), st.sampled_from(["prompt", "queued", "feedback", "command-args", "?"]))
 @settings(deadline=None)
 def test_any_text_gets_a_whole_verdict(text: str, via: str) -> None:
-    found = score.score(text, via, {})
+    found = score.score_message(text, via, {})
     assert 0.0 <= found.score <= 1.0
     assert found.confidence in (1, 2, 3)
     assert found.is_signal == (found.type != "none") == bool(found.sentence)
@@ -201,7 +201,7 @@ def test_any_text_gets_a_whole_verdict(text: str, via: str) -> None:
     "context", [{"assistant": None, "steps": None}, {"assistant": 5, "steps": "many"}, {"asked": 1, "first": "yes"}]
 )
 def test_a_strange_context_does_no_harm(context: dict[str, Any]) -> None:
-    assert 0.0 <= score.score("you forgot the lamp", "prompt", context).score <= 1.0
+    assert 0.0 <= score.score_message("you forgot the lamp", "prompt", context).score <= 1.0
 
 
 def test_lone_surrogates_are_scored() -> None:
@@ -209,7 +209,7 @@ def test_lone_surrogates_are_scored() -> None:
 
 
 def test_a_giant_is_read_at_its_ends_only() -> None:
-    giant = score_features.Seen("never use make! " * 100_000, "prompt", {}, score.knowledge().phrases)
+    giant = score_features.MessageFeatures("never use make! " * 100_000, "prompt", {}, score.load_knowledge().phrases)
     assert sum(map(len, giant.lines)) <= score_features.READ_HEAD + score_features.READ_TAIL
     assert len(giant.wording) <= 80
     assert verdict("never use make! " * 100_000).is_signal
@@ -222,7 +222,7 @@ def test_the_same_message_is_scored_the_same_in_every_process() -> None:
             [sys.executable, "-S", "-c", PROGRAM, str(REPO), text],
             capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed},
         )  # fmt: skip
-        assert float(done.stdout) == score.score(text, "prompt", {}).score
+        assert float(done.stdout) == score.score_message(text, "prompt", {}).score
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -230,19 +230,19 @@ def test_every_language_has_its_phrases_and_the_scorer_knows_them(language: str)
     kinds = json.loads((KNOWLEDGE / "phrases" / f"{language}.json").read_text(encoding="utf-8"))
     assert set(kinds) == set(score_features.KINDS)
     assert sum(map(len, kinds.values())) >= 40
-    known = score.knowledge().phrases
+    known = score.load_knowledge().phrases
     for kind, listed in kinds.items():
         assert all(known.get(phrase.lower(), 0) >> score_features.KINDS.index(kind) & 1 for phrase in listed), kind
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_phrase_can_be_found(language: str) -> None:
-    known = score.knowledge().phrases
+    known = score.load_knowledge().phrases
     kinds = json.loads((KNOWLEDGE / "phrases" / f"{language}.json").read_text(encoding="utf-8"))
     lost = []
     for kind, listed in kinds.items():
         for phrase in listed:
-            plain = score_features.flatten(phrase.lstrip("^"))
+            plain = score_features.normalize_text(phrase.lstrip("^"))
             masks = score_features.find_masks(plain.split(), plain, known)
             if not score_features.count_kinds(masks)[score_features.KINDS.index(kind)]:
                 lost.append(phrase)
@@ -251,13 +251,13 @@ def test_every_phrase_can_be_found(language: str) -> None:
 
 def test_a_knowledge_file_of_another_version_is_refused() -> None:
     with pytest.raises(ValueError, match="knowledge file"):
-        score.parse(b"something else")
+        score.parse_knowledge(b"something else")
 
 
 def test_the_cues_are_those_of_their_file_and_the_scorer_knows_them() -> None:
     cues = json.loads((KNOWLEDGE / "cues.json").read_text(encoding="utf-8"))
     assert list(cues) == score_features.CUES
-    known = score.knowledge().phrases
+    known = score.load_knowledge().phrases
     for at, (cue, listed) in enumerate(cues.items(), len(score_features.KINDS)):
         assert all(known.get(phrase.lower(), 0) >> at & 1 for phrase in listed), cue
 
@@ -268,26 +268,30 @@ def test_what_is_shipped_is_small() -> None:
 
 def test_a_tree_goes_where_the_facts_lead() -> None:
     root, second, third, fourth = b"\x00", b"\x01\x02", b"\x03\x04\x05\x06", bytes(range(7, 15))
-    trees = score.Trees(0.5, root * 2 + second * 2 + third * 2 + fourth * 2, bytes(range(128, 128 + score.LEAVES)) * 2)
-    assert trees.weigh([]) == 0.0
-    assert trees.weigh([0, 2, 6, 14]) == 15.0
-    assert trees.weigh([0]) == 8.0
-    assert trees.weigh([0, 6]) == 8.0
+    trees = score.DecisionTrees(
+        0.5, root * 2 + second * 2 + third * 2 + fourth * 2, bytes(range(128, 128 + score.TREE_LEAVES)) * 2
+    )
+    assert trees.compute_score([]) == 0.0
+    assert trees.compute_score([0, 2, 6, 14]) == 15.0
+    assert trees.compute_score([0]) == 8.0
+    assert trees.compute_score([0, 6]) == 8.0
 
 
 def test_each_type_has_its_own_weights() -> None:
-    count, at = len(score.TYPES), score_features.NAMES.index("shout")
-    table = bytearray([score.ZERO]) * count * len(score_features.NAMES)
-    table[at * count : (at + 1) * count] = bytes(range(score.ZERO, score.ZERO + count))
-    types = score.Types((1.0,) * count, {"facts": ((0.5,) * count, bytes(table))})
-    known = score.knowledge().phrases
-    assert types.weigh(score_features.Seen("stop", "prompt", {}, known)) == [1.0] * count
-    assert types.weigh(score_features.Seen("stop!", "prompt", {}, known)) == [1.0 + 0.5 * kind for kind in range(count)]
+    count, at = len(score.TYPES), score_features.FACT_NAMES.index("shout")
+    table = bytearray([score.ZERO_WEIGHT]) * count * len(score_features.FACT_NAMES)
+    table[at * count : (at + 1) * count] = bytes(range(score.ZERO_WEIGHT, score.ZERO_WEIGHT + count))
+    types = score.TypeHeads((1.0,) * count, {"facts": ((0.5,) * count, bytes(table))})
+    known = score.load_knowledge().phrases
+    assert types.compute_scores(score_features.MessageFeatures("stop", "prompt", {}, known)) == [1.0] * count
+    assert types.compute_scores(score_features.MessageFeatures("stop!", "prompt", {}, known)) == [
+        1.0 + 0.5 * kind for kind in range(count)
+    ]
 
 
 @given(st.lists(st.sampled_from("do not don't use the lamp as we always from now on in this repo let's ?".split())))
 def test_every_phrase_of_up_to_four_words_is_found(words: list[str]) -> None:
-    known = score.knowledge().phrases
+    known = score.load_knowledge().phrases
     every = {" ".join(words[at : at + size]) for size in range(1, 5) for at in range(len(words) - size + 1)}
     every |= {"^" + " ".join(words[:size]) for size in range(1, 5) if words}
     every |= {" ".join(words[-size:]) + "$" for size in range(1, 5) if words}
@@ -408,7 +412,7 @@ def test_what_was_pasted_is_never_the_content(pasted: str) -> None:
 
 @pytest.fixture
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score, "_known", None)
+    monkeypatch.setattr(score, "_knowledge", None)
 
 
 @pytest.mark.usefixtures("untouched")
@@ -425,7 +429,7 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_: str) -> None:
     before = verdict(text)
-    score.extend({kind: [phrase]})
+    score.add_phrases({kind: [phrase]})
     found = verdict(text)
     assert found.is_signal
     assert found.type == type_
@@ -436,7 +440,7 @@ def test_a_phrase_of_the_user_is_heard(kind: str, phrase: str, text: str, type_:
 
 @pytest.mark.usefixtures("untouched")
 def test_a_phrase_is_whole_words_and_stands_where_it_says() -> None:
-    score.extend({"correction": ["lampo", "^dimmer first"]})
+    score.add_phrases({"correction": ["lampo", "^dimmer first"]})
     assert not verdict("add a lampoon to the page").is_signal
     assert not verdict("add the dimmer first").is_signal
     assert verdict("Dimmer first!").is_signal
@@ -444,24 +448,24 @@ def test_a_phrase_is_whole_words_and_stands_where_it_says() -> None:
 
 @pytest.mark.usefixtures("untouched")
 def test_a_phrase_of_the_user_may_have_more_than_two_words() -> None:
-    score.extend({"durable": ["as the captain does"]})
+    score.add_phrases({"durable": ["as the captain does"]})
     words = "paint it as the captain does".split()
-    assert score_features.count_kinds(score_features.find_masks(words, " ".join(words), score.knowledge().phrases))[
-        score_features.KINDS.index("durable")
-    ]
+    assert score_features.count_kinds(
+        score_features.find_masks(words, " ".join(words), score.load_knowledge().phrases)
+    )[score_features.KINDS.index("durable")]
 
 
 @pytest.mark.usefixtures("untouched")
 def test_phrases_of_the_user_leave_other_messages_alone() -> None:
     texts = ["add a lamp", "you forgot the lamp again", "yes please"]
     before = [verdict(text).score for text in texts]
-    score.extend({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
+    score.add_phrases({"correction": ["wrong lamp"], "gotcha": ["the relay sticks"]})
     assert [verdict(text).score for text in texts] == before
 
 
 def test_a_file_of_phrases_is_read() -> None:
     data = '\ufeff{"correction": ["so nicht"], "durable": []}'.encode()
-    assert score.read(data) == {"correction": ["so nicht"], "durable": []}
+    assert score.parse_user_phrases(data) == {"correction": ["so nicht"], "durable": []}
 
 
 @pytest.mark.parametrize(
@@ -482,12 +486,12 @@ def test_a_file_of_phrases_is_read() -> None:
 )
 def test_a_wrong_file_of_phrases_is_named(data: bytes, names: str) -> None:
     with pytest.raises(ReflectError, match=names) as caught:
-        score.read(data)
+        score.parse_user_phrases(data)
     assert caught.value.hint
 
 
 @pytest.mark.usefixtures("untouched")
 def test_wrong_phrases_change_nothing() -> None:
     with pytest.raises(ReflectError, match="'mood'"):
-        score.extend({"correction": ["wrong lamp"], "mood": ["x"]})
+        score.add_phrases({"correction": ["wrong lamp"], "mood": ["x"]})
     assert not verdict("ok, wrong lamp").is_signal

@@ -11,19 +11,26 @@ from reflect_git.capture import score_features
 
 def test_sentences_end_where_a_reader_would_end_them() -> None:
     text = "Use tabs here. Why spaces? See main.c, e.g. line 3.5 of it!"
-    assert score_features.split(text) == ["Use tabs here.", "Why spaces?", "See main.c, e.g. line 3.5 of it!"]
+    assert score_features.split_sentences(text) == ["Use tabs here.", "Why spaces?", "See main.c, e.g. line 3.5 of it!"]
 
 
 def test_a_dot_in_backticks_ends_nothing() -> None:
-    assert score_features.split("run `make. all` first. Then stop.") == ["run `make. all` first.", "Then stop."]
+    assert score_features.split_sentences("run `make. all` first. Then stop.") == [
+        "run `make. all` first.",
+        "Then stop.",
+    ]
 
 
 def test_wide_stops_need_no_space() -> None:
-    assert score_features.split("不要用这个。请改用那个！好吗？") == ["不要用这个。", "请改用那个！", "好吗？"]
+    assert score_features.split_sentences("不要用这个。请改用那个！好吗？") == [
+        "不要用这个。",
+        "请改用那个！",
+        "好吗？",
+    ]
 
 
 def test_lines_and_bullets_are_sentences_of_their_own() -> None:
-    assert score_features.split("first thing\n- second thing\n\n* third thing") == [
+    assert score_features.split_sentences("first thing\n- second thing\n\n* third thing") == [
         "first thing",
         "second thing",
         "third thing",
@@ -44,17 +51,20 @@ def test_lines_and_bullets_are_sentences_of_their_own() -> None:
     ],
 )
 def test_pasted_text_is_left_out(pasted: str) -> None:
-    assert score_features.split(f"the lamp stays dark\n{pasted}\nplease look") == ["the lamp stays dark", "please look"]
+    assert score_features.split_sentences(f"the lamp stays dark\n{pasted}\nplease look") == [
+        "the lamp stays dark",
+        "please look",
+    ]
 
 
 def test_an_open_fence_swallows_the_rest_and_a_closed_one_does_not() -> None:
-    assert score_features.split("look\n```\ncode") == ["look"]
-    assert score_features.split("look\n```code```\nagain") == ["look", "again"]
+    assert score_features.split_sentences("look\n```\ncode") == ["look"]
+    assert score_features.split_sentences("look\n```code```\nagain") == ["look", "again"]
 
 
 def test_the_end_of_a_long_paste_is_read() -> None:
     text = "see below\n" + "> quoted line\n" * 5000 + "never do that again"
-    assert score_features.split(text) == ["see below", "never do that again"]
+    assert score_features.split_sentences(text) == ["see below", "never do that again"]
 
 
 def test_text_of_the_client_is_known() -> None:
@@ -64,24 +74,24 @@ def test_text_of_the_client_is_known() -> None:
 
 def test_the_first_and_the_last_sentences_are_chosen() -> None:
     few = ["a", "b", "c"]
-    assert score_features.choose(few) == few
+    assert score_features.limit_sentences(few) == few
     many = [str(number) for number in range(20)]
-    chosen = score_features.choose(many)
-    assert len(chosen) == score_features.SENTENCES
+    chosen = score_features.limit_sentences(many)
+    assert len(chosen) == score_features.MAX_SENTENCES
     assert chosen[0] == "0"
     assert chosen[-1] == "19"
 
 
 def test_a_sentence_has_a_readable_length() -> None:
-    assert score_features.clip("short") == "short"
-    found = score_features.clip("word " * 500)
+    assert score_features.clip_sentence("short") == "short"
+    found = score_features.clip_sentence("word " * 500)
     assert len(found) <= score_features.SENTENCE_LIMIT
     assert found.endswith("…")
 
 
 @given(st.text())
 def test_any_text_is_cut_into_parts_of_itself(text: str) -> None:
-    for part in score_features.split(text):
+    for part in score_features.split_sentences(text):
         assert part.strip() == part != ""
         assert part in text
 
@@ -95,4 +105,4 @@ def test_a_sentence_ends_at_the_same_marks_whatever_else_stands_in_the_line(line
 
 @given(st.text() | st.text(alphabet="Az 09_é(\t"))
 def test_letters_and_spaces_are_counted(text: str) -> None:
-    assert score_features._count_wordy(text) == len([sign for sign in text if sign.isalpha() or sign == " "])
+    assert score_features._count_prose_letters(text) == len([sign for sign in text if sign.isalpha() or sign == " "])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.capture.score import Verdict, is_told, knowledge, score
-from reflect_git.capture.score_features import Seen
+from reflect_git.capture.score import ScoreResult, is_short_statement, load_knowledge, score_message
+from reflect_git.capture.score_features import MessageFeatures
 
 
-def verdict(text: str, first: bool = False) -> Verdict:
+def verdict(text: str, first: bool = False) -> ScoreResult:
     before = "" if first else "Done. I changed the handler and the tests pass."
-    return score(text, "prompt", {"first": first, "steps": 0 if first else 3, "assistant": before})
+    return score_message(text, "prompt", {"first": first, "steps": 0 if first else 3, "assistant": before})
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_task_or_a_state_of_the_same_form_is_not_captured(text: str) -> None:
 
 
 def test_how_likely_it_lasts_does_not_make_a_question_or_a_task_sure() -> None:
-    seen = Seen("are weights in grams, integers?", "prompt", {}, knowledge().phrases)
-    assert not is_told(seen)
-    assert not is_told(Seen("fix the weights, in grams", "prompt", {}, knowledge().phrases))
-    assert is_told(Seen("weights in grams, integers", "prompt", {}, knowledge().phrases))
+    seen = MessageFeatures("are weights in grams, integers?", "prompt", {}, load_knowledge().phrases)
+    assert not is_short_statement(seen)
+    assert not is_short_statement(MessageFeatures("fix the weights, in grams", "prompt", {}, load_knowledge().phrases))
+    assert is_short_statement(MessageFeatures("weights in grams, integers", "prompt", {}, load_knowledge().phrases))

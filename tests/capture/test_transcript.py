@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reflect_git.capture import transcript
-from reflect_git.capture.transcript import Reader, Turn, lines, turn
+from reflect_git.capture.transcript import TranscriptReader, Turn, lines, turn
 from reflect_git.capture.transcript import reader as reader_module
 from reflect_git.errors import ReflectError
 
@@ -88,7 +88,7 @@ def _folder(path: Path) -> None:
 
 def read(path: Path, *entries: Entry, **options: Any) -> list[Turn]:
     path.write_bytes(dump(entries))
-    return list(Reader(str(path), **options))
+    return list(TranscriptReader(str(path), **options))
 
 
 def said(path: Path, *entries: Entry, **options: Any) -> list[tuple[str, str]]:
@@ -100,13 +100,13 @@ class TestPerson:
         (turn,) = read(path, typed("use uv, not pip"))
         assert (turn.kind, turn.via, turn.text) == ("user", "prompt", "use uv, not pip")
         assert (turn.entry, turn.timestamp, turn.session) == ("u-user", "2026-03-01T10:00:00.000Z", "s1")
-        assert (turn.cwd, turn.version, turn.entrypoint, turn.attended) == ("/srv/shop", "2.1.325", "cli", True)
+        assert (turn.cwd, turn.version, turn.entrypoint, turn.is_attended) == ("/srv/shop", "2.1.325", "cli", True)
         assert (turn.index, turn.offset, turn.sidechain, turn.agent) == (0, 0, False, "")
         assert "use uv" in repr(turn)
 
     def test_print_mode_is_not_attended(self, path: Path) -> None:
         (turn,) = read(path, user("say hello", promptSource="sdk", entrypoint="sdk-cli"))
-        assert (turn.text, turn.attended) == ("say hello", False)
+        assert (turn.text, turn.is_attended) == ("say hello", False)
 
     def test_old_client_says_nothing_but_the_text(self, path: Path) -> None:
         assert said(path, old("no, tabs"), old([{"type": "text", "text": "and LF"}, {"type": "image"}])) == [
@@ -165,7 +165,7 @@ class TestPerson:
         assert said(path, item, says("ok"), ended=True) == []
         # The same line with its keys in reverse order and with spaces.
         path.write_bytes(dump((dict(reversed(item.items())), says("ok")), separators=(", ", ": ")))
-        assert [turn.text for turn in transcript.turns(str(path)) if turn.kind == "user"] == []
+        assert [turn.text for turn in transcript.read_turns(str(path)) if turn.kind == "user"] == []
 
     def test_what_was_added_to_a_prompt_goes(self, path: Path) -> None:
         text = "a<system-reminder>no</system-reminder>b <system-reminders> <system-reminder>x</system-reminder>c"
@@ -243,7 +243,7 @@ class TestQueue:
 
     def test_does_not_fall_behind_the_cursor(self, path: Path) -> None:
         answers = [says(str(number)) for number in range(30)]
-        reader = Reader(str(path))
+        reader = TranscriptReader(str(path))
         path.write_bytes(dump((queue("enqueue", "use tabs"), *answers)))
         assert [turn.text for turn in reader if turn.kind == "user"] == ["use tabs"]
 
@@ -337,7 +337,7 @@ class TestTools:
         assert turn.edited_instructions == (file if edited else "")
 
     def test_calls_without_results_are_forgotten(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reader_module, "_OPEN_BYTES", 50_000)
+        monkeypatch.setattr(reader_module, "_MAX_OPEN_BYTES", 50_000)
         items = [calls("Write", str(number), content="x" * 1000) for number in range(12)]
         found = read(path, *items, result("old", "0"), result("new", "11"))
         assert [turn.tool for turn in found] == ["", "Write"]
@@ -396,74 +396,74 @@ class TestLines:
         first, second = dump((typed("one"),)), dump((typed("two"),))
         for cut in (1, 20, len(second) - 2):
             path.write_bytes(first + second[:cut])
-            reader = Reader(str(path))
+            reader = TranscriptReader(str(path))
             assert [turn.text for turn in reader] == ["one"]
             assert (reader.consumed, reader.finished) == (len(first), True)
 
     def test_whole_line_without_its_end_counts_once(self, path: Path) -> None:
         first = dump((typed("one"),))
         path.write_bytes(first[:-1])
-        reader = Reader(str(path))
+        reader = TranscriptReader(str(path))
         assert [turn.text for turn in reader] == ["one"]
         assert reader.consumed == len(first) - 1
         path.write_bytes(first + dump((typed("two"),)))
-        assert [turn.text for turn in transcript.turns(str(path), reader.consumed)] == ["two"]
+        assert [turn.text for turn in transcript.read_turns(str(path), reader.consumed)] == ["two"]
 
     def test_start_within_a_line_and_beyond_the_end(self, path: Path) -> None:
         path.write_bytes(dump((typed("one"), typed("two"))))
-        assert [turn.text for turn in transcript.turns(str(path), 5)] == ["two"]
-        reader = Reader(str(path), 1 << 40, index=7)
+        assert [turn.text for turn in transcript.read_turns(str(path), 5)] == ["two"]
+        reader = TranscriptReader(str(path), 1 << 40, index=7)
         assert [(turn.index, turn.text) for turn in reader] == [(0, "one"), (1, "two")]
 
     def test_end_of_a_line_is_no_line(self, path: Path) -> None:
         path.write_bytes(b"x " + dump((typed("one"), typed("two"))))
-        assert [turn.text for turn in transcript.turns(str(path), 2)] == ["two"]
+        assert [turn.text for turn in transcript.read_turns(str(path), 2)] == ["two"]
 
     def test_limit(self, path: Path) -> None:
         path.write_bytes(dump((typed("one"), typed("two"))))
-        reader = Reader(str(path), limit=1)
+        reader = TranscriptReader(str(path), limit=1)
         assert [turn.text for turn in reader] == ["one"]
-        assert [turn.text for turn in transcript.turns(str(path), reader.consumed)] == ["two"]
+        assert [turn.text for turn in transcript.read_turns(str(path), reader.consumed)] == ["two"]
         assert not reader.finished
 
     @pytest.mark.parametrize("block", [64, 3000, 1 << 20])
     def test_huge_line_is_skipped(self, path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-        monkeypatch.setattr(lines, "BLOCK", block)
+        monkeypatch.setattr(lines, "BLOCK_SIZE", block)
         monkeypatch.setattr(lines, "MAX_LINE", 1000)
         data = dump((typed("one"), typed("x" * 5000), typed("two")))
         path.write_bytes(data)
-        reader = Reader(str(path))
+        reader = TranscriptReader(str(path))
         found = list(reader)
         assert [turn.text for turn in found] == ["one", "two"]
         assert data[found[1].offset :].startswith(b'{"parentUuid"') and reader.consumed == len(data)
 
     def test_huge_last_line_is_not_consumed(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lines, "BLOCK", 64)
+        monkeypatch.setattr(lines, "BLOCK_SIZE", 64)
         monkeypatch.setattr(lines, "MAX_LINE", 1000)
         first = dump((typed("one"),))
         path.write_bytes(first + dump((typed("x" * 5000),))[:-1])
-        reader = Reader(str(path))
+        reader = TranscriptReader(str(path))
         assert [turn.text for turn in reader] == ["one"]
         assert reader.consumed == len(first)
 
     @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
     def test_blocks_do_not_show(self, path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-        monkeypatch.setattr(lines, "BLOCK", block)
+        monkeypatch.setattr(lines, "BLOCK_SIZE", block)
         items = (typed("one"), {"type": "mode"}, says("ä" * 100), queue("enqueue", "x"), typed("two"))
         found = read(path, *items)
         assert [turn.text for turn in found] == ["one", "ä" * 100, "two"]
         assert [path.read_bytes()[turn.offset :][:13] for turn in found] == [b'{"parentUuid"'] * 3
 
     def test_deadline_stops_between_blocks(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lines, "BLOCK", 400)
+        monkeypatch.setattr(lines, "BLOCK_SIZE", 400)
         path.write_bytes(dump(tuple(typed(str(number)) for number in range(100))))
         texts, start = [], 0
         for _ in range(200):
-            reader = Reader(str(path), start, deadline=time.monotonic() - 1)
+            reader = TranscriptReader(str(path), start, deadline=time.monotonic() - 1)
             texts += [turn.text for turn in reader]
             if reader.finished:
                 break
-            monkeypatch.setattr(lines, "BLOCK", 400 if reader.consumed > start else 800)
+            monkeypatch.setattr(lines, "BLOCK_SIZE", 400 if reader.consumed > start else 800)
             start = reader.consumed
         assert texts == [str(number) for number in range(100)]
 
@@ -492,19 +492,19 @@ class TestLines:
     def test_bad_line_harms_nobody(self, path: Path, bad: bytes) -> None:
         good = dump((typed("one"),))
         path.write_bytes(good + bad + b"\n" + good)
-        reader = Reader(str(path))
+        reader = TranscriptReader(str(path))
         assert [turn.text for turn in reader if turn.kind == "user"] == ["one", "one"]
         assert reader.consumed == path.stat().st_size
 
     def test_damage_within_a_line(self, path: Path) -> None:
         line = dump((typed("one"),))
         path.write_bytes(b"\0\0" + line + line.replace(b"one", b"t\xffwo") + line.replace(b"\n", b"\r\n"))
-        assert [turn.text for turn in transcript.turns(str(path))] == ["one", "t\ufffdwo", "one"]
+        assert [turn.text for turn in transcript.read_turns(str(path))] == ["one", "t\ufffdwo", "one"]
 
     def test_same_key_twice_never_adds_words(self, path: Path) -> None:
         for first, second in (("mode", "user"), ("user", "mode")):
             path.write_text('{"type":"%s","message":{"content":"use x"},"type":"%s"}\n' % (first, second))
-            assert list(transcript.turns(str(path))) == []
+            assert list(transcript.read_turns(str(path))) == []
 
     @pytest.mark.parametrize("style", [{}, {"separators": (", ", ": ")}, {"ensure_ascii": False}])
     def test_keys_in_any_order(self, path: Path, style: Entry) -> None:
@@ -516,7 +516,7 @@ class TestLines:
         assert kinds == ["user", "assistant", "user", "tool", "compaction", "instructions"]
         for order in (sorted, lambda item: sorted(item, reverse=True), lambda item: sorted(item, key=len)):
             path.write_bytes(dump(tuple({key: item[key] for key in order(item)} for item in items), **style))
-            assert [turn.kind for turn in transcript.turns(str(path))] == kinds
+            assert [turn.kind for turn in transcript.read_turns(str(path))] == kinds
 
     @pytest.mark.parametrize(
         "item",
@@ -529,17 +529,17 @@ class TestLines:
     )
     def test_dropped_unparsed(self, item: Entry) -> None:
         line = dump((item,))[:-1]
-        assert not lines.matters(line, 0, len(line))
+        assert not lines.is_relevant(line, 0, len(line))
 
 
 class TestCursor:
     def test_stands_twenty_turns_back(self, path: Path) -> None:
         items = [item for n in range(30) for item in (typed(f"q{n}"), calls("Bash"), result("x"), says(f"a{n}"))]
         path.write_bytes(dump(tuple(items)))
-        reader = Reader(str(path))
+        reader = TranscriptReader(str(path))
         found = list(reader)
         assert reader.consumed == path.stat().st_size
-        again = Reader(str(path), reader.cursor, index=reader.cursor_index)
+        again = TranscriptReader(str(path), reader.cursor, index=reader.cursor_index)
         overlap = list(again)
         assert next(turn.text for turn in overlap if turn.kind != "tool") == "q20"
         assert [(turn.index, turn.offset, turn.text) for turn in overlap] == [
@@ -549,7 +549,7 @@ class TestCursor:
 
     def test_stays_where_there_are_fewer(self, path: Path) -> None:
         path.write_bytes(dump(tuple(says(str(number), isSidechain=True) for number in range(50))))
-        reader = Reader(str(path), index=3)
+        reader = TranscriptReader(str(path), index=3)
         assert len(list(reader)) == 50
         assert (reader.cursor, reader.cursor_index) == (0, 3)
 
@@ -559,7 +559,7 @@ class TestOpening:
         with pytest.raises(ReflectError, match=why):
             transcript.check_path(str(path), str(projects))
         with pytest.raises(ReflectError, match=why):
-            list(Reader(str(path), projects=str(projects)))
+            list(TranscriptReader(str(path), projects=str(projects)))
 
     def test_plain_file(self, path: Path, tmp_path: Path) -> None:
         path.write_bytes(dump((typed("one"),)))
@@ -567,7 +567,7 @@ class TestOpening:
         linked.symlink_to(tmp_path / "projects")
         for projects in (tmp_path / "projects", linked):
             transcript.check_path(str(path), str(projects))
-            assert len(list(Reader(str(path), projects=str(projects)))) == 1
+            assert len(list(TranscriptReader(str(path), projects=str(projects)))) == 1
 
     def test_elsewhere(self, path: Path, tmp_path: Path) -> None:
         outside = tmp_path / "projects-of-mine.jsonl"
@@ -599,7 +599,7 @@ class TestOpening:
     def test_no_descriptor_is_left(self, path: Path) -> None:
         path.write_bytes(dump((typed("one"), typed("two"))))
         before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
-        stream = transcript.turns(str(path))
+        stream = transcript.read_turns(str(path))
         next(stream)
         stream.close()  # type: ignore[attr-defined]
         after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
@@ -624,15 +624,15 @@ class TestAnything:
     def test_never_raises(self, path: Path, parts: list[bytes], ends: bool, start: int) -> None:
         data = b"\n".join(parts) + (b"\n" if ends else b"")
         path.write_bytes(data)
-        reader = Reader(str(path), start, ended=True)
+        reader = TranscriptReader(str(path), start, ended=True)
         found = list(reader)
         assert reader.finished and 0 <= reader.cursor <= reader.consumed <= len(data)
         assert all(turn.offset <= reader.consumed for turn in found)
 
     @given(st.text())
     def test_words_never_raise(self, text: str) -> None:
-        turn.command(text)
-        assert turn.typed(turn.typed(text)) in (turn.typed(text), "")
+        turn.parse_slash_command(text)
+        assert turn.get_typed_text(turn.get_typed_text(text)) in (turn.get_typed_text(text), "")
 
 
 def _conversation(number: int) -> tuple[Entry, ...]:
@@ -664,7 +664,7 @@ def test_pass_costs_little_more_than_parsing(path: Path) -> None:
                     json.loads(line)
 
     def read_turns() -> None:
-        assert sum(1 for _ in transcript.turns(str(path))) == 240
+        assert sum(1 for _ in transcript.read_turns(str(path))) == 240
 
     def cost(step: Any) -> float:
         began = time.process_time()

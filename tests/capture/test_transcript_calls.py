@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from reflect_git.capture.transcript import Reader
-from reflect_git.capture.transcript.calls import calls_in
+from reflect_git.capture.transcript import TranscriptReader
+from reflect_git.capture.transcript.calls import read_calls
 from tests.sessions import Session
 
 
 def listed(path: Path) -> list[tuple[str, object]]:
-    return [(tool, given) for _, tool, given in filter(None, calls_in(str(path)))]
+    return [(tool, given) for _, tool, given in filter(None, read_calls(str(path)))]
 
 
 def test_calls_are_those_that_turns_tell_of(home: Path) -> None:
     session = Session(home, "one")
     session.say('run the tests, and mind the "tool_use"')
-    session.do("Bash", command="npm test")
-    session.do("Write", file_path="notes.md", content='{"type":"tool_use","name":"Bash","input":{"command":"rm"}}')
-    told = [(turn.tool, turn.input) for turn in Reader(str(session.path)) if turn.kind == "tool"]
+    session.run_tool("Bash", command="npm test")
+    session.run_tool(
+        "Write", file_path="notes.md", content='{"type":"tool_use","name":"Bash","input":{"command":"rm"}}'
+    )
+    told = [(turn.tool, turn.input) for turn in TranscriptReader(str(session.path)) if turn.kind == "tool"]
     assert listed(session.path) == told and len(told) == 2
 
 

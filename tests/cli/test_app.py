@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from reflect_git.cli.app import VERBS, failure
-from reflect_git.cli.context import Front, age, columns, one_line, printable
-from reflect_git.platform.git import GitMissing, find_program
+from reflect_git.cli.app import COMMANDS, handle_error
+from reflect_git.cli.context import CliContext, display_width, format_duration, one_line, printable
+from reflect_git.platform.git import GitMissing, find_git
 from tests.conftest import REPO, RunCli
 
 FOREIGN = ("git", "gitdb", "ruamel")
@@ -66,9 +66,9 @@ def test_help_fits_one_screen_and_names_every_verb(run_cli: RunCli) -> None:
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
     plumbing = run_cli("help", "plumbing").out
-    daily = {verb for verb in VERBS if f"\n  {verb} " in result.out}
-    assert daily == {verb for verb, (group, _) in VERBS.items() if group != "Plumbing"}
-    assert {verb for verb in VERBS if f"\n  {verb} " in plumbing} == set(VERBS) - daily
+    daily = {verb for verb in COMMANDS if f"\n  {verb} " in result.out}
+    assert daily == {verb for verb, (group, _) in COMMANDS.items() if group != "Plumbing"}
+    assert {verb for verb in COMMANDS if f"\n  {verb} " in plumbing} == set(COMMANDS) - daily
 
 
 def test_help_answers_as_its_option_does(run_cli: RunCli) -> None:
@@ -188,7 +188,7 @@ def test_another_store_is_advised_for_what_is_of_the_store(
     store_home: Path, capsys: pytest.CaptureFixture[str], place: str, helps: bool, number: int
 ) -> None:
     refused = OSError(number, os.strerror(number), os.path.normpath(f"{store_home}{place}"))
-    assert failure(Front(os.environ), refused, []) == 1
+    assert handle_error(CliContext(os.environ), refused, []) == 1
     assert ("or choose another --store" in capsys.readouterr().err) is helps
 
 
@@ -251,13 +251,13 @@ def test_git_is_looked_for_in_absolute_folders_outside_the_project(tmp_path: Pat
         (folder / "git").write_text("#!/bin/sh\n")
         (folder / "git").chmod(0o755)
     path = os.pathsep.join((".", "bin", str(project / "bin"), str(tools)))
-    assert find_program(path, str(project)) == str(tools / "git")
+    assert find_git(path, str(project)) == str(tools / "git")
 
 
 def test_no_git_anywhere_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("reflect_git.platform.git._USUAL", ())
+    monkeypatch.setattr("reflect_git.platform.git._DEFAULT_FOLDERS", ())
     with pytest.raises(GitMissing) as caught:
-        find_program(str(tmp_path))
+        find_git(str(tmp_path))
     assert (caught.value.code, caught.value.exit_code) == ("git-missing", 1)
     assert caught.value.hint
 
@@ -292,7 +292,7 @@ def test_a_line_is_cut_to_the_columns_it_takes(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert one_line(text, width) == line
-    assert columns(line) <= width
+    assert display_width(line) <= width
 
 
 @pytest.mark.parametrize(("columns", "is_cut"), [({}, False), ({"COLUMNS": "80"}, True)])
@@ -317,7 +317,7 @@ def test_what_goes_to_a_pipe_is_cut_nowhere(
     ],
 )
 def test_ages_are_as_people_say_them(seconds: float, words: str) -> None:
-    assert age(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_envelope_of_errors_has_three_words(run_cli: RunCli, store_home: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import RunCli
-from tests.sessions import Session, wait_for
+from tests.sessions import Session, wait_until
 
 
 class Now(Session):
@@ -22,7 +22,7 @@ class Now(Session):
         call = self.begin_call("Bash", {"command": command})
         self.end_call(call, f"Exit code 1\n{output}", True)
         given: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": call}
-        self.hook("PostToolUseFailure", error=f"Exit code 1\n{output}", **given)
+        self.run_hook("PostToolUseFailure", error=f"Exit code 1\n{output}", **given)
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_a_failure_and_its_fix_in_one_session_are_one_proposed_rule(
     run_cli: RunCli, home: Path, store_home: Path, tried: str, output: str, then: list[str], text: str
 ) -> None:
     session = Now(home)
-    session.hook("SessionStart", source="startup")
+    session.run_hook("SessionStart", source="startup")
     session.say("is the build green?")
     session.fails(tried, output)
     time.sleep(1.1)  # records have seconds: the fix must be later
     for command in then:
-        session.do("Bash", output="12 passed", command=command)
-    session.hook("SessionEnd", reason="exit")
-    wait_for(lambda: "gotcha" in run_cli("signals").out, "the fix is captured")
+        session.run_tool("Bash", output="12 passed", command=command)
+    session.run_hook("SessionEnd", reason="exit")
+    wait_until(lambda: "gotcha" in run_cli("signals").out, "the fix is captured")
     (found,) = run_cli("candidates", "--all", "--json").json()["data"]
     assert (found["text"], found["occurrences"], found["tier"]) == (text, 2, "strong")
     assert text in run_cli("candidates", "--all").out

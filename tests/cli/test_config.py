@@ -31,14 +31,14 @@ def store(run_cli: RunCli, store_home: Path) -> Path:
 
 
 def test_every_policy_is_in_the_table_and_read_from_the_store_alone() -> None:
-    for key in policy.POLICIES:
-        assert settings.find(key).scope == settings.STORE
+    for key in policy.POLICY_KEYS:
+        assert settings.find_setting(key).scope == settings.STORE
 
 
 def test_the_table_has_no_key_twice_and_its_defaults_are_valid() -> None:
-    assert len(settings.BY_NAME) == len(settings.TABLE)
-    for setting in settings.TABLE:
-        assert not setting.default or settings.checked(setting, setting.default) == setting.default
+    assert len(settings.BY_NAME) == len(settings.ALL_SETTINGS)
+    for setting in settings.ALL_SETTINGS:
+        assert not setting.default or settings.parse_value(setting, setting.default) == setting.default
 
 
 def test_the_list_has_value_default_and_origin(run_cli: RunCli, store: Path, home: Path) -> None:
@@ -117,13 +117,13 @@ def test_a_list_grows_and_shrinks(run_cli: RunCli, store: Path) -> None:
         (("zzzzzz", "3"), 2, "list them with 'reflect-git config'"),
         (("ttl", "0"), 2, "a number of days"),
         (("ttl", "soon"), 2, "a number of days"),
-        (("ttl", "1", "2"), 2, "holds one value"),
-        (("ttl", "2", "--add"), 2, "holds one value"),
+        (("ttl", "1", "2"), 2, "takes one value"),
+        (("ttl", "2", "--add"), 2, "takes one value"),
         (("capture", "perhaps"), 2, "true or false"),
-        (("ignore", "relative"), 2, "an absolute path"),
+        (("ignore", "relative"), 2, "the absolute path"),
         (("pausedUntil", "tomorrow"), 2, "a UTC time"),
         (("approval", "always"), 2, "one of: ask, unattended"),
-        (("--unset",), 2, "which setting?"),
+        (("--unset",), 2, "missing setting"),
         (("machine", "other"), 1, "it is set once"),
         (("--unset", "reflect.binding"), 1, "it is set once"),
         (("reflect.home", "/x"), 1, "git config --global reflect.home"),
@@ -184,7 +184,7 @@ def test_a_refusal_names_the_store_and_makes_none(run_cli: RunCli, tmp_path: Pat
 def test_what_widens_rights_needs_a_yes(run_cli: RunCli, store: Path, key: str, value: str) -> None:
     for words in (("config", key, value), ("--yes", "config", key, value)):
         refused = run_cli(*words)
-        assert (refused.code, "--yes does not count" in refused.err) == (1, True)
+        assert (refused.code, "--yes is not enough" in refused.err) == (1, True)
     assert _git(store, "log", "--format=%s", "main").count("policy") == 0
     _git(store, "config", key, value)
     assert run_cli("config", "--unset", key).code == 0  # the safe value may be restored at any time
@@ -250,7 +250,7 @@ def test_who_pipes_the_output_is_told_that_it_is_that(
     env = {**os.environ, "PYTHONPATH": str(REPO)}
     done = subprocess.run(program, stdin=terminal, capture_output=True, text=True, cwd=home, env=env, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("hint: the output goes to a pipe or a file; run it without, so that you can answer\n")
+    assert done.stderr.endswith("hint: the output is not a terminal; run it without a pipe or file to answer\n")
     os.close(primary)
     os.close(terminal)
 

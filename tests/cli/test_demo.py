@@ -15,9 +15,9 @@ import pytest
 
 from reflect_git.candidates.matcher import Call, backtest
 from reflect_git.cli.admin import demo
-from reflect_git.cli.context import Front
+from reflect_git.cli.context import CliContext
 from reflect_git.errors import ReflectError
-from reflect_git.records.ids import seconds_of
+from reflect_git.records.ids import parse_utc
 from tests.conftest import RunCli, SetZone
 
 
@@ -65,26 +65,26 @@ def test_a_kept_home_can_be_played_with(run_cli: RunCli, home: Path, tmp_path: P
 def test_a_hook_that_a_busy_machine_gave_up_is_called_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], lost: int
 ) -> None:
-    called, real = [], demo._Tour._hook
+    called, real = [], demo._Demo._run_hook
 
-    def hook(tour: demo._Tour, event: str, given: Mapping[str, str]) -> None:
+    def hook(tour: demo._Demo, event: str, given: Mapping[str, str]) -> None:
         called.append(event)
         if len(called) > lost:
             real(tour, event, given)
 
-    monkeypatch.setattr(demo._Tour, "_hook", hook)
-    monkeypatch.setattr(demo, "_AFTERWARDS", 0.1 if lost else 60.0)
-    tour = demo._Tour(Front(os.environ), tmp_path)
-    tour._notice()
-    assert len(called) > lost and len(tour._ask("candidates")) == 2
+    monkeypatch.setattr(demo._Demo, "_run_hook", hook)
+    monkeypatch.setattr(demo, "_HOOK_SECONDS", 0.1 if lost else 60.0)
+    tour = demo._Demo(CliContext(os.environ), tmp_path)
+    tour._show_capture()
+    assert len(called) > lost and len(tour._run_json("candidates")) == 2
     assert "Never use npm" in capfd.readouterr().out
 
 
 def test_a_machine_that_is_too_busy_is_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo._Tour, "_hook", lambda *_: None)
-    monkeypatch.setattr(demo, "_PATIENCE", 0.5)
+    monkeypatch.setattr(demo._Demo, "_run_hook", lambda *_: None)
+    monkeypatch.setattr(demo, "_CAPTURE_TIMEOUT", 0.5)
     with pytest.raises(ReflectError, match="stored nothing") as caught:
-        demo._Tour(Front(os.environ), tmp_path)._notice()
+        demo._Demo(CliContext(os.environ), tmp_path)._show_capture()
     assert caught.value.hint
 
 
@@ -101,9 +101,9 @@ def test_the_demo_says_the_same_at_any_time_of_day(
 ) -> None:
     """The output of the session is the same; the hooks of the demo use the clock that `make clocks` sets."""
     set_zone(zone)
-    tour = demo._Tour(Front(os.environ), tmp_path)
-    monkeypatch.setattr("time.time", lambda: seconds_of(now))
-    lines = [json.loads(line) for line in tour._session().read_text(encoding="utf-8").splitlines()]
+    tour = demo._Demo(CliContext(os.environ), tmp_path)
+    monkeypatch.setattr("time.time", lambda: parse_utc(now))
+    lines = [json.loads(line) for line in tour._write_session().read_text(encoding="utf-8").splitlines()]
     calls: list[Call] = [(line["timestamp"], "Bash", {"command": "npm test"}) for line in lines]
     matcher = {"tool": "Bash", "field": "command", "pattern": "npm"}
     assert backtest(matcher, calls)["days"] == 1

@@ -57,7 +57,7 @@ def _slow_git(store: Store, tmp_path: Path) -> Path:
     slow.write_text(f'#!/bin/sh\ncase " $* " in *" repack "*) {wait};; esac\nexec {store.git.program} "$@"\n')
     slow.chmod(0o755)
     store.git.program = str(slow)
-    store._remember(None, store.config)
+    store._cache_settings(None, store.config)
     store.reload()
     return end
 
@@ -65,10 +65,10 @@ def _slow_git(store: Store, tmp_path: Path) -> Path:
 def test_it_runs_once_and_the_caller_does_not_wait(store: Store, tmp_path: Path) -> None:
     end = _slow_git(store, tmp_path)
     assert _run() == "said once\nTrue\n"
-    assert _wait_until(lambda: maintenance.last_run(store) > 0)
+    assert _wait_until(lambda: maintenance.get_last_run(store) > 0)
     assert not store.lock.try_acquire(), "it is at work"
     end.touch()
-    assert not background.is_due(store, time.time())
+    assert not background.is_maintenance_due(store, time.time())
     assert _wait_until(store.lock.try_acquire)
     store.lock.release()
     assert _run() == "said once\nFalse\n"
@@ -76,20 +76,20 @@ def test_it_runs_once_and_the_caller_does_not_wait(store: Store, tmp_path: Path)
 
 def test_it_can_be_switched_off(store: Store) -> None:
     store.change_config({"reflect.upkeep": "false"})
-    assert background.work_if_due(store) is False
+    assert background.start_background_work(store) is False
 
 
 def test_a_young_store_is_left_alone(store: Store) -> None:
     store.change_config({"reflect.born": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
-    assert not background.is_due(store, time.time())
-    assert background.is_due(store, time.time() + 2 * 86400)
+    assert not background.is_maintenance_due(store, time.time())
+    assert background.is_maintenance_due(store, time.time() + 2 * 86400)
 
 
 def test_it_never_waits_for_the_lock(store: Store) -> None:
     with store.locked(1.0):
         assert _run() == "said once\nTrue\n"
         time.sleep(0.5)
-    assert maintenance.last_run(store) == 0.0
+    assert maintenance.get_last_run(store) == 0.0
 
 
 def test_what_goes_wrong_is_in_the_log(store: Store) -> None:

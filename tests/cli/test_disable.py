@@ -74,7 +74,7 @@ def test_resume_ends_a_pause_and_says_so_in_the_log(run_cli: RunCli, store: Path
     done = run_cli("resume")
     assert (done.code, done.out) == (0, "capture is on\n")
     assert "undo with: reflect-git pause\n" in done.err
-    assert "hint: no hooks are installed: reflect-git enable" in done.err
+    assert "hint: no hooks installed; run: reflect-git enable" in done.err
     assert _subjects(store)[:-1] == ["resume: capture", f"pause: capture until {until}"]
     assert run_cli("resume").out == "capture is already on\n"
     _fails_in(tmp_path, "toolu_1")

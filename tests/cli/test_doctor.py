@@ -11,8 +11,8 @@ import pytest
 from reflect_git.capture import service
 from reflect_git.cli import doctor_env
 from reflect_git.cli.admin import doctor
-from reflect_git.cli.context import Front
-from reflect_git.cli.doctor_env import Line
+from reflect_git.cli.context import CliContext
+from reflect_git.cli.doctor_env import CheckResult
 from reflect_git.platform import git, processes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
@@ -73,7 +73,7 @@ def test_what_is_the_users_waits_for_a_decision(run_cli: RunCli, store: Store) -
     Path(store.path("mine.txt")).write_text("mine\n")
     lock = Path(store.git_dir, "index.lock")
     lock.touch()
-    if (processes.boot_time() or 0) > time.time() - 200:
+    if (processes.get_boot_time() or 0) > time.time() - 200:
         pytest.skip("this system has just started: every older lock is a corpse")
     os.utime(lock, (time.time() - 190, time.time() - 190))
     result = run_cli("doctor", "--fix")
@@ -106,10 +106,10 @@ def test_a_config_that_git_cannot_read_is_named(run_cli: RunCli, store: Store) -
 
 
 def test_without_git_it_says_what_to_install(run_cli: RunCli, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git, "_USUAL", ())
-    assert doctor._git(Front({"PATH": "/nonexistent"}), "").message == "git was not found"
-    monkeypatch.setattr(git.Git, "version", lambda self: (2, 30, 1))
-    found = doctor._git(Front(os.environ), "")
+    monkeypatch.setattr(git, "_DEFAULT_FOLDERS", ())
+    assert doctor._check_git(CliContext({"PATH": "/nonexistent"}), "").message == "git was not found"
+    monkeypatch.setattr(git.Git, "get_version", lambda self: (2, 30, 1))
+    found = doctor._check_git(CliContext(os.environ), "")
     assert (found.level, found.message.startswith("too old: 2.30.1"), "2.34" in found.hint) == ("error", True, True)
 
 
@@ -120,11 +120,11 @@ def test_log_lines_are_data(run_cli: RunCli, store: Store) -> None:
 
 
 def test_a_copied_store_and_pending_captures_are_seen_before_they_are_mended(run_cli: RunCli, store: Store) -> None:
-    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.capture.new_signal import build_signal_from_input
     from reflect_git.store import pending
 
-    pending.acknowledge(store, draft_given({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
-    for name in pending.pending(store):
+    pending.write_record(store, build_signal_from_input({"content": "waits"}, store.machine, "2026-02-11T09:00:00Z"))
+    for name in pending.list_pending(store):
         os.utime(store.private_path("pending", name))  # by this process's clock, which `make clocks` sets
     store.change_config({"reflect.binding": "0123456789abcdef"})
     seen = _levels(run_cli)
@@ -159,15 +159,15 @@ def test_a_selftest_that_loses_a_capture_fails(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr(doctor_env, "PROCESSES", 3)
-    real = doctor_env._Trial.capture
+    real = doctor_env._Selftest.run_captures
 
-    def lose(trial: doctor_env._Trial) -> str:
+    def lose(trial: doctor_env._Selftest) -> str:
         said = real(trial)
         trial.acknowledged.add("SIG-20260211-7k3v9q2m")
         return said
 
-    monkeypatch.setattr(doctor_env._Trial, "capture", lose)
-    steps = list(doctor_env.run(os.environ))
+    monkeypatch.setattr(doctor_env._Selftest, "run_captures", lose)
+    steps = list(doctor_env.run_selftest(os.environ))
     assert [(step.name, step.ok) for step in steps][-1] == ("compare", False)
     assert steps[-1].message.startswith("1 of ")
 
@@ -177,7 +177,7 @@ def test_selftest_and_fix_do_not_go_together(run_cli: RunCli) -> None:
 
 
 def test_a_message_of_many_lines_keeps_its_column(capsys: pytest.CaptureFixture[str]) -> None:
-    doctor._print(Front({}), Line("remote", "warning", "git said no\n\nfatal: twice", "try again"))
+    doctor._print_result(CliContext({}), CheckResult("remote", "warning", "git said no\n\nfatal: twice", "try again"))
     assert capsys.readouterr().out.splitlines() == [
         "warning  remote        git said no",
         f"{' ' * 23}fatal: twice",
@@ -186,13 +186,13 @@ def test_a_message_of_many_lines_keeps_its_column(capsys: pytest.CaptureFixture[
 
 
 def test_an_old_git_is_told_by_its_weaknesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git.Git, "version", lambda self: (2, 50, 0))
-    told = doctor._git(Front(os.environ), "")
+    monkeypatch.setattr(git.Git, "get_version", lambda self: (2, 50, 0))
+    told = doctor._check_git(CliContext(os.environ), "")
     assert (told.level, "CVE-2025-48384" in told.message, "update git" in told.hint) == ("note", True, True)
-    monkeypatch.setattr(git.Git, "version", lambda self: (2, 57, 0))
-    assert doctor._git(Front(os.environ), "").level == "ok"
+    monkeypatch.setattr(git.Git, "get_version", lambda self: (2, 57, 0))
+    assert doctor._check_git(CliContext(os.environ), "").level == "ok"
 
 
 def test_an_old_python_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_OLDEST_PYTHON", (99, 0))
-    assert (doctor._python().level, doctor._python().hint) == ("error", "install Python 3.10 or later")
+    assert (doctor._check_python().level, doctor._check_python().hint) == ("error", "install Python 3.10 or later")

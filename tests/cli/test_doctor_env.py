@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reflect_git.capture import service
-from reflect_git.cli.doctor_env import advisories
+from reflect_git.cli.doctor_env import find_advisories
 from reflect_git.store import remotes
 from reflect_git.store.repository import Store
 from reflect_git.targets import block
@@ -341,7 +341,7 @@ _NEW = ["CVE-2026-111760", "CVE-2026-113408"]
     ],
 )
 def test_advisories_go_by_the_line_of_releases(version: tuple[int, ...], weak: list[str]) -> None:
-    assert advisories(version) == weak
+    assert find_advisories(version) == weak
 
 
 def test_what_nobody_touched_lately_is_no_alarm(run_cli: RunCli, store: Store, home: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_purge_that_was_not_sent_is_told(run_cli: RunCli, store: Store, tmp_pa
     far = tmp_path / "far.git"
     subprocess.run(["git", "init", "-q", "--bare", far], check=True)
     assert run_cli("--yes", "remote", "set", str(far)).code == 0
-    remotes.remember(store, main="1" * 40)
+    remotes.update_state(store, main="1" * 40)
     (found,) = told(run_cli, "remote")
     assert (found["level"], "rewritten" in found["message"], found["hint"]) == ("note", True, "run 'reflect-git sync'")
 

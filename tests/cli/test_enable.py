@@ -17,7 +17,7 @@ from reflect_git.platform import claude_settings
 from tests.conftest import REPO, RunCli
 
 SETTINGS = '{\n\t"model": "opus",\n\t"hooks": {\n\t\t"Stop": []\n\t}\n}'
-ADDED = "hooks added to '~/.claude/settings.json'; new sessions capture\n"
+ADDED = "hooks added to '~/.claude/settings.json'; capture starts with the next session\n"
 
 
 @pytest.fixture
@@ -149,8 +149,8 @@ def test_a_failing_tool_is_captured_through_the_entry(run_cli: RunCli, store: Pa
 
 
 def test_an_installation_that_moved_replaces_its_entries(run_cli: RunCli, store: Path, settings: Path) -> None:
-    old = claude_settings.hooks_for((REPO / "hooks" / "hooks.json").read_bytes(), "/old/place/hooks/launch.sh")
-    settings.write_bytes(claude_settings.with_hooks(SETTINGS.encode(), old, None)[0])
+    old = claude_settings.build_hooks((REPO / "hooks" / "hooks.json").read_bytes(), "/old/place/hooks/launch.sh")
+    settings.write_bytes(claude_settings.add_hooks(SETTINGS.encode(), old, None)[0])
     assert run_cli("enable").out == ADDED
     assert "/old/place" not in settings.read_text()
     assert len(_hooks(settings)["PreCompact"]) == 1

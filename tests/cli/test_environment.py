@@ -111,7 +111,7 @@ def _pretend_made(plugin: Plugin, version: str = VERSION) -> None:
 
 def test_the_dependencies_are_those_of_the_package() -> None:
     listed = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    assert list(environment.dependencies(REPO)) == listed
+    assert list(environment.read_dependencies(REPO)) == listed
 
 
 def test_it_is_made_once_by_whoever_is_first_and_after_a_kill_again(plugin: Plugin) -> None:

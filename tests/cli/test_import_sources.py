@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import RunCli
-from tests.sessions import captured
-from tests.store.probe import require_promises
+from tests.sessions import load_signals
+from tests.store.store_checks import require_promises
 
 pytestmark = pytest.mark.usefixtures("store_home")
 
@@ -47,7 +47,7 @@ def test_a_queue_becomes_signals_of_imported_trust_in_one_commit(run_cli: RunCli
     done = run_cli("import", "claude-reflect", "--json").json()["data"]
     assert (done["found"], done["new"], len(done["signals"])) == (2, 2, 2)
     assert done["left_out"] == [f"1 of 4 entries of '{source}': no message", f"too short, in '{source}': 'ok'"]
-    first, second = sorted(captured(store_home), key=lambda signal: signal["type"])
+    first, second = sorted(load_signals(store_home), key=lambda signal: signal["type"])
     assert (first["content"], first["type"], first["trust"]) == ("use uv here, not pip", "correction", "imported")
     assert first["timestamp"] == "2026-01-05T08:00:00Z"
     assert first["project"]["name"] == "shop"
@@ -66,9 +66,9 @@ def test_what_was_imported_before_is_not_imported_again(run_cli: RunCli, home: P
     os.utime(source, (1_700_000_000, 1_700_000_000))
     queue(home, item("use uv here, not pip", timestamp="2026-02-01T00:00:00Z"), item("run the linter before a push"))
     out = run_cli("import", "claude-reflect", "--yes").out
-    assert "  run the linter before a push\n1 signal imported;" in out
-    assert run_cli("import", "claude-reflect", "--yes").out == "nothing new there\n"
-    assert len(captured(store_home)) == 2
+    assert "  run the linter before a push\nimported 1 signal;" in out
+    assert run_cli("import", "claude-reflect", "--yes").out == "nothing new to import\n"
+    assert len(load_signals(store_home)) == 2
 
 
 def test_a_dry_run_lists_and_makes_no_store(run_cli: RunCli, home: Path, store_home: Path) -> None:
@@ -83,7 +83,7 @@ def test_it_asks_and_without_a_terminal_it_names_the_flag(run_cli: RunCli, home:
     done = run_cli("import", "claude-reflect")
     assert done.code == 1
     assert "hint: pass --yes" in done.err
-    assert captured(store_home) == []
+    assert load_signals(store_home) == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}', "\x00"])
@@ -91,7 +91,7 @@ def test_what_is_no_queue_is_told(run_cli: RunCli, home: Path, store_home: Path,
     queue(home).write_text(text)
     done = run_cli("import", "claude-reflect", "--yes")
     assert done.code == 1
-    assert "is no queue of claude-reflect" in done.err
+    assert "is not a claude-reflect queue" in done.err
     assert "hint: claude-reflect keeps it in '~/.claude/learnings-queue.json'" in done.err
 
 
@@ -110,7 +110,7 @@ def test_memories_come_without_the_index_that_points_to_them(run_cli: RunCli, ho
     memory(home, "style.md", "---\nname: style\n---\n\nAda prefers small commits. They are reviewed faster.\n")
     memory(home, "MEMORY.md", "- [Style](style.md) says it all\n- Never push on a Friday\n")
     run_cli("import", "auto-memory", "--yes")
-    assert {signal["content"] for signal in captured(store_home)} == {
+    assert {signal["content"] for signal in load_signals(store_home)} == {
         "Ada prefers small commits. They are reviewed faster.", "Never push on a Friday",
     }  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_a_note_is_one_fact_with_its_reasons(run_cli: RunCli, home: Path, store_
     head = "---\nname: pnpm\nmetadata:\n  type: feedback\n---\n\n"
     memory(home, "pnpm.md", f"{head}Use pnpm for every install.\n\n**Why:** CI reads its lock file.\n")
     run_cli("import", "auto-memory", "--yes")
-    (signal,) = captured(store_home)
+    (signal,) = load_signals(store_home)
     assert (signal["content"], signal["type"]) == ("Use pnpm for every install.", "convention")
     assert signal["context"] == "Use pnpm for every install.\n**Why:** CI reads its lock file."
 
@@ -172,7 +172,7 @@ def test_each_bullet_of_a_note_is_a_fact_and_what_is_too_short_is_told(
     memory(home, "habits.md", f"{head}{bullets}- Squash before a merge.\n\n**How to apply:** locally.\n")
     short = memory(home, "short.md", f"{head}Use pnpm\n\n**Why:** CI reads its lock file.\n")
     done = run_cli("import", "auto-memory", "--json").json()["data"]
-    assert {signal["content"]: signal["context"].partition("\n")[2] for signal in captured(store_home)} == {
+    assert {signal["content"]: signal["context"].partition("\n")[2] for signal in load_signals(store_home)} == {
         "Use pnpm for every install.": "**Why:** CI reads its lock file.",
         "Never push on a Friday.": "",
         "Squash before a merge.": "**How to apply:** locally.",
@@ -184,7 +184,7 @@ def test_each_bullet_of_a_note_is_a_fact_and_what_is_too_short_is_told(
 def test_a_rule_at_the_beginning_is_no_head(run_cli: RunCli, home: Path, store_home: Path, rule: str) -> None:
     note = memory(home, "ruled.md", f"{rule}\n\ntype: feedback is what we ask for\n\nNever push on a Friday.\n")
     done = run_cli("import", "auto-memory", str(note), "--json").json()["data"]
-    kept = {(signal["content"], signal["type"]) for signal in captured(store_home)}
+    kept = {(signal["content"], signal["type"]) for signal in load_signals(store_home)}
     assert kept == {("type: feedback is what we ask for", "discovery"), ("Never push on a Friday.", "discovery")}
     assert [text for text in done["left_out"] if "draft" not in text] == []
 
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_read_is_left_out_and_told(run_cli: RunCli, home: 
     binary.write_bytes(b"\xff\xfe\x00")
     done = run_cli("import", "auto-memory", "--json").json()["data"]
     assert done["left_out"] == [f"'{binary}' is not UTF-8 text"]
-    assert [signal["content"] for signal in captured(store_home)] == ["Ada prefers small commits."]
+    assert [signal["content"] for signal in load_signals(store_home)] == ["Ada prefers small commits."]
     alone = run_cli("import", "auto-memory", str(binary))
     assert (alone.code, "is not UTF-8 text\nhint: " in alone.err) == (1, True)
 
@@ -223,7 +223,7 @@ def test_memories_know_the_project_of_their_sessions(run_cli: RunCli, home: Path
     note = memory(home, "style.md", "Ada prefers small commits.\n")
     (note.parent.parent / "one.jsonl").write_text(json.dumps({"type": "user", "cwd": str(home / "shop")}) + "\n")
     run_cli("import", "auto-memory", "--yes")
-    assert [signal["project"]["name"] for signal in captured(store_home)] == ["shop"]
+    assert [signal["project"]["name"] for signal in load_signals(store_home)] == ["shop"]
 
 
 def test_a_list_of_learnings_is_read_as_it_is_rendered(run_cli: RunCli, home: Path, store_home: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_list_of_learnings_is_read_as_it_is_rendered(run_cli: RunCli, home: Pa
         "# Learnings\n\n## Commands\n\n- [LRN-20260101-aaaaaaaa] Use `make check` first (confirmed, 3 sessions)\n"
     )
     run_cli("import", "learnings-md", str(listed), "--yes")
-    assert [signal["content"] for signal in captured(store_home)] == ["Use `make check` first"]
+    assert [signal["content"] for signal in load_signals(store_home)] == ["Use `make check` first"]
     done = run_cli("import", "learnings-md")
     assert (done.code, "reflect-git import learnings-md PATH" in done.err) == (2, True)
 

@@ -13,7 +13,7 @@ from tests.conftest import RunCli
 def test_init_makes_the_store_and_tells_where(run_cli: RunCli, store_home: Path) -> None:
     result = run_cli("init")
     assert result.code == 0
-    assert f"made a store at '{store_home}'" in result.out
+    assert f"created a store at '{store_home}'" in result.out
     assert "this machine is called '" in result.out
     assert "hint: no hooks installed; run 'reflect-git enable' or install the plugin" in result.err
     assert stat.S_IMODE(store_home.stat().st_mode) == 0o700

@@ -56,7 +56,7 @@ def test_the_same_transcript_gives_the_same_signals(run_cli: RunCli, transcript:
 def test_a_line_a_signal(run_cli: RunCli, transcript: Path) -> None:
     result = run_cli("mine", str(transcript))
     assert (result.code, result.out.count("\n"), "never use npm" in result.out) == (0, 1, True)
-    assert "'--all' also lists" in result.err
+    assert "use --all to also list" in result.err
 
 
 def test_all_of_it_shows_why_something_is_not_captured(run_cli: RunCli, transcript: Path) -> None:
@@ -70,9 +70,9 @@ def test_all_of_it_shows_why_something_is_not_captured(run_cli: RunCli, transcri
 def test_nothing_to_learn_and_nothing_there(run_cli: RunCli, tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
-    assert run_cli("mine", str(empty)).out == "nothing to learn from there\n"
+    assert run_cli("mine", str(empty)).out == "no signals found\n"
     missing = run_cli("mine", str(tmp_path / "missing.jsonl"))
-    assert (missing.code, "there is no transcript" in missing.err) == (1, True)
+    assert (missing.code, "no transcript at" in missing.err) == (1, True)
     assert run_cli("mine").code == 2
 
 
@@ -89,7 +89,7 @@ def test_your_own_phrases_count_as_they_do_in_hooks(run_cli: RunCli, tmp_path: P
 
     phrases.write_text("no json")
     told = run_cli("mine", str(said))
-    assert (told.code, told.out) == (0, "nothing to learn from there\n")
-    assert "warning: reflect.phrases is not used: the phrases are no JSON" in told.err
+    assert (told.code, told.out) == (0, "no signals found\n")
+    assert "warning: ignoring reflect.phrases: the phrases are no JSON" in told.err
     phrases.unlink()
-    assert "warning: reflect.phrases is not used" in run_cli("mine", str(said)).err
+    assert "warning: ignoring reflect.phrases" in run_cli("mine", str(said)).err

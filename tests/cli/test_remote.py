@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Result, RunCli, store_faults
+from tests.conftest import Result, RunCli, find_store_problems
 from tests.faults import git
-from tests.sync.clones import Clone, bare
-from tests.sync.hostile import FILE, offer
-from tests.sync.offers import files_of, learning
+from tests.sync.clones import Clone, create_bare_repository
+from tests.sync.hostile_remote import FILE, commit_to_remote
+from tests.sync.sample_records import build_files, build_learning
 
 Run = Callable[..., Result]
 
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
+    return create_bare_repository(tmp_path / "remote.git")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def laptop(store_home: Path) -> Clone:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, run_cli: RunCli) -> tuple[Clone, Run]:
+def desktop(tmp_path: Path, run_cli: RunCli) -> tuple[Clone, Run]:
     """Provide another machine, and a function that runs commands on it."""
     clone = Clone(tmp_path / "desk")
 
@@ -89,16 +89,16 @@ def test_setting_it_tells_what_will_be_sent_and_asks(run_cli: RunCli, laptop: Cl
     said = run_cli("--no-input", "remote", "set", str(remote)).out
     (command,) = [line.partition(": reflect-git ")[2] for line in said.splitlines() if "every file with" in line]
     sends = data(run_cli(*shlex.split(command)))["sends"]
-    assert set(sends) == {path for path in laptop.paths() if not path.startswith("signals/")}
+    assert set(sends) == {path for path in laptop.list_paths() if not path.startswith("signals/")}
     assert all(size == (laptop.root / path).stat().st_size for path, size in sends.items())
 
 
 def test_the_first_machine_sends_and_the_second_joins(
-    run_cli: RunCli, laptop: Clone, desk: tuple[Clone, Run], remote: Path
+    run_cli: RunCli, laptop: Clone, desktop: tuple[Clone, Run], remote: Path
 ) -> None:
     sent = data(run_cli("--yes", "remote", "set", str(remote), "--json"))
     assert (sent["pulled"], sent["pushed"], sent["refused"]) == (0, 4, [])
-    clone, on_desk = desk
+    clone, on_desk = desktop
     clone.approve(2)
     joined = on_desk("--yes", "remote", "set", f"file://{remote}")
     assert joined.code == 0 and "a reflect-git store; 3 files would be received" in joined.out
@@ -114,7 +114,7 @@ def test_the_first_machine_sends_and_the_second_joins(
 
 
 def test_a_new_repository_of_a_host_keeps_its_history(
-    run_cli: RunCli, laptop: Clone, desk: tuple[Clone, Run], remote: Path, tmp_path: Path
+    run_cli: RunCli, laptop: Clone, desktop: tuple[Clone, Run], remote: Path, tmp_path: Path
 ) -> None:
     commit_to(remote, tmp_path, **{"README.md": "# notes\n", "LICENSE": "MIT\n", ".gitignore": "*.o\n"})
     first = git(remote, "rev-parse", "main").strip()
@@ -123,11 +123,11 @@ def test_a_new_repository_of_a_host_keeps_its_history(
     assert first in git(remote, "rev-list", "main").split()
     assert git(remote, "show", "main:README.md").startswith("# reflections")
     assert "LICENSE" not in git(remote, "ls-tree", "--name-only", "main").split()
-    clone, on_desk = desk
+    clone, on_desk = desktop
     assert on_desk("--yes", "remote", "set", str(remote)).code == 0
     assert run_cli("sync").code == 0
-    assert clone.tip == laptop.tip and not store_faults(clone.root)
-    assert clone.paths() == laptop.paths() and not (clone.root / ".gitignore").exists()
+    assert clone.tip == laptop.tip and not find_store_problems(clone.root)
+    assert clone.list_paths() == laptop.list_paths() and not (clone.root / ".gitignore").exists()
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_a_remote_that_is_not_there_is_not_set(run_cli: RunCli, laptop: Clone, t
 
 def test_removing_it_leaves_everything_where_it_is(run_cli: RunCli, laptop: Clone, remote: Path) -> None:
     run_cli("--yes", "remote", "set", str(remote))
-    before = git(remote, "for-each-ref"), set(laptop.paths())
+    before = git(remote, "for-each-ref"), set(laptop.list_paths())
     inside = run_cli("--yes", "remote", "remove", env={"CLAUDECODE": "1"})
     assert inside.code == 1 and "your own terminal" in inside.err and run_cli("remote").out.startswith(str(remote))
     assert "would remove" in run_cli("remote", "remove", "--dry-run").out
     left = run_cli("remote", "remove")
     assert left.code == 0 and str(remote) in left.err
-    assert git(remote, "for-each-ref") == before[0] and before[1] < set(laptop.paths())
+    assert git(remote, "for-each-ref") == before[0] and before[1] < set(laptop.list_paths())
     assert run_cli("remote").out == "no remote\n"
     assert (
         "origin" not in git(laptop.root, "config", "--list") and git(laptop.root, "for-each-ref", "refs/remotes") == ""
@@ -196,7 +196,7 @@ def test_setting_and_removing_are_decisions_that_name_the_host_and_no_address(
 
 def test_a_dry_run_sends_nothing(run_cli: RunCli, laptop: Clone, remote: Path) -> None:
     foretold = data(run_cli("remote", "set", str(remote), "--dry-run", "--json"))
-    assert foretold["remote"] == "empty" and set(foretold["sends"]) == laptop.paths()
+    assert foretold["remote"] == "empty" and set(foretold["sends"]) == laptop.list_paths()
     assert git(remote, "for-each-ref") == ""
     run_cli("--yes", "remote", "set", str(remote))
     laptop.approve(5)
@@ -207,10 +207,10 @@ def test_a_dry_run_sends_nothing(run_cli: RunCli, laptop: Clone, remote: Path) -
 
 
 def test_refusals_are_named_and_the_rest_goes_on(
-    run_cli: RunCli, laptop: Clone, desk: tuple[Clone, Run], remote: Path
+    run_cli: RunCli, laptop: Clone, desktop: tuple[Clone, Run], remote: Path
 ) -> None:
     run_cli("--yes", "remote", "set", str(remote))
-    clone, _ = desk
+    clone, _ = desktop
     clone.connect(str(remote))
     made = clone.approve(2)
     clone.sync()
@@ -220,15 +220,15 @@ def test_refusals_are_named_and_the_rest_goes_on(
     git(clone.root, "push", "-q", str(remote), "main")
     said = run_cli("sync")
     assert said.code == 0 and "refused: 'learnings/x.yaml': it is a symbolic link" in said.err
-    assert set(made) <= laptop.paths() and "\x1b" not in said.out + said.err
+    assert set(made) <= laptop.list_paths() and "\x1b" not in said.out + said.err
     named = [{"path": "learnings/x.yaml", "reason": "it is a symbolic link", "side": "remote"}]
     assert data(run_cli("sync", "--json"))["refused"] == named == data(run_cli("remote", "--json"))["refused"]
 
 
 def test_another_wording_is_told(run_cli: RunCli, laptop: Clone, remote: Path) -> None:
     run_cli("--yes", "remote", "set", str(remote))
-    [(path, data)] = files_of(learning(1, "Something else.")).items()
-    offer(remote, {path: (FILE, data)})
+    [(path, data)] = build_files(build_learning(1, "Something else.")).items()
+    commit_to_remote(remote, {path: (FILE, data)})
     assert f"'{path}' differs on the remote" in run_cli("sync").err
 
 

@@ -16,7 +16,7 @@ from reflect_git.platform import commit_reader
 from tests.cli import old_store
 from tests.conftest import REAL_GIT, REPO, RunCli
 from tests.rules.project_edits import make_project
-from tests.store.probe import allow_unattended, opened
+from tests.store.store_checks import allow_unattended, open_store
 
 
 def _store(home: Path, *words: str) -> Any:
@@ -50,7 +50,7 @@ def test_the_story_of_a_signal(run_cli: RunCli, approved: dict[str, Any]) -> Non
         f"{identity}  correction, promoted, confidence 4 (approved)",
         "    use pnpm\n",
         "Stop, turn 3, entry toolu_9",
-        "stays for good",
+        "never expires",
         "approved a moment ago",
         "Zoë by a script",
         "Use pnpm, not npm",
@@ -172,12 +172,12 @@ def test_files_of_a_commit_are_those_that_git_names(tmp_path: Path) -> None:
     (folder / "becomes-a-folder").mkdir()
     (folder / "becomes-a-folder" / "größe").write_text("x")
     second = _commit(folder, "second\n\nbody: no trailer\n\nSignal-Id: SIG-1\nSignal-Id: SIG-2\nMachine: m")
-    story = commit_reader.commit_of(str(folder), REAL_GIT, second)
+    story = commit_reader.read_commit(str(folder), REAL_GIT, second)
     told = ["-C", str(folder), "diff-tree", "-r", "-z", "--name-only", "--no-renames", first, second]
     names = subprocess.run([REAL_GIT, *told], capture_output=True, text=True, check=True).stdout.split("\0")
     assert story.files == sorted(filter(None, names))
     assert (story.subject, story.trailers) == ("second", {"Signal-Id": ["SIG-1", "SIG-2"], "Machine": ["m"]})
-    assert commit_reader.commit_of(str(folder), REAL_GIT, first).files == [
+    assert commit_reader.read_commit(str(folder), REAL_GIT, first).files == [
         "a/b/one",
         "a/two",
         "becomes-a-folder",
@@ -189,22 +189,22 @@ def test_files_of_a_commit_are_those_that_git_names(tmp_path: Path) -> None:
 def test_only_whole_commit_ids_are_read(tmp_path: Path, sha: str) -> None:
     subprocess.run([REAL_GIT, "init", "-q", str(tmp_path)], check=True)
     with pytest.raises(ReflectError):
-        commit_reader.commit_of(str(tmp_path), REAL_GIT, sha)
+        commit_reader.read_commit(str(tmp_path), REAL_GIT, sha)
 
 
 def test_a_reworded_learning_says_what_it_says_now(run_cli: RunCli, home: Path, store_home: Path) -> None:
     shop = make_project(home / "shop")
-    store = opened(store_home)
+    store = open_store(store_home)
     rule = old_store.approve(store, shop, "use pnpm, not npm")
     old_store.reword(store, shop, rule, "Use pnpm for everything.", "npm is gone")
     data = run_cli("show", rule, "--json").json()["data"]
     assert (data["record"]["text"], data["story"]["state"]) == ("Use pnpm for everything.", "in force")
     assert [made["kind"] for made in data["decisions"]] == ["approved", "amended"]
-    told = old_store.plain(run_cli("show", rule).out, store)
-    assert told.startswith("LRN-1  learning, in force: Use pnpm for everything.\n\n    Use pnpm for everything.\n\n")
+    told = old_store.replace_varying_parts(run_cli("show", rule).out, store)
+    assert told.startswith("LRN-1  rule, in force: Use pnpm for everything.\n\n    Use pnpm for everything.\n\n")
     for words in (
-        '\nsaid before   "Use pnpm, not npm"\n',
-        "\ntake it back  reflect-git revert LRN-1\n",
+        '\nearlier text  "Use pnpm, not npm"\n',
+        "\nrevert it     reflect-git revert LRN-1\n",
         "\ntarget        CLAUDE.md (project)\n",
         "\nDEC-2  amended WHEN, Ada at a terminal\ntext          Use pnpm for everything.\nreason        npm is gone\n",
     ):
@@ -213,7 +213,7 @@ def test_a_reworded_learning_says_what_it_says_now(run_cli: RunCli, home: Path, 
 
 def test_the_story_of_a_signal_goes_on_with_what_it_became(run_cli: RunCli, home: Path, store_home: Path) -> None:
     shop = make_project(home / "shop")
-    store = opened(store_home)
+    store = open_store(store_home)
     rule = old_store.approve(store, shop, "use pnpm, not npm")
     old_store.reword(store, shop, rule, "Use pnpm for everything.")
     signal = run_cli("show", rule, "--json").json()["data"]["record"]["signals"][0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.cli.context import columns
+from reflect_git.cli.context import display_width
 from tests.conftest import REAL_GIT, REPO, RunCli
 
 HOSTILE = {
@@ -104,7 +104,7 @@ def test_lines_fit_the_terminal(run_cli: RunCli, store_home: Path) -> None:
     assert run_cli("signals", env={"COLUMNS": "80"}).out.split()[0] in run_cli("signals", "--json").out
     for width in ("80", "100", "200"):
         (line,) = run_cli("signals", env={"COLUMNS": width}).out.splitlines()
-        assert columns(line) <= int(width)
+        assert display_width(line) <= int(width)
         assert line.endswith("…")
 
 
@@ -115,7 +115,7 @@ def test_nothing_is_one_sentence(run_cli: RunCli, store_home: Path) -> None:
     run_cli("init")
     empty, filtered = run_cli("signals"), run_cli("signals", "--type", "summary")
     assert (empty.out, empty.err) == ("", "no signals yet\n")
-    assert (filtered.out, filtered.err) == ("", "no signals like that\n")
+    assert (filtered.out, filtered.err) == ("", "no matching signals\n")
     assert run_cli("signals", "--json").out == '{"schema_version":1,"data":[]}\n'
 
 

@@ -16,13 +16,13 @@ from reflect_git.cli import fast_start
 from reflect_git.records import yaml_form
 from reflect_git.store import remotes
 from reflect_git.store.main import journal
-from reflect_git.store.repository import Store, path_of
-from tests.cli.old_store import approve, say_no
+from reflect_git.store.repository import Store, get_record_path
+from tests.cli.old_store import approve, dismiss_signal
 from tests.conftest import REPO, RunCli
 from tests.rules.project_edits import make_project
-from tests.store.probe import opened
-from tests.sync.clones import Clone, bare
-from tests.sync.offers import decision
+from tests.store.store_checks import open_store
+from tests.sync.clones import Clone, create_bare_repository
+from tests.sync.sample_records import build_decision
 
 ENDED = """
 import atexit, os, sys, threading, time
@@ -90,15 +90,15 @@ def test_an_answer_that_cannot_be_written_is_a_failure() -> None:
 
 
 @pytest.fixture
-def shop(home: Path) -> Path:
+def project(home: Path) -> Path:
     return make_project(home / "shop")
 
 
 @pytest.fixture
-def store(store_home: Path, shop: Path) -> Store:
-    store = opened(store_home)
-    approve(store, shop, "use pnpm, not npm")
-    say_no(store, shop, "tests live beside the code")
+def store(store_home: Path, project: Path) -> Store:
+    store = open_store(store_home)
+    approve(store, project, "use pnpm, not npm")
+    dismiss_signal(store, project, "tests live beside the code")
     return store
 
 
@@ -116,22 +116,22 @@ def test_what_is_asked_ahead_is_what_would_be_asked(run_cli: RunCli, store: Stor
     "words", [("--since", "3d"), ("--until=2026-01-01",), ("--captures",), ("--type", "policy"), ("--help",)]
 )
 def test_another_question_is_not_guessed(store: Store, words: Sequence[str]) -> None:
-    assert fast_start.ask(words, os.environ) is None
+    assert fast_start.start_log_query(words, os.environ) is None
 
 
 def test_nothing_is_asked_of_a_store_that_is_not_there(store_home: Path) -> None:
-    assert fast_start.ask((), os.environ) is None
+    assert fast_start.start_log_query((), os.environ) is None
     assert not store_home.exists()
 
 
 @pytest.mark.dirty_store
 def test_nothing_is_asked_of_a_store_that_has_to_be_swept(store: Store) -> None:
-    found = fast_start.ask(("-n", "20"), os.environ)
+    found = fast_start.start_log_query(("-n", "20"), os.environ)
     assert found is not None
-    assert found.asked is not None
-    found.asked.log.drop()
+    assert found.log_query is not None
+    found.log_query.log.drop()
     journal.begin(store, "main", (), {})
-    assert fast_start.ask(("-n", "20"), os.environ) is None
+    assert fast_start.start_log_query(("-n", "20"), os.environ) is None
 
 
 def test_a_word_that_is_not_understood_is_refused_as_ever(run_cli: RunCli, store: Store) -> None:
@@ -140,17 +140,17 @@ def test_a_word_that_is_not_understood_is_refused_as_ever(run_cli: RunCli, store
 
 
 PLAIN = {
-    ("sync",): fast_start.Plain(),
-    ("sync", "--json"): fast_start.Plain(json=True),
-    ("--json", "sync", "--dry-run"): fast_start.Plain(json=True, dry_run=True),
-    ("--store", "sync", "--no-input", "sync"): fast_start.Plain("sync", no_input=True),
-    ("--store=/a", "--store=/b", "--yes", "sync"): fast_start.Plain("/b", yes=True),
+    ("sync",): fast_start.PlainSyncOptions(),
+    ("sync", "--json"): fast_start.PlainSyncOptions(json=True),
+    ("--json", "sync", "--dry-run"): fast_start.PlainSyncOptions(json=True, dry_run=True),
+    ("--store", "sync", "--no-input", "sync"): fast_start.PlainSyncOptions("sync", no_input=True),
+    ("--store=/a", "--store=/b", "--yes", "sync"): fast_start.PlainSyncOptions("/b", yes=True),
 }
 
 
 @pytest.mark.parametrize("words", PLAIN)
 def test_a_plain_sync_is_understood_at_first_sight(words: Sequence[str]) -> None:
-    found, wanted = fast_start.plainly(words), PLAIN[tuple(words)]
+    found, wanted = fast_start.parse_sync_options(words), PLAIN[tuple(words)]
     assert found is not None
     assert [getattr(found, name) for name in found.__slots__] == [getattr(wanted, name) for name in found.__slots__]
 
@@ -161,12 +161,12 @@ def test_a_plain_sync_is_understood_at_first_sight(words: Sequence[str]) -> None
      ("--color", "never", "sync"), ("--json=1", "sync"), ("show", "--json", "sync")],
 )  # fmt: skip
 def test_what_is_no_plain_sync_is_read_by_click(words: Sequence[str]) -> None:
-    assert fast_start.plainly(words) is None
+    assert fast_start.parse_sync_options(words) is None
 
 
 @pytest.fixture
 def shared(store: Store, tmp_path: Path) -> Clone:
-    return Clone(Path(store.root), str(bare(tmp_path / "remote.git")))
+    return Clone(Path(store.root), str(create_bare_repository(tmp_path / "remote.git")))
 
 
 @pytest.mark.parametrize("words", [("sync",), ("sync", "--dry-run"), ("sync", "--json")])
@@ -176,8 +176,8 @@ def test_a_plain_sync_tells_what_any_sync_tells(
     """If colours are requested, click parses the arguments."""
     said = []
     for number, given in enumerate((words, ("--color", "never", *words))):
-        shared.connect(str(bare(tmp_path / f"remote-{number}.git")))
-        remotes.forget(shared.store)
+        shared.connect(str(create_bare_repository(tmp_path / f"remote-{number}.git")))
+        remotes.delete_state(shared.store)
         done = run_cli(*given)
         said.append((done.code, done.out, done.err))
     assert said[0] == said[1]
@@ -193,11 +193,11 @@ def test_a_plain_sync_that_fails_says_so_as_ever(run_cli: RunCli, shared: Clone,
 
 
 def test_a_plain_sync_sweeps_first(run_cli: RunCli, shared: Clone) -> None:
-    made = decision(7, shared.store.machine)
-    path, text = path_of(made["id"]), yaml_form.emit(made).decode()
+    made = build_decision(7, shared.store.machine)
+    path, text = get_record_path(made["id"]), yaml_form.emit(made).decode()
     standing = journal.begin(shared.store, "main", (), {"message": "dismiss: x\n", "files": {path: text}})
     assert run_cli("sync").code == 0
-    assert not os.path.exists(standing) and path in shared.paths()
+    assert not os.path.exists(standing) and path in shared.list_paths()
 
 
 def test_a_plain_sync_loads_no_click(run_cli: RunCli, shared: Clone) -> None:

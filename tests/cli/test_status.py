@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from reflect_git.capture import service, sessions
-from reflect_git.cli.context import local_time
-from reflect_git.records.ids import seconds_of, utc
+from reflect_git.cli.context import format_local_time
+from reflect_git.records.ids import parse_utc, utc
 from reflect_git.store import pending
 from reflect_git.store.append import append
 from reflect_git.store.reading import waiting_counts
-from reflect_git.store.reading.waiting_counts import going_said
+from reflect_git.store.reading.waiting_counts import format_expiring
 from reflect_git.store.repository import Store
 from reflect_git.targets import improvements
-from reflect_git.targets.targets import IMPROVEMENTS_FILE
+from reflect_git.targets.target_files import IMPROVEMENTS_FILE
 from tests.conftest import REPO, RunCli, SetZone
 
 DAY = 86400
@@ -35,10 +35,14 @@ def _git(store: Store, *args: str) -> str:
 
 
 def _signal(store: Store, content: str, days_ago: float = 0.0, **fields: object) -> str:
-    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.capture.new_signal import build_signal_from_input
 
     then = utc(time.time() - days_ago * DAY)
-    record = {**draft_given({"content": content, "session_id": content}, store.machine, then), "stored": then, **fields}
+    record = {
+        **build_signal_from_input({"content": content, "session_id": content}, store.machine, then),
+        "stored": then,
+        **fields,
+    }
     append(store, record, 5.0)
     return str(record["id"])
 
@@ -82,7 +86,7 @@ def test_improvements_of_colleagues_are_listed_without_a_store(
 ) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".claude").mkdir()
-    assert "no improvements are proposed here" in run_cli("improvements", cwd=tmp_path).err
+    assert "no improvements proposed here" in run_cli("improvements", cwd=tmp_path).err
     (tmp_path / IMPROVEMENTS_FILE).write_bytes(improvements.add(None, improvements.Improvement(
         "LRN-20260101-aaaaaaaa", "2026-01-01", "Name the port", "Gap", "High", "Nobody says it", "Say it", "High",
     )))  # fmt: skip
@@ -190,10 +194,10 @@ def test_strong_is_what_a_review_calls_so(run_cli: RunCli, store: Store, tmp_pat
     assert sorted(listed.values()) == ["strong", "weak"]
     here = str(tmp_path)
     assert _rows(run_cli("status", cwd=tmp_path).out)["waiting"].startswith("1 proposed rule, 1 unlikely one: ")
-    assert waiting_counts.own_words_waiting(store, here) == 1
+    assert waiting_counts.get_own_words_count(store, here) == 1
     _signal(store, "and now the one below it", 1, **passing)
-    sessions.count_questions(store, os.environ, here, time.time())
-    assert waiting_counts.own_words_waiting(store, here) == 1, "and so does who may not take the time to find out"
+    sessions.update_waiting_count(store, os.environ, here, time.time())
+    assert waiting_counts.get_own_words_count(store, here) == 1, "and so does who may not take the time to find out"
     data = run_cli("status", "--json", cwd=tmp_path).json()["data"]
     assert (data["questions"], data["strong"], data["waiting"], data["waiting_here"]) == (1, 2, 4, 4)
 
@@ -205,8 +209,8 @@ def test_what_no_review_asks_about_does_not_wait(run_cli: RunCli, store: Store, 
         return _signal(store, text, trust="user_typed", confidence=2)
 
     def guessed() -> str:
-        sessions.count_questions(store, os.environ, str(tmp_path), time.time())
-        return waiting_counts.kept(store, str(tmp_path))[7]
+        sessions.update_waiting_count(store, os.environ, str(tmp_path), time.time())
+        return waiting_counts.load_count(store, str(tmp_path))[7]
 
     run_cli("dismiss", said(), cwd=tmp_path)
     _signal(store, "use pnpm, not npm", session_id="later", trust="user_typed", confidence=2)
@@ -249,7 +253,7 @@ def test_what_goes_today_goes_before_midnight_where_the_person_is(
         "trust": "tool_output",
         "confidence": 1,
     }
-    assert going_said(waiting_counts._going(store, [[signal]], seconds_of(now))) == going
+    assert format_expiring(waiting_counts._count_expiring(store, [[signal]], parse_utc(now))) == going
 
 
 def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:
@@ -272,13 +276,13 @@ def test_what_goes_soon_is_said_by_day(run_cli: RunCli, store: Store) -> None:
     ],
 )
 def test_going_is_said_as_people_say_it(going: list[dict[str, int]], said: str) -> None:
-    assert going_said(going) == said
+    assert format_expiring(going) == said
 
 
 def test_capture_off_paused_and_ignored(run_cli: RunCli, store: Store, tmp_path: Path) -> None:
     assert _rows(run_cli("status", env={"REFLECT_GIT_OFF": "1"}).out)["capture"] == "off (REFLECT_GIT_OFF is set)"
     run_cli("disable", "--for", "3h")
-    assert local_time(run_cli("config", "pausedUntil").out.strip()) in _rows(run_cli("status").out)["capture"]
+    assert format_local_time(run_cli("config", "pausedUntil").out.strip()) in _rows(run_cli("status").out)["capture"]
     assert run_cli("status", "--json").json()["data"]["paused_until"]
     run_cli("disable")
     assert _rows(run_cli("status").out)["capture"].startswith("off (")
@@ -299,9 +303,9 @@ def test_learnings_in_force_are_counted(run_cli: RunCli, store: Store) -> None:
 
 
 def test_what_cannot_be_committed_is_pending(run_cli: RunCli, store: Store) -> None:
-    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.capture.new_signal import build_signal_from_input
 
-    pending.acknowledge(store, draft_given({"content": "waits"}, store.machine, utc()))
+    pending.write_record(store, build_signal_from_input({"content": "waits"}, store.machine, utc()))
     with store.locked(1.0):
         rows = _rows(run_cli("status").out)
     assert (rows["pending"].split()[0], rows["waiting"]) == ("1", "no proposed rules, 1 unlikely one")

@@ -13,12 +13,12 @@ import pytest
 from reflect_git import __version__
 from reflect_git.capture import service
 from reflect_git.cli.admin import install
-from reflect_git.cli.environment import STAMP
+from reflect_git.cli.environment import STAMP_FILE
 from reflect_git.store import policy, remotes
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.rules.queues import BY, say, sit
+from tests.rules.queues import BY, capture_signal, open_queue
 from tests.stories.terminal import Terminal
 
 
@@ -37,11 +37,11 @@ def picture(home: Path) -> dict[str, bytes]:
 
 
 def learn(store: Store, content: str, to: str) -> None:
-    from reflect_git.rules.approve import Request, carry_out, propose
+    from reflect_git.rules.approve import Request, plan_approval, write_approval
 
-    identity = say(store, content)
-    queue = sit(store, os.environ)
-    carry_out(queue, propose(queue, Request(queue.find(identity), to=to)), BY)
+    identity = capture_signal(store, content)
+    queue = open_queue(store, os.environ)
+    write_approval(queue, plan_approval(queue, Request(queue.find_candidate(identity), to=to)), BY)
 
 
 def project(home: Path) -> Path:
@@ -66,7 +66,7 @@ def test_what_enable_wrote_goes_and_the_rest_stays(run_cli: RunCli, home: Path, 
     done = run_cli("uninstall")
     assert done.code == 0, done.err
     assert picture(home) == {**before, ".cache": b""}
-    assert f"'{store.root}' stays" in done.out
+    assert f"kept the store '{store.root}'" in done.out
     assert Path(store.root).is_dir()
 
 
@@ -243,21 +243,21 @@ def test_it_asks_and_names_what_it_cannot_do(run_cli: RunCli, home: Path, store:
 def test_the_plugins_own_environment_is_named(tmp_path: Path) -> None:
     venv = tmp_path / "reflect-git-inline" / "venv"
     venv.mkdir(parents=True)
-    assert install._program(str(venv)).startswith("pipx uninstall ")
-    (venv / STAMP).write_text(f"{__version__}\n")
-    assert shlex.split(install._program(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
+    assert install._format_program_removal(str(venv)).startswith("pipx uninstall ")
+    (venv / STAMP_FILE).write_text(f"{__version__}\n")
+    assert shlex.split(install._format_program_removal(str(venv)), comments=True) == ["rm", "-r", str(venv.parent)]
 
 
 def test_what_was_sent_elsewhere_is_named(run_cli: RunCli, home: Path, store: Store) -> None:
-    policy.set_keys(store, remotes.changes("https://example.com/ada/learnings.git"))
+    policy.set_keys(store, remotes.build_config("https://example.com/ada/learnings.git"))
     assert "example.com" not in run_cli("uninstall", "--dry-run").out
     done = run_cli("uninstall", "--erase", "--yes")
-    assert "then take 'https://example.com/ada/learnings.git' off its host" in done.out
+    assert "then remove 'https://example.com/ada/learnings.git' from its host" in done.out
 
 
 def test_who_erases_with_the_plugin_is_told_what_comes_first(run_cli: RunCli, home: Path, store: Store) -> None:
     (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"reflect-git@reflect-git": True}}))
-    told = "makes an empty one; run first:\nhint: claude plugin uninstall reflect-git@reflect-git\n"
+    told = "in the next session; first run:\nhint: claude plugin uninstall reflect-git@reflect-git\n"
     assert told not in run_cli("uninstall", "--unmark", "--yes").err
     assert told in run_cli("--no-input", "uninstall", "--erase").err
     assert Path(store.root).is_dir()
@@ -275,7 +275,7 @@ def test_what_comes_first_stays_on_one_line_at_a_terminal(home: Path, store: Sto
     with Terminal("uninstall", "--erase", cwd=home, env={"COLUMNS": "40"}) as terminal:
         seen = terminal.passes("[y/N]:")
         terminal.types("n")
-        terminal.is_left("nothing was changed", 1)
+        terminal.exits_with("nothing was changed", 1)
     whole = f"hint: cd '{folder}' && claude plugin uninstall --scope project reflect-git@reflect-git"
     assert whole in seen.replace("\r", "").splitlines()
 
@@ -290,7 +290,7 @@ def test_inside_claude_code_nothing_is_taken_out(
     refused = run_cli("uninstall", *how, "--yes", env=inside)
     command = " ".join(("reflect-git uninstall", *how))
     assert (refused.code, f"run '{command}' in your own terminal" in refused.err) == (1, True), refused.err
-    assert ("the plugin's /reflect-toggle switches capture off" in refused.err) is not bool(how)
+    assert ("or type /reflect-toggle to switch capture off" in refused.err) is not bool(how)
     assert Path(store.root).is_dir() and picture(home) == before
     assert run_cli("uninstall", *how, "--dry-run", env=inside).code == 0  # a dry run is always allowed
     assert picture(home) == before
@@ -298,7 +298,7 @@ def test_inside_claude_code_nothing_is_taken_out(
 
 def test_erasing_where_there_is_nothing_asks_nothing(run_cli: RunCli, home: Path, store_home: Path) -> None:
     done = run_cli("uninstall", "--erase")
-    assert (done.code, "take all of this out?" in done.err) == (0, False)
+    assert (done.code, "remove all of this?" in done.err) == (0, False)
     assert not store_home.exists()
 
 

@@ -12,26 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.cli.context import columns
-from reflect_git.cli.output.wrap import folded
+from reflect_git.cli.context import display_width
+from reflect_git.cli.output.wrap import wrap_text
 from tests.conftest import REPO, RunCli
-from tests.rules.queues import say
-from tests.store.probe import opened
+from tests.rules.queues import capture_signal
+from tests.store.store_checks import open_store
 from tests.stories.terminal import Terminal
 
 PROSE = "the store is on another branch than main, and what is decided meanwhile waits until it is back"
 
 
 def test_lines_end_between_words() -> None:
-    assert folded(PROSE, 40).split("\n") == [
+    assert wrap_text(PROSE, 40).split("\n") == [
         "the store is on another branch than", "main, and what is decided meanwhile", "waits until it is back",
     ]  # fmt: skip
-    assert folded("short", 40) == "short"
+    assert wrap_text("short", 40) == "short"
 
 
 def test_lines_below_are_indented_like_the_first_or_as_told() -> None:
-    assert {line[:4] for line in folded(f"    {PROSE}", 40).split("\n")} == {"    "}
-    assert folded("capture  none, for there are no hooks", 24, 9).split("\n") == [
+    assert {line[:4] for line in wrap_text(f"    {PROSE}", 40).split("\n")} == {"    "}
+    assert wrap_text("capture  none, for there are no hooks", 24, 9).split("\n") == [
         "capture  none, for there", "         are no hooks",
     ]  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_lines_below_are_indented_like_the_first_or_as_told() -> None:
     ],
 )  # fmt: skip
 def test_what_stands_in_quotes_is_not_broken(whole: str) -> None:
-    assert whole in folded(f"it is told here to see {whole} and nothing else", 30).split("\n")
+    assert whole in wrap_text(f"it is told here to see {whole} and nothing else", 30).split("\n")
 
 
 @pytest.mark.parametrize(
@@ -55,26 +55,26 @@ def test_what_stands_in_quotes_is_not_broken(whole: str) -> None:
     ],
 )  # fmt: skip
 def test_a_command_behind_a_colon_is_not_broken(command: str) -> None:
-    assert folded(f"hint: to have it so:  {command}", 24).split("\n")[-1] == command
-    then = folded(f"hint: to have it so: {command}; and some more words behind it", 24).split("\n")
+    assert wrap_text(f"hint: to have it so:  {command}", 24).split("\n")[-1] == command
+    then = wrap_text(f"hint: to have it so: {command}; and some more words behind it", 24).split("\n")
     assert f"{command};" in then and then[-1].endswith("behind it")
 
 
 def test_a_command_in_a_column_of_its_own_is_not_broken() -> None:
-    assert folded("take it back  reflect-git revert LRN-20260211-4c8d2a1f", 30, 14).split("\n")[-1].strip() == (
+    assert wrap_text("take it back  reflect-git revert LRN-20260211-4c8d2a1f", 30, 14).split("\n")[-1].strip() == (
         "reflect-git revert LRN-20260211-4c8d2a1f"
     )
 
 
 def test_an_apostrophe_opens_nothing() -> None:
     assert all(
-        len(line) <= 20 for line in folded("it's Claude's own way, the users' one and 'tis fine", 20).split("\n")
+        len(line) <= 20 for line in wrap_text("it's Claude's own way, the users' one and 'tis fine", 20).split("\n")
     )
 
 
 def test_colours_take_no_room() -> None:
     styled = click.style("error: ", fg="red", bold=True) + PROSE
-    assert click.unstyle(folded(styled, 40)) == folded(f"error: {PROSE}", 40)
+    assert click.unstyle(wrap_text(styled, 40)) == wrap_text(f"error: {PROSE}", 40)
 
 
 _PARTS = st.sampled_from(["a", "b", " ", "'", "`", ":", ";", "語", "\n", " git ", "rm ", "\x1b[33m", "\x1b[0m"])
@@ -82,14 +82,14 @@ _PARTS = st.sampled_from(["a", "b", " ", "'", "`", ":", ";", "語", "\n", " git 
 
 @given(st.lists(_PARTS, max_size=60).map("".join), st.integers(4, 30), st.integers(0, 12))
 def test_nothing_is_lost_and_nothing_is_broken_twice(text: str, room: int, hang: int) -> None:
-    once = folded(text, room, hang)
+    once = wrap_text(text, room, hang)
     assert once.split() == text.split()
-    assert folded(once, room) == once
+    assert wrap_text(once, room) == once
 
 
 @given(st.text(st.sampled_from("ab 語"), max_size=60), st.integers(4, 30))
 def test_only_a_word_is_wider_than_the_terminal(text: str, room: int) -> None:
-    assert all(columns(line) <= room or len(line.split()) == 1 for line in folded(text, room).split("\n"))
+    assert all(display_width(line) <= room or len(line.split()) == 1 for line in wrap_text(text, room).split("\n"))
 
 
 def test_a_terminal_gets_whole_words_and_a_pipe_whole_lines(run_cli: RunCli, home: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_text_is_broken_at_a_terminal_alone(run_cli: RunCli, home: Path, store
     text = f"never say that {PROSE}, whatever-it-is-that-the-user-has-on-the-other-branch"
     shop = home / "shop"
     shop.mkdir()
-    for verb in (("show", say(opened(store_home), text)), ("candidates",)):
+    for verb in (("show", capture_signal(open_store(store_home), text)), ("candidates",)):
         assert f"    {text}\n".lower() in run_cli(*verb, cwd=shop, env={"COLUMNS": "40"}).out.lower()
         with Terminal(*verb, cwd=shop, env={"COLUMNS": "40"}) as terminal:
             seen = terminal.ends().replace("\r", "").lower()
-        assert folded(f"    {text}", 40).lower() in seen
+        assert wrap_text(f"    {text}", 40).lower() in seen
 
 
 def test_a_question_is_broken_between_words_and_a_no_is_no_error(run_cli: RunCli, home: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_question_is_broken_between_words_and_a_no_is_no_error(run_cli: RunCli
     with Terminal("config", "reflect.approval", "unattended", cwd=home, env={"COLUMNS": "40"}) as terminal:
         assert terminal.passes("set reflect.approval to unattended?\n[y/N]:")
         terminal.types("n")
-        terminal.is_left("nothing was changed", 1)
+        terminal.exits_with("nothing was changed", 1)
 
 
 def test_what_is_shown_as_it_is_stays_so(run_cli: RunCli, home: Path) -> None:
@@ -149,18 +149,18 @@ def test_a_line_that_fits_loads_nothing_for_it() -> None:
     ],
 )  # fmt: skip
 def test_what_can_be_copied_stays_whole(told: str, whole: str) -> None:
-    assert whole in folded(told, 12).split("\n")
+    assert whole in wrap_text(told, 12).split("\n")
 
 
 def test_the_name_of_a_row_and_what_failed_are_no_commands() -> None:
-    assert folded("note  git  2.39 is old and known for it", 20, 11).split("\n")[0] == "note  git  2.39 is"
-    assert folded("error: git fetch failed for some reason", 20).split("\n")[0] == "error: git fetch"
+    assert wrap_text("note  git  2.39 is old and known for it", 20, 11).split("\n")[0] == "note  git  2.39 is"
+    assert wrap_text("error: git fetch failed for some reason", 20).split("\n")[0] == "error: git fetch"
 
 
 @pytest.mark.parametrize("text", ["'word " * 16000, " " * 64000 + "x", "git " * 16000, "a: git `b " * 8000])
 def test_a_text_from_elsewhere_takes_no_time(text: str) -> None:
     begun = time.process_time()
-    folded(text, 80)
+    wrap_text(text, 80)
     assert time.process_time() - begun < 2
 
 
@@ -171,7 +171,7 @@ def test_the_list_of_settings_breaks_no_word(run_cli: RunCli, home: Path, store_
     with Terminal("config", cwd=home, env={"COLUMNS": str(width)}) as terminal:
         seen = click.unstyle(terminal.ends().replace("\r", ""))
     assert seen.split() == piped.split()
-    longest = max(map(columns, seen.split()))
-    assert all(columns(line) <= max(width, longest) for line in seen.splitlines())
+    longest = max(map(display_width, seen.split()))
+    assert all(display_width(line) <= max(width, longest) for line in seen.splitlines())
     assert all(line.startswith(("reflect.", "    ")) for line in seen.splitlines()[1:])
     assert (len(seen.splitlines()) == len(piped.splitlines())) == (width >= 130)

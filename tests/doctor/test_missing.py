@@ -12,21 +12,28 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.records.search_text import Sought
-from reflect_git.store import salvage
+from reflect_git.records.search_text import TextSearch
+from reflect_git.store import lost_signals
 from reflect_git.store.purge import purge_main
 from reflect_git.store.repository import Store
 from reflect_git.sync import store_paths
 from reflect_git.sync.store_paths import Purge
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.store.probe import capture, days_later, inbox_ids, opened, require_promises, swept
+from tests.store.store_checks import (
+    capture,
+    inbox_ids,
+    open_recovered_store,
+    open_store,
+    require_promises,
+    run_maintenance_after,
+)
 from tests.sync.clones import Clone
 
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return opened(store_home)
+    return open_store(store_home)
 
 
 def delete_inbox(root: Path) -> None:
@@ -58,7 +65,7 @@ def test_what_is_missing_is_counted_and_recovered(
     delete_inbox(store_home)
     shutil.rmtree(store_home / "signals")
     if is_swept:
-        swept(store_home)
+        open_recovered_store(store_home)
         capture(store, "one more")
     assert told(run_cli) == "5 signals missing, 5 can be recovered"
     assert run_cli("audit").code == 4
@@ -74,7 +81,7 @@ def test_what_a_gc_took_is_counted_all_the_same(store: Store, store_home: Path, 
     delete_inbox(store_home)
     shutil.rmtree(store_home / "signals")
     collect_garbage(store_home)
-    kept = capture(swept(store_home), "one more")
+    kept = capture(open_recovered_store(store_home), "one more")
     assert told(run_cli) == "3 signals missing, 0 can be recovered"
     assert run_cli("doctor", "--fix").code == 4
     assert told(run_cli) == "3 signals missing, 0 can be recovered", "it is not forgotten by asking"
@@ -102,9 +109,9 @@ def test_one_that_was_taken_out_by_hand_is_missing(store: Store, store_home: Pat
 
 def test_what_expired_is_not_missing(store: Store, store_home: Path, run_cli: RunCli) -> None:
     capture(store, "soon forgotten", trust="tool_output", type="failure")
-    assert days_later(store, 20) == 1
+    assert run_maintenance_after(store, 20) == 1
     assert told(run_cli).startswith("every signal")
-    assert salvage.missing(opened(store_home), time.time()) == []
+    assert lost_signals.find_missing(open_store(store_home), time.time()) == []
 
 
 def test_what_was_purged_is_not_missing(store: Store, store_home: Path, run_cli: RunCli) -> None:
@@ -112,11 +119,11 @@ def test_what_was_purged_is_not_missing(store: Store, store_home: Path, run_cli:
     signal = capture(clone.store, "a secret")["id"]
 
     with clone.store.locked(5):
-        found = purge_main.look(clone.store, Sought(["a secret"]), [])
-        marks = store_paths.marks_of(found.records, found.blobs)
-        said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
-        new = {store_paths.path_for(1, "0" * 8): said}
-        purge_main.carry_out(clone.store, found, Sought(["a secret"]), marks, new, "purge: it")
+        found = purge_main.preview_purge(clone.store, TextSearch(["a secret"]), [])
+        marks = store_paths.build_marks(found.records, found.blobs)
+        said = store_paths.emit_purge(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
+        new = {store_paths.build_purge_path(1, "0" * 8): said}
+        purge_main.run_purge(clone.store, found, TextSearch(["a secret"]), marks, new, "purge: it")
     assert signal not in inbox_ids(store_home)
     assert told(run_cli).startswith("every signal")
     assert signal not in (store_home / ".git" / "reflect" / "stored").read_text()
@@ -126,14 +133,14 @@ def test_upkeep_leaves_the_objects_of_what_is_missing(store: Store, store_home: 
     said = capture(store, "it")["id"]
     delete_inbox(store_home)
     shutil.rmtree(store_home / "signals")
-    days_later(swept(store_home), 2)
-    missing = salvage.missing(store, time.time())
-    assert missing == [said] and set(salvage.recoverable(store, missing)) == {said}
+    run_maintenance_after(open_recovered_store(store_home), 2)
+    missing = lost_signals.find_missing(store, time.time())
+    assert missing == [said] and set(lost_signals.find_recoverable(store, missing)) == {said}
 
 
 def test_a_store_of_before_begins_with_what_is_there(store: Store, store_home: Path, run_cli: RunCli) -> None:
     said = capture(store, "it")["id"]
     os.unlink(store.private_path("stored"))
-    swept(store_home)
+    open_recovered_store(store_home)
     assert Path(store.private_path("stored")).read_text() == f"{said}\n"
     assert told(run_cli).startswith("every signal")

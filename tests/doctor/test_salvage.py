@@ -13,18 +13,18 @@ from reflect_git.capture import service
 from reflect_git.platform import faults
 from reflect_git.store import inbox, pending
 from reflect_git.store.repository import Store
-from tests.conftest import store_faults
+from tests.conftest import find_store_problems
 from tests.store.broken_store import (  # fmt: skip
+    add_pending_capture,
     capture,
-    drop,
-    empty_file,
+    delete_object,
+    empty_object,
     git,
-    in_tip,
-    leave_a_capture,
-    levels,
-    look,
-    mend,
-    overwrite,
+    list_inbox_ids,
+    list_levels,
+    overwrite_object,
+    run_check,
+    run_repair,
 )
 
 
@@ -34,17 +34,17 @@ def store(store_home: Path) -> Store:
 
 
 def ruin_ref(store: Store) -> None:
-    Path(store.git_dir, inbox.current(store)).write_text("garbage\n")
+    Path(store.git_dir, inbox.get_current_ref(store)).write_text("garbage\n")
 
 
 @pytest.mark.parametrize("copies", ["with copies", "without copies"])
 @pytest.mark.parametrize("what", ["tip", "tree", "blob", "parent"])
-@pytest.mark.parametrize("harm", [drop, empty_file, overwrite])
+@pytest.mark.parametrize("harm", [delete_object, empty_object, overwrite_object])
 def test_a_damaged_inbox_is_built_anew_from_all_that_is_readable(
     store: Store, harm: Callable[[Store, str], None], what: str, copies: str
 ) -> None:
     first, second, third = capture(store, "one", "two", "three")
-    ref = inbox.current(store)
+    ref = inbox.get_current_ref(store)
     path = next(path for path in store.git.tree(ref, "signals") if first in path)
     lost = {first} if what == "blob" else set()
     if copies == "without copies":
@@ -53,14 +53,14 @@ def test_a_damaged_inbox_is_built_anew_from_all_that_is_readable(
     else:
         lost = set()
     harm(store, {"tip": ref, "tree": f"{ref}^{{tree}}", "blob": f"{ref}:{path}", "parent": f"{ref}^"}[what])
-    found = look(store, "objects")
-    assert (levels(found), found[0].fixable) == (["error"], True)
-    mend(store, "objects")
-    assert levels(look(store, "objects")) == ["ok"]
-    assert in_tip(store) == sorted({first, second, third} - lost)
-    assert inbox.current(store).endswith("/0002")
-    assert levels(look(store, "branches")) == ["ok"]
-    assert capture(store, "four")[0] in in_tip(store)
+    found = run_check(store, "objects")
+    assert (list_levels(found), found[0].fixable) == (["error"], True)
+    run_repair(store, "objects")
+    assert list_levels(run_check(store, "objects")) == ["ok"]
+    assert list_inbox_ids(store) == sorted({first, second, third} - lost)
+    assert inbox.get_current_ref(store).endswith("/0002")
+    assert list_levels(run_check(store, "branches")) == ["ok"]
+    assert capture(store, "four")[0] in list_inbox_ids(store)
 
 
 @pytest.mark.parametrize("copies", ["with copies", "without copies"])
@@ -69,8 +69,8 @@ def test_a_damaged_pack_is_taken_apart(store: Store, copies: str) -> None:
     git(store, "repack", "-a", "-d", "-q", "-f", "--depth=0", "--window=0")
     git(store, "commit-graph", "write", "--reachable")
     pack = next(Path(store.git_dir, "objects", "pack").glob("*.pack"))
-    path = next(path for path in store.git.tree(inbox.current(store), "signals") if kept[7] in path)
-    blob = git(store, "rev-parse", f"{inbox.current(store)}:{path}")
+    path = next(path for path in store.git.tree(inbox.get_current_ref(store), "signals") if kept[7] in path)
+    blob = git(store, "rev-parse", f"{inbox.get_current_ref(store)}:{path}")
     rows = [line.split() for line in git(store, "verify-pack", "-v", str(pack.with_suffix(".idx"))).splitlines()]
     at = next(int(row[4]) + int(row[3]) // 2 for row in rows if row[0] == blob)
     pack.chmod(0o600)
@@ -80,29 +80,29 @@ def test_a_damaged_pack_is_taken_apart(store: Store, copies: str) -> None:
     if copies == "without copies":
         for copy in Path(store.path("signals")).rglob("SIG-*.yaml"):
             copy.unlink()
-    assert "error" in levels(look(store, "objects"))
-    mend(store, "objects")
-    assert levels(look(store, "objects")) == ["ok"]
+    assert "error" in list_levels(run_check(store, "objects"))
+    run_repair(store, "objects")
+    assert list_levels(run_check(store, "objects")) == ["ok"]
     lost = {kept[7]} if copies == "without copies" else set()
-    assert set(in_tip(store)) | lost == set(kept)
+    assert set(list_inbox_ids(store)) | lost == set(kept)
 
 
 def test_a_ref_that_is_no_ref_is_moved_out_of_the_way(store: Store) -> None:
     kept = capture(store, "one", "two")
     ruin_ref(store)
-    assert levels(look(store, "objects")) == ["error"]
-    mend(store, "objects")
-    assert levels(look(store, "objects")) == ["ok"]
-    assert in_tip(store) == sorted(kept)
+    assert list_levels(run_check(store, "objects")) == ["error"]
+    run_repair(store, "objects")
+    assert list_levels(run_check(store, "objects")) == ["ok"]
+    assert list_inbox_ids(store) == sorted(kept)
 
 
 def test_a_rebuild_keeps_what_is_pending(store: Store) -> None:
     kept = capture(store, "one")
-    leave_a_capture(store)
-    waiting = Path(pending.pending(store)[0]).stem
-    drop(store, inbox.current(store))
-    mend(store, "objects")
-    assert in_tip(store) == sorted([*kept, waiting])
+    add_pending_capture(store)
+    waiting = Path(pending.list_pending(store)[0]).stem
+    delete_object(store, inbox.get_current_ref(store))
+    run_repair(store, "objects")
+    assert list_inbox_ids(store) == sorted([*kept, waiting])
 
 
 def killed_at(store: Store, number: int) -> bool:
@@ -110,7 +110,7 @@ def killed_at(store: Store, number: int) -> bool:
     child = os.fork()
     if child == 0:
         faults.arm(f"kill:{number}", store.root, os.path.dirname(store.root))
-        mend(store, "objects")
+        run_repair(store, "objects")
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
 
@@ -120,17 +120,17 @@ def test_a_rebuild_that_is_killed_loses_nothing(store: Store, tmp_path: Path, st
     kept = capture(store, "one", "two", "three")
     for copy in list(Path(store.path("signals")).rglob("SIG-*.yaml"))[:2]:
         copy.unlink()
-    drop(store, inbox.current(store))
+    delete_object(store, inbox.get_current_ref(store))
     shutil.copytree(store.root, tmp_path / "damaged", symlinks=True)
     number = step
     while killed_at(store, number):
         for name in ("lock files", "objects", "branches", "interrupted", "pending"):
-            if any(finding.fixable for finding in look(store, name)):
-                mend(store, name)
-        assert in_tip(store) == sorted(kept), number
-        assert store_faults(Path(store.root)) == [], number
+            if any(finding.fixable for finding in run_check(store, name)):
+                run_repair(store, name)
+        assert list_inbox_ids(store) == sorted(kept), number
+        assert find_store_problems(Path(store.root)) == [], number
         shutil.rmtree(store.root)
         shutil.copytree(tmp_path / "damaged", store.root, symlinks=True)
         number += step
     assert number > 3 * step
-    assert in_tip(store) == sorted(kept)
+    assert list_inbox_ids(store) == sorted(kept)

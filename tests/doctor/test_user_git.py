@@ -13,16 +13,26 @@ from reflect_git.store.repository import Store
 from tests.cli.old_store import reword
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.rules.audit.books import ADA, TABS, approve, claude_md, codes, commit, records, report, start
+from tests.rules.audit.audited_store import (
+    ADA,
+    TABS,
+    approve,
+    commit,
+    create_audited_store,
+    list_codes,
+    list_records,
+    read_claude_md,
+    run_audit,
+)
 from tests.rules.queues import PNPM
-from tests.store.probe import main_paths, require_promises, swept
+from tests.store.store_checks import main_paths, open_recovered_store, require_promises
 
 RUFF = "no, always use ruff here, never black"
 
 
 @pytest.fixture
 def store(store_home: Path, home: Path) -> Store:
-    return start(store_home, home, PNPM, TABS, RUFF)
+    return create_audited_store(store_home, home, PNPM, TABS, RUFF)
 
 
 def approvals(store: Store) -> list[str]:
@@ -35,21 +45,21 @@ def revert(store: Store, sha: str) -> None:
 
 
 def in_force(store: Store) -> set[str]:
-    return {one["id"] for one in reader.read(store).history.in_force()}
+    return {one["id"] for one in reader.read(store).history.get_rules_in_force()}
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_git_revert_of_an_approval_applies_and_loses_nothing(store: Store, number: int) -> None:
-    root, rules, live = Path(store.root), in_force(store), claude_md().read_bytes()
+    root, rules, live = Path(store.root), in_force(store), read_claude_md().read_bytes()
     before, mirrors = main_paths(root), git(root, "rev-parse", "main:targets")
     revert(store, approvals(store)[number])
     assert len(main_paths(root)) == len(before) - 2, "a learning and its decision went"
-    swept(root)
+    open_recovered_store(root)
     assert main_paths(root) == before
     assert git(root, "rev-parse", "main:targets") == mirrors
-    assert in_force(store) == rules and claude_md().read_bytes() == live
+    assert in_force(store) == rules and read_claude_md().read_bytes() == live
     assert git(root, "log", "-1", "--format=%s", "main").startswith("restore: ")
-    assert codes(store) == ["record-deleted"]
+    assert list_codes(store) == ["record-deleted"]
     require_promises(root)
 
 
@@ -59,21 +69,21 @@ def test_an_approval_that_no_command_saw_yet_is_put_back_as_well(store: Store) -
     approve(store, "no, always squash commits, never merge them")
     before = git(root, "rev-parse", "main^{tree}")
     revert(store, approvals(store)[0])
-    swept(root)
+    open_recovered_store(root)
     assert git(root, "rev-parse", "main^{tree}") == before
 
 
 def test_the_only_approval_of_a_file_takes_its_mirror_along_and_back(store_home: Path, home: Path) -> None:
-    store = start(store_home, home, PNPM)
+    store = create_audited_store(store_home, home, PNPM)
     before = git(store_home, "rev-parse", "main^{tree}")
     revert(store, approvals(store)[0])
-    swept(store_home)
+    open_recovered_store(store_home)
     assert git(store_home, "rev-parse", "main^{tree}") == before
 
 
 def test_it_is_asked_whether_it_was_meant_for_good(store: Store, run_cli: RunCli) -> None:
     revert(store, approvals(store)[1])
-    asked = [one for one in report(store).findings if one.needs_decision]
+    asked = [one for one in run_audit(store).findings if one.needs_decision]
     rule = next(one.subject for one in asked if one.subject.startswith("LRN-"))
     assert {one.code for one in asked} == {"record-deleted"}
     assert [one.hint for one in asked] == [f"if so: reflect-git revert {rule}; 'reflect-git review' asks, too"]
@@ -84,11 +94,11 @@ def test_it_is_asked_whether_it_was_meant_for_good(store: Store, run_cli: RunCli
 
 def test_an_amendment_that_git_reverted_is_asked_about_and_not_its_rule(store: Store) -> None:
     rule = sorted(in_force(store))[0]
-    reword(store, claude_md().parent, rule, "Something else entirely.")
+    reword(store, read_claude_md().parent, rule, "Something else entirely.")
     (made,) = [one for one in reader.read(store).history.decisions if one["kind"] == "amended"]
     revert(store, "main")
-    swept(Path(store.root))
-    (asked,) = [one for one in report(store).findings if one.needs_decision]
+    open_recovered_store(Path(store.root))
+    (asked,) = [one for one in run_audit(store).findings if one.needs_decision]
     assert asked.subject == made["id"] and f"reflect-git revert {made['id']}" in asked.hint
 
 
@@ -106,10 +116,10 @@ def test_files_of_the_user_may_go(store: Store) -> None:
     root = Path(store.root)
     (root / "notes.md").write_text("mine\n")
     commit(store)
-    swept(root)
+    open_recovered_store(root)
     git(root, "rm", "-q", "notes.md")
     made = commit(store)
-    swept(root)
+    open_recovered_store(root)
     assert git(root, "rev-parse", "main").strip() == made
 
 
@@ -119,10 +129,10 @@ def test_nothing_is_put_back_while_the_users_git_holds_the_index(store: Store) -
     after = git(root, "rev-parse", "main")
     lock = root / ".git" / "index.lock"
     lock.touch()
-    swept(root)
+    open_recovered_store(root)
     assert git(root, "rev-parse", "main") == after
     lock.unlink()
-    swept(root)
+    open_recovered_store(root)
     assert git(root, "rev-parse", "main") != after
 
 
@@ -131,12 +141,12 @@ def test_moving_main_back_is_the_users_right_and_remembered(store: Store) -> Non
     tip = git(root, "rev-parse", "main").strip()
     git(root, "reset", "-q", "--hard", "main~1")
     for _ in range(2):
-        swept(root)
+        open_recovered_store(root)
     back = git(root, "rev-parse", "main").strip()
-    assert user_git.tips(store) == [tip, back]
+    assert user_git.load_tips(store) == [tip, back]
     git(root, "merge", "-q", "--ff-only", tip)
-    swept(root)
-    assert user_git.tips(store) == [tip]
+    open_recovered_store(root)
+    assert user_git.load_tips(store) == [tip]
 
 
 @pytest.mark.parametrize("harm", ["attributes", "config"])
@@ -146,7 +156,7 @@ def test_what_makes_a_revert_apply_is_kept_by_every_command(store: Store, harm: 
         (root / ".git" / "info" / "attributes").write_text("*.md text\n")
     else:
         git(root, "config", "--unset", "merge.reflect.driver")
-    swept(root)
+    open_recovered_store(root)
     assert git(root, "check-attr", "merge", "targets/x/global/CLAUDE.md").endswith(": reflect\n")
     assert git(root, "config", "merge.reflect.driver") == "true\n"
     if harm == "attributes":
@@ -156,12 +166,12 @@ def test_what_makes_a_revert_apply_is_kept_by_every_command(store: Store, harm: 
 
 
 def test_a_quiet_store_needs_no_look(store: Store) -> None:
-    swept(Path(store.root))
-    assert not user_git.is_needed(store)
+    open_recovered_store(Path(store.root))
+    assert not user_git.is_repair_needed(store)
     git(Path(store.root), "pack-refs", "--all")
-    assert not user_git.is_needed(store), "a packed ref is the same ref"
+    assert not user_git.is_repair_needed(store), "a packed ref is the same ref"
     approve(store, "no, always squash commits, never merge them")
-    assert user_git.is_needed(store)
+    assert user_git.is_repair_needed(store)
 
 
 def test_a_deleted_record_comes_back_on_another_branch_too(store: Store) -> None:
@@ -169,12 +179,12 @@ def test_a_deleted_record_comes_back_on_another_branch_too(store: Store) -> None
     root = Path(store.root)
     before = main_paths(root)
     git(root, "checkout", "-q", "-b", "mine")
-    learning = records(store, "learnings")[0]
+    learning = list_records(store, "learnings")[0]
     learning.unlink()
     made = commit(store)
     git(root, "update-ref", "refs/heads/main", made)
-    swept(root)
+    open_recovered_store(root)
     assert main_paths(root) == before
     git(root, "checkout", "-q", "main")
-    assert codes(store) == ["record-deleted"]
+    assert list_codes(store) == ["record-deleted"]
     assert os.path.exists(learning)

@@ -30,10 +30,10 @@ def cache_folder(env: Mapping[str, str]) -> Path:
 def find_binary(folder: Path) -> Optional[Path]:
     """Find the binary that starts: npm may install those for glibc and for musl."""
     found = sorted((folder / "node_modules" / "@anthropic-ai").glob("claude-code-*/claude"))
-    return next((path for path in found if starts(path)), None)
+    return next((path for path in found if is_runnable(path)), None)
 
 
-def starts(binary: Path) -> bool:
+def is_runnable(binary: Path) -> bool:
     try:
         done = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError:
@@ -71,7 +71,7 @@ def download(cache: Path, folder: Path) -> None:
             check=False,
         )
         if done.returncode:
-            raise SystemExit(f"npm could not install {PACKAGE}@{VERSION}: {last_line(done.stderr)}")
+            raise SystemExit(f"npm could not install {PACKAGE}@{VERSION}: {find_npm_error(done.stderr)}")
         os.rename(fresh, folder)
     except subprocess.TimeoutExpired:
         raise SystemExit(f"npm did not install {PACKAGE} within {INSTALL_SECONDS} s") from None
@@ -79,7 +79,7 @@ def download(cache: Path, folder: Path) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def last_line(text: str) -> str:
+def find_npm_error(text: str) -> str:
     """Return npm's error message: its output ends with the path of its log, the error is before that."""
     lines = [
         line for line in text.splitlines() if line.strip() and "debug-0.log" not in line and "complete log" not in line

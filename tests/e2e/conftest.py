@@ -15,10 +15,10 @@ import pytest
 from tests.conftest import REAL_GIT, REPO, RunCli
 from tests.e2e import client as client_program
 from tests.e2e.model import Model
-from tests.e2e.session import Client, until
+from tests.e2e.session import Client, wait_until
 
 # Read before the seals remove it.
-DEVELOPERS = dict(os.environ)
+DEVELOPER_ENV = dict(os.environ)
 SETTLE_SECONDS = 20.0
 
 Signals = Callable[[], list[dict[str, Any]]]
@@ -46,7 +46,7 @@ def binary() -> Path:
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed")
     done = subprocess.run(
-        [sys.executable, client_program.__file__], env=DEVELOPERS, capture_output=True, text=True, check=False
+        [sys.executable, client_program.__file__], env=DEVELOPER_ENV, capture_output=True, text=True, check=False
     )
     if done.returncode:
         pytest.skip(f"no client: {done.stderr.strip()}")
@@ -67,20 +67,20 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bare(binary: Path, model: Model, home: Path, project: Path, store_home: Path) -> Iterator[Client]:
+def plain_client(binary: Path, model: Model, home: Path, project: Path, store_home: Path) -> Iterator[Client]:
     """Provide the client without reflect-git; at the end no process started in this home may be left."""
     client = Client(binary, model, home, project)
     client.prepare()
     yield client
     client.stop()
-    settle(home)
+    wait_until_idle(home)
 
 
 @pytest.fixture
-def client(bare: Client) -> Client:
+def client(plain_client: Client) -> Client:
     """Provide the client with the plugin from this repository."""
-    bare.options += ["--plugin-dir", str(REPO)]
-    return bare
+    plain_client.options += ["--plugin-dir", str(REPO)]
+    return plain_client
 
 
 @pytest.fixture
@@ -88,29 +88,29 @@ def signals(run_cli: RunCli, home: Path) -> Signals:
     """Return every signal in the store, once all background processes of hooks have ended."""
 
     def read() -> list[dict[str, Any]]:
-        settle(home)
+        wait_until_idle(home)
         found: list[dict[str, Any]] = run_cli("signals", "--json").json()["data"]
         return found
 
     return read
 
 
-def words(found: list[dict[str, Any]]) -> list[str]:
+def list_messages(found: list[dict[str, Any]]) -> list[str]:
     """Return what a person said, from a store's signals; session summaries are left out."""
     own = ("user_typed", "user_feedback")
     return [signal["content"] for signal in found if signal["trust"] in own and signal["type"] != "summary"]
 
 
-def failures(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def list_failures(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [signal for signal in found if signal["type"] == "failure"]
 
 
-def settle(home: Path) -> None:
+def wait_until_idle(home: Path) -> None:
     """Wait for background processes: there is no daemon, so they end by themselves."""
-    until(lambda: not running(home), SETTLE_SECONDS, lambda: f"still running: {running(home)}")
+    wait_until(lambda: not list_processes(home), SETTLE_SECONDS, lambda: f"still running: {list_processes(home)}")
 
 
-def running(home: Path) -> list[str]:
+def list_processes(home: Path) -> list[str]:
     """Return every process that was started in this home."""
     mark = f"HOME={home}".encode()
     found = []

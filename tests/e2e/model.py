@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Optional
 
-from tests.e2e.network import open_door
+from tests.e2e.network import open_isolated_listener
 
 GATE_SECONDS = 60
 SUMMARISER = re.compile(r"detailed summary of|summary of the conversation", re.I)
@@ -50,28 +50,28 @@ class Request:
 
     def text(self) -> str:
         """Return everything the model is given to read, unescaped."""
-        return "\n".join(strings([self.body.get("system"), self.body.get("messages")]))
+        return "\n".join(iter_strings([self.body.get("system"), self.body.get("messages")]))
 
 
-def bash(command: str) -> Call:
+def bash_call(command: str) -> Call:
     return Call("Bash", {"command": command, "description": "Work"})
 
 
-def strings(value: Any) -> Iterator[str]:
+def iter_strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from strings(inner)
+            yield from iter_strings(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from strings(inner)
+            yield from iter_strings(inner)
 
 
-def kind_of(body: Mapping[str, Any]) -> str:
+def get_request_kind(body: Mapping[str, Any]) -> str:
     """Return `main` for the conversation itself; the client also asks for titles and similar, without tools."""
     asked = [message for message in body.get("messages", ()) if message.get("role") == "user"]
-    if asked and SUMMARISER.search("\n".join(strings(asked[-1].get("content")))):
+    if asked and SUMMARISER.search("\n".join(iter_strings(asked[-1].get("content")))):
         return "summary"
     return "main" if body.get("tools") else "side"
 
@@ -84,9 +84,11 @@ class Model:
     requests: list[Request] = field(default_factory=list)
 
     def __enter__(self) -> Model:
-        self.door = open_door()
+        self.door = open_isolated_listener()
         self.turn_taken = threading.Lock()
-        self.server = ThreadingHTTPServer(self.door.listener.getsockname(), handler_for(self), bind_and_activate=False)
+        self.server = ThreadingHTTPServer(
+            self.door.listener.getsockname(), build_handler(self), bind_and_activate=False
+        )
         self.server.socket.close()
         self.server.socket = self.door.listener
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
@@ -103,21 +105,21 @@ class Model:
         return f"http://127.0.0.1:{self.door.listener.getsockname()[1]}"
 
     def answer(self, body: Mapping[str, Any]) -> Turn:
-        kind = kind_of(body)
+        kind = get_request_kind(body)
         with self.turn_taken:
             self.requests.append(Request(kind, body))
             if kind == "main":
-                opening = "\n".join(strings(body["messages"][0]))
+                opening = "\n".join(iter_strings(body["messages"][0]))
                 fitting = (number for number, turn in enumerate(self.turns) if turn.to in opening)
                 number = next(fitting, None)
                 return Turn("done") if number is None else self.turns.pop(number)
         return Turn(SUMMARY if kind == "summary" else '{"title": "a session"}')
 
-    def asked(self, kind: str = "main") -> list[Request]:
+    def list_requests(self, kind: str = "main") -> list[Request]:
         return [request for request in self.requests if request.kind == kind]
 
 
-def message_of(turn: Turn, model: str) -> dict[str, Any]:
+def build_message(turn: Turn, model: str) -> dict[str, Any]:
     stamp = time.monotonic_ns()
     content: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
     for number, call in enumerate(turn.calls):
@@ -130,7 +132,7 @@ def message_of(turn: Turn, model: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def events_of(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def stream_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a message as it is streamed: each block opened empty, filled, closed."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
@@ -147,7 +149,7 @@ def events_of(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def handler_for(model: Model) -> type[BaseHTTPRequestHandler]:
+def build_handler(model: Model) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -159,7 +161,7 @@ def handler_for(model: Model) -> type[BaseHTTPRequestHandler]:
             if turn.error:
                 failed = {"type": "api_error", "message": f"scripted error {turn.error}"}
                 return self.reply(turn.error, {"type": "error", "error": failed})
-            message = message_of(turn, body["model"])
+            message = build_message(turn, body["model"])
             return self.stream(message) if body.get("stream") else self.reply(200, message)
 
         def do_GET(self) -> None:
@@ -178,7 +180,7 @@ def handler_for(model: Model) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
             try:
-                for event in events_of(message):
+                for event in stream_events(message):
                     self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
             except OSError:  # the client was interrupted or killed
                 pass

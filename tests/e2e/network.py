@@ -17,7 +17,7 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 0x1
 
 
 @dataclass(frozen=True)
-class Door:
+class IsolatedListener:
     """A listening socket, and the prefix for a command that must reach it."""
 
     listener: socket.socket
@@ -35,24 +35,24 @@ class Door:
             os.close(self.network)
 
 
-def open_door() -> Door:
+def open_isolated_listener() -> IsolatedListener:
     """Open a socket in a separate network namespace if possible (Linux, as root), else in the current network."""
-    opened: list[Door] = []
+    opened: list[IsolatedListener] = []
     # A thread can enter another network alone; its sockets stay where they were created.
-    maker = threading.Thread(target=lambda: opened.append(_apart() or Door(_listen())))
+    maker = threading.Thread(target=lambda: opened.append(_enter_namespace() or IsolatedListener(_listen())))
     maker.start()
     maker.join()
     return opened[0]
 
 
-def _apart() -> Optional[Door]:
+def _enter_namespace() -> Optional[IsolatedListener]:
     if shutil.which("nsenter") is None or os.geteuid() != 0 or ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
         return None
     listener = _listen()
     request = struct.pack("16sh", b"lo", 0)
     flags = struct.unpack("16sh", fcntl.ioctl(listener, SIOCGIFFLAGS, request))[1]
     fcntl.ioctl(listener, SIOCSIFFLAGS, struct.pack("16sh", b"lo", flags | IFF_UP))
-    return Door(listener, os.open("/proc/thread-self/ns/net", os.O_RDONLY))
+    return IsolatedListener(listener, os.open("/proc/thread-self/ns/net", os.O_RDONLY))
 
 
 def _listen() -> socket.socket:

@@ -31,12 +31,12 @@ RUN_SECONDS = 60
 SCREEN_SECONDS = 30.0
 COLUMNS, LINES = 150, 50
 
-TROUBLE = re.compile(r"hook error|hook .*timed out|Hook returned|hook .*failed|non-blocking status")
+ERROR_PATTERN = re.compile(r"hook error|hook .*timed out|Hook returned|hook .*failed|non-blocking status")
 
 numbers = itertools.count()
 
 
-def until(look: Callable[[], Found], seconds: float, what: Callable[[], str]) -> Found:
+def wait_until(look: Callable[[], Found], seconds: float, what: Callable[[], str]) -> Found:
     """Wait until `look` returns something, and return it."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
@@ -47,7 +47,7 @@ def until(look: Callable[[], Found], seconds: float, what: Callable[[], str]) ->
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintResult:
     """The output of a print run."""
 
     code: int
@@ -57,7 +57,7 @@ class Printed:
     def session(self) -> str:
         return str(self.events[0]["session_id"])
 
-    def hooks(self, kind: str) -> list[dict[str, Any]]:
+    def list_hook_events(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event.get("subtype") == f"hook_{kind}"]
 
     @property
@@ -87,7 +87,7 @@ class Client:
         }  # fmt: skip
         (self.home / ".claude.json").write_text(json.dumps(known))
 
-    def surroundings(self, more: Optional[Mapping[str, str]] = None) -> dict[str, str]:
+    def build_env(self, more: Optional[Mapping[str, str]] = None) -> dict[str, str]:
         return {
             "HOME": str(self.home), "PATH": PATH, "SHELL": "/bin/sh", "USER": "dev", "LANG": "C.UTF-8",
             "TERM": "xterm-256color", "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.model.url,
@@ -95,7 +95,7 @@ class Client:
             **self.env, **(more or {}),
         }  # fmt: skip
 
-    def command(self, *words: str, tools: str = TOOLS) -> list[str]:
+    def build_command(self, *words: str, tools: str = TOOLS) -> list[str]:
         # The screen's own default mode is `auto`, which asks a server.
         permissions = ["--permission-mode", "manual", "--allowedTools", tools]
         return [str(self.binary), *words, *self.options, *permissions]
@@ -103,7 +103,7 @@ class Client:
     def run(self, *words: str) -> str:
         """Run `claude plugin …` and similar commands."""
         done = subprocess.run(
-            [*self.model.door.prefix, self.binary, *words], cwd=self.project, env=self.surroundings(),
+            [*self.model.door.prefix, self.binary, *words], cwd=self.project, env=self.build_env(),
             capture_output=True, text=True, timeout=RUN_SECONDS, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -112,7 +112,7 @@ class Client:
     def start_print(self, prompt: str, *words: str, env: Optional[Mapping[str, str]] = None) -> subprocess.Popen[str]:
         told = ["-p", prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events", *words]
         process = subprocess.Popen(
-            [*self.model.door.prefix, *self.command(*told)], cwd=self.project, env=self.surroundings(env),
+            [*self.model.door.prefix, *self.build_command(*told)], cwd=self.project, env=self.build_env(env),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
             start_new_session=True,
         )  # fmt: skip
@@ -126,24 +126,24 @@ class Client:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
 
-    def print(self, prompt: str, *words: str, env: Optional[Mapping[str, str]] = None) -> Printed:
-        return printed(self.start_print(prompt, *words, env=env))
+    def run_print(self, prompt: str, *words: str, env: Optional[Mapping[str, str]] = None) -> PrintResult:
+        return collect_output(self.start_print(prompt, *words, env=env))
 
-    def screen(self, *words: str, tools: str = TOOLS, env: Optional[Mapping[str, str]] = None) -> Screen:
-        return Screen(self, self.command(*words, tools=tools), self.surroundings(env))
+    def open_screen(self, *words: str, tools: str = TOOLS, env: Optional[Mapping[str, str]] = None) -> Screen:
+        return Screen(self, self.build_command(*words, tools=tools), self.build_env(env))
 
     def transcripts(self) -> list[Path]:
         return sorted((self.home / ".claude" / "projects").glob("*/*.jsonl"))
 
 
-def printed(process: subprocess.Popen[str]) -> Printed:
+def collect_output(process: subprocess.Popen[str]) -> PrintResult:
     """Collect events with their arrival times: hook events say that one began or ended, but not how long it took."""
     watchdog = threading.Timer(RUN_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
     watchdog.start()
     with process:
         events = [{**json.loads(line), "arrived": time.monotonic()} for line in process.stdout or ()]
     watchdog.cancel()
-    return Printed(process.returncode, events)
+    return PrintResult(process.returncode, events)
 
 
 class Screen:
@@ -181,7 +181,7 @@ class Screen:
 
     def expect(self, pattern: str, seconds: float = SCREEN_SECONDS) -> str:
         sought = re.compile(pattern)
-        until(lambda: sought.search(self.text()), seconds, lambda: f"no /{pattern}/ on\n{self.text()}")
+        wait_until(lambda: sought.search(self.text()), seconds, lambda: f"no /{pattern}/ on\n{self.text()}")
         return self.text()
 
     def press(self, *keys: str) -> None:
@@ -201,10 +201,10 @@ class Screen:
     def write(self, text: str) -> None:
         """Type a text without sending it, and wait until the client shows it, however it wraps the lines."""
         sought = "".join(text.split())
-        before = self._squeezed().count(sought)
+        before = self._text_without_spaces().count(sought)
         self.ask("send-keys", "-l", text)
-        until(
-            lambda: self._squeezed().count(sought) > before, SCREEN_SECONDS,
+        wait_until(
+            lambda: self._text_without_spaces().count(sought) > before, SCREEN_SECONDS,
             lambda: f"'{text}' was typed and is not on\n{self.text()}",
         )  # fmt: skip
 
@@ -218,25 +218,25 @@ class Screen:
         """Move down to a line of a dialog, one key at a time."""
         while not (here := self._choice()).startswith(label):
             self.press("Down")
-            until(lambda: self._choice() != here, SCREEN_SECONDS, lambda: f"no '{label}' on\n{self.text()}")
+            wait_until(lambda: self._choice() != here, SCREEN_SECONDS, lambda: f"no '{label}' on\n{self.text()}")
 
     def _choice(self) -> str:
         return str(["", *re.findall(r"❯ \d+\. (.*)", self.text())][-1])
 
-    def leave(self) -> None:
+    def exit_client(self) -> None:
         """Leave the client; nothing of ours may be on the screen before or after."""
-        self.require_calm()
+        self.require_no_errors()
         self.say("/exit")
         self.expect(r"client ended with 0")
-        self.require_calm()
+        self.require_no_errors()
 
-    def require_calm(self) -> None:
-        assert not TROUBLE.search(self.text()), self.text()
+    def require_no_errors(self) -> None:
+        assert not ERROR_PATTERN.search(self.text()), self.text()
 
-    def pid(self) -> int:
+    def get_pid(self) -> int:
         """Return the pid of the client itself, not of the shell that waits for it."""
         shell = self.ask("display-message", "-p", "#{pane_pid}").strip()
         return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
 
-    def _squeezed(self) -> str:
+    def _text_without_spaces(self) -> str:
         return "".join(self.text().split())

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 from tests.conftest import REPO, RunCli
-from tests.e2e.conftest import Signals, failures, settle, words
-from tests.e2e.model import Model, Request, Turn, bash
+from tests.e2e.conftest import Signals, list_failures, list_messages, wait_until_idle
+from tests.e2e.model import Model, Request, Turn, bash_call
 from tests.e2e.session import Client
-from tests.store.probe import inbox_ids
+from tests.store.store_checks import inbox_ids
 
-BROKEN = bash("echo 'no rule to make target docs' >&2; exit 2")
+BROKEN = bash_call("echo 'no rule to make target docs' >&2; exit 2")
 OURS = re.compile(r"hook (additional context|success|blocking error|stopped)|reflections|</?reflect-git", re.I)
 
 
@@ -22,9 +22,9 @@ def conversation(request: Request) -> list[str]:
 
 def test_a_failing_tool_becomes_a_signal(client: Client, model: Model, signals: Signals, store_home: Path) -> None:
     model.turns = [Turn("I make it.", [BROKEN]), Turn("It cannot be made.")]
-    run = client.print("make the docs")
+    run = client.run_print("make the docs")
     assert run.result["result"] == "It cannot be made."
-    settle(client.home)
+    wait_until_idle(client.home)
     committed = inbox_ids(store_home)
     (found,) = signals()
     assert found["id"] in committed, "no command had to come after the hook"
@@ -32,40 +32,40 @@ def test_a_failing_tool_becomes_a_signal(client: Client, model: Model, signals: 
     assert "no rule to make target docs" in found["content"] + str(found["context"])
 
 
-def test_hooks_say_nothing_and_cost_the_model_nothing(client: Client, bare: Client, model: Model) -> None:
+def test_hooks_say_nothing_and_cost_the_model_nothing(client: Client, plain_client: Client, model: Model) -> None:
     """The conversation is identical with and without the plugin."""
     model.turns = [Turn("I make it.", [BROKEN]), Turn("It cannot be made.")] * 2
-    run = client.print("make the docs")
-    with_plugin = [conversation(request) for request in model.asked()]
-    assert [(hook["exit_code"], hook["output"]) for hook in run.hooks("response")] == [(0, "")] * 2
+    run = client.run_print("make the docs")
+    with_plugin = [conversation(request) for request in model.list_requests()]
+    assert [(hook["exit_code"], hook["output"]) for hook in run.list_hook_events("response")] == [(0, "")] * 2
     assert not [request for request in model.requests if OURS.search(request.text())]
-    bare.options.clear()
-    bare.print("make the docs")
-    assert [conversation(request) for request in model.asked()[len(with_plugin) :]] == with_plugin
+    plain_client.options.clear()
+    plain_client.run_print("make the docs")
+    assert [conversation(request) for request in model.list_requests()[len(with_plugin) :]] == with_plugin
 
 
 def test_a_correction_typed_at_the_screen_becomes_a_signal(client: Client, model: Model, signals: Signals) -> None:
     model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
-    with client.screen() as screen:
+    with client.open_screen() as screen:
         screen.say("add the requests library", "ONE")
         screen.say("no, don't use pip here. We always use uv in this repo.", "TWO")
-        screen.leave()
+        screen.exit_client()
     assert not [request for request in model.requests if OURS.search(request.text())]
     found = signals()
-    assert ["uv" in said for said in words(found)] == [True], found
+    assert ["uv" in said for said in list_messages(found)] == [True], found
     assert sorted(signal["type"] for signal in found) == ["convention", "summary"]
 
 
-def test_the_plugin_from_its_marketplace_captures(bare: Client, model: Model, signals: Signals) -> None:
-    bare.run("plugin", "marketplace", "add", str(REPO))
-    bare.run("plugin", "install", "reflect-git@reflect-git")
+def test_the_plugin_from_its_marketplace_captures(plain_client: Client, model: Model, signals: Signals) -> None:
+    plain_client.run("plugin", "marketplace", "add", str(REPO))
+    plain_client.run("plugin", "install", "reflect-git@reflect-git")
     model.turns = [Turn("I make it.", [BROKEN])]
-    bare.print("make the docs")
-    assert len(failures(signals())) == 1
+    plain_client.run_print("make the docs")
+    assert len(list_failures(signals())) == 1
 
 
-def test_entries_in_settings_capture(bare: Client, model: Model, signals: Signals, run_cli: RunCli) -> None:
+def test_entries_in_settings_capture(plain_client: Client, model: Model, signals: Signals, run_cli: RunCli) -> None:
     assert run_cli("enable").code == 0
     model.turns = [Turn("I make it.", [BROKEN])]
-    bare.print("make the docs")
-    assert len(failures(signals())) == 1
+    plain_client.run_print("make the docs")
+    assert len(list_failures(signals())) == 1

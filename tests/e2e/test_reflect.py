@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import RunCli
-from tests.e2e.conftest import settle
-from tests.e2e.model import Call, Model, Request, Turn, bash, strings
-from tests.e2e.session import PATH, Client, Screen, until
+from tests.e2e.conftest import wait_until_idle
+from tests.e2e.model import Call, Model, Request, Turn, bash_call, iter_strings
+from tests.e2e.session import PATH, Client, Screen, wait_until
 from tests.e2e.test_around_a_session import INSTALLED
 from tests.faults import git
 
@@ -52,18 +52,18 @@ class Step:
 def play(model: Model, act: Callable[[], None], *thoughts: Thought) -> list[Request]:
     """Run `act` and let the model answer with these thoughts, one per request; return the requests."""
     steps = [Step(then) for then in thoughts]
-    count = len(model.asked())
+    count = len(model.list_requests())
     model.turns += [Turn(f"Step {number}.", step.calls, gate=step.gate) for number, step in enumerate(steps)]
     act()
     for number, step in enumerate(steps, count):
         step.calls += step.then(request(model, number))
         step.gate.set()
-    return model.asked()[count : count + len(steps)]
+    return model.list_requests()[count : count + len(steps)]
 
 
 def request(model: Model, number: int) -> Request:
-    until(lambda: len(model.asked()) > number, 60, lambda: "the model was not asked")
-    return model.asked()[number]
+    wait_until(lambda: len(model.list_requests()) > number, 60, lambda: "the model was not asked")
+    return model.list_requests()[number]
 
 
 def do(*calls: Call) -> Thought:
@@ -74,7 +74,7 @@ def result_in(request: Request) -> str:
     """Return the result of the newest tool call."""
     messages = [message["content"] for message in request.body["messages"] if isinstance(message["content"], list)]
     results = [block["content"] for blocks in messages for block in blocks if block["type"] == "tool_result"]
-    return "\n".join(strings([results[-1]])).removeprefix("text\n")
+    return "\n".join(iter_strings([results[-1]])).removeprefix("text\n")
 
 
 def pass_on(request: Request) -> list[Call]:
@@ -85,7 +85,7 @@ def pass_on(request: Request) -> list[Call]:
 def ask(screen: Screen, model: Model, prompt: str, *words: str) -> str:
     """Continue up to the question on the screen; return its subject."""
     command = " ".join(["reflect-git", "candidates", "--ask", *words])
-    play(model, lambda: screen.say(prompt), do(bash(command)), pass_on)
+    play(model, lambda: screen.say(prompt), do(bash_call(command)), pass_on)
     screen.expect(r"❯ 1\. Add to")
     return str(IDENTITY.findall(screen.text())[-1])
 
@@ -98,18 +98,18 @@ def answer(screen: Screen, model: Model, label: str, *commands: str) -> list[str
 
 def confirm(screen: Screen, model: Model) -> None:
     """Press Enter every second, since one may get lost, until the model gets the answer."""
-    count = len(model.asked())
+    count = len(model.list_requests())
     for _ in range(30):
         screen.press("Enter")
         try:
-            until(lambda: len(model.asked()) > count, 1, screen.text)
+            wait_until(lambda: len(model.list_requests()) > count, 1, screen.text)
             return
         except AssertionError:
             continue
 
 
 def shell(model: Model, act: Callable[[], None], *commands: str) -> list[str]:
-    told = play(model, act, *(do(bash(command)) for command in commands), do())
+    told = play(model, act, *(do(bash_call(command)) for command in commands), do())
     return [result_in(request) for request in told[1:]]
 
 
@@ -117,7 +117,7 @@ def attachments(request: Request) -> str:
     """Return what the client adds by itself, without tool output and messages."""
     messages = [message["content"] for message in request.body["messages"] if message["role"] != "assistant"]
     blocks = [block for content in messages if isinstance(content, list) for block in content]
-    return "\n".join(strings([block for block in blocks if block.get("type") == "text"]))
+    return "\n".join(iter_strings([block for block in blocks if block.get("type") == "text"]))
 
 
 def approvals(store: Path) -> list[str]:
@@ -133,18 +133,20 @@ def screen(client: Client, model: Model) -> Iterator[Screen]:
     (client.home / ".claude").mkdir(exist_ok=True)
     (client.home / ".claude" / "CLAUDE.md").write_text("# Mine\n\nAnswer in short sentences.\n")
     model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
-    with client.screen(tools="Read") as screen:
+    with client.open_screen(tools="Read") as screen:
         screen.say("add the requests library", "ONE")
         screen.say(CORRECTION, "TWO")
         yield screen
-    settle(client.home)
+    wait_until_idle(client.home)
 
 
 def test_a_correction_becomes_a_line_that_the_next_request_carries(
     screen: Screen, model: Model, home: Path, store_home: Path
 ) -> None:
     identity = ask(screen, model, "/reflect")
-    expanded = next(request for request in model.asked() if "You prepare and pass on questions" in request.text())
+    expanded = next(
+        request for request in model.list_requests() if "You prepare and pass on questions" in request.text()
+    )
     assert f"You said: {CORRECTION}" in expanded.text()
     assert "!`reflect-git" not in expanded.text()
     (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
@@ -155,12 +157,12 @@ def test_a_correction_becomes_a_line_that_the_next_request_carries(
     assert text.startswith("# Mine\n\nAnswer in short sentences.\n") and text.count(f"- {TEXT}\n") == 1
     model.turns = [Turn("Good. THREE"), Turn("Good. FOUR")]
     screen.say("go on", "THREE")
-    assert TEXT in attachments(model.asked()[-1])
+    assert TEXT in attachments(model.list_requests()[-1])
     screen.say("/clear")
-    until(lambda: "THREE" not in screen.text(), 20, screen.text)
+    wait_until(lambda: "THREE" not in screen.text(), 20, screen.text)
     screen.say("go on", "FOUR")
-    assert f"# Mine\n\nAnswer in short sentences.\n\n- {TEXT}\n" in model.asked()[-1].text()
-    screen.leave()
+    assert f"# Mine\n\nAnswer in short sentences.\n\n- {TEXT}\n" in model.list_requests()[-1].text()
+    screen.exit_client()
 
 
 @pytest.mark.skipif(shutil.which("script") is None, reason="'script' is not installed")
@@ -172,7 +174,7 @@ def test_the_model_alone_approves_nothing(
     model.turns = [Turn("I take pip. ONE"), Turn("Then uv. TWO")]
     answers = store_home / ".git/reflect/answers"
     (home / "forge.py").write_text(HAND_WRITTEN)
-    with client.screen() as screen:
+    with client.open_screen() as screen:
         screen.say("add the requests library", "ONE")
         screen.say(CORRECTION, "TWO")
         (waiting,) = run_cli("candidates", "--json", cwd=client.project).json()["data"]
@@ -202,7 +204,7 @@ def test_the_model_alone_approves_nothing(
             screen, model, GLOBAL,
             f"{approve} --text 'Use pip'", f"reflect-git approve {identity} --to project", approve, approve,
         )  # fmt: skip
-        screen.leave()
+        screen.exit_client()
     assert "no person has answered for this text" in given[0]
     assert f"the person answered '{GLOBAL}'" in given[1]
     assert "approved LRN-" in given[2]
@@ -235,7 +237,7 @@ def test_a_typed_answer_is_shown_again_and_a_typed_never_is_one(
     (printed,) = shell(model, lambda: confirm(screen, model), f"reflect-git dismiss {other} --never")
     assert f"answered never to {other}" in printed
     assert len(approvals(store_home)) == 1
-    screen.leave()
+    screen.exit_client()
 
 
 QUOTE = "no, why do you always run the specs without the seeds?"
@@ -248,14 +250,14 @@ def word(text: str) -> Thought:
     def think(request: Request) -> list[Call]:
         data = json.loads(result_in(request))["data"]
         assert data["questions"] == [] and data["needs_wording"][0]["quote"] == QUOTE
-        return [bash(f"reflect-git candidates --ask --id {data['needs_wording'][0]['id']} --text '{text}'")]
+        return [bash_call(f"reflect-git candidates --ask --id {data['needs_wording'][0]['id']} --text '{text}'")]
 
     return think
 
 
 def ask_worded(screen: Screen, model: Model, prompt: str, text: str) -> str:
     """Continue up to the question about this wording on the screen; return its subject."""
-    play(model, lambda: screen.say(prompt), do(bash("reflect-git candidates --ask")), word(text), pass_on)
+    play(model, lambda: screen.say(prompt), do(bash_call("reflect-git candidates --ask")), word(text), pass_on)
     screen.expect(r"❯ 1\. Add to")
     return str(IDENTITY.findall(screen.text())[-1])
 
@@ -266,7 +268,7 @@ def test_the_model_words_a_rule_and_the_person_sees_what_it_adds(
     """A wording that adds a name is shown with a risk and skipped; one changed after the answer is refused."""
     client.env["PATH"] = f"{INSTALLED}:{PATH}"
     model.turns = [Turn("I ran the specs. ONE"), Turn("Sorry. TWO")]
-    with client.screen(tools="Read") as screen:
+    with client.open_screen(tools="Read") as screen:
         screen.say("run the specs", "ONE")
         screen.say(QUOTE, "TWO")
         more = "Run the seeds with Docker before the specs."
@@ -284,7 +286,7 @@ def test_the_model_words_a_rule_and_the_person_sees_what_it_adds(
             approve, f"{approve} --text '{more}'", f"{approve} --text 'Run the seeds after the specs.'",
             f"{approve} --text '{WORDING}' --until 2038-01-01", f"{approve} --text '{WORDING}'",
         )  # fmt: skip
-        screen.leave()
+        screen.exit_client()
     assert "it needs wording" in given[0]
     assert "the person answered 'Skip'" in given[1]
     assert "no person has answered for this text" in given[2]
@@ -319,7 +321,7 @@ def test_a_question_that_the_model_changed_counts_for_nothing(
     }  # fmt: skip
     before = (home / ".claude/CLAUDE.md").read_bytes()
     for shown, change in changes.items():
-        play(model, lambda: screen.say("/reflect"), do(bash("reflect-git candidates --ask")), changed(change))
+        play(model, lambda: screen.say("/reflect"), do(bash_call("reflect-git candidates --ask")), changed(change))
         screen.expect(r"❯ 1\. (Add to|Skip)")
         identity = str(IDENTITY.findall(screen.text())[-1])
         (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
@@ -328,7 +330,7 @@ def test_a_question_that_the_model_changed_counts_for_nothing(
     identity = ask(screen, model, "/reflect")
     (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
     assert "approved LRN-" in printed
-    screen.leave()
+    screen.exit_client()
 
 
 def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model, home: Path, store_home: Path) -> None:
@@ -341,9 +343,9 @@ def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model,
     screen.say(CORRECTION, "THREE")
     sharper = "Always use uv in this repo. Never use pip here"
     command = f"reflect-git candidates --ask --id {rule} --text '{sharper}'"
-    play(model, lambda: screen.say("/reflect"), do(bash(command)), pass_on)
+    play(model, lambda: screen.say("/reflect"), do(bash_call(command)), pass_on)
     screen.expect(r"❯ 1\. Use this wording")
-    told = [request.text() for request in model.asked() if f"Broken rule [{rule}]" in request.text()]
+    told = [request.text() for request in model.list_requests() if f"Broken rule [{rule}]" in request.text()]
     assert told and "Claude broke this rule in the last session" in told[-1]
     assert sharper in screen.text() and f"Rule in force: {TEXT}" in screen.text()
     edit = f"reflect-git edit {rule} --text '{sharper}'"
@@ -352,18 +354,18 @@ def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model,
     assert "no person has answered for this text" in given[1]
     assert f"amended {rule}" in given[2]
     assert f"- {sharper}\n" in file.read_text() and len(approvals(store_home)) == 1
-    screen.leave()
+    screen.exit_client()
 
 
 def test_where_the_program_does_not_run_the_model_is_told(client: Client, model: Model) -> None:
     """A failing command in a skill would prevent the whole skill from being sent."""
     (client.home / ".claude/plugins/data/reflect-git-inline").mkdir(parents=True)
     (client.home / ".claude/plugins/data/reflect-git-inline/venv.lock").mkdir()
-    fetch = bash("reflect-git candidates --for-skill --fetch || echo 'reflect-git does not run here'")
+    fetch = bash_call("reflect-git candidates --for-skill --fetch || echo 'reflect-git does not run here'")
     model.turns = [Turn("The first use fetches its packages. ONE", [fetch]), Turn("It does not run. TWO")]
-    with client.screen(tools="Read") as screen:
+    with client.open_screen(tools="Read") as screen:
         screen.say("/reflect", "TWO")
-        screen.leave()
-    first, second = (one.text() for one in model.asked()[-2:])
+        screen.exit_client()
+    first, second = (one.text() for one in model.list_requests()[-2:])
     assert "\nreflect-git: the first use fetches its packages, which can take a minute\n" in first
     assert "reflect-git does not run here" in second

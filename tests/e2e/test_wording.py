@@ -26,7 +26,7 @@ def answers(*rules: dict[str, Any]) -> Turn:
 
 
 @pytest.fixture
-def env(bare: Client, home: Path, tmp_path: Path, store_home: Path) -> dict[str, str]:
+def env(plain_client: Client, home: Path, tmp_path: Path, store_home: Path) -> dict[str, str]:
     """Provide a logged-in person with hooks and a CLAUDE.md, who said one thing in the project."""
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n", encoding="utf-8")
     hook = {"hooks": [{"type": "command", "command": f"touch {home}/hook-ran"}]}
@@ -35,37 +35,37 @@ def env(bare: Client, home: Path, tmp_path: Path, store_home: Path) -> dict[str,
     (home / ".claude/settings.json").write_text(json.dumps({"hooks": events}), encoding="utf-8")
     (home / ".claude/CLAUDE.md").write_text(f"{MARKER}\n", encoding="utf-8")
     program = tmp_path / "claude"
-    command = shlex.join([*bare.model.door.prefix, str(bare.binary)])
+    command = shlex.join([*plain_client.model.door.prefix, str(plain_client.binary)])
     program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
-    made = {**bare.surroundings(), "REFLECT_GIT_CLAUDE": str(program), "TERM": "dumb"}
+    made = {**plain_client.build_env(), "REFLECT_GIT_CLAUDE": str(program), "TERM": "dumb"}
     content = ("capture", "--type", "correction", "--content", QUOTE)
-    with Terminal(*content, cwd=bare.project, env=made) as terminal:
+    with Terminal(*content, cwd=plain_client.project, env=made) as terminal:
         terminal.ends()
     return made
 
 
 def test_the_real_client_words_a_rule_and_nothing_else_of_the_person_goes_along(
-    bare: Client, model: Model, env: dict[str, str], home: Path, run_cli: RunCli, signals: Signals
+    plain_client: Client, model: Model, env: dict[str, str], home: Path, run_cli: RunCli, signals: Signals
 ) -> None:
     run_cli("enable")
     before = [signal["id"] for signal in signals()]
     model.turns = [answers({"n": 1, "rule": WORDING})]
-    with Terminal("review", cwd=bare.project, env=env) as terminal:
+    with Terminal("review", cwd=plain_client.project, env=env) as terminal:
         assert "Claude can word 1 of these" in terminal.passes("[n]o")
         terminal.presses("o")
         seen = terminal.passes("?]?")
         assert f"    {WORDING}\n    (worded by Claude)\n" in seen and "risk" not in seen
         terminal.presses("y")
         assert "approved LRN-" in terminal.ends()
-    assert f"- {WORDING}\n" in (bare.project / "CLAUDE.md").read_text()
+    assert f"- {WORDING}\n" in (plain_client.project / "CLAUDE.md").read_text()
     (request,) = model.requests
     told = request.text()
     assert RULES in told and QUOTE in told and MARKER not in told
     assert "haiku" in request.body["model"]
     assert "Bash" not in {tool["name"] for tool in request.body["tools"]}
     # Neither other hooks nor our own saw the call, and the client stored no transcript of it.
-    assert not (home / "hook-ran").exists() and bare.transcripts() == []
+    assert not (home / "hook-ran").exists() and plain_client.transcripts() == []
     assert [signal["id"] for signal in signals()] == before
     (line,) = (home / ".claude/reflections/.git/reflect/usage.jsonl").read_text().splitlines()
     used = json.loads(line)
@@ -74,19 +74,19 @@ def test_the_real_client_words_a_rule_and_nothing_else_of_the_person_goes_along(
 
 
 def test_hooks_and_memory_are_there_for_an_ordinary_run(
-    bare: Client, model: Model, env: dict[str, str], home: Path
+    plain_client: Client, model: Model, env: dict[str, str], home: Path
 ) -> None:
     """Shows that the previous test would notice hooks and memory if they were active."""
     model.turns = [Turn("hello")]
-    bare.print("hello")
-    assert (home / "hook-ran").exists() and MARKER in model.asked()[0].text()
+    plain_client.run_print("hello")
+    assert (home / "hook-ran").exists() and MARKER in model.list_requests()[0].text()
 
 
 def test_a_wording_that_adds_something_is_refused_by_the_person(
-    bare: Client, model: Model, env: dict[str, str], run_cli: RunCli
+    plain_client: Client, model: Model, env: dict[str, str], run_cli: RunCli
 ) -> None:
     model.turns = [answers({"n": 1, "rule": "Run the specs with the seeds in Docker."})]
-    with Terminal("review", cwd=bare.project, env=env) as terminal:
+    with Terminal("review", cwd=plain_client.project, env=env) as terminal:
         terminal.passes("[n]o")
         terminal.presses("o")
         assert "  risk          'Docker' is not in your words\n" in terminal.passes("?]?")
@@ -96,8 +96,8 @@ def test_a_wording_that_adds_something_is_refused_by_the_person(
         assert "not approved" in terminal.passes("?]?")
         terminal.presses("q")
         terminal.ends()
-    assert not (bare.project / "CLAUDE.md").exists()
-    assert len(run_cli("candidates", "--json", cwd=bare.project).json()["data"]) == 1
+    assert not (plain_client.project / "CLAUDE.md").exists()
+    assert len(run_cli("candidates", "--json", cwd=plain_client.project).json()["data"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_a_wording_that_adds_something_is_refused_by_the_person(
     ],
 )
 def test_what_goes_wrong_is_one_sentence(
-    bare: Client, model: Model, env: dict[str, str], turns: list[Turn], lost: str, sentence: str
+    plain_client: Client, model: Model, env: dict[str, str], turns: list[Turn], lost: str, sentence: str
 ) -> None:
     model.turns = list(turns)
-    with Terminal("review", cwd=bare.project, env={**env, **({lost: ""} if lost else {})}) as terminal:
+    with Terminal("review", cwd=plain_client.project, env={**env, **({lost: ""} if lost else {})}) as terminal:
         terminal.passes("[n]o")
         terminal.presses("o")
         seen = terminal.passes("?]?")

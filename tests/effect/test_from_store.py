@@ -14,13 +14,13 @@ import pytest
 
 from reflect_git.records import schema
 from reflect_git.records.history import session_hash
-from reflect_git.records.ids import moment_id
+from reflect_git.records.ids import get_signal_id
 from reflect_git.store import api, append
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.effect import by_hand
 from tests.effect.by_hand import Control, Key
-from tests.store.probe import opened
+from tests.store.store_checks import open_store
 
 BAKERY, MILL = ({"key": f"git.example.org/{name}", "name": name} for name in ("bakery", "mill"))
 OVEN, FLOUR, YEAST, SALT = (f"LRN-2026031{day}-0000000{day}" for day in (2, 3, 5, 6))
@@ -58,7 +58,7 @@ def exposure(at: int, name: str = "", **more: Any) -> dict[str, Any]:
     }
     rules = [rule for rule, is_loaded in loaded.items() if is_loaded]
     return {
-        "id": moment_id(moment(at), name or f"end {at}", "exposure", prefix="EXP"), "version": 1,
+        "id": get_signal_id(moment(at), name or f"end {at}", "exposure", prefix="EXP"), "version": 1,
         "session": session_hash(session(at)), "project": project(at), "start": moment(at), "end": moment(at, 50),
         "turns": 8, "typed": 4, "corrections": 0, "failures": {}, "interruptions": 0, "model": "claude-x",
         "client": f"2.1.{at}", "attended": True, "rules": {"CLAUDE.md": rules} if rules else {},
@@ -68,7 +68,7 @@ def exposure(at: int, name: str = "", **more: Any) -> dict[str, Any]:
 
 def signal(store: Store, at: int, key: str, **more: Any) -> dict[str, Any]:
     return {
-        **dict.fromkeys(schema.SIGNAL_FIELDS, ""), "id": moment_id(moment(at, 5), f"{key} {at}", "correction"),
+        **dict.fromkeys(schema.SIGNAL_FIELDS, ""), "id": get_signal_id(moment(at, 5), f"{key} {at}", "correction"),
         "version": 1, "timestamp": moment(at, 5), "session_id": session(at), "type": "correction",
         "status": "captured", "confidence": 2, "source": {"hook": "mine", "turn": 1, "file": None, "entry": None},
         "content": f"mind the {key}", "context": f"mind the {key}", "category": "convention", "tags": [],
@@ -81,7 +81,7 @@ def approve(store: Store, identity: str, key: str, start: int, text: str, where:
     """Return the records of an approval just before a session, dated like the session before it."""
     now = moment(start - 1, 55).replace("Z", ".000Z")
     target = {"kind": "project" if where else "global", "path": "CLAUDE.md"}
-    made = api.decision(store, "approved", identity, BY, now, text=text, key=key, target=target, meta=meta)  # type: ignore[arg-type]
+    made = api.build_decision(store, "approved", identity, BY, now, text=text, key=key, target=target, meta=meta)  # type: ignore[arg-type]
     return [made, {
         "id": identity, "version": 1, "timestamp": now, "text": text, "title": text, "category": "convention",
         "scope": "project" if where else "global", "project": where, "target": target, "topic": None, "paths": [],
@@ -92,7 +92,7 @@ def approve(store: Store, identity: str, key: str, start: int, text: str, where:
 
 @pytest.fixture
 def bakery(store_home: Path) -> Store:
-    store = opened(store_home)
+    store = open_store(store_home)
     records: list[Any] = [exposure(at) for at in range(60)]
     records.append(exposure(5, "resumed", start=moment(5, 30)))
     nobody = {"session": session_hash("a script"), "attended": False}
@@ -109,7 +109,7 @@ def bakery(store_home: Path) -> Store:
     records += approve(store, FLOUR, "flour", 24, "Sift the flour.", None)
     records += approve(store, YEAST, "yeast", 30, "Feed the yeast.", MILL)
     records += approve(store, SALT, "salt", 40, "Weigh the salt.", None)
-    api.record(store, records, "record: sixty sessions", {})
+    api.commit_records(store, records, "record: sixty sessions", {})
     live = [signal(store, at, key) for key, listed in SAID.items() for at in listed if at >= EXPIRED]
     append.append_new(store, live, 5)
     return store
@@ -192,8 +192,8 @@ def test_one_rule_by_the_end_of_its_id(bakery: Store, run_cli: RunCli) -> None:
 
 def test_a_reverted_rule_is_listed_by_name_only_and_its_key_is_no_control(bakery: Store, run_cli: RunCli) -> None:
     before = rules_in(run_cli)
-    made = api.decision(bakery, "reverted", FLOUR, BY, moment(59, 59).replace("Z", ".000Z"))
-    api.record(bakery, [made], "revert: flour", {})
+    made = api.build_decision(bakery, "reverted", FLOUR, BY, moment(59, 59).replace("Z", ".000Z"))
+    api.commit_records(bakery, [made], "revert: flour", {})
     after = rules_in(run_cli)
     assert set(after) == {OVEN, YEAST, SALT}
     assert after[OVEN] == before[OVEN]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.history.log_entries import Wanted, entry_of
+from reflect_git.history.log_entries import LogFilter, parse_entry
 from reflect_git.records import schema
 
 LRN, OLD, SIG, DEC = "LRN-20260211-4c8d2a1f", "LRN-20260101-00000000", "SIG-20260211-7k3v9q2m", "DEC-20260211-1a2b3c4d"
@@ -27,7 +27,7 @@ def test_an_approval() -> None:
         f"Signal-Id: {SIG}", f"Learning-Id: {LRN}", f"Decision: {DEC}", "Target: CLAUDE.md",
         "Project: git.example.org/shop", "Machine: desk-1", "Approved-By: terminal",
     )  # fmt: skip
-    assert entry_of(line("approve: Use pnpm: not npm", *trailers)).as_json() == {
+    assert parse_entry(line("approve: Use pnpm: not npm", *trailers)).as_json() == {
         "commit": "a" * 40, "time": "2026-02-11T14:00:00Z", "type": "approved", "subject": "approve: Use pnpm: not npm",
         "learning": LRN, "signals": [SIG], "target": "CLAUDE.md", "version": None, "approved_by": "terminal",
         "machine": "desk-1", "project": "git.example.org/shop", "decisions": [DEC], "by": None, "road": "terminal",
@@ -38,9 +38,9 @@ def test_an_approval() -> None:
 def test_a_commit_about_several_names_them_all() -> None:
     other = "LRN-20260211-9z8y7x6w"
     trailers = (f"Learning-Id: {LRN}", f"Learning-Id: {other}", "Target: CLAUDE.md", "Target: .claude/rules/a.md")
-    entry = entry_of(line("sync: 2 learnings", *trailers, "Project: shop"))
+    entry = parse_entry(line("sync: 2 learnings", *trailers, "Project: shop"))
     replaced = "LRN-20260211-00000000"
-    entry.made = (decision("superseded", replaced, target={"kind": "global", "path": "CLAUDE.md"}),)
+    entry.decision_records = (decision("superseded", replaced, target={"kind": "global", "path": "CLAUDE.md"}),)
     told = entry.as_json()
     assert told["learnings"] == [LRN, other, replaced]
     assert [(one["scope"], one["path"]) for one in told["targets"]] == [
@@ -58,62 +58,62 @@ def test_a_commit_about_several_names_them_all() -> None:
     ],
 )
 def test_what_is_not_ours_is_told_as_it_is(subject: str, committer: str, kind: str, what: str) -> None:
-    entry = entry_of(line(subject, committer=committer))
-    assert (entry.type, entry.what) == (kind, what)
-    assert entry.by == (committer if kind == "other" else None)
+    entry = parse_entry(line(subject, committer=committer))
+    assert (entry.type, entry.short_subject) == (kind, what)
+    assert entry.person == (committer if kind == "other" else None)
 
 
 def test_a_line_that_git_would_not_print_is_no_crash() -> None:
-    assert entry_of("").commit == ""
-    assert entry_of(line("dismiss: x", "no trailer")).trailers == {}
+    assert parse_entry("").commit == ""
+    assert parse_entry(line("dismiss: x", "no trailer")).trailers == {}
 
 
 def test_decisions_add_who_and_about_what() -> None:
-    entry = entry_of(line("approve: Use uv", f"Learning-Id: {LRN}", f"Decision: {DEC}"))
-    entry.made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
-    assert (entry.by, entry.learnings, entry.signals) == ("Ada", [LRN, OLD], [SIG])
+    entry = parse_entry(line("approve: Use uv", f"Learning-Id: {LRN}", f"Decision: {DEC}"))
+    entry.decision_records = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
+    assert (entry.person, entry.learnings, entry.signals) == ("Ada", [LRN, OLD], [SIG])
 
 
 @pytest.mark.parametrize(
     ("wanted", "is_met"),
     [
-        (Wanted(target="CLAUDE.md"), True),
-        (Wanted(target="AGENTS.md"), False),
-        (Wanted(project="shop"), True),
-        (Wanted(project="git.example.org/team/shop"), True),
-        (Wanted(project="sho"), False),
-        (Wanted(learning="4C8D"), True),
-        (Wanted(learning="LRN-20260101"), True),
-        (Wanted(learning="LRN-2025"), False),
-        (Wanted(signal=SIG), True),
-        (Wanted(signal="zzzz"), False),
+        (LogFilter(target="CLAUDE.md"), True),
+        (LogFilter(target="AGENTS.md"), False),
+        (LogFilter(project="shop"), True),
+        (LogFilter(project="git.example.org/team/shop"), True),
+        (LogFilter(project="sho"), False),
+        (LogFilter(learning="4C8D"), True),
+        (LogFilter(learning="LRN-20260101"), True),
+        (LogFilter(learning="LRN-2025"), False),
+        (LogFilter(signal=SIG), True),
+        (LogFilter(signal="zzzz"), False),
     ],
 )
-def test_filters(wanted: Wanted, is_met: bool) -> None:
-    entry = entry_of(
+def test_filters(wanted: LogFilter, is_met: bool) -> None:
+    entry = parse_entry(
         line("approve: x", f"Learning-Id: {LRN}", "Target: CLAUDE.md", "Project: git.example.org/team/shop")
     )
-    entry.made = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
-    assert wanted.is_met_by(entry) is is_met
+    entry.decision_records = (decision("approved", LRN, meta={"signals": [SIG]}), decision("superseded", OLD))
+    assert wanted.matches(entry) is is_met
 
 
 @pytest.mark.parametrize(
     ("wanted", "is_met"),
     [
-        (Wanted(target="AGENTS.md"), True),
-        (Wanted(target="CLAUDE.md"), True),
-        (Wanted(target="CLAUDE.md", is_global=True), True),
-        (Wanted(target="AGENTS.md", is_global=True), False),
+        (LogFilter(target="AGENTS.md"), True),
+        (LogFilter(target="CLAUDE.md"), True),
+        (LogFilter(target="CLAUDE.md", is_global=True), True),
+        (LogFilter(target="AGENTS.md", is_global=True), False),
     ],
 )
-def test_a_commit_is_of_every_file_that_it_changed(wanted: Wanted, is_met: bool) -> None:
+def test_a_commit_is_of_every_file_that_it_changed(wanted: LogFilter, is_met: bool) -> None:
     """Decisions of other machines are applied all at once."""
-    entry = entry_of(
+    entry = parse_entry(
         line("apply: x and 1 more", "Target: AGENTS.md", "Target: CLAUDE.md", "Project: git.example.org/shop")
     )
     targets = ({"kind": "agents", "path": "AGENTS.md"}, {"kind": "global", "path": "CLAUDE.md"})
-    entry.made = tuple(decision("applied", LRN, target=target) for target in targets)
-    assert wanted.is_met_by(entry) is is_met and len(entry.targets) == 2
+    entry.decision_records = tuple(decision("applied", LRN, target=target) for target in targets)
+    assert wanted.matches(entry) is is_met and len(entry.targets) == 2
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_a_commit_is_of_every_file_that_it_changed(wanted: Wanted, is_met: bool)
     ],
 )
 def test_what_happens_by_itself_is_told_on_request(subject: str, plain: bool, captures: bool, typed: bool) -> None:
-    entry = entry_of(line(subject))
-    asked = (Wanted(), Wanted(captures=True), Wanted(frozenset({"captured"})))
-    assert [wanted.may_be(entry.type) for wanted in asked] == [plain, captures, typed]
+    entry = parse_entry(line(subject))
+    asked = (LogFilter(), LogFilter(captures=True), LogFilter(frozenset({"captured"})))
+    assert [wanted.may_match(entry.type) for wanted in asked] == [plain, captures, typed]

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from reflect_git.history.rule_history import IN_FORCE, REVERTED, SUPERSEDED, Count, Material, Story, Wording, story_of
+from reflect_git.history.rule_history import (
+    IN_FORCE,
+    REVERTED,
+    SUPERSEDED,
+    Count,
+    EarlierWording,
+    RuleHistory,
+    RuleRecords,
+    build_rule_history,
+)
 from reflect_git.records import schema
 from reflect_git.records.history import History, session_hash
 
@@ -38,27 +47,27 @@ def exposure(day: int, hits: int = 0, rules: tuple[str, ...] = ()) -> Any:
     }
 
 
-def told(learnings: list[Any], decisions: list[Any], **more: Any) -> Story:
+def told(learnings: list[Any], decisions: list[Any], **more: Any) -> RuleHistory:
     tallies = more.pop("tallies", [])
     history = History(learnings, decisions, tallies)
-    return story_of(Material(history, {one["id"]: one for one in learnings}, **more), LRN)
+    return build_rule_history(RuleRecords(history, {one["id"]: one for one in learnings}, **more), LRN)
 
 
 def test_what_nobody_took_back_is_in_force() -> None:
     story = told([learning()], [decision(0, "approved", text="Use pnpm")])
-    assert (story.state, story.ended, story.heir, story.replaced) == (IN_FORCE, None, "", ())
+    assert (story.state, story.ended_by, story.replaced_by, story.replaced) == (IN_FORCE, None, "", ())
     assert story.approval is not None
     assert story.approval["by"]["name"] == "Ada"
 
 
 def test_what_was_taken_back_says_by_which_decision() -> None:
     story = told([learning()], [decision(0, "approved"), decision(1, "reverted", reason="too strict")])
-    assert (story.state, story.ended and story.ended["reason"]) == (REVERTED, "too strict")
+    assert (story.state, story.ended_by and story.ended_by["reason"]) == (REVERTED, "too strict")
 
 
 def test_what_was_replaced_names_its_heir() -> None:
     story = told([learning()], [decision(0, "approved"), decision(1, "superseded", meta={"by": OTHER})])
-    assert (story.state, story.heir) == (SUPERSEDED, OTHER)
+    assert (story.state, story.replaced_by) == (SUPERSEDED, OTHER)
 
 
 def test_it_tells_what_it_replaced_and_what_it_said_before() -> None:
@@ -66,9 +75,9 @@ def test_it_tells_what_it_replaced_and_what_it_said_before() -> None:
     story = told([learning(supersedes=[OTHER]), learning(OTHER, "Use npm")], [decision(0, "approved"), *amended])
     assert story.learning["text"] == "Use pnpm always"
     assert story.replaced == (
-        Wording(OTHER, "Use npm", "DEC-20260211-00000000"),
-        Wording(LRN, "Use pnpm", "DEC-20260211-00000001"),
-        Wording(LRN, "Use pnpm, please", "DEC-20260211-00000002"),
+        EarlierWording(OTHER, "Use npm", "DEC-20260211-00000000"),
+        EarlierWording(LRN, "Use pnpm", "DEC-20260211-00000001"),
+        EarlierWording(LRN, "Use pnpm, please", "DEC-20260211-00000002"),
     )
 
 
@@ -92,15 +101,18 @@ def test_what_was_said_again_counts_from_the_approval_on() -> None:
         ["other", "correction", "", "2026-02-16", session_hash("s-4"), "user_typed"],
     ]
     story = told([learning(signals=[own])], [decision(0, "approved", key="k")], said=said, tallies=[{"lines": lines}])
-    assert story.again == Count(3, 2, "2026-02-15T00:00:00Z")
-    assert story.forgotten == 1
+    assert story.repeats == Count(3, 2, "2026-02-15T00:00:00Z")
+    assert story.missing_signals == 1
 
 
 def test_sessions_before_and_after() -> None:
     exposures = [exposure(10, hits=4), exposure(12, hits=1, rules=(LRN,)), exposure(13, rules=(LRN,)), exposure(14)]
     story = told([learning()], [decision(0, "approved")], exposures=exposures)
-    assert story.read == 2
-    assert (story.before, story.after) == (Count(4, 1, "2026-02-10T08:00:00Z"), Count(1, 1, "2026-02-12T08:00:00Z"))
+    assert story.sessions_loaded == 2
+    assert (story.hits_before, story.hits_after) == (
+        Count(4, 1, "2026-02-10T08:00:00Z"),
+        Count(1, 1, "2026-02-12T08:00:00Z"),
+    )
 
 
 def test_what_another_project_was_told_is_not_said_again_of_a_rule_of_this_one() -> None:
@@ -117,4 +129,4 @@ def test_what_another_project_was_told_is_not_said_again_of_a_rule_of_this_one()
     for scope, times in (("project", 4), ("global", 6)):
         rule = learning(scope=scope, project=shop)
         story = told([rule], [decision(0, "approved", key="k")], said=said, tallies=[{"lines": lines}])
-        assert story.again.times == times
+        assert story.repeats.times == times

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.capture import service
-from reflect_git.history.rules_at import shortened, to_its_end
+from reflect_git.history.rules_at import get_day_end, normalise_age
 from tests.conftest import SetZone
 
 
@@ -23,15 +23,15 @@ from tests.conftest import SetZone
     ],
 )
 def test_ago(text: str, short: str) -> None:
-    assert shortened(text) == short
+    assert normalise_age(text) == short
 
 
 def test_a_day_lasts_until_its_end(set_zone: SetZone) -> None:
     set_zone("UTC")
-    assert to_its_end("2026-02-11") == "2026-02-11T23:59:59Z"
-    assert to_its_end("2026-02-11T08:00:00Z") == "2026-02-11T08:00:00Z"
-    assert to_its_end("yesterday") == "86400s"
-    assert to_its_end("2026-02-31") == "2026-02-31", "which whoever reads it refuses"
+    assert get_day_end("2026-02-11") == "2026-02-11T23:59:59Z"
+    assert get_day_end("2026-02-11T08:00:00Z") == "2026-02-11T08:00:00Z"
+    assert get_day_end("yesterday") == "86400s"
+    assert get_day_end("2026-02-31") == "2026-02-31", "which whoever reads it refuses"
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_a_day_lasts_until_its_end(set_zone: SetZone) -> None:
 )
 def test_a_day_is_a_day_where_the_person_is(set_zone: SetZone, zone: str, day: str, first: str, last: str) -> None:
     set_zone(zone)
-    assert (service.parse_since(day), to_its_end(day)) == (first, last)
+    assert (service.parse_since(day), get_day_end(day)) == (first, last)
     assert service.parse_since("2026-02-11T08:00:00Z") == "2026-02-11T08:00:00Z"

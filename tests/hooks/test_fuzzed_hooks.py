@@ -13,16 +13,16 @@ import pytest
 
 from reflect_git import hook
 from reflect_git.capture import service
-from reflect_git.capture.mining import Memory, signals_in
-from reflect_git.capture.new_signal import draft
-from reflect_git.capture.transcript import Reader
+from reflect_git.capture.detection import InMemoryRequestCounter, find_signals
+from reflect_git.capture.new_signal import build_signal
+from reflect_git.capture.transcript import TranscriptReader
 from reflect_git.errors import ReflectError
 from reflect_git.platform import processes
 from reflect_git.records import yaml_form
 from tests import fuzz
 from tests.counters import count
 from tests.sessions import HOOK
-from tests.store.probe import opened, require_promises
+from tests.store.store_checks import open_store, require_promises
 
 EXPECTED = (ReflectError, OSError, ValueError, RecursionError, MemoryError)
 
@@ -36,24 +36,24 @@ def check_answer(name: object, printed: str) -> None:
 
 
 def feed_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, rounds: int, seed: int) -> int:
-    """Feed inputs to `hook.run`, each with its own transcript; return how many were understood."""
+    """Feed inputs to `hook.handle_event`, each with its own transcript; return how many were understood."""
     dice, understood = random.Random(seed), 0
     count("fuzzed hook inputs", rounds)
     printed: list[str] = []
     monkeypatch.setattr(processes, "detach", lambda: False)
-    monkeypatch.setattr(processes, "leave_the_caller", lambda: None)
+    monkeypatch.setattr(processes, "start_session", lambda: None)
     # Otherwise this process stays at nice 19, and every hook of a later test commits later.
-    monkeypatch.setattr(processes, "give_way", lambda _: None)
+    monkeypatch.setattr(processes, "lower_priority", lambda _: None)
     monkeypatch.setattr(hook, "alarm", lambda _: 0)
     monkeypatch.setattr(hook, "_print", printed.append)
     path = home / ".claude/projects/-srv-shop/s-1.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(rounds):
-        path.write_bytes(fuzz.transcript(dice))
-        given = fuzz.spoilt(dice, fuzz.event(dice, str(path)))
+        path.write_bytes(fuzz.draw_transcript(dice))
+        given = fuzz.corrupt_value(dice, fuzz.draw_event(dice, str(path)))
         printed.clear()
         try:
-            hook.run(os.environ, fuzz.written(dice, given))
+            hook.handle_event(os.environ, fuzz.encode_corrupted(dice, given))
             understood += 1
         except EXPECTED:
             pass
@@ -67,11 +67,11 @@ def mine(home: Path, rounds: int, seed: int) -> int:
     dice, found = random.Random(seed), 0
     count("fuzzed transcripts", rounds)
     path = home / "spoilt.jsonl"
-    memory = Memory()
+    memory = InMemoryRequestCounter()
     for _ in range(rounds):
-        path.write_bytes(fuzz.transcript(dice))
-        for facts in signals_in(Reader(str(path), ended=True), memory):
-            signal: Any = draft(facts, "box-ab12", "2026-02-11T10:00:00.000Z", str(home))
+        path.write_bytes(fuzz.draw_transcript(dice))
+        for facts in find_signals(TranscriptReader(str(path), ended=True), memory):
+            signal: Any = build_signal(facts, "box-ab12", "2026-02-11T10:00:00.000Z", str(home))
             yaml_form.check(yaml_form.parse(yaml_form.emit(signal)))
             found += 1
     return found
@@ -83,9 +83,9 @@ def run_processes(home: Path, rounds: int, seed: int) -> None:
     path = home / ".claude/projects/-srv-shop/s-1.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(rounds):
-        path.write_bytes(fuzz.transcript(dice))
-        given = fuzz.spoilt(dice, fuzz.event(dice, str(path)))
-        data = fuzz.written(dice, given)
+        path.write_bytes(fuzz.draw_transcript(dice))
+        given = fuzz.corrupt_value(dice, fuzz.draw_event(dice, str(path)))
+        data = fuzz.encode_corrupted(dice, given)
         done = subprocess.run(HOOK, input=data, capture_output=True, check=False, timeout=60, env={**os.environ})
         assert (done.returncode, done.stderr) == (0, b""), data
         check_answer(given.get("hook_event_name") if isinstance(given, dict) else None, done.stdout.decode())
@@ -97,7 +97,7 @@ def require_no_bugs(store: Path) -> None:
 
 
 def test_inputs_in_process(monkeypatch: pytest.MonkeyPatch, home: Path, store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     assert feed_in_process(monkeypatch, home, 250, seed=1) > 100
     require_promises(store_home)
 
@@ -107,7 +107,7 @@ def test_transcripts_in_process(home: Path) -> None:
 
 
 def test_fresh_processes(home: Path, store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     run_processes(home, 25, seed=3)
     require_no_bugs(store_home)
 
@@ -125,7 +125,7 @@ def test_ten_thousand_inputs_and_transcripts(
 
 @pytest.mark.slow
 def test_five_hundred_processes(home: Path, store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     run_processes(home, 500, seed=4)
     require_no_bugs(store_home)
     require_promises(store_home)

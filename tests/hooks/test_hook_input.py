@@ -13,8 +13,8 @@ import pytest
 
 from tests.conftest import REPO
 from tests.faults import git
-from tests.sessions import wait_for
-from tests.store.probe import opened, require_promises
+from tests.sessions import wait_until
+from tests.store.store_checks import open_store, require_promises
 
 HOOK = [sys.executable, "-I", "-S", str(REPO / "hooks" / "hook.py")]
 
@@ -74,7 +74,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_leaves_one_line_in_the_log(store_home: Path, name: str) -> None:
-    opened(store_home)
+    open_store(store_home)
     feed(BAD[name])
     assert captured(store_home) == []
     lines = log_lines(store_home)
@@ -92,7 +92,7 @@ def test_bad_input_before_there_is_a_store_makes_none(home: Path, store_home: Pa
 
 def test_the_log_is_beside_the_store_that_git_config_names(home: Path) -> None:
     (home / ".gitconfig").write_text("[reflect]\n\thome = ~/elsewhere\n")
-    opened(home / "elsewhere")
+    open_store(home / "elsewhere")
     feed(b"not JSON")
     assert len(log_lines(home / "elsewhere")) == 1
     assert not (home / ".claude/reflections.log").exists()
@@ -144,7 +144,7 @@ def cost_of(data: bytes, times: int = 1) -> tuple[int, float, int]:
 
 def test_a_hundred_megabytes(home: Path, store_home: Path) -> None:
     """Row 2: it stops reading after 1 MiB; time and memory are those of the hook, not of the feeder."""
-    opened(store_home)
+    open_store(store_home)
     sent, cpu, peak = cost_of(b"x" * 65536, 1600)
     assert sent < 4 << 20, "it went on reading"
     assert cpu < 0.3
@@ -153,7 +153,7 @@ def test_a_hundred_megabytes(home: Path, store_home: Path) -> None:
 
 
 def test_the_largest_event_that_is_read(store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     error = "src/app.ts:3:14 - error TS2345: not assignable\n" * 21_000
     _, cpu, peak = cost_of(json.dumps(event(error=error)).encode())
     assert len(captured(store_home)) == 1
@@ -162,7 +162,7 @@ def test_the_largest_event_that_is_read(store_home: Path) -> None:
 
 @pytest.mark.parametrize("data, count", [(b"", 0), (json.dumps(event()).encode(), 1), (b'{"hook', 0)])
 def test_stdin_that_never_closes(store_home: Path, data: bytes, count: int) -> None:
-    opened(store_home)
+    open_store(store_home)
     process = subprocess.Popen(HOOK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.write(data)
@@ -175,7 +175,7 @@ def test_stdin_that_never_closes(store_home: Path, data: bytes, count: int) -> N
 
 
 def test_stdin_that_is_closed(store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     command = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *HOOK]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -252,9 +252,9 @@ def test_an_endless_line_becomes_an_excerpt(store_home: Path, character: str) ->
 
 @pytest.mark.parametrize("character", ["x", "é", "漢", "🙂"])
 def test_five_megabytes_in_one_line_become_an_excerpt(character: str) -> None:
-    from reflect_git.capture.failure import facts_of
+    from reflect_git.capture.failure import build_facts
 
-    facts = facts_of(event(error=character * (5_000_000 // len(character.encode()))))
+    facts = build_facts(event(error=character * (5_000_000 // len(character.encode()))))
     assert facts is not None and len(facts["context"].encode()) <= 2048
 
 
@@ -326,7 +326,7 @@ def test_a_store_that_cannot_be_written_costs_nothing_but_a_line(home: Path, sto
 
 @pytest.mark.parametrize("spec", [f"fail:{number}" for number in range(1, 12)])
 def test_a_full_disk_anywhere_is_no_matter_for_the_session(home: Path, store_home: Path, spec: str) -> None:
-    opened(store_home)
+    open_store(store_home)
     feed(json.dumps(event()).encode(), REFLECT_GIT_FAULT=spec, TMPDIR=str(home))
     require_promises(store_home)
 
@@ -342,12 +342,12 @@ def test_interrupted_by_the_terminal(store_home: Path) -> None:
     import signal
     import termios
 
-    opened(store_home)
+    open_store(store_home)
     process = subprocess.Popen(HOOK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
     assert process.stdin is not None
     process.stdin.write(b"{")
     reader = process.stdin.fileno()
-    wait_for(lambda: not any(fcntl.ioctl(reader, termios.FIONREAD, bytes(4))), "it reads")
+    wait_until(lambda: not any(fcntl.ioctl(reader, termios.FIONREAD, bytes(4))), "it reads")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, b"", b"")

@@ -13,8 +13,8 @@ import pytest
 
 from reflect_git.store.reading import reader
 from tests.conftest import REAL_GIT, REPO
-from tests.scan import places_of
-from tests.store.probe import inbox_ids, opened
+from tests.disk_search import find_texts
+from tests.store.store_checks import inbox_ids, open_store
 
 HOOK = [sys.executable, "-I", "-S", str(REPO / "hooks" / "hook.py")]
 
@@ -71,7 +71,7 @@ def test_a_git_in_the_project_itself_is_not_run(project: Path, store_home: Path,
 
 
 def test_an_ignored_folder_inside_the_project_is_ignored(project: Path, store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     inner = project / "inner"
     inner.mkdir()
     (inner / ".reflectignore").touch()
@@ -88,7 +88,7 @@ def test_a_session_in_the_home_folder_is_of_no_project(home: Path, store_home: P
         subprocess.run([REAL_GIT, "init", "-q", str(home)], check=True)
         subprocess.run([REAL_GIT, "-C", str(home), "remote", "add", "origin", "git@example.org:ada/dots"], check=True)
     fire(home)
-    store = opened(store_home)
+    store = open_store(store_home)
     assert [one["project"] for one in reader.read(store).signals] == [None]
     store.change_config({"reflect.ignore": "example.org/ada/dots"})
     fire(home)
@@ -138,4 +138,4 @@ def test_a_secret_in_the_name_of_a_folder_a_branch_or_a_file_is_replaced(tmp_pat
     subprocess.run([REAL_GIT, "init", "-q", "-b", f"try-{secret}", str(project)], check=True)
     fire(project, tool_name="Edit", tool_input={"file_path": f"{project}/{secret}.py"}, error=f"no {secret}.py there")
     assert len(inbox_ids(store_home)) == 1
-    assert places_of(store_home, secret) == []
+    assert find_texts(store_home, secret) == []

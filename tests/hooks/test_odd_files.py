@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.platform.git import find_program
-from reflect_git.platform.project import identify, root_key
+from reflect_git.platform.git import find_git
+from reflect_git.platform.project import get_root_key, identify_project
 from reflect_git.store import projects
 from reflect_git.store.reading import reader
 from tests.conftest import REAL_GIT
 from tests.hooks.test_hook_surroundings import fire
-from tests.store.probe import inbox_ids, opened
+from tests.store.store_checks import inbox_ids, open_store
 
-GIT = find_program(os.environ["PATH"])
+GIT = find_git(os.environ["PATH"])
 # How much longer than in an ordinary project a hook may take. The promise is 0.2 s; tests share the machine, and
 # waiting for git would take two seconds.
 PATIENCE = 1.0
@@ -108,7 +108,7 @@ def require_captured_in_time(project: Path, store_home: Path, tmp_path: Path) ->
     took = _timed(project)
     (new,) = inbox_ids(store_home) - known
     assert took < normal + PATIENCE, f"{took:.2f} s, and {normal:.2f} s in an ordinary folder"
-    (signal,) = [one for one in reader.read(opened(store_home)).signals if one["id"] == new]
+    (signal,) = [one for one in reader.read(open_store(store_home)).signals if one["id"] == new]
     assert signal["project"] is not None
     return signal["project"]["key"]
 
@@ -174,37 +174,39 @@ def test_ordinary_projects_are_called_as_before(project: Path, tmp_path: Path) -
     (project / ".git/more").write_text('[remote "origin"]\n\turl = https://example.com/not/read.git\n')
     _git(project, "config", "include.path", "more")
     _git(project, "config", "includeIf.gitdir:/nowhere/.path", "absent")
-    assert identify(GIT, str(project))["key"] == root, "what a config includes is not part of the key"
+    assert identify_project(GIT, str(project))["key"] == root, "what a config includes is not part of the key"
     _git(project, "pack-refs", "--all")
     _git(project, "gc", "-q")
-    assert identify(GIT, str(project))["key"] == root
+    assert identify_project(GIT, str(project))["key"] == root
     _git(project, "worktree", "add", "-q", str(tmp_path / "tree"))
-    assert identify(GIT, str(tmp_path / "tree"))["key"] == root
+    assert identify_project(GIT, str(tmp_path / "tree"))["key"] == root
     _commit(project)
     _git(tmp_path, "clone", "-q", "--depth", "1", f"file://{project}", str(tmp_path / "shallow"))
     _git(tmp_path / "shallow", "remote", "remove", "origin")
-    assert identify(GIT, str(tmp_path / "shallow"))["key"] == f"root:{_git(project, 'rev-parse', 'HEAD').strip()}"
+    assert (
+        identify_project(GIT, str(tmp_path / "shallow"))["key"] == f"root:{_git(project, 'rev-parse', 'HEAD').strip()}"
+    )
     _git(project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(project), "inner")
-    assert identify(GIT, str(project / "inner"))["key"] == f"file:{project}"
+    assert identify_project(GIT, str(project / "inner"))["key"] == f"file:{project}"
     (project / ".git/config").rename(tmp_path / "config")
     (project / ".git/config").symlink_to(tmp_path / "config")
-    assert identify(GIT, str(project))["key"] == root, "a config behind a link"
-    assert root_key(GIT, str(project)) == root
+    assert identify_project(GIT, str(project))["key"] == root, "a config behind a link"
+    assert get_root_key(GIT, str(project)) == root
 
 
 def test_a_detached_head_and_a_branch_below_a_branch(project: Path) -> None:
-    root = identify(GIT, str(project))["key"]
+    root = identify_project(GIT, str(project))["key"]
     _git(project, "checkout", "-q", "-b", "feature/deep/one")
-    assert identify(GIT, str(project))["key"] == root
+    assert identify_project(GIT, str(project))["key"] == root
     _git(project, "checkout", "-q", "--detach")
-    assert identify(GIT, str(project))["key"] == root
+    assert identify_project(GIT, str(project))["key"] == root
 
 
 def test_other_names_of_a_project_are_not_waited_for(project: Path, store_home: Path) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     _git(project, "remote", "add", "origin", "https://example.com/ada/app.git")
-    assert projects.project_of(store, str(project))["key"] == "example.com/ada/app"
+    assert projects.get_project(store, str(project))["key"] == "example.com/ada/app"
     put(project / ".git/HEAD", ODD["fifo"])
     began = time.monotonic()
-    assert projects.other_keys(store, str(project)) == []
+    assert projects.list_other_keys(store, str(project)) == []
     assert time.monotonic() - began < PATIENCE

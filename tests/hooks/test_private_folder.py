@@ -23,7 +23,7 @@ from reflect_git.store.purge import purge_marks
 from tests.conftest import RunCli
 from tests.hooks.test_hook_surroundings import fire, project
 from tests.store.operations import facts
-from tests.store.probe import capture, inbox_ids, require_promises
+from tests.store.store_checks import capture, inbox_ids, require_promises
 
 __all__ = ["project"]
 FOLDERS = ("", "pending", "journal", "cache", "corpses", "quarantine")
@@ -62,10 +62,10 @@ def _fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-def require_captures_after(strike: Callable[[], None], project: Path, store_home: Path, run_cli: RunCli) -> None:
+def require_captures_after(fault_run: Callable[[], None], project: Path, store_home: Path, run_cli: RunCli) -> None:
     """Capture once, damage the store, and capture twice more: nothing may be lost."""
     fire(project)
-    strike()
+    fault_run()
     for number in (2, 3):
         fire(project)
         assert len(inbox_ids(store_home)) == number
@@ -76,20 +76,22 @@ def require_captures_after(strike: Callable[[], None], project: Path, store_home
 @pytest.mark.parametrize("name", FOLDERS)
 @pytest.mark.parametrize("strike", [_remove, _file, _link_to_nothing, _link_to_a_folder, _fifo])
 def test_a_hook_makes_a_folder_again(
-    project: Path, store_home: Path, run_cli: RunCli, strike: Callable[[Path], None], name: str
+    project: Path, store_home: Path, run_cli: RunCli, fault_run: Callable[[Path], None], name: str
 ) -> None:
-    require_captures_after(lambda: strike(store_home / ".git" / "reflect" / name), project, store_home, run_cli)
+    require_captures_after(lambda: fault_run(store_home / ".git" / "reflect" / name), project, store_home, run_cli)
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("strike", [_remove, _folder, _link_to_nothing, _link_to_a_folder, _fifo])
 def test_a_hook_makes_a_file_again(
-    project: Path, store_home: Path, run_cli: RunCli, strike: Callable[[Path], None], name: str
+    project: Path, store_home: Path, run_cli: RunCli, fault_run: Callable[[Path], None], name: str
 ) -> None:
-    require_captures_after(lambda: strike(store_home / ".git" / "reflect" / name), project, store_home, run_cli)
+    require_captures_after(lambda: fault_run(store_home / ".git" / "reflect" / name), project, store_home, run_cli)
 
 
-@pytest.mark.parametrize("step", [pending.acknowledge, inbox.commit_pending, inbox._write, inbox._settle, files.rename])
+@pytest.mark.parametrize(
+    "step", [pending.write_record, inbox.commit_pending, inbox._write_commit, inbox._move_to_copies, files.rename]
+)
 def test_the_folder_is_deleted_while_a_capture_is_stored(
     store_home: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]
 ) -> None:
@@ -98,13 +100,13 @@ def test_the_folder_is_deleted_while_a_capture_is_stored(
     capture(store, "the first one")
     struck: list[str] = []
 
-    def strike(*args: object, **more: object) -> object:
+    def fault_run(*args: object, **more: object) -> object:
         if not struck:
             struck.append("it")
             shutil.rmtree(store.private)
         return step(*args, **more)
 
-    monkeypatch.setattr(f"{step.__module__}.{step.__name__}", strike)
+    monkeypatch.setattr(f"{step.__module__}.{step.__name__}", fault_run)
     capture(store, "the second one")
     assert struck and len(inbox_ids(store_home)) == 2
     assert len(list((store_home / "signals").rglob("SIG-*.yaml"))) == 2
@@ -123,7 +125,7 @@ def test_it_is_deleted_again_and_again(store_home: Path) -> None:
     thread = threading.Thread(target=delete)
     thread.start()
     try:
-        made = [service.capture(store, facts(f"number {number}"), os.environ)[1] for number in range(20)]
+        made = [service.capture_signal(store, facts(f"number {number}"), os.environ)[1] for number in range(20)]
     finally:
         stop.set()
         thread.join()
@@ -141,11 +143,11 @@ def test_who_waits_gets_the_lock_of_the_file_that_is_there(tmp_path: Path) -> No
 
 
 def test_what_was_purged_stays_away_where_the_list_is_deleted(store_home: Path) -> None:
-    from tests.sync.clones import Clone, take_out
+    from tests.sync.clones import Clone, purge_squashed
 
     clone = Clone(store_home)
     path = clone.dismiss(1)[0]
-    take_out(clone, [path])
+    purge_squashed(clone, [path])
     shutil.rmtree(clone.store.private)
     store = service.open_store(os.environ)
-    assert purge_marks.among(store, [Path(path).stem]) == {Path(path).stem}
+    assert purge_marks.find_purged(store, [Path(path).stem]) == {Path(path).stem}

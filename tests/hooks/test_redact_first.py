@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from reflect_git.capture.failure import facts_of
+from reflect_git.capture.failure import build_facts
 from tests.conftest import RunCli
+from tests.disk_search import find_texts
 from tests.hooks.test_session_hooks import exposures
-from tests.scan import places_of
-from tests.sessions import Session, captured, lessons
-from tests.store.probe import opened
+from tests.sessions import Session, list_lessons, load_signals
+from tests.store.store_checks import open_store
 
 _BODY = base64.b64encode(random.Random(73).randbytes(1216)).decode()
 LINES = [_BODY[at : at + 64] for at in range(0, len(_BODY), 64)]
@@ -36,60 +36,60 @@ Speak = Callable[[Session], None]
 
 @pytest.fixture
 def session(home: Path, store_home: Path) -> Session:
-    opened(store_home)
+    open_store(store_home)
     return Session(home)
 
 
 def end(session: Session) -> None:
-    session.hook("SessionEnd", reason="other")
+    session.run_hook("SessionEnd", reason="other")
 
 
 def summaries(store_home: Path) -> list[dict[str, Any]]:
-    return [signal for signal in captured(store_home) if signal["type"] == "summary"]
+    return [signal for signal in load_signals(store_home) if signal["type"] == "summary"]
 
 
 @pytest.mark.parametrize("secret", [KEY, INDENTED, HIDDEN, KEY.replace("\n", "\r\n"), f"```\n{KEY}\n```"])
 @pytest.mark.parametrize("form", ["{task}\n{secret}", "{secret}\n{task}", "{task}:\n\n{secret}\nand tell me"])
 def test_no_key_of_the_first_prompt_is_in_a_summary(session: Session, store_home: Path, secret: str, form: str) -> None:
     session.say(form.format(task=TASK, secret=secret))
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
     session.answer("The shop is deployed.")
     end(session)
     (summary,) = summaries(store_home)
     assert "deploy the shop" in summary["content"]
-    assert places_of(store_home, *PARTS) == []
+    assert find_texts(store_home, *PARTS) == []
 
 
 def in_the_last_line(session: Session) -> None:
     session.say(f"{TASK}\nthe password is\n{PASSWORD}")
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
 
 
 def longer_than_a_cut(session: Session) -> None:
     session.say(f"{TASK} token={TOKEN}{'a1B2' * 2000}{STEM} and go on")
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
 
 
 def behind_the_head_that_is_read(session: Session) -> None:
     """A long message is read at both ends; the key begins in between."""
     before, after = "and look at the page of the cart\n" * 60, "look at the images\n" * 10
     session.say(f"{TASK}\n{before}{KEY}\n{after}")
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
 
 
 def in_a_correction(session: Session) -> None:
-    session.work()
+    session.write_sample_work()
     session.say(f"no, never use npm here, always use pnpm. The deploy key:\n{INDENTED}\nno, always sign with it.")
 
 
 def in_a_queued_message(session: Session) -> None:
-    session.work()
+    session.write_sample_work()
     session.queue(f"no, never use npm here, always use pnpm, signed with\n{KEY}")
 
 
 def in_a_refusal(session: Session) -> None:
     session.say(TASK)
-    session.refuse(f"no, never push by hand, always use the key\n{INDENTED}\nnever npm", command="git push")
+    session.reject_tool(f"no, never push by hand, always use the key\n{INDENTED}\nnever npm", command="git push")
 
 
 def in_a_todo(session: Session) -> None:
@@ -97,12 +97,12 @@ def in_a_todo(session: Session) -> None:
     todos = [{"content": f"rotate {'the old key ' * 40}\n{KEY}", "status": "pending"}]
     todos += [{"content": f"{'x' * 280} postgres://shop:{PASSWORD}@db.example.org/shop", "status": "pending"}]
     todos += [{"content": HIDDEN, "status": "in_progress"}]
-    session.do("TodoWrite", todos=todos)
+    session.run_tool("TodoWrite", todos=todos)
 
 
 def in_a_failing_command(session: Session) -> None:
     session.say(TASK)
-    session.do("Bash", f"Exit code 1\n{MAKE}", True, command=f"cat > key <<EOF\n{KEY}\nEOF\nmake all")
+    session.run_tool("Bash", f"Exit code 1\n{MAKE}", True, command=f"cat > key <<EOF\n{KEY}\nEOF\nmake all")
 
 
 def in_a_command_that_is_cut(session: Session) -> None:
@@ -110,13 +110,13 @@ def in_a_command_that_is_cut(session: Session) -> None:
     session.say(TASK)
     line = f"make all {'x' * 1950} TOKEN={TOKEN}{'b2C3' * 400}"
     for _ in range(3):
-        session.do("Bash", f"Exit code 2\n{MAKE}", True, command=line)
+        session.run_tool("Bash", f"Exit code 2\n{MAKE}", True, command=line)
 
 
 def in_the_form_that_works(session: Session) -> None:
     session.say(TASK)
-    session.do("Bash", f"Exit code 2\n{MAKE}", True, command=f"make all KEY='{KEY}'")
-    session.do("Bash", "done", command=f"make everything DEPLOY_TOKEN={TOKEN} KEY='{KEY}'")
+    session.run_tool("Bash", f"Exit code 2\n{MAKE}", True, command=f"make all KEY='{KEY}'")
+    session.run_tool("Bash", "done", command=f"make everything DEPLOY_TOKEN={TOKEN} KEY='{KEY}'")
 
 
 def in_an_output(session: Session) -> None:
@@ -124,7 +124,7 @@ def in_an_output(session: Session) -> None:
     session.say(TASK)
     broken = KEY.replace(f"\n{LINES[9]}\n", f"\nerror: invalid line {LINES[9]}\n")
     for _ in range(5):
-        session.do("Bash", f"Exit code 1\n{broken}", True, command="make all")
+        session.run_tool("Bash", f"Exit code 1\n{broken}", True, command="make all")
 
 
 def at_the_edge_of_an_excerpt(session: Session) -> None:
@@ -132,30 +132,30 @@ def at_the_edge_of_an_excerpt(session: Session) -> None:
     for size in (480, 990, 1480, 2000, 4060):
         output = f"Exit code 2\n{MAKE}\n{'x' * size} {KEY}\n{'y' * size}"
         for _ in range(2):
-            session.do("Bash", output, True, command=f"make all-{size}")
+            session.run_tool("Bash", output, True, command=f"make all-{size}")
 
 
 def across_the_middle_of_an_output(session: Session) -> None:
     session.say(TASK)
     before, after = "log line\n" * 7500, f"{STEM} seen\n" * 20000
     for _ in range(2):
-        session.do("Bash", f"Exit code 2\n{MAKE}\n{before}<private>{after}", True, command="make all")
+        session.run_tool("Bash", f"Exit code 2\n{MAKE}\n{before}<private>{after}", True, command="make all")
 
 
 def in_an_edit_that_is_taken_back(session: Session) -> None:
     session.say(TASK)
     old, new = "key = None", f"{'#' * 3990}\npassword = '{PASSWORD}'\n{KEY}"
-    session.do("Edit", file_path="/srv/shop/key.py", old_string=old, new_string=f"key = '''{KEY}'''")
+    session.run_tool("Edit", file_path="/srv/shop/key.py", old_string=old, new_string=f"key = '''{KEY}'''")
     session.say(f"undo that edit of yours, {HIDDEN}")
-    session.do("Edit", file_path="/srv/shop/key.py", old_string=f"key = '''{KEY}'''", new_string=old)
-    session.do("Edit", file_path="/srv/shop/a.py", old_string=new, new_string=old)
+    session.run_tool("Edit", file_path="/srv/shop/key.py", old_string=f"key = '''{KEY}'''", new_string=old)
+    session.run_tool("Edit", file_path="/srv/shop/a.py", old_string=new, new_string=old)
 
 
 def in_searches(session: Session) -> None:
     session.say(TASK)
     for number in range(4):
-        session.do("Grep", "No matches found", pattern=f"{'a' * 190}{number} token={TOKEN}")
-    session.do("Grep", f"/srv/shop/{TOKEN}/config.py:3: token", pattern="deploy")
+        session.run_tool("Grep", "No matches found", pattern=f"{'a' * 190}{number} token={TOKEN}")
+    session.run_tool("Grep", f"/srv/shop/{TOKEN}/config.py:3: token", pattern="deploy")
 
 
 def in_an_answer_to_a_question(session: Session) -> None:
@@ -163,28 +163,28 @@ def in_an_answer_to_a_question(session: Session) -> None:
     question = f"the key is\n{KEY}\nWhich folder in this project is it for?"
     session.answer(question)
     session.say("deploy/keys/main")
-    session.choose(f"{HIDDEN} Which folder in this project?", ["a", "b"], f"db/keys with token {TOKEN}")
+    session.answer_question(f"{HIDDEN} Which folder in this project?", ["a", "b"], f"db/keys with token {TOKEN}")
 
 
 def in_what_the_assistant_says(session: Session) -> None:
     session.say(TASK)
-    session.do("Bash", f"Exit code 2\n{MAKE}", True, command="make all")
-    session.do("Bash", "done", command="make everything")
+    session.run_tool("Bash", f"Exit code 2\n{MAKE}", True, command="make all")
+    session.run_tool("Bash", "done", command="make everything")
     session.answer(f"I wrote {INDENTED}\n    {LINES[3]}. It is deployed with {HIDDEN}")
 
 
 def in_names(session: Session) -> None:
     """In names of tools, agents, files, models and clients."""
     session.say(TASK)
-    session.do("Edit", "String to replace not found in file", True, file_path=f"/srv/{'x' * 150}/{TOKEN}/a.py")
-    session.do("Edit", "String to replace not found in file", True, file_path=f"/srv/{'x' * 150}/{TOKEN}/a.py")
-    session.do("Edit", file_path=f"/srv/shop/{TOKEN}/b.py")
+    session.run_tool("Edit", "String to replace not found in file", True, file_path=f"/srv/{'x' * 150}/{TOKEN}/a.py")
+    session.run_tool("Edit", "String to replace not found in file", True, file_path=f"/srv/{'x' * 150}/{TOKEN}/a.py")
+    session.run_tool("Edit", file_path=f"/srv/shop/{TOKEN}/b.py")
     session.write(
         "assistant", version=f"{'2' * 70}{TOKEN}", timestamp=f"2026-02-11T10:20:00.000Z {TOKEN}",
         message={"role": "assistant", "model": f"{'m' * 70}{TOKEN}", "content": [{"type": "text", "text": "Done."}]},
     )  # fmt: skip
     for _ in range(3):
-        session.do(f"mcp__{'n' * 50}{TOKEN}__send", "Error: connection refused", True)
+        session.run_tool(f"mcp__{'n' * 50}{TOKEN}__send", "Error: connection refused", True)
 
 
 def in_a_stop(session: Session) -> None:
@@ -201,7 +201,7 @@ def in_a_request_of_three_sessions(session: Session) -> None:
             "user", message={"role": "user", "content": f"always run the deploy checks first, password: {PASSWORD}"},
             sessionId=f"s-{number}", promptSource="typed", origin={"kind": "human"},
         )  # fmt: skip
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
 
 
 SPOKEN: dict[str, list[Speak]] = {
@@ -226,23 +226,23 @@ SPOKEN: dict[str, list[Speak]] = {
 def test_no_part_of_a_secret_is_stored(session: Session, store_home: Path, kind: str, speak: Speak) -> None:
     speak(session)
     session.answer("It does not work yet.")
-    session.hook("PreCompact", trigger="auto")
+    session.run_hook("PreCompact", trigger="auto")
     end(session)
-    assert kind in [signal["type"] for signal in captured(store_home)] and exposures(store_home)
-    assert places_of(store_home, *PARTS) == []
+    assert kind in [signal["type"] for signal in load_signals(store_home)] and exposures(store_home)
+    assert find_texts(store_home, *PARTS) == []
 
 
 def test_a_key_whose_beginning_was_pasted_goes_as_a_whole(session: Session, home: Path, store_home: Path) -> None:
     pasted, typed = "\n".join(KEY.split("\n")[:8]), "\n".join(KEY.split("\n")[8:])
     entry = {"display": "x", "sessionId": session.name, "pastedContents": {"1": {"id": 1, "content": pasted}}}
     (home / ".claude" / "history.jsonl").write_text(json.dumps(entry, separators=(",", ":")) + "\n")
-    session.work()
+    session.write_sample_work()
     session.say(f"no, never use npm here, always use pnpm\n{pasted}\n{typed}")
     session.say(f"please update the deploy key\n{pasted}\n{typed}")
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
     end(session)
-    assert "always use pnpm" in str(lessons(store_home))
-    assert places_of(store_home, *PARTS) == []
+    assert "always use pnpm" in str(list_lessons(store_home))
+    assert find_texts(store_home, *PARTS) == []
 
 
 @pytest.mark.parametrize("size", [500, 1000, 2040, 4090, 32760, 65530, 131060, 200_000])
@@ -250,7 +250,7 @@ def test_a_key_whose_beginning_was_pasted_goes_as_a_whole(session: Session, home
 def test_no_part_of_a_secret_is_in_a_failure(size: int, secret: str) -> None:
     for before, after in ((size, 10), (10, size), (size, size), (size, 0)):
         error = f"{'log line ' * (before // 9)}\n{secret}\n{'more ' * (after // 5)}"
-        facts = facts_of({"tool_name": "Bash", "error": error, "tool_input": {"command": error}})
+        facts = build_facts({"tool_name": "Bash", "error": error, "tool_input": {"command": error}})
         assert facts is not None
         text = json.dumps(facts)
         assert [part for part in PARTS if part in text] == [], (before, after)
@@ -260,13 +260,13 @@ def test_a_failure_hook_stores_no_part_of_a_key(session: Session, store_home: Pa
     for number, field in enumerate(("error", "command", "agent")):
         given = {"command": f"make all {KEY if field == 'command' else ''}"}
         error = f"{'x ' * 480}{KEY if field == 'error' else ''}"
-        session.hook(
+        session.run_hook(
             "PostToolUseFailure", tool_name="Bash", tool_use_id=f"toolu_{number}", tool_input=given, error=error,
             agent_id=f"{'a' * 50}{TOKEN}",
         )  # fmt: skip
-    session.hook("StopFailure", error=f"{'x' * 280} token={TOKEN}", last_assistant_message=f"I used\n{KEY}")
-    assert len(captured(store_home)) == 4
-    assert places_of(store_home, *PARTS) == []
+    session.run_hook("StopFailure", error=f"{'x' * 280} token={TOKEN}", last_assistant_message=f"I used\n{KEY}")
+    assert len(load_signals(store_home)) == 4
+    assert find_texts(store_home, *PARTS) == []
 
 
 def wrapped(size: int) -> str:
@@ -278,29 +278,31 @@ def wrapped(size: int) -> str:
 
 def in_an_error(session: Session, text: str) -> None:
     for _ in range(3):
-        session.do("Bash", f"Exit code 2\n{MAKE}\n{text}", True, command="make all")
-    session.hook("PostToolUseFailure", tool_name="Bash", tool_use_id="t-1", tool_input={"command": "make"}, error=text)
+        session.run_tool("Bash", f"Exit code 2\n{MAKE}\n{text}", True, command="make all")
+    session.run_hook(
+        "PostToolUseFailure", tool_name="Bash", tool_use_id="t-1", tool_input={"command": "make"}, error=text
+    )
 
 
 def in_a_command(session: Session, text: str) -> None:
     given = {"command": f"make all <<EOF\n{text}\nEOF"}
     for _ in range(3):
-        session.do("Bash", f"Exit code 2\n{MAKE}", True, **given)
-    session.hook("PostToolUseFailure", tool_name="Bash", tool_use_id="t-1", tool_input=given, error=MAKE)
+        session.run_tool("Bash", f"Exit code 2\n{MAKE}", True, **given)
+    session.run_hook("PostToolUseFailure", tool_name="Bash", tool_use_id="t-1", tool_input=given, error=MAKE)
 
 
 def in_a_message(session: Session, text: str) -> None:
     session.say(f"{TASK}\n{text}\nand tell me")
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
 
 
 def in_a_long_correction(session: Session, text: str) -> None:
-    session.work()
+    session.write_sample_work()
     session.say(f"no, never use npm here, always use pnpm\n{text}\nno, always sign with it")
 
 
 def in_the_last_answer(session: Session, text: str) -> None:
-    session.do("Bash", command="ls")
+    session.run_tool("Bash", command="ls")
     session.answer(f"The shop is deployed with\n{text}")
 
 
@@ -311,60 +313,60 @@ def test_no_part_of_a_wrapped_secret_at_a_cut_is_stored(
 ) -> None:
     session.say(TASK)
     speak(session, wrapped(size))
-    session.hook("PreCompact", trigger="auto")
+    session.run_hook("PreCompact", trigger="auto")
     end(session)
-    assert captured(store_home)
-    assert places_of(store_home, *PARTS) == []
+    assert load_signals(store_home)
+    assert find_texts(store_home, *PARTS) == []
 
 
 @pytest.mark.parametrize("size", [300, 1000, 2000, 4096, 65536])
 def test_capture_stores_no_part_of_a_wrapped_secret(store_home: Path, run_cli: RunCli, size: int) -> None:
-    opened(store_home)
+    open_store(store_home)
     text = f"use pnpm, not npm\n{wrapped(size)}"
     run_cli("capture", "--type", "convention", "--content", text)
     run_cli("capture", "--type", "convention", "--content", "use pnpm, not npm", "--context", text)
-    assert captured(store_home)
-    assert places_of(store_home, *PARTS) == []
+    assert load_signals(store_home)
+    assert find_texts(store_home, *PARTS) == []
 
 
 def test_a_folder_with_a_secret_in_its_name_is_not_remembered(home: Path, store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     folder = home / f"client-{TOKEN}"
     (folder / ".git").mkdir(parents=True)
     session = Session(home, cwd=str(folder))
     session.path = home / ".claude" / "projects" / f"-client-{TOKEN}" / session.path.name
     session.path.parent.mkdir()
-    session.hook("SessionStart", {"CLAUDE_PROJECT_DIR": str(folder)}, source="startup")
-    session.work()
+    session.run_hook("SessionStart", {"CLAUDE_PROJECT_DIR": str(folder)}, source="startup")
+    session.write_sample_work()
     session.say("no, never use npm in this project, always use pnpm instead")
-    session.hook("PreCompact", {"CLAUDE_PROJECT_DIR": str(folder)}, trigger="auto")
+    session.run_hook("PreCompact", {"CLAUDE_PROJECT_DIR": str(folder)}, trigger="auto")
     end(session)
-    assert len(summaries(store_home)) == 1 and lessons(store_home)
-    assert places_of(store_home, *PARTS) == []
+    assert len(summaries(store_home)) == 1 and list_lessons(store_home)
+    assert find_texts(store_home, *PARTS) == []
 
 
 @pytest.mark.parametrize("place", ["--content", "--context", "--quote", "--tag", "--session"])
 def test_capture_stores_no_part_of_a_key(store_home: Path, run_cli: RunCli, place: str) -> None:
-    opened(store_home)
+    open_store(store_home)
     options = {"--content": "use pnpm, not npm", place: f"{'word ' * 400}{KEY}\n{HIDDEN}"}
     given = [one for option in options.items() for one in option]
     assert run_cli("capture", "--type", "convention", *given).code == 0
-    assert len(captured(store_home)) == 1
-    assert places_of(store_home, *PARTS) == []
+    assert len(load_signals(store_home)) == 1
+    assert find_texts(store_home, *PARTS) == []
 
 
 def test_an_import_stores_no_part_of_a_key(store_home: Path, run_cli: RunCli, tmp_path: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     page = tmp_path / "learnings.md"
     page.write_text(f"# Notes\n\n- always use pnpm here\n\n<private>\n\n- {STEM} opens it\n\n</private>\n\n{KEY}\n")
     assert run_cli("import", "learnings-md", "--yes", str(page)).code == 0
-    assert "always use pnpm here" in lessons(store_home)
-    assert places_of(store_home, *PARTS) == []
+    assert "always use pnpm here" in list_lessons(store_home)
+    assert find_texts(store_home, *PARTS) == []
 
 
 def test_a_reason_is_stored_without_a_secret(store_home: Path, run_cli: RunCli) -> None:
-    opened(store_home)
+    open_store(store_home)
     run_cli("capture", "--type", "convention", "--content", "always use pnpm here, never npm")
-    (signal,) = captured(store_home)
+    (signal,) = load_signals(store_home)
     assert run_cli("dismiss", signal["id"], "--reason", f"wrong, see\n{KEY}").code == 0
-    assert places_of(store_home, *PARTS) == []
+    assert find_texts(store_home, *PARTS) == []

@@ -16,8 +16,8 @@ from reflect_git.store.repository import Store
 from reflect_git.store.session_state import Cursor
 from tests.conftest import RunCli, wait_for_background
 from tests.hooks.test_session_hooks import exposures, learned
-from tests.sessions import CORRECTION, Session, captured, lessons
-from tests.store.probe import opened
+from tests.sessions import CORRECTION, Session, list_lessons, load_signals
+from tests.store.store_checks import open_store
 
 TABS = "no, always use tabs in this project, never spaces"
 DAY = 86400.0
@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return opened(store_home)
+    return open_store(store_home)
 
 
 @pytest.fixture
@@ -37,44 +37,44 @@ def session(home: Path, store: Store) -> Session:
 
 
 def begin(store: Store, session: Session, pid: str = NOBODY) -> None:
-    sessions.begin(store, str(session.path), "", pid)
+    sessions.record_start(store, str(session.path), "", pid)
 
 
 def end_dead(store: Store, now: float = 0.0) -> None:
-    sessions.end_dead(store, os.environ, now or time.time())
+    sessions.end_dead_sessions(store, os.environ, now or time.time())
 
 
 def test_words_after_a_queue_that_was_never_delivered(session: Session, store_home: Path) -> None:
-    session.work()
+    session.write_sample_work()
     session.queue("also look at the footer please")
-    session.hook("SessionEnd", reason="other")
+    session.run_hook("SessionEnd", reason="other")
     session.say(TABS)
-    session.hook("SessionEnd", reason="other")
-    assert TABS in lessons(store_home)
+    session.run_hook("SessionEnd", reason="other")
+    assert TABS in list_lessons(store_home)
 
 
 def test_words_after_a_queue_that_grew_old(session: Session, store_home: Path) -> None:
     """The overlap of the next pass begins after the words that were held."""
-    session.work()
+    session.write_sample_work()
     session.queue("also look at the footer please")
     for number in range(25):
         session.answer(f"Step {number} is done.")
-    session.hook("PreCompact", trigger="auto")
+    session.run_hook("PreCompact", trigger="auto")
     session.say(TABS)
-    session.hook("PreCompact", trigger="auto")
-    assert TABS in lessons(store_home)
+    session.run_hook("PreCompact", trigger="auto")
+    assert TABS in list_lessons(store_home)
 
 
 def test_a_refusal_where_the_overlap_begins_counts_once(session: Session, store_home: Path) -> None:
     """Its line gives two turns, and the cursor is at the second."""
     session.say("please clean the folder")
-    session.refuse("use make clean instead, never rm", command="rm -r build")
+    session.reject_tool("use make clean instead, never rm", command="rm -r build")
     for number in range(19):
         session.answer(f"Step {number} is done.")
-    session.hook("PreCompact", trigger="auto")
+    session.run_hook("PreCompact", trigger="auto")
     session.write("system", subtype="note")
-    session.hook("PreCompact", trigger="auto")
-    session.hook("SessionEnd", reason="other")
+    session.run_hook("PreCompact", trigger="auto")
+    session.run_hook("SessionEnd", reason="other")
     assert [figures["turns"] for figures in exposures(store_home)] == [21]
 
 
@@ -82,22 +82,22 @@ def test_a_transcript_that_was_replaced_by_a_shorter_one(session: Session, store
     for number in range(30):
         session.say(f"please look at page {number} of the manual")
         session.answer("It reads well.")
-    session.hook("PreCompact", trigger="auto")
+    session.run_hook("PreCompact", trigger="auto")
     session.path.unlink()
-    session.work()
+    session.write_sample_work()
     session.say(TABS)
-    session.hook("SessionEnd", reason="other")
-    assert TABS in lessons(store_home)
+    session.run_hook("SessionEnd", reason="other")
+    assert TABS in list_lessons(store_home)
     assert [figures["typed"] for figures in exposures(store_home)] == [2]
 
 
 def test_a_time_that_is_none_costs_no_summary(session: Session, store_home: Path) -> None:
     session.say("please add a date picker to the checkout page")
-    session.do("Edit", file_path="/srv/shop/checkout.tsx")
+    session.run_tool("Edit", file_path="/srv/shop/checkout.tsx")
     content = [{"type": "text", "text": "It is in place."}]
     session.write("assistant", message={"role": "assistant", "content": content}, timestamp="a quarter past nine or so")
-    session.hook("SessionEnd", reason="other")
-    (summary,) = captured(store_home)
+    session.run_hook("SessionEnd", reason="other")
+    (summary,) = load_signals(store_home)
     assert summary["meta"]["outcome"] == "It is in place."
     assert [figures["end"] for figures in exposures(store_home)] == ["2026-02-11T10:00:03Z"]
 
@@ -109,14 +109,14 @@ def test_a_full_disk_delays_the_end_of_a_dead_session(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     begin(store, session)
-    session.work()
+    session.write_sample_work()
     session.say(CORRECTION)
     with monkeypatch.context() as full:
-        full.setattr(files, "write_together", refuse)
+        full.setattr(files, "write_many", refuse)
         end_dead(store)
-    assert captured(store_home) == []
+    assert load_signals(store_home) == []
     end_dead(store)
-    assert CORRECTION in lessons(store_home)
+    assert CORRECTION in list_lessons(store_home)
 
 
 def test_another_config_folder_leaves_a_dead_session_to_its_own(
@@ -126,24 +126,24 @@ def test_another_config_folder_leaves_a_dead_session_to_its_own(
     session.path = tmp_path / "projects/-srv-shop/talk.jsonl"
     session.path.parent.mkdir(parents=True)
     begin(store, session)
-    session.work()
+    session.write_sample_work()
     session.say(CORRECTION)
     end_dead(store)
-    assert captured(store_home) == []
-    sessions.end_dead(store, {**os.environ, "CLAUDE_CONFIG_DIR": str(tmp_path)}, time.time())
-    assert CORRECTION in lessons(store_home)
+    assert load_signals(store_home) == []
+    sessions.end_dead_sessions(store, {**os.environ, "CLAUDE_CONFIG_DIR": str(tmp_path)}, time.time())
+    assert CORRECTION in list_lessons(store_home)
 
 
 def test_one_bad_cursor_stands_in_nobody_s_way(home: Path, store: Store, store_home: Path) -> None:
     dead = {str(one.path): one for one in (Session(home), Session(home), Session(home))}
     for one in dead.values():
         begin(store, one)
-        one.work()
+        one.write_sample_work()
         one.say(CORRECTION)
-    first = session_state.standing(store)[0]
+    first = session_state.list_cursors(store)[0]
     first.figures = {"failures": 5}
-    session_state.save(store, first)
-    sessions.tidy_up(store, os.environ)
+    session_state.save_cursor(store, first)
+    sessions.run_background_work(store, os.environ)
     others = {one.name for path, one in dead.items() if path != first.transcript}
     assert {signal["session_id"] for signal in learned(store_home)} >= others
 
@@ -151,43 +151,43 @@ def test_one_bad_cursor_stands_in_nobody_s_way(home: Path, store: Store, store_h
 def test_an_idle_session_that_was_ended_and_goes_on(session: Session, store: Store, store_home: Path) -> None:
     monday = time.time() + 2 * DAY
     begin(store, session, OURSELVES)
-    session.work()
+    session.write_sample_work()
     end_dead(store, monday)
     assert len(exposures(store_home)) == 1, "it was not ended"
     session.say(CORRECTION)
     end_dead(store, monday)
-    assert CORRECTION in lessons(store_home)
+    assert CORRECTION in list_lessons(store_home)
 
 
 def test_the_end_of_one_run_comes_after_the_beginning_of_the_next(
     session: Session, store: Store, store_home: Path
 ) -> None:
-    session.work()
+    session.write_sample_work()
     begin(store, session)
-    sessions.end(store, os.environ, str(session.path), "SessionEnd")
+    sessions.end_session(store, os.environ, str(session.path), "SessionEnd")
     session.say(CORRECTION)
     end_dead(store)
-    assert CORRECTION in lessons(store_home)
+    assert CORRECTION in list_lessons(store_home)
 
 
 def test_the_end_of_one_run_comes_while_the_next_begins(
     session: Session, store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start hook that read its cursor before, and wrote it after, would count the same turns again."""
-    real = session_state.save
+    real = session_state.save_cursor
 
     def end() -> None:
-        sessions.end(store, os.environ, str(session.path), "SessionEnd", wait=0.0)
+        sessions.end_session(store, os.environ, str(session.path), "SessionEnd", wait=0.0)
 
     def save_late(store: Store, cursor: Cursor, ended: bool = False) -> None:
-        monkeypatch.setattr(session_state, "save", real)
+        monkeypatch.setattr(session_state, "save_cursor", real)
         end()
         real(store, cursor, ended)
 
     begin(store, session, OURSELVES)
-    session.work()
-    sessions.catch_up(store, os.environ, str(session.path), "PreCompact")
-    monkeypatch.setattr(session_state, "save", save_late)
+    session.write_sample_work()
+    sessions.mine_session(store, os.environ, str(session.path), "PreCompact")
+    monkeypatch.setattr(session_state, "save_cursor", save_late)
     begin(store, session, OURSELVES)
     session.say("please go on with the footer")
     end()
@@ -198,11 +198,11 @@ def test_a_row_of_failures_in_a_long_transcript_is_one_signal(session: Session, 
     """The newest part is mined first, without knowing how many failures came before."""
     session.say("please build it now")
     for _ in range(8):
-        session.do("Bash", "Exit code 1\nerror: no such target 'all'", True, command="make all")
+        session.run_tool("Bash", "Exit code 1\nerror: no such target 'all'", True, command="make all")
         session.write("assistant", message={"content": [{"type": "thinking", "thinking": "x" * (2 * MIB)}]})
-    session.hook("PreCompact", trigger="auto")
+    session.run_hook("PreCompact", trigger="auto")
     wait_for_background(home)
-    assert sum("failed twice" in content for content in lessons(store_home)) == 1
+    assert sum("failed twice" in content for content in list_lessons(store_home)) == 1
 
 
 def test_a_hook_with_nothing_to_keep_leaves_the_word_to_the_other(
@@ -210,42 +210,42 @@ def test_a_hook_with_nothing_to_keep_leaves_the_word_to_the_other(
 ) -> None:
     """The plugin and entries in settings.json, both active: one mines, the other finds nothing yet."""
     run_cli("config", "compact.keep", "true")
-    session.work()
+    session.write_sample_work()
     session.say(CORRECTION)
-    busy = session_state.lock(store, str(session.path))
+    busy = session_state.get_lock(store, str(session.path))
     assert busy.try_acquire()
-    assert session.hook("PreCompact", trigger="manual") == ""
+    assert session.run_hook("PreCompact", trigger="manual") == ""
     wait_for_background(home)
     busy.release()
-    assert session.hook("PreCompact", trigger="manual") == f"{CORRECTION}\n"
-    assert session.hook("PreCompact", trigger="manual") == ""
+    assert session.run_hook("PreCompact", trigger="manual") == f"{CORRECTION}\n"
+    assert session.run_hook("PreCompact", trigger="manual") == ""
 
 
 def test_two_sessions_that_start_at_once_remind_once(
     session: Session, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.work()
+    session.write_sample_work()
     session.say(CORRECTION)
-    session.hook("SessionEnd", reason="other")
-    real, told = files.read_if_there, []
+    session.run_hook("SessionEnd", reason="other")
+    real, told = files.read_if_exists, []
 
     def read_late(path: str) -> bytes | None:
         found = real(path)
         if path == store.private_path("reminded"):
-            monkeypatch.setattr(files, "read_if_there", real)
-            told.append(sessions.reminder(store, time.time(), "/reflect", session.cwd))
+            monkeypatch.setattr(files, "read_if_exists", real)
+            told.append(sessions.build_reminder(store, time.time(), "/reflect", session.cwd))
         return found
 
-    monkeypatch.setattr(files, "read_if_there", read_late)
-    told.append(sessions.reminder(store, time.time(), "/reflect", session.cwd))
+    monkeypatch.setattr(files, "read_if_exists", read_late)
+    told.append(sessions.build_reminder(store, time.time(), "/reflect", session.cwd))
     assert [bool(text) for text in told] == [True, False]
 
 
 def test_nobody_is_reminded_of_what_they_did_not_say(session: Session, home: Path, store_home: Path) -> None:
     session.say("please build it now")
     for _ in range(6):
-        session.do("Bash", "Exit code 1\nerror: no such target 'all'", True, command="make all")
+        session.run_tool("Bash", "Exit code 1\nerror: no such target 'all'", True, command="make all")
     session.answer("It does not build.")
-    session.hook("SessionEnd", reason="other")
+    session.run_hook("SessionEnd", reason="other")
     assert any(signal["confidence"] >= 2 for signal in learned(store_home))
-    assert session.hook("SessionStart", source="startup") == ""
+    assert session.run_hook("SessionStart", source="startup") == ""

@@ -15,16 +15,16 @@ import pytest
 from reflect_git.capture import service, sessions
 from reflect_git.store.repository import Store
 from tests.conftest import REAL_GIT, REPO, RunCli, wait_for_background
-from tests.sessions import wait_for
-from tests.store.probe import capture as capture_weak
-from tests.store.probe import opened
+from tests.sessions import wait_until
+from tests.store.store_checks import capture as capture_weak
+from tests.store.store_checks import open_store
 
 LINE = [sys.executable, "-I", "-S", str(REPO / "hooks" / "statusline.py")]
 
 
 def capture(store: Store, content: str, **fields: Any) -> None:
     """Capture something that a review asks about."""
-    project = service.project_of(store, str(fields.pop("cwd", os.environ["HOME"])))
+    project = service.get_project(store, str(fields.pop("cwd", os.environ["HOME"])))
     capture_weak(store, content, **{"confidence": 2, "trust": "user_typed", "project": project, **fields})
 
 
@@ -48,41 +48,41 @@ def test_without_a_store_nothing_is_shown_and_none_is_made(store_home: Path) -> 
 
 
 def test_it_shows_what_status_counts(store_home: Path, home: Path, run_cli: RunCli) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     capture(store, "use pnpm")
     assert shown() == ""  # nothing is counted yet; it starts a count in the background
-    wait_for(lambda: shown() == "✎ 1\n", "the first count")
+    wait_until(lambda: shown() == "✎ 1\n", "the first count")
     capture(store, "use tabs")
-    wait_for(lambda: shown() == "✎ 2\n", "a capture makes the old count old")
+    wait_until(lambda: shown() == "✎ 2\n", "a capture makes the old count old")
     assert run_cli("status", "--format", "statusline").out == "✎ 2\n"
     wait_for_background(home)
 
 
 def test_a_new_day_makes_the_old_line_old(store_home: Path, home: Path) -> None:
-    capture(opened(store_home), "use pnpm")
+    capture(open_store(store_home), "use pnpm")
     shown()
     wait_for_background(home)
     kept = kept_in(store_home)
     lines = kept.read_text().split("\n")
     kept.write_text("\n".join([*lines[:4], "2020-01-01", *lines[5:7], "old", ""]))
     assert shown() == "old\n"
-    wait_for(lambda: shown() == "✎ 1\n", "the line of today")
+    wait_until(lambda: shown() == "✎ 1\n", "the line of today")
 
 
 @pytest.mark.parametrize("text", ["", "\n", "x\ny\n", "../../../etc\nz\n\n\n\n", "\0\n\0\n\0\n\0\n"])
 def test_a_spoilt_file_is_made_anew(store_home: Path, text: str) -> None:
-    capture(opened(store_home), "use pnpm")
+    capture(open_store(store_home), "use pnpm")
     shown()
     wait_for_background(Path(os.environ["HOME"]))
     kept_in(store_home).write_text(text)
-    wait_for(lambda: shown() == "✎ 1\n", "a right line")
+    wait_until(lambda: shown() == "✎ 1\n", "a right line")
 
 
 def test_a_store_elsewhere(home: Path, tmp_path: Path) -> None:
     for place, env in ((tmp_path / "a", {"REFLECT_GIT_HOME": str(tmp_path / "a")}), (home / "b", {})):
-        capture(opened(place), "use pnpm")
+        capture(open_store(place), "use pnpm")
         (home / ".gitconfig").write_text("[reflect]\n\thome = ~/b\n")
-        wait_for(lambda env=env: shown(**env) == "✎ 1\n", f"the line of '{place}'")  # type: ignore[misc]
+        wait_until(lambda env=env: shown(**env) == "✎ 1\n", f"the line of '{place}'")  # type: ignore[misc]
 
 
 def test_the_setup_line_is_what_the_client_reads(run_cli: RunCli) -> None:
@@ -98,19 +98,19 @@ def test_what_is_captured_while_somebody_counts_makes_the_count_old(
     from reflect_git.rules import queue
     from reflect_git.store.reading import waiting_counts
 
-    store = opened(store_home)
+    store = open_store(store_home)
     capture(store, "use pnpm")
-    count = waiting_counts.count
+    count = waiting_counts.count_waiting
 
-    def slowly(*given: Any) -> waiting_counts.Glance:
+    def slowly(*given: Any) -> waiting_counts.WaitingCounts:
         found = count(*given)
-        capture(opened(store_home), "use tabs")
+        capture(open_store(store_home), "use tabs")
         return found
 
-    monkeypatch.setattr(waiting_counts, "count", slowly)
-    queue.refresh(os.environ, os.environ["HOME"])
+    monkeypatch.setattr(waiting_counts, "count_waiting", slowly)
+    queue.refresh_counts(os.environ, os.environ["HOME"])
     assert shown() == "✎ 1\n"
-    wait_for(lambda: shown() == "✎ 2\n", "a count of both")
+    wait_until(lambda: shown() == "✎ 2\n", "a count of both")
 
 
 def make_project(folder: Path) -> Path:
@@ -123,7 +123,7 @@ def test_it_counts_the_questions_of_a_review_here_and_reaches_zero(
     store_home: Path, home: Path, tmp_path: Path, run_cli: RunCli
 ) -> None:
     shop, garden = make_project(tmp_path / "shop"), make_project(tmp_path / "garden")
-    store = opened(store_home)
+    store = open_store(store_home)
     capture(store, "use pnpm, not npm", cwd=shop, session_id="s-1")
     capture(store, "please use pnpm, not npm", cwd=shop, session_id="s-2")  # the same question
     capture(store, "use tabs", cwd=shop)
@@ -132,7 +132,7 @@ def test_it_counts_the_questions_of_a_review_here_and_reaches_zero(
     asked = [one["id"] for one in run_cli("review", "--json", cwd=shop).json()["data"] if one["tier"] == "strong"]
     assert len(asked) == 2
     for place, count in ((shop, 2), (garden, 1)):
-        wait_for(lambda place=place, count=count: shown(place) == f"✎ {count}\n", "a count here")  # type: ignore[misc]
+        wait_until(lambda place=place, count=count: shown(place) == f"✎ {count}\n", "a count here")  # type: ignore[misc]
         data = run_cli("status", "--json", cwd=place).json()["data"]
         assert (data["questions"], data["questions_elsewhere"]) == (count, 3 - count)
         assert run_cli("status", "--format", "statusline", cwd=place).out == f"✎ {count}\n" == shown(place)
@@ -154,23 +154,23 @@ def test_it_counts_the_questions_of_a_review_here_and_reaches_zero(
 def test_it_knows_the_project_as_the_client_names_it(store_home: Path, tmp_path: Path, way: str) -> None:
     shop = make_project(tmp_path / "shop")
     (shop / "src").mkdir()
-    capture(opened(store_home), "use pnpm", cwd=shop)
-    capture(opened(store_home), "use tabs", cwd=make_project(tmp_path / "garden"))
+    capture(open_store(store_home), "use pnpm", cwd=shop)
+    capture(open_store(store_home), "use tabs", cwd=make_project(tmp_path / "garden"))
     told = json.dumps({"cwd": "/", "workspace": {"project_dir": str(shop)}}).encode()
     ways: dict[str, dict[str, Any]] = {
         "environment": {"CLAUDE_PROJECT_DIR": str(shop)}, "stdin": {"told": told}, "cwd": {"cwd": shop},
         "below": {"cwd": shop / "src"},
     }  # fmt: skip
-    wait_for(lambda: shown(**ways[way]) == "✎ 1\n", "the line of the shop")
+    wait_until(lambda: shown(**ways[way]) == "✎ 1\n", "the line of the shop")
 
 
 def test_what_a_hook_guessed_is_counted_by_a_review_at_the_next_turn(store_home: Path, home: Path) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     for text in ("use bun not deno", "please no deno"):
         capture(store, text)
-    sessions.count_questions(store, os.environ, str(home), time.time())
+    sessions.update_waiting_count(store, os.environ, str(home), time.time())
     assert shown() == "✎ 2\n"
-    wait_for(lambda: shown() == "✎ 1\n", "one question")
+    wait_until(lambda: shown() == "✎ 1\n", "one question")
 
 
 OLD = "import runpy, sys; sys.version_info = (3, 9, 18); runpy.run_path(sys.argv[1])"
@@ -178,7 +178,7 @@ OLD = "import runpy, sys; sys.version_info = (3, 9, 18); runpy.run_path(sys.argv
 
 def test_an_old_python_shows_what_it_can_tell(store_home: Path, home: Path) -> None:
     """The review code cannot be loaded there: the count of a hook is shown, and not repeated at each turn."""
-    capture(opened(store_home), "use pnpm")
+    capture(open_store(store_home), "use pnpm")
     line = [sys.executable, "-I", "-S", "-c", OLD, str(REPO / "hooks" / "statusline.py")]
     changed = []
     for expected in (b"", "✎ 1\n".encode(), "✎ 1\n".encode()):

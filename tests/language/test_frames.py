@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.language.parse import Frame, agrees, frame_of, key_of, normalised, opposes
+from reflect_git.language.parse import Frame, agrees, compute_key, normalize_sentence, opposes, parse_frame
 
 SAME = """use mocha not jasmine
 Use `mocha`, not `jasmine`!
@@ -85,17 +85,17 @@ is it better to use mocha?""".splitlines()
 
 @pytest.mark.parametrize("sentence", SAME)
 def test_one_order_has_one_frame(sentence: str) -> None:
-    assert frame_of(sentence) == Frame("mocha", "jasmin", "")
+    assert parse_frame(sentence) == Frame("mocha", "jasmin", "")
 
 
 @pytest.mark.parametrize("sentence", BANS)
 def test_a_ban_names_what_is_not_wanted(sentence: str) -> None:
-    assert frame_of(sentence) == Frame("", "jasmin", "")
+    assert parse_frame(sentence) == Frame("", "jasmin", "")
 
 
 @pytest.mark.parametrize("sentence", NONE)
 def test_talk_is_no_order(sentence: str) -> None:
-    assert frame_of(sentence) is None
+    assert parse_frame(sentence) is None
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_talk_is_no_order(sentence: str) -> None:
     ],
 )
 def test_when_it_holds_is_part_of_it(sentence: str, frame: Frame) -> None:
-    assert frame_of(sentence) == frame
+    assert parse_frame(sentence) == frame
 
 
 def test_what_demands_and_what_forbids_oppose_each_other() -> None:
-    use, swap = frame_of("use mocha, not jasmine"), frame_of("use jasmine, not mocha")
-    ban, elsewhere = frame_of("never use mocha"), frame_of("never use mocha in scripts")
+    use, swap = parse_frame("use mocha, not jasmine"), parse_frame("use jasmine, not mocha")
+    ban, elsewhere = parse_frame("never use mocha"), parse_frame("never use mocha in scripts")
     assert use and swap and ban and elsewhere
     assert opposes(use, swap) and opposes(swap, use) and opposes(use, ban)
     assert not opposes(use, elsewhere)
@@ -132,31 +132,33 @@ def test_what_demands_and_what_forbids_oppose_each_other() -> None:
 
 
 def test_less_of_the_same_agrees_and_more_of_another_does_not() -> None:
-    full, ban, other = (frame_of(one) for one in ("use mocha not jasmine", "no jasmine", "use ava not jasmine"))
+    full, ban, other = (parse_frame(one) for one in ("use mocha not jasmine", "no jasmine", "use ava not jasmine"))
     assert full and ban and other
     assert agrees(full, ban) and agrees(ban, full)
     assert not agrees(full, other)
 
 
 def test_several_sentences_are_no_frame_unless_they_make_one() -> None:
-    assert frame_of("Don't push yet. Fix the layout.") is not None  # what not to do, and what to do
-    assert frame_of("Don't push yet. The layout is odd. I will look at it.") is None
-    assert frame_of("Never push on Friday. The pager is mine on weekends.") is None
-    assert frame_of("Don't use jasmine. It is slow. Use mocha.") == Frame("mocha", "jasmin", "")
+    assert parse_frame("Don't push yet. Fix the layout.") is not None  # what not to do, and what to do
+    assert parse_frame("Don't push yet. The layout is odd. I will look at it.") is None
+    assert parse_frame("Never push on Friday. The pager is mine on weekends.") is None
+    assert parse_frame("Don't use jasmine. It is slow. Use mocha.") == Frame("mocha", "jasmin", "")
 
 
 def test_small_differences_do_not_make_a_second_key() -> None:
-    assert key_of("Please, never edit the `generated` files!") == key_of("never edit generated file")
-    assert key_of("the release notes lag a day") == key_of("Release notes lag a day.")
-    assert key_of("merge main into feature") != key_of("merge feature into main")
-    assert key_of("you run it") != key_of("i run it")
-    assert key_of("run `just lint` after each edit") != key_of("run lint after each edit")  # commands stay literal
-    assert len(key_of("x")) == 16
+    assert compute_key("Please, never edit the `generated` files!") == compute_key("never edit generated file")
+    assert compute_key("the release notes lag a day") == compute_key("Release notes lag a day.")
+    assert compute_key("merge main into feature") != compute_key("merge feature into main")
+    assert compute_key("you run it") != compute_key("i run it")
+    assert compute_key("run `just lint` after each edit") != compute_key(
+        "run lint after each edit"
+    )  # commands stay literal
+    assert len(compute_key("x")) == 16
 
 
 def test_a_negation_is_never_lost_in_the_normal_form() -> None:
-    assert normalised("the cache is not shared") != normalised("the cache is shared")
-    assert normalised("it doesn't retry") != normalised("it does retry")
+    assert normalize_sentence("the cache is not shared") != normalize_sentence("the cache is shared")
+    assert normalize_sentence("it doesn't retry") != normalize_sentence("it does retry")
 
 
 WORDS = st.sampled_from(
@@ -167,8 +169,8 @@ WORDS = st.sampled_from(
 
 @given(st.one_of(st.lists(WORDS, max_size=14).map(" ".join), st.text(max_size=90)))
 def test_any_text_has_a_key_and_no_frame_agrees_with_its_reverse(text: str) -> None:
-    frame = frame_of(text)
-    assert key_of(text) == key_of(text)
+    frame = parse_frame(text)
+    assert compute_key(text) == compute_key(text)
     if frame is not None:
         turned = Frame(frame.unwanted, frame.wanted, frame.condition)
         assert not agrees(frame, turned)
@@ -180,25 +182,25 @@ NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")
 @given(NAMES, NAMES, st.sampled_from(SAME))
 def test_what_is_wanted_is_never_taken_for_what_is_not(good: str, bad: str, sentence: str) -> None:
     if good != bad:
-        assert frame_of(sentence.replace("mocha", good).replace("jasmine", bad)) == Frame(good, bad, "")
+        assert parse_frame(sentence.replace("mocha", good).replace("jasmine", bad)) == Frame(good, bad, "")
 
 
 @given(NAMES, st.sampled_from(BANS))
 def test_what_is_forbidden_is_never_taken_for_a_wish(name: str, sentence: str) -> None:
-    assert frame_of(sentence.replace("jasmine", name)) == Frame("", name, "")
+    assert parse_frame(sentence.replace("jasmine", name)) == Frame("", name, "")
 
 
 @pytest.mark.parametrize(
     "text", ["rather than npm, can we", "use npm,", "in tests,", "you fix it and then run tests first,"]
 )
 def test_what_ends_too_early_is_read_to_its_end(text: str) -> None:
-    frame_of(text)
-    assert key_of(text)
+    parse_frame(text)
+    assert compute_key(text)
 
 
 @given(
     st.lists(st.sampled_from("use not npm pnpm , ; instead of than rather in for tests can we never always no".split()))
 )
 def test_words_in_any_order_are_no_reason_to_stop(words: list[str]) -> None:
-    frame_of(" ".join(words))
-    key_of(" ".join(words))
+    parse_frame(" ".join(words))
+    compute_key(" ".join(words))

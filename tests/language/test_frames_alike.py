@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.language.parse import agrees, frame_of, opposes
+from reflect_git.language.parse import agrees, opposes, parse_frame
 
 SAME = [
     ("This project targets Ruby 3.2", "Use Ruby 3.2"),
@@ -23,21 +23,21 @@ APART = [
 
 @pytest.mark.parametrize("one, other", SAME)
 def test_they_say_the_same(one: str, other: str) -> None:
-    first, second = frame_of(one), frame_of(other)
+    first, second = parse_frame(one), parse_frame(other)
     assert first is not None and first == second
 
 
 @pytest.mark.parametrize("one, other", APART)
 def test_they_do_not(one: str, other: str) -> None:
-    first, second = frame_of(one), frame_of(other)
+    first, second = parse_frame(one), parse_frame(other)
     assert first is None or second is None or not agrees(first, second)
 
 
 def test_a_means_that_is_forbidden_stands_against_the_wish_for_it() -> None:
-    wish, ban = frame_of("Indent with tabs"), frame_of("Never indent with tabs")
+    wish, ban = parse_frame("Indent with tabs"), parse_frame("Never indent with tabs")
     assert wish and ban and opposes(wish, ban)
 
 
 def test_a_question_that_may_be_a_proposal_is_no_ban() -> None:
-    assert frame_of("can we not take it from the payload?") is None
-    assert frame_of("couldn't you reuse the parser?") is None
+    assert parse_frame("can we not take it from the payload?") is None
+    assert parse_frame("couldn't you reuse the parser?") is None

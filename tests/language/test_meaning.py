@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.language.meaning import clauses_of, sense_of
-from reflect_git.language.similarity import clash, contradicts, relation
+from reflect_git.language.meaning import parse_clauses, parse_sense
+from reflect_git.language.similarity import contradicts, find_relation, have_conflict
 
 ALIKE = [
     ("Invoices must not be renamed", "Never rename invoices"),  # statement and instruction
@@ -178,44 +178,47 @@ NOT_ALIKE = [
 
 @pytest.mark.parametrize("a, b", ALIKE)
 def test_one_rule_in_other_words_is_the_same(a: str, b: str) -> None:
-    assert relation(a, b) == relation(b, a) == "same"
+    assert find_relation(a, b) == find_relation(b, a) == "same"
 
 
 @pytest.mark.parametrize("a, b", NEAR)
 def test_one_rule_in_very_other_words_is_shown_beside_it(a: str, b: str) -> None:
-    assert relation(a, b) == relation(b, a) == "similar"
+    assert find_relation(a, b) == find_relation(b, a) == "similar"
 
 
 @pytest.mark.parametrize("a, b", OPPOSED)
 def test_what_cannot_hold_at_once_is_never_merged(a: str, b: str) -> None:
-    assert relation(a, b) == relation(b, a) == "contradicts"
+    assert find_relation(a, b) == find_relation(b, a) == "contradicts"
 
 
 @pytest.mark.parametrize("a, b", APART)
 def test_rules_for_other_things_or_parts_go_together(a: str, b: str) -> None:
     assert not contradicts(a, b) and not contradicts(b, a)
-    assert relation(a, b) in ("similar", "different")
+    assert find_relation(a, b) in ("similar", "different")
 
 
 @pytest.mark.parametrize("a, b", NOT_ALIKE)
 def test_what_differs_in_one_word_that_counts_is_not_the_same(a: str, b: str) -> None:
-    assert relation(a, b) != "same" and relation(b, a) != "same"
+    assert find_relation(a, b) != "same" and find_relation(b, a) != "same"
 
 
 def test_a_question_a_story_and_what_was_found_out_have_no_sense() -> None:
-    assert sense_of("should we rename the invoices?") is None
-    assert sense_of("rename the invoices " * 20) is None
-    assert sense_of("`make t` fails here (no rule); `make test` works") is None
-    assert sense_of("it is so") is None
+    assert parse_sense("should we rename the invoices?") is None
+    assert parse_sense("rename the invoices " * 20) is None
+    assert parse_sense("`make t` fails here (no rule); `make test` works") is None
+    assert parse_sense("it is so") is None
 
 
 def test_a_reason_is_not_part_of_it() -> None:
-    bare, told = sense_of("Never rename invoices"), sense_of("Never rename invoices because customers link to them")
+    bare, told = (
+        parse_sense("Never rename invoices"),
+        parse_sense("Never rename invoices because customers link to them"),
+    )
     assert bare is not None and bare == told
 
 
 def test_a_clause_that_points_back_says_what_of() -> None:
-    first, second = clauses_of("The glossary is generated, do not touch it")
+    first, second = parse_clauses("The glossary is generated, do not touch it")
     assert "glossary" in first.words and not first.denied
     assert "glossary" in second.words and second.denied
 
@@ -241,11 +244,11 @@ def test_no_text_has_the_sense_of_its_opposite(a: str, b: str, said: tuple[str, 
     if a == b:
         return
     one, other = (text.format(a=a, b=b) for text in said)
-    assert sense_of(one) is None or sense_of(one) != sense_of(other)
-    assert relation(one, other) != "same"
+    assert parse_sense(one) is None or parse_sense(one) != parse_sense(other)
+    assert find_relation(one, other) != "same"
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_can_be_read_and_clashes_have_no_direction(a: str, b: str) -> None:
-    assert clash(a, b) == clash(b, a)
-    sense_of(a)
+    assert have_conflict(a, b) == have_conflict(b, a)
+    parse_sense(a)

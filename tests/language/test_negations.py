@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.candidates.quotes import complained_of, find_additions, plainly_denied
+from reflect_git.candidates.quotes import find_additions, find_complaint, normalise_negations
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ def test_a_lost_or_added_negation_is_a_risk(said: str, text: str) -> None:
     ],
 )
 def test_a_complaint_is_told_by_what_it_complains_of(said: str, fault: str) -> None:
-    assert complained_of(said) == fault
+    assert find_complaint(said) == fault
 
 
 def test_reminders_stops_and_judgements_are_said_plainly() -> None:
-    assert plainly_denied("n'oublie pas de lancer les tests") == "lancer les tests"
-    assert plainly_denied("hör bitte auf, alles zu kommentieren") == "do not alles zu kommentieren"
-    assert plainly_denied("npm is not ok") == "npm is forbidden"
-    assert plainly_denied("leave the config alone") == "do not touch the config"
+    assert normalise_negations("n'oublie pas de lancer les tests") == "lancer les tests"
+    assert normalise_negations("hör bitte auf, alles zu kommentieren") == "do not alles zu kommentieren"
+    assert normalise_negations("npm is not ok") == "npm is forbidden"
+    assert normalise_negations("leave the config alone") == "do not touch the config"

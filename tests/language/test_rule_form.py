@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.language.rule_form import end_date, is_english, tidy, why_not
-from reflect_git.language.sentences import sentences_in
-from reflect_git.language.words import KNOWLEDGE, load_table
+from reflect_git.language.rule_form import find_end_date, find_rule_fault, is_english, tidy_sentence
+from reflect_git.language.sentences import split_sentences
+from reflect_git.language.words import KNOWLEDGE_DIR, load_table
 
 RULES = """Commit messages must start with the ticket number, like SHOP-12
 Seeds live in db/seeds
@@ -47,12 +47,12 @@ Wrong file, I meant main.tf""".splitlines()
 
 @pytest.mark.parametrize("text", RULES)
 def test_a_standing_instruction_is_a_rule(text: str) -> None:
-    assert why_not(text) == ""
+    assert find_rule_fault(text) == ""
 
 
 @pytest.mark.parametrize("text", NO_RULES)
 def test_a_task_a_report_or_a_question_is_none(text: str) -> None:
-    assert why_not(text)
+    assert find_rule_fault(text)
 
 
 def test_the_language_is_told_by_the_small_words() -> None:
@@ -62,17 +62,23 @@ def test_the_language_is_told_by_the_small_words() -> None:
 
 @given(st.text(max_size=200))
 def test_tidying_and_judging_take_any_text(text: str) -> None:
-    assert isinstance(why_not(tidy(text)), str)
+    assert isinstance(find_rule_fault(tidy_sentence(text)), str)
 
 
 def test_what_was_pasted_is_nobodys_sentence() -> None:
     message = "still red:\n```\nnever trust the cache, always rebuild\n```\n> always use scp\n    never(x);\nhm, odd"
-    assert sentences_in(message) == ["still red:", "hm, odd"]
+    assert split_sentences(message) == ["still red:", "hm, odd"]
 
 
 def test_a_sentence_is_not_cut_within_code_quotes_or_abbreviations() -> None:
-    assert sentences_in("Use `a. b` here, e.g. for logs. Never C.") == ["Use `a. b` here, e.g. for logs.", "Never C."]
-    assert sentences_in("See https://example.org/a.b?c=d. Then go.") == ["See https://example.org/a.b?c=d.", "Then go."]
+    assert split_sentences("Use `a. b` here, e.g. for logs. Never C.") == [
+        "Use `a. b` here, e.g. for logs.",
+        "Never C.",
+    ]
+    assert split_sentences("See https://example.org/a.b?c=d. Then go.") == [
+        "See https://example.org/a.b?c=d.",
+        "Then go.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,16 +96,16 @@ def test_a_sentence_is_not_cut_within_code_quotes_or_abbreviations() -> None:
     ],
 )  # fmt: skip
 def test_an_end_date_is_read_from_the_words(text: str, day: str) -> None:
-    assert end_date(text, "2026-11-18T10:00:00Z") == day
+    assert find_end_date(text, "2026-11-18T10:00:00Z") == day
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in Path(KNOWLEDGE).glob("*.json")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in Path(KNOWLEDGE_DIR).glob("*.json")))
 def test_every_table_is_an_object_without_a_key_given_twice(name: str) -> None:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         assert len({key for key, _ in pairs}) == len(pairs)
         return dict(pairs)
 
-    assert json.loads(Path(KNOWLEDGE, f"{name}.json").read_text(encoding="utf-8"), object_pairs_hook=once)
+    assert json.loads(Path(KNOWLEDGE_DIR, f"{name}.json").read_text(encoding="utf-8"), object_pairs_hook=once)
 
 
 def _patterns(value: Any) -> list[str]:
@@ -115,5 +121,8 @@ def test_every_pattern_of_the_wording_can_be_compiled_and_matches_no_empty_text(
 
 
 def test_a_comma_behind_a_please_still_parts_two_clauses() -> None:
-    assert tidy("no globals in handlers please, pass the logger in") == "No globals in handlers, pass the logger in"
-    assert tidy("no globals, please, pass the logger in") == "No globals, pass the logger in"
+    assert (
+        tidy_sentence("no globals in handlers please, pass the logger in")
+        == "No globals in handlers, pass the logger in"
+    )
+    assert tidy_sentence("no globals, please, pass the logger in") == "No globals, pass the logger in"

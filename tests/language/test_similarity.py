@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.language.rule_form import tidy
-from reflect_git.language.similarity import contradicts, is_opposed, relation, similarity
+from reflect_git.language.rule_form import tidy_sentence
+from reflect_git.language.similarity import compute_similarity, contradicts, find_relation, is_certain_contradiction
 
 OPPOSED = [
     ("Use bun, not deno", "Use deno, not bun"),
@@ -65,31 +65,31 @@ ALIKE = [
 @pytest.mark.parametrize("a, b", OPPOSED)
 def test_what_cannot_hold_at_once_is_shown_and_never_merged(a: str, b: str) -> None:
     assert contradicts(a, b) and contradicts(b, a)
-    assert relation(a, b) == relation(b, a) == "contradicts"
+    assert find_relation(a, b) == find_relation(b, a) == "contradicts"
 
 
 @pytest.mark.parametrize("a, b", APART)
 def test_two_rules_side_by_side_are_no_contradiction(a: str, b: str) -> None:
     assert not contradicts(a, b) and not contradicts(b, a)
-    assert relation(a, b) in ("similar", "different")
+    assert find_relation(a, b) in ("similar", "different")
 
 
 @pytest.mark.parametrize("a, b", ALIKE)
 def test_what_is_told_and_what_is_ordered_are_one(a: str, b: str) -> None:
-    assert relation(a, b) == relation(b, a) == "same"
+    assert find_relation(a, b) == find_relation(b, a) == "same"
 
 
 def test_more_and_less_of_one_rule_are_the_same() -> None:
-    assert relation("Use bun instead of deno", "Don't use deno here") == "same"
-    assert relation("Deno is not used", "Use bun, not deno") == "same"
+    assert find_relation("Use bun instead of deno", "Don't use deno here") == "same"
+    assert find_relation("Deno is not used", "Use bun, not deno") == "same"
 
 
 def test_what_shares_words_is_near() -> None:
-    near = similarity("Run the linter before every commit", "The linter has to pass before each commit")
-    far = similarity("Run the linter before every commit", "Invoices are sent at midnight")
+    near = compute_similarity("Run the linter before every commit", "The linter has to pass before each commit")
+    far = compute_similarity("Run the linter before every commit", "Invoices are sent at midnight")
     assert near > 0.4 > far
-    assert similarity("提交之前运行测试", "提交前运行所有测试") > 0.3
-    assert similarity("", "x") == 0.0
+    assert compute_similarity("提交之前运行测试", "提交前运行所有测试") > 0.3
+    assert compute_similarity("", "x") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -105,19 +105,22 @@ def test_what_shares_words_is_near() -> None:
     ],
 )
 def test_rules_of_one_form_about_two_things_are_not_similar(a: str, b: str) -> None:
-    assert relation(a, b) == relation(b, a) == "different"
+    assert find_relation(a, b) == find_relation(b, a) == "different"
 
 
 def test_another_ending_is_no_other_thing() -> None:
-    assert relation("Never commit generated images here, it breaks", "Never commit generated image here") != "different"
+    assert (
+        find_relation("Never commit generated images here, it breaks", "Never commit generated image here")
+        != "different"
+    )
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_likeness_has_no_direction(a: str, b: str) -> None:
-    assert similarity(a, b) == similarity(b, a)
-    assert 0.0 <= similarity(a, b) <= 1.0
+    assert compute_similarity(a, b) == compute_similarity(b, a)
+    assert 0.0 <= compute_similarity(a, b) <= 1.0
     assert contradicts(a, b) == contradicts(b, a)
-    assert relation(a, b) == relation(b, a)
+    assert find_relation(a, b) == find_relation(b, a)
     assert not contradicts(a, a)
 
 
@@ -132,8 +135,8 @@ SMALL_WORDS = """
 def test_small_words_in_any_order_are_compared(one: list[str], other: list[str]) -> None:
     a, b = " ".join(one), " ".join(other)
     assert contradicts(a, b) in (True, False)
-    assert 0 <= similarity(a, b) <= 1
-    assert isinstance(tidy(a), str)
+    assert 0 <= compute_similarity(a, b) <= 1
+    assert isinstance(tidy_sentence(a), str)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +150,8 @@ def test_small_words_in_any_order_are_compared(one: list[str], other: list[str])
     ],
 )
 def test_a_paraphrase_is_merged_or_shown_as_similar(a: str, b: str) -> None:
-    assert relation(a, b) in ("same", "similar")
-    assert relation(b, a) in ("same", "similar")
+    assert find_relation(a, b) in ("same", "similar")
+    assert find_relation(b, a) in ("same", "similar")
 
 
 @pytest.mark.parametrize(
@@ -161,16 +164,16 @@ def test_a_paraphrase_is_merged_or_shown_as_similar(a: str, b: str) -> None:
     ],
 )
 def test_a_contradiction_in_another_language_is_one(a: str, b: str) -> None:
-    assert is_opposed(a, b) and is_opposed(b, a)
-    assert relation(a, b) == "contradicts"
+    assert is_certain_contradiction(a, b) and is_certain_contradiction(b, a)
+    assert find_relation(a, b) == "contradicts"
 
 
 def test_what_is_done_without_asking_is_opposed_to_asking_first() -> None:
-    assert is_opposed("Drop tables without asking", "Ask first before dropping tables")
-    assert is_opposed("Add dependencies freely", "Ask before adding dependencies")
-    assert not is_opposed("Drop tables without asking", "Drop columns without asking")
+    assert is_certain_contradiction("Drop tables without asking", "Ask first before dropping tables")
+    assert is_certain_contradiction("Add dependencies freely", "Ask before adding dependencies")
+    assert not is_certain_contradiction("Drop tables without asking", "Drop columns without asking")
 
 
 def test_what_says_the_same_in_another_language_is_no_contradiction() -> None:
-    assert not is_opposed("Never push to main", "Pushe niemals auf main")
-    assert not is_opposed("Use tabs", "Benutze pnpm")
+    assert not is_certain_contradiction("Never push to main", "Pushe niemals auf main")
+    assert not is_certain_contradiction("Use tabs", "Benutze pnpm")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.language.rule_form import only_points, points
+from reflect_git.language.rule_form import has_only_pronouns, has_pronoun
 from tests.candidates.signals import gather, signal
 
 
@@ -19,7 +19,7 @@ from tests.candidates.signals import gather, signal
     ],
 )  # fmt: skip
 def test_pronouns_and_ordinals_alone_only_point(text: str) -> None:
-    assert only_points(text)
+    assert has_only_pronouns(text)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_pronouns_and_ordinals_alone_only_point(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_word_of_its_own_is_more(text: str) -> None:
-    assert not only_points(text)
+    assert not has_only_pronouns(text)
 
 
 def test_what_only_points_is_weak_whatever_else_it_is() -> None:
@@ -55,4 +55,4 @@ def test_what_only_points_is_weak_whatever_else_it_is() -> None:
     ],
 )
 def test_a_pronoun_points_and_an_article_does_not(text: str, pronoun: bool) -> None:
-    assert points(text) == pronoun
+    assert has_pronoun(text) == pronoun

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.language.parse import frame_of
-from reflect_git.language.wording import Worded, is_borrowed, worded
+from reflect_git.language.parse import parse_frame
+from reflect_git.language.wording import Wording, choose_wording, depends_on_question
 from tests.candidates.signals import gather, signal
 
 
-def _worded(content: str, context: str = "", **facts: Any) -> Worded:
-    return worded([signal(content, context=context or content, **facts)])
+def _worded(content: str, context: str = "", **facts: Any) -> Wording:
+    return choose_wording([signal(content, context=context or content, **facts)])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_sentence_that_is_no_rule_by_itself_needs_wording_and_is_shown_as_it_w
 def test_of_a_group_the_sentence_that_works_is_chosen() -> None:
     rant = signal("why the hell deno again?!")
     rule = signal("use bun instead of deno")
-    assert worded([rant, rule]) == ("Use bun instead of deno", "")
+    assert choose_wording([rant, rule]) == ("Use bun instead of deno", "")
 
 
 def test_of_a_message_the_sentence_with_the_rule_is_chosen() -> None:
@@ -169,15 +169,15 @@ def test_an_answer_that_says_nothing_alone_borrows_the_question_and_needs_wordin
     whole = signal(
         "Always use the catcher on 9021", context="asked: Which one?\nanswered: Always use the catcher on 9021"
     )  # fmt: skip
-    assert is_borrowed([short])
-    assert worded([short]) == ("Which port does the mail catcher use? 9021", "answers a question")
-    assert not is_borrowed([whole]) and worded([whole]) == ("Always use the catcher on 9021", "")
+    assert depends_on_question([short])
+    assert choose_wording([short]) == ("Which port does the mail catcher use? 9021", "answers a question")
+    assert not depends_on_question([whole]) and choose_wording([whole]) == ("Always use the catcher on 9021", "")
 
 
 def test_the_most_trusted_signal_speaks_and_of_these_the_fullest() -> None:
     found = signal("`deno` fails here (x); `bun` works", trust="tool_output")
     brief, full = signal("no deno please"), signal("use bun not deno")
-    assert worded([found, brief, full]).text == "Use bun, not deno"
+    assert choose_wording([found, brief, full]).text == "Use bun, not deno"
 
 
 def test_a_candidate_says_that_it_needs_wording_and_when_it_ends() -> None:
@@ -206,7 +206,7 @@ NAMES = st.from_regex(r"\A[b-df-hj-np-tv-z][aeo][b-df-hj-np-tv-z]{2}[0-9]\Z")
 def test_no_wording_turns_a_wish_into_a_ban_or_a_ban_into_a_wish(name: str, order: str, around: str) -> None:
     said = order.format(name)
     text = _worded(around.format(said)).text
-    before, after = frame_of(said), frame_of(text)
+    before, after = parse_frame(said), parse_frame(text)
     assert name in text
     assert before is not None or "only when" in order
     if before is not None and after is not None:

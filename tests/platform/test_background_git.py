@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.platform.background_git import Heard
-from reflect_git.platform.git import Child, Git
+from reflect_git.platform.background_git import PendingResult
+from reflect_git.platform.git import Git, GitProcess
 from tests.conftest import REAL_GIT
 from tests.faults import git
 
@@ -22,7 +22,7 @@ def repository(tmp_path: Path) -> Git:
     return Git(REAL_GIT, str(tmp_path))
 
 
-def is_running(child: Child) -> bool:
+def is_running(child: GitProcess) -> bool:
     try:
         os.kill(child.pid, 0)
     except ProcessLookupError:
@@ -30,7 +30,7 @@ def is_running(child: Child) -> bool:
     return True
 
 
-def asked(repository: Git, data: bytes) -> tuple[Child, bytes]:
+def asked(repository: Git, data: bytes) -> tuple[GitProcess, bytes]:
     """Start a query whose answer is far longer than a pipe."""
     blob = repository.run("hash-object", "-w", "--stdin", stdin=data).out
     return repository.start("cat-file", "--batch"), blob
@@ -38,7 +38,7 @@ def asked(repository: Git, data: bytes) -> tuple[Child, bytes]:
 
 def test_what_is_longer_than_a_pipe_needs_no_reader(repository: Git) -> None:
     child, blob = asked(repository, LONG)
-    heard = Heard(child, blob * 3)
+    heard = PendingResult(child, blob * 3)
     deadline = time.monotonic() + 20
     while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -48,12 +48,12 @@ def test_what_is_longer_than_a_pipe_needs_no_reader(repository: Git) -> None:
 
 def test_more_than_is_allowed_is_not_heard_out(repository: Git) -> None:
     child, blob = asked(repository, LONG)
-    assert Heard(child, blob * 100, most=1000).result().code == -9
+    assert PendingResult(child, blob * 100, most=1000).result().code == -9
 
 
 def test_who_is_not_needed_stops(repository: Git) -> None:
     child = repository.start("cat-file", "--batch-command")
-    heard = Heard(child, LONG)  # an unknown command without an end
+    heard = PendingResult(child, LONG)  # an unknown command without an end
     heard.drop()
     assert not is_running(child)
 
@@ -65,8 +65,8 @@ def test_what_fails_while_it_is_heard_is_the_callers_to_meet(
         raise MemoryError("too much to hold")
 
     child = repository.start("version")
-    monkeypatch.setattr(child, "finish", fails)
+    monkeypatch.setattr(child, "communicate", fails)
     with pytest.raises(MemoryError):
-        Heard(child).result()
+        PendingResult(child).result()
     monkeypatch.undo()
-    child.finish()
+    child.communicate()

@@ -13,7 +13,7 @@ import pytest
 from reflect_git.errors import ReflectError
 from reflect_git.platform import claude_call
 from reflect_git.platform.claude_call import CallFailed, Question, Usage, ask, find_client
-from tests.scripted_claude import ScriptedClaude, document
+from tests.scripted_claude import ScriptedClaude, build_output
 
 RULES = [{"n": 1, "rule": "Use uv."}]
 
@@ -21,7 +21,7 @@ RULES = [{"n": 1, "rule": "Use uv."}]
 @pytest.fixture
 def claude(tmp_path: Path) -> ScriptedClaude:
     made = ScriptedClaude(tmp_path / "bin")
-    made.says(*RULES)
+    made.set_rules(*RULES)
     return made
 
 
@@ -63,26 +63,47 @@ def test_the_call_is_marked_as_ours_and_belongs_to_no_open_session(claude: Scrip
     [
         ({"out": "not json"}, "Claude worded nothing: its answer is no JSON", "wording"),
         ({"out": "[1]"}, "Claude worded nothing: its answer is no JSON", "wording"),
-        ({"out": "", "err": "error: unknown option '--safe-mode'.\n", "code": 1},
-         "Claude worded nothing: the client ended with 1: error: unknown option '--safe-mode'", "wording"),
+        (
+            {"out": "", "err": "error: unknown option '--safe-mode'.\n", "code": 1},
+            "Claude worded nothing: the client ended with 1: error: unknown option '--safe-mode'",
+            "wording",
+        ),
         ({"out": "", "code": 143}, "Claude worded nothing: the client ended with 143", "wording"),
-        ({"out": document(is_error=True, result="Not logged in · Please run /login"), "code": 1},
-         "Claude Code is not logged in", "no-login"),
-        ({"out": document(is_error=True, api_error_status=401, result="Failed to authenticate."), "code": 1},
-         "Claude Code is not logged in", "no-login"),
-        ({"out": document(is_error=True, api_error_status=500, result="API Error: 500 broken. Try later."), "code": 1},
-         "Claude worded nothing: API Error: 500 broken. Try later", "wording"),
-        ({"out": document()}, "Claude did not answer in the form that was asked for", "wording"),
-        ({"out": document(subtype="error_max_turns", is_error=True, result=None), "code": 1},
-         "Claude did not answer in the form that was asked for", "wording"),
-        ({"out": document(subtype="error_max_budget_usd", is_error=True, result=None), "code": 1},
-         "the answer would have cost more than one call may", "wording"),
+        (
+            {"out": build_output(is_error=True, result="Not logged in · Please run /login"), "code": 1},
+            "Claude Code is not logged in",
+            "no-login",
+        ),
+        (
+            {"out": build_output(is_error=True, api_error_status=401, result="Failed to authenticate."), "code": 1},
+            "Claude Code is not logged in",
+            "no-login",
+        ),
+        (
+            {
+                "out": build_output(is_error=True, api_error_status=500, result="API Error: 500 broken. Try later."),
+                "code": 1,
+            },
+            "Claude worded nothing: API Error: 500 broken. Try later",
+            "wording",
+        ),
+        ({"out": build_output()}, "Claude did not answer in the form that was asked for", "wording"),
+        (
+            {"out": build_output(subtype="error_max_turns", is_error=True, result=None), "code": 1},
+            "Claude did not answer in the form that was asked for",
+            "wording",
+        ),
+        (
+            {"out": build_output(subtype="error_max_budget_usd", is_error=True, result=None), "code": 1},
+            "the answer would have cost more than one call may",
+            "wording",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_failure_is_one_sentence_with_a_hint(
     claude: ScriptedClaude, tmp_path: Path, reply: dict[str, Any], message: str, code: str
 ) -> None:
-    claude.replies(reply)
+    claude.set_outputs(reply)
     error = failure(claude, tmp_path)
     assert (error.message, error.code) == (message, code)
     costs = json.loads(reply["out"])["total_cost_usd"] if reply["out"].startswith("{") else None
@@ -111,12 +132,12 @@ def _runs(process: int) -> bool:
 
 
 def test_a_client_that_prints_without_end_is_stopped(claude: ScriptedClaude, tmp_path: Path) -> None:
-    claude.replies({"out": "", "flood": True})
+    claude.set_outputs({"out": "", "flood": True})
     assert failure(claude, tmp_path).message == "Claude's answer was dropped: it is longer than 1 MB"
 
 
 def test_an_interrupt_stops_the_call(claude: ScriptedClaude, tmp_path: Path) -> None:
-    claude.replies({"out": "", "sleep": 60})
+    claude.set_outputs({"out": "", "sleep": 60})
 
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -148,5 +169,5 @@ def test_the_client_is_found_on_the_path_and_in_its_usual_place(claude: Scripted
 
 @pytest.mark.parametrize("usage", [None, "x", {"input_tokens": "9", "output_tokens": -1}, {"input_tokens": True}])
 def test_figures_that_are_none_count_as_nothing(claude: ScriptedClaude, tmp_path: Path, usage: Any) -> None:
-    claude.replies({"out": document(RULES, usage=usage, total_cost_usd="free", modelUsage=[])})
+    claude.set_outputs({"out": build_output(RULES, usage=usage, total_cost_usd="free", modelUsage=[])})
     assert ask(str(claude.path), question(tmp_path), os.environ)[1] == Usage()

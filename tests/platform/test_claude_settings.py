@@ -17,20 +17,20 @@ from reflect_git.platform import claude_settings
 from tests.conftest import REPO
 
 PLUGIN_HOOKS = (REPO / "hooks" / "hooks.json").read_bytes()
-HOOKS = claude_settings.hooks_for(PLUGIN_HOOKS, "/opt/it's here/hooks/launch.sh")
-MOVED = claude_settings.hooks_for(PLUGIN_HOOKS, "/srv/elsewhere/hooks/launch.sh")
+HOOKS = claude_settings.build_hooks(PLUGIN_HOOKS, "/opt/it's here/hooks/launch.sh")
+MOVED = claude_settings.build_hooks(PLUGIN_HOOKS, "/srv/elsewhere/hooks/launch.sh")
 THEIRS = {"hooks": [{"type": "command", "command": "/usr/local/bin/notify --beep"}]}
 EVENTS = sorted(HOOKS)
 
 
 def _there_and_back(data: bytes) -> bytes | None:
     """Enable and disable again; in between, our hooks and all earlier contents must be there."""
-    added, made = claude_settings.with_hooks(data, HOOKS, None)
+    added, made = claude_settings.add_hooks(data, HOOKS, None)
     _require_all_there(data, added)
-    again, _ = claude_settings.with_hooks(added, HOOKS, made)
+    again, _ = claude_settings.add_hooks(added, HOOKS, made)
     assert again == added
     blank = data.decode("utf-8-sig") if claude_settings.DOCUMENT in made else None
-    return claude_settings.without_hooks(added, made, blank)
+    return claude_settings.remove_hooks(added, made, blank)
 
 
 def _require_all_there(before: bytes, after: bytes) -> None:
@@ -101,13 +101,13 @@ def test_enable_then_disable_gives_back_the_same_bytes(data: bytes) -> None:
 
 @given(settings_files())
 def test_a_moved_installation_replaces_its_entries_and_leaves_as_clean(data: bytes) -> None:
-    added, made = claude_settings.with_hooks(data, MOVED, None)
-    again, remade = claude_settings.with_hooks(added, HOOKS, made)
+    added, made = claude_settings.add_hooks(data, MOVED, None)
+    again, remade = claude_settings.add_hooks(added, HOOKS, made)
     assert b"/srv/elsewhere" not in again
     _require_all_there(data, again)
-    assert claude_settings.without_hooks(again, remade, None) == data
-    left = json.loads((claude_settings.without_hooks(again, None, None) or b"").decode("utf-8-sig"))
-    assert claude_settings.MARK not in json.dumps(left)
+    assert claude_settings.remove_hooks(again, remade, None) == data
+    left = json.loads((claude_settings.remove_hooks(again, None, None) or b"").decode("utf-8-sig"))
+    assert claude_settings.HOOK_MARK not in json.dumps(left)
 
 
 PRETTY = '{\n  "permissions": {\n    "allow": ["Bash(make *)"]\n  },\n  "hooks": %s,\n  "model": "opus"\n}\n'
@@ -139,34 +139,34 @@ def test_every_manner_of_writing_comes_back(text: str) -> None:
 
 
 def test_a_file_that_was_not_there_goes_again_unless_somebody_used_it() -> None:
-    added, made = claude_settings.with_hooks(None, HOOKS, None)
+    added, made = claude_settings.add_hooks(None, HOOKS, None)
     assert json.loads(added) == {"hooks": HOOKS}
-    assert claude_settings.without_hooks(added, made, None) is None
+    assert claude_settings.remove_hooks(added, made, None) is None
     used = added.replace(b"{\n", b'{\n  "model": "opus",\n', 1)
-    assert claude_settings.without_hooks(used, made, None) == b'{\n  "model": "opus"\n}\n'
+    assert claude_settings.remove_hooks(used, made, None) == b'{\n  "model": "opus"\n}\n'
 
 
 def test_a_hook_that_a_person_put_beside_ours_stays() -> None:
-    added, made = claude_settings.with_hooks(b"{}", HOOKS, None)
+    added, made = claude_settings.add_hooks(b"{}", HOOKS, None)
     settings = json.loads(added)
     settings["hooks"]["PreCompact"][0]["hooks"].insert(0, THEIRS["hooks"][0])
     settings["hooks"]["SessionEnd"].append(THEIRS)
-    left = claude_settings.without_hooks(json.dumps(settings).encode(), made, None)
+    left = claude_settings.remove_hooks(json.dumps(settings).encode(), made, None)
     assert json.loads(left or b"") == {"hooks": {"PreCompact": [THEIRS], "SessionEnd": [THEIRS]}}
 
 
 def test_somebody_else_s_launcher_is_not_ours() -> None:
     theirs = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh /opt/other/hooks/launch.sh Stop"}]}]}}
     data = json.dumps(theirs).encode()
-    assert not claude_settings.has_ours(data)
-    assert claude_settings.without_hooks(data, None, None) == data
+    assert not claude_settings.has_our_hooks(data)
+    assert claude_settings.remove_hooks(data, None, None) == data
     assert _there_and_back(data) == data
 
 
 def test_a_time_out_that_a_person_changed_stays() -> None:
-    added, made = claude_settings.with_hooks(b"{}", HOOKS, None)
+    added, made = claude_settings.add_hooks(b"{}", HOOKS, None)
     changed = added.replace(b'"timeout": 10', b'"timeout": 25', 1)
-    assert claude_settings.with_hooks(changed, HOOKS, made)[0] == changed
+    assert claude_settings.add_hooks(changed, HOOKS, made)[0] == changed
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_time_out_that_a_person_changed_stays() -> None:
 )
 def test_what_cannot_be_read_is_refused_with_its_place(text: str, said: str) -> None:
     with pytest.raises(ReflectError) as caught:
-        claude_settings.with_hooks(text.encode("utf-8", "surrogateescape"), HOOKS, None)
+        claude_settings.add_hooks(text.encode("utf-8", "surrogateescape"), HOOKS, None)
     assert said in caught.value.message
     assert caught.value.code == "settings-malformed"
 
@@ -193,7 +193,7 @@ def test_the_commands_are_safe_in_a_shell(tmp_path: Path) -> None:
     folder = tmp_path / 'it\'s $(touch pwned) "here"' / "hooks"
     folder.mkdir(parents=True)
     (folder / "launch.sh").write_text('echo "ran $1"; exit 2\n')
-    for groups in claude_settings.hooks_for(PLUGIN_HOOKS, str(folder / "launch.sh")).values():
+    for groups in claude_settings.build_hooks(PLUGIN_HOOKS, str(folder / "launch.sh")).values():
         command = groups[0]["hooks"][0]["command"]
         done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout[:4], done.stderr) == (0, "ran ", "")

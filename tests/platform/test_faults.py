@@ -32,7 +32,7 @@ def test_the_nth_effect_fails_and_only_it(tmp_path: Path) -> None:
 def test_passed_effects_are_listed(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     faults.arm("fail:99", str(tmp_path / "store"), str(tmp_path), str(trace))
-    files.write_whole(str(tmp_path / "file"), b"x")
+    files.write_atomic(str(tmp_path / "file"), b"x")
     assert trace.read_text().splitlines() == ["write file", "sync file", "rename file", f"sync {tmp_path.name}"]
 
 

@@ -27,7 +27,7 @@ def umask(request: pytest.FixtureRequest) -> object:
 @pytest.mark.usefixtures("umask")
 def test_whatever_the_umask_files_and_folders_are_private(tmp_path: Path) -> None:
     files.make_private_dirs(str(tmp_path / "a/b/c"))
-    files.write_whole(str(tmp_path / "a/b/c/file"), b"x")
+    files.write_atomic(str(tmp_path / "a/b/c/file"), b"x")
     assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/c", "a/b/c/file")] == [0o700, 0o700, 0o700, 0o600]
 
 
@@ -35,7 +35,7 @@ def test_whatever_the_umask_files_and_folders_are_private(tmp_path: Path) -> Non
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path, sync: bool) -> None:
     path = tmp_path / "file"
     for data in (b"one", b"", b"x" * (3 << 20)):
-        files.write_whole(str(path), data, sync=sync)
+        files.write_atomic(str(path), data, sync=sync)
         assert path.read_bytes() == data
     assert os.listdir(tmp_path) == ["file"]
 
@@ -43,13 +43,13 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, sync: bool) -> None:
 def test_a_link_in_the_place_is_replaced_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("theirs")
     (tmp_path / "file").symlink_to(tmp_path / "target")
-    files.write_whole(str(tmp_path / "file"), b"ours")
+    files.write_atomic(str(tmp_path / "file"), b"ours")
     assert (tmp_path / "target").read_text() == "theirs"
     assert (tmp_path / "file").read_text() == "ours" and not (tmp_path / "file").is_symlink()
 
 
 def test_a_write_that_fails_leaves_the_old_bytes_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files.write_whole(str(tmp_path / "file"), b"old")
+    files.write_atomic(str(tmp_path / "file"), b"old")
 
     def full(*arguments: object) -> int:
         raise OSError(28, "no space left on device")
@@ -58,14 +58,14 @@ def test_a_write_that_fails_leaves_the_old_bytes_and_no_litter(tmp_path: Path, m
         with monkeypatch.context() as patch:
             patch.setattr(os, name, full)
             with pytest.raises(OSError, match="no space"):
-                files.write_whole(str(tmp_path / "file"), b"new")
+                files.write_atomic(str(tmp_path / "file"), b"new")
     assert (tmp_path / "file").read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
 def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
-    files.write_whole(str(tmp_path / "file"), b"0123456789")
+    files.write_atomic(str(tmp_path / "file"), b"0123456789")
     monkeypatch.undo()
     assert (tmp_path / "file").read_bytes() == b"0123456789"
 
@@ -92,7 +92,7 @@ def test_no_more_is_read_than_asked(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"0123456789")
     assert files.read_regular(str(tmp_path / "file"), 4) == b"0123"
     assert files.read_regular(str(tmp_path / "file"), 0) == b""
-    assert files.read_if_there(str(tmp_path / "none")) is None
+    assert files.read_if_exists(str(tmp_path / "none")) is None
 
 
 def test_a_folder_of_ours_is_ours(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_a_tree_is_removed_without_following_links(tmp_path: Path) -> None:
 def test_names_are_sorted_and_hidden_ones_are_not_seen(tmp_path: Path) -> None:
     for name in ("b", "a", ".tmp-1-aa"):
         (tmp_path / name).touch()
-    assert files.names_in(str(tmp_path)) == ["a", "b"]
-    assert files.names_in(str(tmp_path / "none")) == []
+    assert files.list_names(str(tmp_path)) == ["a", "b"]
+    assert files.list_names(str(tmp_path / "none")) == []
 
 
 def test_removing_what_is_gone_is_fine(tmp_path: Path) -> None:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.platform.git import LOCAL, NETWORK, SETTINGS, Git, GitError, GitMissing, find_program
+from reflect_git.platform.git import LOCAL, NETWORK, SETTINGS, Git, GitError, GitMissing, find_git
 from reflect_git.store.creation import require_version
 from tests.faults import git as user_git
-from tests.store.probe import user_commit
+from tests.store.store_checks import user_commit
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Git:
     user_git(tmp_path, "init", "-q", "-b", "main", "repo")
     user_commit(tmp_path / "repo", "a.txt", "a\n")
-    return Git(find_program(os.environ["PATH"]), str(tmp_path / "repo"), user=os.environ)
+    return Git(find_git(os.environ["PATH"]), str(tmp_path / "repo"), user=os.environ)
 
 
 def script(path: Path, body: str) -> str:
@@ -33,21 +33,21 @@ def test_relative_entries_of_path_are_not_looked_at(tmp_path: Path, monkeypatch:
     script(tmp_path / "bin/git", "exit 1")
     monkeypatch.chdir(tmp_path)
     for path in ("", ".", "bin", ":", "./bin:", "bin:/usr/bin"):
-        assert os.path.isabs(find_program(path)) and str(tmp_path) not in find_program(path)
+        assert os.path.isabs(find_git(path)) and str(tmp_path) not in find_git(path)
 
 
 def test_entries_of_path_inside_the_project_are_not_looked_at(tmp_path: Path) -> None:
     program = script(tmp_path / "project/bin/git", "exit 1")
     (tmp_path / "link").symlink_to(tmp_path / "project/bin")
-    assert find_program(f"{tmp_path}/project/bin") == program
-    assert str(tmp_path) not in find_program(f"{tmp_path}/project/bin:{tmp_path}/link", str(tmp_path / "project"))
+    assert find_git(f"{tmp_path}/project/bin") == program
+    assert str(tmp_path) not in find_git(f"{tmp_path}/project/bin:{tmp_path}/link", str(tmp_path / "project"))
 
 
 def test_what_is_no_program_is_no_git(tmp_path: Path) -> None:
     (tmp_path / "a/git").mkdir(parents=True)
     (tmp_path / "b").mkdir()
     (tmp_path / "b/git").write_text("not executable")
-    assert str(tmp_path) not in find_program(f"{tmp_path}/a:{tmp_path}/b")
+    assert str(tmp_path) not in find_git(f"{tmp_path}/a:{tmp_path}/b")
 
 
 def test_a_git_that_cannot_be_run_says_so(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_names_from_outside_are_never_options(repository: Git, name: str) -> Non
 
 def test_questions(repository: Git) -> None:
     head = repository.resolve("HEAD")
-    assert head and repository.checked_out() == "refs/heads/main"
+    assert head and repository.get_head_branch() == "refs/heads/main"
     assert repository.refs("refs/heads/") == {"refs/heads/main": head}
     assert list(repository.tree(head)) == ["a.txt"]
     assert list(repository.blobs(list(repository.tree(head).values()))) == [b"a\n"]
@@ -121,9 +121,9 @@ def test_paths_of_any_bytes_come_through(repository: Git) -> None:
     after = repository.resolve("HEAD")
     assert before and after
     assert set(repository.tree(after)) == {"a.txt", *odd}
-    added, gone = repository.changes(before, after)
+    added, gone = repository.diff_blobs(before, after)
     assert set(added) == set(odd) and gone == []
-    assert set(repository.changes(after, before)[1]) == set(odd)
+    assert set(repository.diff_blobs(after, before)[1]) == set(odd)
 
 
 def test_a_missing_object_is_empty_and_shifts_nothing(repository: Git) -> None:
@@ -173,9 +173,9 @@ def test_a_child_that_is_dropped_is_killed_and_leaves_no_descriptor(repository: 
 def test_a_git_that_is_gone_says_nothing_more(repository: Git) -> None:
     child = repository.start("cat-file", "--batch-check=%(objecttype)")
     child.send(b"HEAD\n")
-    assert child.line() == b"commit"
+    assert child.read_line() == b"commit"
     child.kill()
-    assert (child.line(), child.line(), child.finish().out) == (b"", b"", b"")
+    assert (child.read_line(), child.read_line(), child.communicate().out) == (b"", b"", b"")
 
 
 def _children() -> str:
@@ -187,11 +187,11 @@ def test_settings_are_the_repositorys_own(repository: Git, home: Path) -> None:
     (home / ".gitconfig").write_text("[reflect]\n\thint = global\n\thome = /else\n")
     user_git(Path(repository.root), "config", "reflect.hint", "own")
     user_git(Path(repository.root), "config", "--add", "reflect.hint", "two\nlines")
-    assert repository.settings()["reflect.hint"] == ["own", "two\nlines"]
-    assert "reflect.home" not in repository.settings()
-    assert repository.user_settings()["reflect.hint"] == ["global", "own", "two\nlines"]
-    assert repository.global_setting("reflect.home") == "/else"
-    assert repository.global_setting("reflect.nothing") is None
+    assert repository.get_local_config()["reflect.hint"] == ["own", "two\nlines"]
+    assert "reflect.home" not in repository.get_local_config()
+    assert repository.get_user_config()["reflect.hint"] == ["global", "own", "two\nlines"]
+    assert repository.get_global_setting("reflect.home") == "/else"
+    assert repository.get_global_setting("reflect.nothing") is None
 
 
 def test_a_transaction_is_all_or_nothing(repository: Git) -> None:

@@ -42,7 +42,7 @@ def test_from_before_to_after(target: Path, before: bytes | None, after: bytes |
 def test_what_was_changed_meanwhile_stays(target: Path, now: bytes | None, after: bytes | None) -> None:
     if now is not None:
         target.write_bytes(now)
-    with pytest.raises(instruction_files.Changed):
+    with pytest.raises(instruction_files.FileChanged):
         instruction_files.replace(str(target), b"read before", after)
     assert instruction_files.read(str(target)) == now and left_over(target) == []
 
@@ -56,7 +56,7 @@ def test_a_file_that_is_protected_is_refused_as_a_target(
     def refuse(_: str, other: str) -> bool:
         raise OSError(number, os.strerror(number), other)
 
-    monkeypatch.setattr(instruction_files, "_swap", refuse)
+    monkeypatch.setattr(instruction_files, "_swap_names", refuse)
     with pytest.raises(ReflectError) as refused:
         instruction_files.replace(str(target), b"theirs", b"ours")
     assert refused.value.message == f"cannot write '{target}': {os.strerror(number).lower()}"
@@ -66,7 +66,7 @@ def test_a_file_that_is_protected_is_refused_as_a_target(
 
 def test_a_file_that_appeared_stays(target: Path) -> None:
     target.write_bytes(b"theirs")
-    with pytest.raises(instruction_files.Changed):
+    with pytest.raises(instruction_files.FileChanged):
         instruction_files.replace(str(target), None, b"ours")
     assert target.read_bytes() == b"theirs" and left_over(target) == []
 
@@ -86,7 +86,7 @@ def test_the_mode_stays_and_a_new_file_has_the_user_s(target: Path) -> None:
 
 
 def test_without_an_exchange_the_file_is_compared_right_before(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instruction_files, "_swap", lambda one, other: False)
+    monkeypatch.setattr(instruction_files, "_swap_names", lambda one, other: False)
     target.write_bytes(b"x")
     instruction_files.replace(str(target), b"x", b"y")
     assert target.read_bytes() == b"y" and left_over(target) == []
@@ -97,11 +97,11 @@ def test_links_are_followed_inside_a_folder_only(target: Path, tmp_path: Path) -
     inside.write_bytes(b"x")
     outside.write_bytes(b"y")
     target.symlink_to(inside)
-    assert instruction_files.locate(str(target.parent), target.name, str(target.parent)) == str(inside.resolve())
+    assert instruction_files.resolve_path(str(target.parent), target.name, str(target.parent)) == str(inside.resolve())
     target.unlink()
     target.symlink_to(outside)
     with pytest.raises(ReflectError, match="outside"):
-        instruction_files.locate(str(target.parent), target.name, str(target.parent))
+        instruction_files.resolve_path(str(target.parent), target.name, str(target.parent))
 
 
 def test_what_is_no_file_is_refused(target: Path) -> None:
@@ -164,7 +164,7 @@ def replaced(target: Path) -> bool:
         return False
     try:
         instruction_files.replace(str(target), before, before.split(b"+")[0] + b"+ours\n")
-    except instruction_files.Changed:
+    except instruction_files.FileChanged:
         return False
     return True
 

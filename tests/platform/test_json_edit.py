@@ -23,29 +23,29 @@ NEW = {"a": [1, {}]}
     ],
 )
 def test_an_entry_comes_in_the_manner_of_the_document(before: str, after: str) -> None:
-    added = claude_settings.append(before, 0, NEW, "new")
+    added = claude_settings.append_entry(before, 0, NEW, "new")
     assert added == after
-    assert claude_settings.cut(added, 0, len(claude_settings.entries(added, 0)) - 1) == before
+    assert claude_settings.remove_entry(added, 0, len(claude_settings.list_entries(added, 0)) - 1) == before
 
 
 @pytest.mark.parametrize("before", ["{ }", "{\n\n}", "{\n    }", "{\t}", "  {\r\n}\r\n"])
 def test_white_space_in_an_empty_container_comes_back(before: str) -> None:
     opening = claude_settings.find_root(before)
-    added = claude_settings.append(before, opening, NEW, "new")
+    added = claude_settings.append_entry(before, opening, NEW, "new")
     assert json.loads(added) == {"new": NEW}
-    assert claude_settings.cut(added, opening, 0) == before
+    assert claude_settings.remove_entry(added, opening, 0) == before
 
 
 def test_what_came_after_ours_stays_when_ours_goes() -> None:
     text = '{\n  "ours": 1,\n  "b": 2,\n  "ours too": 3,\n  "c": 4\n}'
-    text = claude_settings.cut(claude_settings.cut(text, 0, 2), 0, 0)
+    text = claude_settings.remove_entry(claude_settings.remove_entry(text, 0, 2), 0, 0)
     assert text == '{\n  "b": 2,\n  "c": 4\n}'
 
 
 def test_of_a_key_given_twice_the_last_one_counts() -> None:
     text = '{"a": [1], "b": "}", "a": [2]}'
-    assert claude_settings.value_at(text, claude_settings.find(text, 0, "a")) == [2]
-    assert claude_settings.find(text, 0, "c") == -1
+    assert claude_settings.get_value(text, claude_settings.find_value(text, 0, "a")) == [2]
+    assert claude_settings.find_value(text, 0, "c") == -1
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,5 @@ def test_of_a_key_given_twice_the_last_one_counts() -> None:
 )
 def test_what_is_not_json_is_refused_with_its_place(text: str, line: int, column: int) -> None:
     with pytest.raises(json.JSONDecodeError) as caught:
-        claude_settings.parse(text)
+        claude_settings.parse_json(text)
     assert (caught.value.lineno, caught.value.colno) == (line, column)

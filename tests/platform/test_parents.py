@@ -14,7 +14,7 @@ import pytest
 from reflect_git.platform import processes as ancestry
 from tests.conftest import REPO
 
-pytestmark = pytest.mark.skipif(not ancestry.is_readable(), reason="processes above are read from /proc")
+pytestmark = pytest.mark.skipif(not ancestry.can_list_parents(), reason="processes above are read from /proc")
 
 ASK = "from reflect_git.platform import processes as ancestry; print(ancestry.is_client_above())"
 # A parent that gives its child another HOME, another store, and nothing else.
@@ -116,11 +116,11 @@ class Above:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *processes: tuple[str, str, bool]) -> None:
         table = dict(enumerate(processes))
-        monkeypatch.setattr(ancestry, "_ancestors", lambda: [(number, one[0]) for number, one in table.items()])
+        monkeypatch.setattr(ancestry, "_iter_ancestors", lambda: [(number, one[0]) for number, one in table.items()])
         monkeypatch.setattr(ancestry, "_is_client", lambda number, _: table[number][2])
         marks = {number: {"CLAUDE_CODE_SESSION_ID": one[1]} if one[1] else {} for number, one in table.items()}
-        monkeypatch.setattr(ancestry, "_environment", marks.__getitem__)
-        self.sessions = [env["CLAUDE_CODE_SESSION_ID"] for env in ancestry.environments_above()]
+        monkeypatch.setattr(ancestry, "_get_environment", marks.__getitem__)
+        self.sessions = [env["CLAUDE_CODE_SESSION_ID"] for env in ancestry.iter_client_environments()]
 
 
 @pytest.mark.parametrize("server", ["tmux: server", "SCREEN", "zellij"])

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.sessions import wait_for
+from tests.sessions import wait_until
 
 PROGRAM = """\
 import os, sys
@@ -28,7 +28,7 @@ def test_it_has_a_session_of_its_own_and_gives_way(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(found), str(os.getsid(0))]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "the caller goes on\n"
-    wait_for(found.exists, "what it found")
+    wait_until(found.exists, "what it found")
     same, nice, *group = found.read_text().split()
     assert (same, int(nice)) == ("False", min(19, os.nice(0) + 10))
     if group and os.geteuid() == 0:  # others may set it ten times a second in total

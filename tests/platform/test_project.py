@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.platform.git import find_program
-from reflect_git.platform.project import identify, normalise_url, repository_of
+from reflect_git.platform.git import find_git
+from reflect_git.platform.project import get_repository, identify_project, normalise_url
 from tests.faults import git
-from tests.store.probe import user_commit
+from tests.store.store_checks import user_commit
 
-GIT = find_program(os.environ["PATH"])
+GIT = find_git(os.environ["PATH"])
 
 
 @pytest.mark.parametrize(
@@ -58,31 +58,31 @@ def project(tmp_path: Path) -> Path:
 
 def test_origin_wins_over_other_remotes(project: Path) -> None:
     git(project, "remote", "add", "fork", "https://example.com/fork/app.git")
-    assert identify(GIT, str(project))["key"] == "example.com/fork/app"
+    assert identify_project(GIT, str(project))["key"] == "example.com/fork/app"
     git(project, "remote", "add", "origin", "https://example.com/ada/app.git")
-    assert identify(GIT, str(project)) == {"key": "example.com/ada/app", "name": "app"}
+    assert identify_project(GIT, str(project)) == {"key": "example.com/ada/app", "name": "app"}
 
 
 def test_two_remotes_without_origin_say_nothing(project: Path) -> None:
     for name in ("one", "two"):
         git(project, "remote", "add", name, f"https://example.com/{name}/app.git")
     user_commit(project, "a", "a")
-    assert identify(GIT, str(project))["key"].startswith("root:")
+    assert identify_project(GIT, str(project))["key"].startswith("root:")
 
 
 def test_without_a_remote_it_is_the_root_commit_and_in_a_clone_the_same(project: Path, tmp_path: Path) -> None:
     user_commit(project, "a", "a")
     root = git(project, "rev-list", "--max-parents=0", "HEAD").strip()
-    assert identify(GIT, str(project)) == {"key": f"root:{root}", "name": "app"}
+    assert identify_project(GIT, str(project)) == {"key": f"root:{root}", "name": "app"}
     git(tmp_path, "clone", "-q", str(project), "clone")
     git(tmp_path / "clone", "remote", "remove", "origin")
-    assert identify(GIT, str(tmp_path / "clone"))["key"] == f"root:{root}"
+    assert identify_project(GIT, str(tmp_path / "clone"))["key"] == f"root:{root}"
 
 
 def test_without_a_commit_it_is_the_path(project: Path, tmp_path: Path) -> None:
-    assert identify(GIT, str(project)) == {"key": f"path:{project}", "name": "app"}
+    assert identify_project(GIT, str(project)) == {"key": f"path:{project}", "name": "app"}
     (tmp_path / "plain").mkdir()
-    assert identify(GIT, str(tmp_path / "plain")) == {"key": f"path:{tmp_path / 'plain'}", "name": "plain"}
+    assert identify_project(GIT, str(tmp_path / "plain")) == {"key": f"path:{tmp_path / 'plain'}", "name": "plain"}
 
 
 def test_subfolders_and_work_trees_are_one_project(project: Path, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_subfolders_and_work_trees_are_one_project(project: Path, tmp_path: Path
     git(project, "remote", "add", "origin", "git@example.com:ada/app.git")
     (project / "src/deep").mkdir(parents=True)
     git(project, "worktree", "add", "-q", str(tmp_path / "tree"))
-    keys = {identify(GIT, str(folder))["key"] for folder in (project, project / "src/deep", tmp_path / "tree")}
+    keys = {identify_project(GIT, str(folder))["key"] for folder in (project, project / "src/deep", tmp_path / "tree")}
     assert keys == {"example.com/ada/app"}
 
 
@@ -101,7 +101,7 @@ def test_a_config_that_runs_programs_runs_none(project: Path, tmp_path: Path) ->
     trap.chmod(0o755)
     for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "core.hooksPath", "alias.config", "alias.rev-list"):
         git(project, "config", key, f"!{trap}" if key.startswith("alias") else str(trap))
-    identify(GIT, str(project))
+    identify_project(GIT, str(project))
     assert not (tmp_path / "ran").exists()
 
 
@@ -111,19 +111,19 @@ def test_a_config_that_runs_programs_runs_none(project: Path, tmp_path: Path) ->
 def test_a_git_file_that_leads_nowhere_is_a_folder_like_any_other(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app/.git").write_bytes(content)
-    assert identify(GIT, str(tmp_path / "app"))["name"] == "app"
+    assert identify_project(GIT, str(tmp_path / "app"))["name"] == "app"
 
 
 @pytest.mark.parametrize("config", [b"[remote", b"\xff\xfe", b'[remote "origin"]\n\turl\n'])
 def test_a_broken_config_is_no_obstacle(project: Path, config: bytes) -> None:
     (project / ".git/config").write_bytes(config)
-    assert identify(GIT, str(project))["name"] == "app"
+    assert identify_project(GIT, str(project))["name"] == "app"
 
 
 def test_a_name_with_odd_bytes(tmp_path: Path) -> None:
     folder = os.path.join(os.fsencode(tmp_path), b"a\xff\nb")
     os.mkdir(folder)
-    found = identify(GIT, os.fsdecode(folder))
+    found = identify_project(GIT, os.fsdecode(folder))
     assert found["key"].startswith("path:")
 
 
@@ -139,7 +139,7 @@ def test_a_git_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGALRM, stuck)
     signal.alarm(3)
     try:
-        assert identify(GIT, str(tmp_path / "app"))["name"] == "app"
+        assert identify_project(GIT, str(tmp_path / "app"))["name"] == "app"
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
@@ -150,7 +150,7 @@ def test_all_work_trees_stand_for_one_repository(project: Path, tmp_path: Path) 
     git(project, "worktree", "add", "-q", str(tmp_path / "linked"))
     git(tmp_path, "clone", "-q", "--bare", str(project), str(tmp_path / "bare.git"))
     git(tmp_path / "bare.git", "worktree", "add", "-q", str(tmp_path / "of-bare"))
-    names = {name: repository_of(str(tmp_path / name)) for name in ("app", "linked", "of-bare")}
+    names = {name: get_repository(str(tmp_path / name)) for name in ("app", "linked", "of-bare")}
     shared, bare = str(project / ".git" / "config"), tmp_path / "bare.git"
     assert names == {
         "app": (str(project), shared), "linked": (str(project), shared), "of-bare": (str(bare), str(bare / "config")),

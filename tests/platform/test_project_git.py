@@ -38,10 +38,10 @@ def test_a_file_as_head_has_it_byte_for_byte(top: Path) -> None:
     _commit(top)
     (top / "CLAUDE.md").write_bytes(b"other")
     assert checkout.has_commit()
-    assert checkout.file(str(top / "CLAUDE.md")) == data
-    assert checkout.file(str(top / "sub" / "a b:c.md")) == b"x"
-    assert checkout.file(str(top / "sub")) is None
-    assert checkout.file(str(top / "none.md")) is None
+    assert checkout.read_head_file(str(top / "CLAUDE.md")) == data
+    assert checkout.read_head_file(str(top / "sub" / "a b:c.md")) == b"x"
+    assert checkout.read_head_file(str(top / "sub")) is None
+    assert checkout.read_head_file(str(top / "none.md")) is None
 
 
 def test_a_linked_work_tree_has_a_head_of_its_own(top: Path) -> None:
@@ -51,23 +51,23 @@ def test_a_linked_work_tree_has_a_head_of_its_own(top: Path) -> None:
     (top / "CLAUDE.md").write_bytes(b"two")
     _commit(top)
     second = top.parent / "second"
-    assert Checkout(GIT, str(second)).file(str(second / "CLAUDE.md")) == b"one"
-    assert Checkout(GIT, str(top)).file(str(top / "CLAUDE.md")) == b"two"
-    assert Checkout(GIT, str(second)).moved()
+    assert Checkout(GIT, str(second)).read_head_file(str(second / "CLAUDE.md")) == b"one"
+    assert Checkout(GIT, str(top)).read_head_file(str(top / "CLAUDE.md")) == b"two"
+    assert Checkout(GIT, str(second)).get_last_update_time()
 
 
 def test_only_what_puts_other_files_there_is_a_move(top: Path) -> None:
     checkout = Checkout(GIT, str(top))
     _commit(top)
     _commit(top)
-    assert checkout.moved() == 0.0
+    assert checkout.get_last_update_time() == 0.0
     git(top, "switch", "-q", "-c", "other")
-    moved = checkout.moved()
+    moved = checkout.get_last_update_time()
     assert moved is not None and moved > 1e9
     _commit(top)
-    assert checkout.moved() == moved
+    assert checkout.get_last_update_time() == moved
     (top / ".git" / "logs" / "HEAD").unlink()
-    assert checkout.moved() is None
+    assert checkout.get_last_update_time() is None
 
 
 def test_a_conflict_is_unmerged_until_it_is_settled(top: Path) -> None:
@@ -91,4 +91,8 @@ def test_a_conflict_is_unmerged_until_it_is_settled(top: Path) -> None:
 def test_what_is_no_repository_has_nothing(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: /nonexistent\n", encoding="utf-8")
     checkout = Checkout(GIT, str(tmp_path))
-    assert (checkout.has_commit(), checkout.file(str(tmp_path / "x")), checkout.moved()) == (False, None, None)
+    assert (checkout.has_commit(), checkout.read_head_file(str(tmp_path / "x")), checkout.get_last_update_time()) == (
+        False,
+        None,
+        None,
+    )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.platform.yaml_loose import MAX_EVENTS, MAX_KEYS, read
+from reflect_git.platform.yaml_loose import MAX_EVENTS, MAX_KEYS, parse_edited
 from reflect_git.records.yaml_form import MAX_BYTES, RecordError, check, emit, parse
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.yaml")), ids=lambda path: path.name[:3])
 def test_a_canonical_file_is_read_the_same(path: Path) -> None:
     data = path.read_bytes()
-    record = read(data)
+    record = parse_edited(data)
     check(record)
     assert emit(record) == data
 
@@ -80,7 +80,7 @@ def test_a_canonical_file_is_read_the_same(path: Path) -> None:
     ],
 )
 def test_a_value_as_a_person_writes_it(written: str, value: Any) -> None:
-    found = read(f"a: {written}\n".encode())
+    found = parse_edited(f"a: {written}\n".encode())
     assert json.dumps(found) == json.dumps({"a": value})
     assert type(found["a"]) is type(value)
     assert parse(emit(found)) == found
@@ -90,7 +90,7 @@ def test_a_value_as_a_person_writes_it(written: str, value: Any) -> None:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_editors_leave_their_marks(head: str, newline: str) -> None:
     text = head + "a: 1\nb:\n  - x\n\n...\n"
-    assert read(text.replace("\n", newline).encode()) == {"a": 1, "b": ["x"]}
+    assert parse_edited(text.replace("\n", newline).encode()) == {"a": 1, "b": ["x"]}
 
 
 def _nested(levels: int) -> bytes:
@@ -106,12 +106,12 @@ def _items(count: int) -> bytes:
 
 
 def test_limits_are_limits() -> None:
-    assert len(read(_keys(MAX_KEYS))) == MAX_KEYS
-    assert read(_nested(8))
-    assert len(read(_items(MAX_EVENTS - 10))["a"]) == MAX_EVENTS - 10
+    assert len(parse_edited(_keys(MAX_KEYS))) == MAX_KEYS
+    assert parse_edited(_nested(8))
+    assert len(parse_edited(_items(MAX_EVENTS - 10))["a"]) == MAX_EVENTS - 10
     for data in (_keys(MAX_KEYS + 1), _nested(9), _items(MAX_EVENTS)):
         with pytest.raises(RecordError):
-            read(data)
+            parse_edited(data)
 
 
 MERGE_BOMB = "a: &a {x: 1}\n" + "".join(
@@ -173,7 +173,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_everything_clever_is_refused(name: str) -> None:
     with pytest.raises(RecordError) as caught:
-        read(REFUSED[name].encode())
+        parse_edited(REFUSED[name].encode())
     message = caught.value.message
     assert message[0].islower() and not message.endswith(".") and "\n" not in message
     assert caught.value.__context__ is None or caught.value.__suppress_context__
@@ -182,7 +182,7 @@ def test_everything_clever_is_refused(name: str) -> None:
 @pytest.mark.parametrize("data", [b"a: \xff\n", b"a: \xed\xa0\x80\n", "a: 1\n".encode("utf-16"), b"\x00", b"\x80" * 99])
 def test_other_encodings_are_refused(data: bytes) -> None:
     with pytest.raises(RecordError):
-        read(data)
+        parse_edited(data)
 
 
 UNITS = (
@@ -200,7 +200,7 @@ def test_64_kib_of_anything_take_less_than_a_second(head: str, unit: str) -> Non
     data = (head + unit * MAX_BYTES).encode()[:MAX_BYTES]
     start = time.process_time()
     try:
-        read(data)
+        parse_edited(data)
     except RecordError:
         pass
     assert time.process_time() - start < 1
@@ -208,15 +208,15 @@ def test_64_kib_of_anything_take_less_than_a_second(head: str, unit: str) -> Non
 
 def test_more_than_64_kib_are_not_looked_at() -> None:
     with pytest.raises(RecordError, match="larger than 65536 bytes"):
-        read(b"a: 1\n" + b"#" * MAX_BYTES)
+        parse_edited(b"a: 1\n" + b"#" * MAX_BYTES)
 
 
 def test_a_hundred_thousand_keys_are_refused_at_once() -> None:
     start = time.process_time()
     with pytest.raises(RecordError):
-        read(_keys(100_000))
+        parse_edited(_keys(100_000))
     with pytest.raises(RecordError, match="more than 64 keys"):
-        read(_keys(100_000)[:60_000])
+        parse_edited(_keys(100_000)[:60_000])
     assert time.process_time() - start < 1
 
 
@@ -228,7 +228,7 @@ scraps = st.lists(pieces, max_size=40).map(lambda parts: "".join(parts).encode()
 def test_read_is_total(data: bytes) -> None:
     """Any bytes give a mapping of JSON values or a RecordError, never another exception."""
     try:
-        found = read(data)
+        found = parse_edited(data)
     except RecordError as error:
         assert error.code == "record"
     else:
@@ -250,4 +250,4 @@ def test_what_a_hook_wrote_is_read_the_same(record: dict[str, Any]) -> None:
         data = emit(record)
     except RecordError:
         return
-    assert json.dumps(read(data)) == json.dumps(parse(data))
+    assert json.dumps(parse_edited(data)) == json.dumps(parse(data))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from reflect_git.records import ids, schema, yaml_form
-from reflect_git.records.yaml_form import RecordError, check, emit, kind_of, parse, parse_many
+from reflect_git.records.yaml_form import RecordError, check, emit, get_kind, parse, parse_many
 
 REPO = Path(__file__).resolve().parents[2]
 GOLDEN = REPO / "tests" / "golden"
@@ -52,7 +52,7 @@ def _deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 values = st.recursive(scalars, _deeper, max_leaves=12)
-keys = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True).filter(lambda key: key not in yaml_form._NOT_KEYS)
+keys = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True).filter(lambda key: key not in yaml_form._RESERVED_KEYS)
 some_records = st.dictionaries(keys, values, min_size=1, max_size=8)
 
 
@@ -330,7 +330,7 @@ def test_golden_records_never_change(name: str) -> None:
     assert emit(record) == data
     assert _exactly(_ruamel(data)) == _exactly(yaml.safe_load(data)) == _exactly(record)
     assert f"{record['id']}.yaml" == name
-    assert tuple(record) == schema.FIELDS[kind_of(record)]
+    assert tuple(record) == schema.FIELDS[get_kind(record)]
 
 
 def test_there_is_one_golden_record_of_each_kind() -> None:
@@ -419,14 +419,14 @@ def test_a_newer_version_is_kept_byte_for_byte() -> None:
 
 def test_made_ids_are_valid() -> None:
     for prefix in schema.FIELDS:
-        assert kind_of({"id": ids.random_id(prefix, ids.utc())}) == prefix
+        assert get_kind({"id": ids.random_id(prefix, ids.utc())}) == prefix
     for char in map(chr, range(256)):
         tail = {"id": f"SIG-20260211-7k3v9q2{char}"}
         if char in ids.ALPHABET:
-            assert kind_of(tail) == "SIG"
+            assert get_kind(tail) == "SIG"
         else:
             with pytest.raises(RecordError):
-                kind_of(tail)
+                get_kind(tail)
 
 
 def test_a_hook_loads_json_and_re_and_nothing_else() -> None:

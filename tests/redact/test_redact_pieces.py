@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.redact import clip, clip_middle, fill, flatten, join, redact, redact_ends
+from reflect_git.redact import clip, clip_middle, flatten, format_redacted, join_redacted, redact, redact_ends
 
 TOKEN = "ghp_" + "k9Zt2Lq8Vw4Xn6Rb1Yc3Md5Jf7Hs0GpAeUo2"
 BODY = "\n".join(f"Zk{number:02d}{'q7Rw2Lx9' * 7}" for number in range(40))
@@ -59,5 +59,5 @@ def test_cuts() -> None:
     assert flatten(text, 10) == "one two t…" and flatten(text, 10, "") == "one two th"
     assert clip_middle(text, 96) == f"{text[:20]} […] {text[-20:]}"
     assert len(clip_middle(redact("é" * 900), 300).encode()) <= 300
-    assert fill("{} or {}", text, redact("{}")) == f"{text} or {{}}"
-    assert join(", ", [redact("a"), redact("b")]) == "a, b"
+    assert format_redacted("{} or {}", text, redact("{}")) == f"{text} or {{}}"
+    assert join_redacted(", ", [redact("a"), redact("b")]) == "a, b"

@@ -9,25 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.redact import families, find, redact, redact_value
-from tests.planted import Drawing, fill, left_of, templates
+from reflect_git.redact import families, find_secrets, redact, redact_value
+from tests.planted_secrets import SecretGenerator, fill_template, find_leak, read_templates
 
 HERE = Path(__file__).parent
 SEEDS = range(3)
 PROSE, FILES, COMMANDS, CODE, ENCODED = (
-    templates(HERE / f"planted_{name}.txt") for name in ("prose", "files", "commands", "code", "encoded")
+    read_templates(HERE / f"planted_{name}.txt") for name in ("prose", "files", "commands", "code", "encoded")
 )
-CLEAN = templates(HERE / "clean_texts.txt")
+CLEAN = read_templates(HERE / "clean_texts.txt")
 
 
 def leaks(template: str) -> list[tuple[str, str]]:
     """Return the secrets that redaction leaves, each with the part that is still there."""
     left = []
     for seed in SEEDS:
-        text, secrets = fill(template, seed)
+        text, secrets = fill_template(template, seed)
         assert secrets
         redacted = redact(text)
-        left += [(secret, piece) for secret in secrets if (piece := left_of(secret, text, redacted))]
+        left += [(secret, piece) for secret in secrets if (piece := find_leak(secret, text, redacted))]
     return left
 
 
@@ -59,14 +59,14 @@ def test_encoded_secrets_are_redacted(template: str) -> None:
 @pytest.mark.parametrize("template", CLEAN)
 def test_texts_without_a_secret_are_not_touched(template: str) -> None:
     for seed in SEEDS:
-        text, _ = fill(template, seed)
+        text, _ = fill_template(template, seed)
         assert redact(text) == text
 
 
 def test_every_word_for_signing_in_has_a_stem_that_is_looked_for_first() -> None:
-    words = {word for _, _, markers, _ in families.SIGNING_SHAPES for word in markers[-1] if word.isascii()}
+    words = {word for _, _, markers, _ in families.LOGIN_SHAPES for word in markers[-1] if word.isascii()}
     assert "log in" in words
-    assert [word for word in words if not any(stem in word for stem in families.SIGNING_STEMS)] == []
+    assert [word for word in words if not any(stem in word for stem in families.LOGIN_STEMS)] == []
 
 
 def test_an_ampersand_is_part_of_a_password_unless_another_field_follows() -> None:
@@ -75,33 +75,33 @@ def test_an_ampersand_is_part_of_a_password_unless_another_field_follows() -> No
 
 
 def test_a_split_string_is_mapped_to_where_it_is() -> None:
-    first, second = Drawing("split").some(18), Drawing("again").some(18)
+    first, second = SecretGenerator("split").draw_string(18), SecretGenerator("again").draw_string(18)
     text = f'name = "lamp"\nghost = "gh" + "p_{first}" +\n    "{second}"\nlevel = "low"'
     assert redact(text) == 'name = "lamp"\nghost = "[REDACTED:github]"\nlevel = "low"'
 
 
 def test_wrapped_lines_of_a_secret_are_redacted_and_the_next_line_stays() -> None:
-    draw = Drawing("wrapped")
-    text = f"API_TOKEN={draw.some(40)}\n{draw.some(40)}\nlevel of the lamp"
+    draw = SecretGenerator("wrapped")
+    text = f"API_TOKEN={draw.draw_string(40)}\n{draw.draw_string(40)}\nlevel of the lamp"
     assert redact(text) == "API_TOKEN=[REDACTED:secret]\nlevel of the lamp"
 
 
 def test_public_members_of_a_key_stay() -> None:
-    draw = Drawing("jwk")
-    key = {"kty": "EC", "crv": "P-256", "x": draw.some(43), "y": draw.some(43), "d": draw.some(43)}
+    draw = SecretGenerator("jwk")
+    key = {"kty": "EC", "crv": "P-256", "x": draw.draw_string(43), "y": draw.draw_string(43), "d": draw.draw_string(43)}
     assert json.loads(redact(json.dumps(key))) == {**key, "d": "[REDACTED:private-key]"}
 
 
 def test_private_members_of_a_key_are_redacted_in_structured_data() -> None:
-    draw = Drawing("jwk")
-    key = {"kty": "oct", "kid": "lamp", "k": draw.some(43)}
+    draw = SecretGenerator("jwk")
+    key = {"kty": "oct", "kid": "lamp", "k": draw.draw_string(43)}
     assert redact_value({"key": key}) == {"key": {**key, "k": "[REDACTED:private-key]"}}
     assert redact_value({"k": key["k"]}) == {"k": key["k"]}
 
 
 def test_base64_is_redacted_only_if_a_secret_is_in_it() -> None:
     clean = base64.b64encode(b"the password is read from the environment").decode()
-    secret = base64.b64encode(f"user=bob\npassword={Drawing('b').some(16)}\n".encode()).decode()
+    secret = base64.b64encode(f"user=bob\npassword={SecretGenerator('b').draw_string(16)}\n".encode()).decode()
     assert redact(f"echo {clean} | base64 -d") == f"echo {clean} | base64 -d"
     assert redact(f"echo {secret} | base64 -d") == "echo [REDACTED:encoded] | base64 -d"
 
@@ -124,6 +124,6 @@ def test_base64_is_redacted_only_if_a_secret_is_in_it() -> None:
 def test_hostile_texts_take_no_time(unit: str) -> None:
     text = unit * ((1 << 16) // len(unit))
     begun = time.process_time()
-    find(text)
+    find_secrets(text)
     # Measured 0.01 to 0.3 s; quadratic time would be a minute.
     assert time.process_time() - begun < 2

@@ -19,10 +19,10 @@ def _amend(store: Store, env: Mapping[str, str], text: str, to: str) -> None:
     from reflect_git.rules import amend
     from reflect_git.store import recover
 
-    recover.sweep(store)
-    queue = queues.sit(store, env)
-    (rule,) = queue.scan.history.in_force()
-    done = amend.carry_out(queue, amend.amend(queue, rule, amend.Wanted(text, to)), BY)
+    recover.recover_store(store)
+    queue = queues.open_queue(store, env)
+    (rule,) = queue.scan.history.get_rules_in_force()
+    done = amend.write_amendment(queue, amend.plan_amendment(queue, rule, amend.AmendRequest(text, to)), BY)
     os.write(1, f"{done.commit}\n".encode())
 
 

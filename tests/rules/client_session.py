@@ -22,9 +22,9 @@ class AskedSession:
         self.run_cli, self.home, self.project = run_cli, home, project
         self.marks = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": self.session.name}
 
-    def begin(self, *words: str) -> AskedSession:
-        self.session.hook("SessionStart", source="startup", env={"CLAUDE_PROJECT_DIR": str(self.project)})
-        self.session.work()
+    def start(self, *words: str) -> AskedSession:
+        self.session.run_hook("SessionStart", source="startup", env={"CLAUDE_PROJECT_DIR": str(self.project)})
+        self.session.write_sample_work()
         for said in words or (CORRECTION,):
             self.session.say(said)
             self.session.answer("As you wish.")
@@ -33,7 +33,7 @@ class AskedSession:
     def run(self, *words: str, **env: str) -> Result:
         return self.run_cli(*words, cwd=self.project, env={**self.marks, **env})
 
-    def asked(self, *words: str) -> dict[str, Any]:
+    def get_first_question(self, *words: str) -> dict[str, Any]:
         """Return the first question that the program prints."""
         shown = self.run("candidates", "--ask", *words)
         assert shown.code == 0, shown.out + shown.err
@@ -59,9 +59,9 @@ class AskedSession:
             links = {"sourceToolAssistantUUID": call_entry, "toolUseResult": answers}
             self.session.write("user", message=said, timestamp=moment, **links)
         if hooked:
-            self.session.hook("PostToolUse", tool_name="AskUserQuestion", tool_use_id=call, tool_response=answers)
+            self.session.run_hook("PostToolUse", tool_name="AskUserQuestion", tool_use_id=call, tool_response=answers)
 
-    def state(self) -> tuple[str, dict[str, bytes]]:
+    def get_state(self) -> tuple[str, dict[str, bytes]]:
         """Return what an approval changes: main, and every instruction file."""
         store = self.home / ".claude" / "reflections"
         listed = [self.home / ".claude" / "CLAUDE.md", *self.project.glob("*"), *self.project.glob(".claude/**/*")]
@@ -69,6 +69,6 @@ class AskedSession:
         return git(store, "rev-parse", "main").strip(), files
 
 
-def subject(question: dict[str, Any]) -> str:
+def get_subject(question: dict[str, Any]) -> str:
     head = str(question["question"]).partition("\n")[0]
     return head[head.index("[") + 1 : -1]

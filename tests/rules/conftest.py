@@ -9,11 +9,11 @@ import pytest
 from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.rules.reverts import BASE
-from tests.store.probe import opened
+from tests.store.store_checks import open_store
 
 
 @pytest.fixture
-def shop(home: Path) -> Path:
+def project(home: Path) -> Path:
     project = home / "shop"
     project.mkdir()
     git(project, "init", "-q", "-b", "main")
@@ -22,6 +22,6 @@ def shop(home: Path) -> Path:
 
 
 @pytest.fixture
-def shelf(store_home: Path, shop: Path) -> Store:
+def store(store_home: Path, project: Path) -> Store:
     """Provide a store, and a project that is reviewed with it."""
-    return opened(store_home)
+    return open_store(store_home)

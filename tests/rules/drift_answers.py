@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _answer(store: Store, env: Mapping[str, str], answer: str) -> None:
+def _apply_answer(store: Store, env: Mapping[str, str], answer: str) -> None:
     from reflect_git.rules.drift import drift, resolve_drift
     from reflect_git.store import recover
 
-    recover.sweep(store)
-    queue = queues.sit(store, env)
-    (one,) = drift.look(store, env, queue.place, queue.scan.history).asked
+    recover.recover_store(store)
+    queue = queues.open_queue(store, env)
+    (one,) = drift.find_drift(store, env, queue.place, queue.scan.history).open_differences
     if answer == "back":
-        done = resolve_drift.carry_back(queue, one, resolve_drift.put_back(queue, one), BY)
+        done = resolve_drift.write_rule_restore(queue, one, resolve_drift.plan_rule_restore(queue, one), BY)
     elif one.found.kind == "missing":
-        done = resolve_drift.withdraw(queue, one, BY)
+        done = resolve_drift.withdraw_rule(queue, one, BY)
     else:
-        done = resolve_drift.carry_on(queue, one, resolve_drift.for_good(queue, one), BY)
+        done = resolve_drift.write_adoption(queue, one, resolve_drift.plan_adoption(queue, one), BY)
     os.write(1, f"{done.commit}\n".encode())
 
 
-def put_back(store: Store, env: Mapping[str, str]) -> None:
-    _answer(store, env, "back")
+def restore_rule(store: Store, env: Mapping[str, str]) -> None:
+    _apply_answer(store, env, "back")
 
 
-def for_good(store: Store, env: Mapping[str, str]) -> None:
-    _answer(store, env, "good")
+def adopt_file_wording(store: Store, env: Mapping[str, str]) -> None:
+    _apply_answer(store, env, "good")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reflect_git.records.ids import utc, utc_precise
-from reflect_git.rules.approve import Request, carry_out, propose
+from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.drift import drift, line_owner
 from reflect_git.rules.drift.drift import Drift
 from reflect_git.rules.drift.line_owner import Passage
@@ -16,9 +16,9 @@ from reflect_git.rules.queue import Queue
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.faults import git
-from tests.rules.queues import BY, say
+from tests.rules.queues import BY, capture_signal
 from tests.sessions import Session
-from tests.store.probe import opened
+from tests.store.store_checks import open_store
 
 PNPM = "Use pnpm, not npm"
 
@@ -38,7 +38,7 @@ def commit(folder: Path, message: str = "work") -> None:
     git(folder, "commit", "-q", "-m", message)
 
 
-def sit(store: Store, folder: Path) -> Queue:
+def open_queue(store: Store, folder: Path) -> Queue:
     from reflect_git.rules import queue
 
     return queue.open_queue(store, os.environ, reader.scan(store), str(folder))
@@ -46,45 +46,45 @@ def sit(store: Store, folder: Path) -> Queue:
 
 def approve(store: Store, folder: Path, words: str = "use pnpm, not npm", to: str = "project", **more: Any) -> str:
     """Approve a rule; return its id."""
-    say(store, words, **more)
-    here = sit(store, folder)
-    return carry_out(here, propose(here, Request(here.gathered.strong[-1], to=to)), BY).learning
+    capture_signal(store, words, **more)
+    here = open_queue(store, folder)
+    return write_approval(here, plan_approval(here, Request(here.candidates.strong[-1], to=to)), BY).learning
 
 
-def with_a_rule(store_home: Path, folder: Path) -> Store:
+def create_store_with_rule(store_home: Path, folder: Path) -> Store:
     """Create a store with one rule in force, committed in the project, and nothing else."""
-    store = opened(store_home)
+    store = open_store(store_home)
     approve(store, folder)
     commit(folder)
     return store
 
 
-def look(store: Store, folder: Path) -> Drift:
+def find_drift(store: Store, folder: Path) -> Drift:
     """Return what is found; check that it decides nothing and touches no file."""
-    here = sit(store, folder)
-    before = _state(store, folder)
-    found = drift.look(store, os.environ, here.place, here.scan.history)
-    assert _state(store, folder) == before, "a look changed something"
+    here = open_queue(store, folder)
+    before = _get_state(store, folder)
+    found = drift.find_drift(store, os.environ, here.place, here.scan.history)
+    assert _get_state(store, folder) == before, "a look changed something"
     return found
 
 
-def _state(store: Store, folder: Path) -> list[object]:
+def _get_state(store: Store, folder: Path) -> list[object]:
     files = [*sorted(folder.rglob("*.md")), folder / ".git" / "index"]
     return [store.git.resolve("refs/heads/main"), *(path.read_bytes() for path in files if path.is_file())]
 
 
-def written(store: Store, folder: Path) -> list[Passage]:
-    here = sit(store, folder)
-    pages = look(store, folder).pages
-    return line_owner.look(store, os.environ, here.place, pages, drift.left(store), 5.0)
+def find_claude_lines(store: Store, folder: Path) -> list[Passage]:
+    here = open_queue(store, folder)
+    pages = find_drift(store, folder).files
+    return line_owner.find_passages(store, os.environ, here.place, pages, drift.load_ignored(store), 5.0)
 
 
-def told(found: Drift) -> list[tuple[str, str]]:
+def list_kinds(found: Drift) -> list[tuple[str, str]]:
     """Return (kind, author) of everything that was found."""
-    return [(one.found.kind, one.author) for one in (*found.asked, *found.elsewhere)]
+    return [(one.found.kind, one.author) for one in (*found.open_differences, *found.branch_differences)]
 
 
-class Claude(Session):
+class ClaudeEditor(Session):
     """A session in the project: `edit` and `write` change files and record it as the client does."""
 
     def __init__(self, home: Path, folder: Path, name: str = "") -> None:
@@ -100,16 +100,16 @@ class Claude(Session):
         path.write_text(before.replace(old, new), encoding="utf-8")
         given = {"file_path": str(path), "old_string": old, "new_string": new, "replace_all": False}
         kept = {"filePath": str(path), "oldString": old, "newString": new, "originalFile": before, **more}
-        self._done("Edit", given, kept, ago)
+        self._write_tool_call("Edit", given, kept, ago)
 
     def write_file(self, path: Path, content: str, ago: float = 0.0) -> None:
         before = path.read_text(encoding="utf-8") if path.exists() else None
         path.write_text(content, encoding="utf-8")
         kept = {"type": "update" if before else "create", "filePath": str(path), "content": content,
                 "originalFile": before}  # fmt: skip
-        self._done("Write", {"file_path": str(path), "content": content}, kept, ago)
+        self._write_tool_call("Write", {"file_path": str(path), "content": content}, kept, ago)
 
-    def _done(self, tool: str, given: dict[str, Any], kept: dict[str, Any], ago: float) -> None:
+    def _write_tool_call(self, tool: str, given: dict[str, Any], kept: dict[str, Any], ago: float) -> None:
         import time
 
         moment = utc(time.time() - ago) if ago else utc_precise()

@@ -21,8 +21,8 @@ def purge(store: Store, env: Mapping[str, str]) -> None:
     from reflect_git.store import recover
     from reflect_git.store.reading import reader
 
-    recover.sweep(store)
-    folder = str(queues.project_of(env))
-    proposal = purging.propose(store, env, reader.read, purging.by_pattern(WORD), folder)
-    done = purging.carry_out(store, env, reader.read, proposal, BY, folder)
+    recover.recover_store(store)
+    folder = str(queues.get_project_folder(env))
+    proposal = purging.plan_purge(store, env, reader.read, purging.select_by_pattern(WORD), folder)
+    done = purging.run_purge(store, env, reader.read, proposal, BY, folder)
     os.write(1, f"{done.commit}\n".encode())

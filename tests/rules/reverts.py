@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reflect_git.store.repository import Store
 from tests.rules import queues
-from tests.rules.queues import BY, project_of, say
+from tests.rules.queues import BY, capture_signal, get_project_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,104 +15,106 @@ if TYPE_CHECKING:
     from typing import Any
 
     from reflect_git.rules.queue import Queue
-    from reflect_git.rules.revert import Reversal, Wanted
-    from reflect_git.rules.write_change import Approved
+    from reflect_git.rules.revert import RevertOptions, RevertPlan
+    from reflect_git.rules.write_change import WriteResult
 
 BASE = b"# Shop\r\n\r\nOur own text, without an end"
 
 
-def claude_md() -> bytes:
-    return (project_of(os.environ) / "CLAUDE.md").read_bytes()
+def read_claude_md() -> bytes:
+    return (get_project_folder(os.environ) / "CLAUDE.md").read_bytes()
 
 
-def write(data: bytes, name: str = "CLAUDE.md") -> None:
-    (project_of(os.environ) / name).write_bytes(data)
+def write_project_file(data: bytes, name: str = "CLAUDE.md") -> None:
+    (get_project_folder(os.environ) / name).write_bytes(data)
 
 
-def sit(store: Store) -> Queue:
-    return queues.sit(store, os.environ)
+def open_queue(store: Store) -> Queue:
+    return queues.open_queue(store, os.environ)
 
 
-def approve(store: Store, words: str, to: str = "project", **wish: Any) -> Approved:
+def approve(store: Store, words: str, to: str = "project", **wish: Any) -> WriteResult:
     """Capture and approve something as a person."""
-    from reflect_git.rules.approve import Request, carry_out, propose
+    from reflect_git.rules.approve import Request, plan_approval, write_approval
 
-    signal = say(store, words, session_id=words)
-    queue = sit(store)
-    candidate = queue.find(signal)
-    return carry_out(queue, propose(queue, Request(candidate, to=to, **wish)), BY)
+    signal = capture_signal(store, words, session_id=words)
+    queue = open_queue(store)
+    candidate = queue.find_candidate(signal)
+    return write_approval(queue, plan_approval(queue, Request(candidate, to=to, **wish)), BY)
 
 
-def amend(store: Store, learning: str, text: str = "", to: str = "") -> Approved:
+def amend(store: Store, learning: str, text: str = "", to: str = "") -> WriteResult:
     from reflect_git.rules import amend
 
-    queue = sit(store)
-    return amend.carry_out(queue, amend.amend(queue, amend.find(queue, learning), amend.Wanted(text, to)), BY)
+    queue = open_queue(store)
+    return amend.write_amendment(
+        queue, amend.plan_amendment(queue, amend.find_rule_to_amend(queue, learning), amend.AmendRequest(text, to)), BY
+    )
 
 
-def propose(store: Store, name: str, wanted: Wanted | None = None) -> Reversal:
+def propose(store: Store, name: str, wanted: RevertOptions | None = None) -> RevertPlan:
     from reflect_git.rules import revert
 
-    queue = sit(store)
-    return revert.propose(queue, revert.find(queue, name), wanted)
+    queue = open_queue(store)
+    return revert.plan_revert(queue, revert.select_by_name(queue, name), wanted)
 
 
-def revert(store: Store, name: str, wanted: Wanted | None = None) -> Approved:
+def revert(store: Store, name: str, wanted: RevertOptions | None = None) -> WriteResult:
     from reflect_git.rules import revert
 
-    queue = sit(store)
-    return revert.carry_out(queue, revert.propose(queue, revert.find(queue, name), wanted), BY)
+    queue = open_queue(store)
+    return revert.write_revert(queue, revert.plan_revert(queue, revert.select_by_name(queue, name), wanted), BY)
 
 
-def undo(store: Store, only_persons: bool = True) -> Approved:
+def undo(store: Store, only_persons: bool = True) -> WriteResult:
     from reflect_git.rules import restore as undoing
     from reflect_git.rules import revert
 
-    queue = sit(store)
-    return revert.carry_out(queue, revert.propose(queue, undoing.last(queue, only_persons)), BY)
+    queue = open_queue(store)
+    return revert.write_revert(queue, revert.plan_revert(queue, undoing.select_last(queue, only_persons)), BY)
 
 
-def restore(store: Store, name: str) -> Approved:
+def restore(store: Store, name: str) -> WriteResult:
     from reflect_git.rules import restore
 
-    queue = sit(store)
-    return restore.carry_out(queue, restore.propose(queue, restore.find(store, name)), BY)
+    queue = open_queue(store)
+    return restore.write_restore(queue, restore.plan_restore(queue, restore.find_backup(store, name)), BY)
 
 
-def in_force(store: Store) -> list[str]:
+def list_rules_in_force(store: Store) -> list[str]:
     """Return the ids of the rules in force, oldest first."""
     from reflect_git.store.reading import reader
 
-    found = reader.scan(store).history.in_force()
+    found = reader.scan(store).history.get_rules_in_force()
     return [one["id"] for one in sorted(found, key=lambda one: one["timestamp"])]
 
 
 # In separate processes
 
 
-def _swept(store: Store) -> Store:
+def _recover(store: Store) -> Store:
     from reflect_git.store import recover
 
-    recover.sweep(store)
+    recover.recover_store(store)
     return store
 
 
 def revert_first(store: Store, env: Mapping[str, str]) -> None:
-    _swept(store)
-    os.write(1, f"{revert(store, in_force(store)[0]).commit}\n".encode())
+    _recover(store)
+    os.write(1, f"{revert(store, list_rules_in_force(store)[0]).commit}\n".encode())
 
 
 def undo_last(store: Store, env: Mapping[str, str]) -> None:
-    _swept(store)
+    _recover(store)
     os.write(1, f"{undo(store).commit}\n".encode())
 
 
 def restore_oldest(store: Store, env: Mapping[str, str]) -> None:
-    _swept(store)
+    _recover(store)
     from reflect_git.store.main import backups
 
-    os.write(1, f"{restore(store, backups.kept(store)[-1].name).commit}\n".encode())
+    os.write(1, f"{restore(store, backups.list_backups(store)[-1].name).commit}\n".encode())
 
 
-def project() -> Path:
-    return project_of(os.environ)
+def get_current_project() -> Path:
+    return get_project_folder(os.environ)

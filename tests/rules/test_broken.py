@@ -22,150 +22,158 @@ SHARPEN, RETIRE, LEAVE = "Use this wording", "Retire the rule", "Leave it as it 
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     subprocess.run([REAL_GIT, "init", "-q", "-b", "main", str(tmp_path / "shop")], check=True)
     return tmp_path / "shop"
 
 
 @pytest.fixture
-def rule(run_cli: RunCli, home: Path, shop: Path, store_home: Path) -> str:
+def rule(run_cli: RunCli, home: Path, project: Path, store_home: Path) -> str:
     """Approve a rule as a person inside Claude Code."""
-    sitting = AskedSession(run_cli, home, shop, "5e551010-0000-4000-8000-000000000001").begin()
-    asked = sitting.asked()
-    sitting.answer(asked, PROJECT)
-    done = sitting.run("approve", asked["question"].partition("[")[2].partition("]")[0], "--to", "project", "--json")
+    asked_session = AskedSession(run_cli, home, project, "5e551010-0000-4000-8000-000000000001").start()
+    asked = asked_session.get_first_question()
+    asked_session.answer(asked, PROJECT)
+    done = asked_session.run(
+        "approve", asked["question"].partition("[")[2].partition("]")[0], "--to", "project", "--json"
+    )
     return str(done.json()["data"]["learning"])
 
 
 @pytest.fixture
-def sitting(rule: str, run_cli: RunCli, home: Path, shop: Path) -> AskedSession:
+def asked_session(rule: str, run_cli: RunCli, home: Path, project: Path) -> AskedSession:
     """Start another session, in which the person has to repeat it."""
-    return say_again(AskedSession(run_cli, home, shop, "5e551010-0000-4000-8000-000000000002"))
+    return say_again(AskedSession(run_cli, home, project, "5e551010-0000-4000-8000-000000000002"))
 
 
-def say_again(sitting: AskedSession) -> AskedSession:
-    sitting.session.hook("SessionStart", source="startup", env={"CLAUDE_PROJECT_DIR": str(sitting.project)})
+def say_again(asked_session: AskedSession) -> AskedSession:
+    asked_session.session.run_hook(
+        "SessionStart", source="startup", env={"CLAUDE_PROJECT_DIR": str(asked_session.project)}
+    )
     for _ in range(2):
-        sitting.session.say(CORRECTION, timestamp=utc_precise())
-        sitting.session.answer("As you wish.")
-    return sitting
+        asked_session.session.say(CORRECTION, timestamp=utc_precise())
+        asked_session.session.answer("As you wish.")
+    return asked_session
 
 
-def broken(sitting: AskedSession) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = sitting.run("candidates", "--ask").json()["data"]["broken"]
+def broken(asked_session: AskedSession) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = asked_session.run("candidates", "--ask").json()["data"]["broken"]
     return found
 
 
-def test_the_skill_is_told_of_it(sitting: AskedSession, rule: str) -> None:
-    told = sitting.run("candidates", "--for-skill").out
+def test_the_skill_is_told_of_it(asked_session: AskedSession, rule: str) -> None:
+    told = asked_session.run("candidates", "--for-skill").out
     assert told.startswith(f"Broken rule [{rule}] Claude broke this rule in the last session\n")
     assert f"   You said: {CORRECTION}\n" in told
-    (one,) = broken(sitting)
+    (one,) = broken(asked_session)
     assert (one["rule"], one["broken"], one["sessions"], one["said"]) == (rule, 1, 1, [CORRECTION])
     assert sorted(one["answers"]) == ["leave", "retire", "sharpen"]
 
 
-def test_the_question_has_the_new_words_the_old_ones_and_what_was_said(sitting: AskedSession, rule: str) -> None:
-    asked = sitting.asked("--id", rule, "--text", SHARPER)
+def test_the_question_has_the_new_words_the_old_ones_and_what_was_said(asked_session: AskedSession, rule: str) -> None:
+    asked = asked_session.get_first_question("--id", rule, "--text", SHARPER)
     lines = asked["question"].split("\n")
     assert lines[0].endswith(f"[{rule}]") and lines[1:4] == ["---", SHARPER, "---"]
     assert lines[4] == "Claude broke this rule in the last session"
     assert lines[5].startswith("Rule in force: ") and lines[6] == f"You said: {CORRECTION}"
     assert [one["label"] for one in asked["options"]] == [SHARPEN, RETIRE, LEAVE]
-    assert [one["label"] for one in sitting.asked("--id", rule)["options"]] == [RETIRE, LEAVE]
+    assert [one["label"] for one in asked_session.get_first_question("--id", rule)["options"]] == [RETIRE, LEAVE]
 
 
-def test_sharpen(sitting: AskedSession, rule: str, shop: Path, run_cli: RunCli) -> None:
-    asked = sitting.asked("--id", rule, "--text", SHARPER)
-    sitting.answer(asked, SHARPEN)
-    require_refusal(sitting, "no person has answered for this text", "edit", rule, "--text", f"{SHARPER} Ever.")
-    require_refusal(sitting, "the person answered 'Use this wording'", "revert", rule)
-    done = sitting.run("edit", rule, "--text", SHARPER)
+def test_sharpen(asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli) -> None:
+    asked = asked_session.get_first_question("--id", rule, "--text", SHARPER)
+    asked_session.answer(asked, SHARPEN)
+    require_refusal(asked_session, "no person has answered for this text", "edit", rule, "--text", f"{SHARPER} Ever.")
+    require_refusal(asked_session, "the person answered 'Use this wording'", "revert", rule)
+    done = asked_session.run("edit", rule, "--text", SHARPER)
     assert done.code == 0, done.err
-    assert f"- {SHARPER}\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert broken(sitting) == []
-    assert run_cli("audit", cwd=shop).code == 0, run_cli("audit", cwd=shop).out
+    assert f"- {SHARPER}\n" in (project / "CLAUDE.md").read_text(encoding="utf-8")
+    assert broken(asked_session) == []
+    assert run_cli("audit", cwd=project).code == 0, run_cli("audit", cwd=project).out
 
 
 def test_what_a_sharper_wording_adds_is_a_risk_that_the_person_must_have_seen(
-    sitting: AskedSession, rule: str, shop: Path
+    asked_session: AskedSession, rule: str, project: Path
 ) -> None:
     text = f"{SHARPER} Run it in Docker."
     risk = "Risk: 'Docker' is not in your words"
-    asked = sitting.asked("--id", rule, "--text", text)
+    asked = asked_session.get_first_question("--id", rule, "--text", text)
     assert asked["question"].split("\n")[-1] == risk
-    before = (shop / "CLAUDE.md").read_bytes()
-    sitting.answer({**asked, "question": asked["question"].replace(f"\n{risk}", "")}, SHARPEN)
-    require_refusal(sitting, f"the person was not shown '{risk}'", "edit", rule, "--text", text)
-    assert (shop / "CLAUDE.md").read_bytes() == before
+    before = (project / "CLAUDE.md").read_bytes()
+    asked_session.answer({**asked, "question": asked["question"].replace(f"\n{risk}", "")}, SHARPEN)
+    require_refusal(asked_session, f"the person was not shown '{risk}'", "edit", rule, "--text", text)
+    assert (project / "CLAUDE.md").read_bytes() == before
 
 
-def test_retire(sitting: AskedSession, rule: str, shop: Path, run_cli: RunCli) -> None:
-    asked = sitting.asked("--id", rule, "--text", SHARPER)
-    require_refusal(sitting, "no person has answered for this", "revert", rule)
-    sitting.answer(asked, RETIRE)
-    require_refusal(sitting, "the person answered 'Retire the rule'", "edit", rule, "--text", SHARPER)
-    require_refusal(sitting, "the person answered 'Retire the rule'", "dismiss", rule)
-    done = sitting.run("revert", rule)
+def test_retire(asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli) -> None:
+    asked = asked_session.get_first_question("--id", rule, "--text", SHARPER)
+    require_refusal(asked_session, "no person has answered for this", "revert", rule)
+    asked_session.answer(asked, RETIRE)
+    require_refusal(asked_session, "the person answered 'Retire the rule'", "edit", rule, "--text", SHARPER)
+    require_refusal(asked_session, "the person answered 'Retire the rule'", "dismiss", rule)
+    done = asked_session.run("revert", rule)
     assert done.code == 0, done.err
-    assert not (shop / "CLAUDE.md").exists()
-    assert sitting.run("candidates", "--ask").json()["data"] == {"questions": [], "needs_wording": [], "broken": []}
-    assert run_cli("audit", cwd=shop).code == 0, run_cli("audit", cwd=shop).out
+    assert not (project / "CLAUDE.md").exists()
+    assert asked_session.run("candidates", "--ask").json()["data"] == {
+        "questions": [],
+        "needs_wording": [],
+        "broken": [],
+    }
+    assert run_cli("audit", cwd=project).code == 0, run_cli("audit", cwd=project).out
 
 
-def test_leave_it(sitting: AskedSession, rule: str, shop: Path, run_cli: RunCli) -> None:
-    before = (shop / "CLAUDE.md").read_bytes()
-    asked = sitting.asked("--id", rule)
-    require_refusal(sitting, "no person has answered for this", "dismiss", rule)
-    sitting.answer(asked, LEAVE)
-    done = sitting.run("dismiss", rule)
+def test_leave_it(asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli) -> None:
+    before = (project / "CLAUDE.md").read_bytes()
+    asked = asked_session.get_first_question("--id", rule)
+    require_refusal(asked_session, "no person has answered for this", "dismiss", rule)
+    asked_session.answer(asked, LEAVE)
+    done = asked_session.run("dismiss", rule)
     assert done.code == 0, done.err
-    assert (shop / "CLAUDE.md").read_bytes() == before and broken(sitting) == []
-    assert run_cli("audit", cwd=shop).code == 0, run_cli("audit", cwd=shop).out
+    assert (project / "CLAUDE.md").read_bytes() == before and broken(asked_session) == []
+    assert run_cli("audit", cwd=project).code == 0, run_cli("audit", cwd=project).out
 
 
 @pytest.mark.parametrize("label", [RETIRE, LEAVE, SHARPEN])
-def test_a_question_that_was_changed_decides_nothing(sitting: AskedSession, rule: str, label: str) -> None:
-    asked = sitting.asked("--id", rule, "--text", SHARPER)
-    sitting.answer({**asked, "header": "Cosmetics"}, label)
+def test_a_question_that_was_changed_decides_nothing(asked_session: AskedSession, rule: str, label: str) -> None:
+    asked = asked_session.get_first_question("--id", rule, "--text", SHARPER)
+    asked_session.answer({**asked, "header": "Cosmetics"}, label)
     for words in (("revert", rule), ("dismiss", rule), ("edit", rule, "--text", SHARPER)):
-        sitting_state = sitting.state()
-        assert sitting.run(*words).code != 0
-        assert sitting.state() == sitting_state
-    sitting.answer(asked, label, "toolu_2")
+        sitting_state = asked_session.get_state()
+        assert asked_session.run(*words).code != 0
+        assert asked_session.get_state() == sitting_state
+    asked_session.answer(asked, label, "toolu_2")
     commands = {RETIRE: ["revert", rule], LEAVE: ["dismiss", rule], SHARPEN: ["edit", rule, "--text", SHARPER]}
-    assert sitting.run(*commands[label]).code == 0
+    assert asked_session.run(*commands[label]).code == 0
 
 
-def test_an_answer_counts_once_and_for_this_rule_alone(sitting: AskedSession, rule: str, run_cli: RunCli) -> None:
-    sitting.answer(sitting.asked("--id", rule), LEAVE)
-    assert sitting.run("dismiss", rule).code == 0
-    require_refusal(sitting, "nothing is asked about", "dismiss", rule)
+def test_an_answer_counts_once_and_for_this_rule_alone(asked_session: AskedSession, rule: str, run_cli: RunCli) -> None:
+    asked_session.answer(asked_session.get_first_question("--id", rule), LEAVE)
+    assert asked_session.run("dismiss", rule).code == 0
+    require_refusal(asked_session, "nothing is asked about", "dismiss", rule)
     # A rule without an open question cannot be reverted inside Claude Code, whatever was answered before.
-    require_refusal(sitting, "cannot revert from inside Claude Code", "revert", rule)
+    require_refusal(asked_session, "cannot revert from inside Claude Code", "revert", rule)
 
 
 def test_what_is_asked_is_refused_after_the_rule_changed(
-    sitting: AskedSession, rule: str, shop: Path, run_cli: RunCli
+    asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli
 ) -> None:  # fmt: skip
-    asked = sitting.asked("--id", rule, "--text", SHARPER)
-    other = sitting.asked("--id", rule, "--text", "Use pnpm.")
-    sitting.answer(other, SHARPEN)
-    assert sitting.run("edit", rule, "--text", "Use pnpm.").code == 0
-    sitting.answer(asked, RETIRE, "toolu_2")
-    require_refusal(sitting, "cannot revert from inside Claude Code", "revert", rule)
+    asked = asked_session.get_first_question("--id", rule, "--text", SHARPER)
+    other = asked_session.get_first_question("--id", rule, "--text", "Use pnpm.")
+    asked_session.answer(other, SHARPEN)
+    assert asked_session.run("edit", rule, "--text", "Use pnpm.").code == 0
+    asked_session.answer(asked, RETIRE, "toolu_2")
+    require_refusal(asked_session, "cannot revert from inside Claude Code", "revert", rule)
     assert text_of(asked) == SHARPER
 
 
 def test_an_audit_names_a_rule_that_was_retired_by_another_answer(
-    sitting: AskedSession, rule: str, shop: Path, run_cli: RunCli, store_home: Path
+    asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli, store_home: Path
 ) -> None:  # fmt: skip
     """The answer behind a decision must be one that retires."""
-    sitting.answer(sitting.asked("--id", rule, "--text", SHARPER), RETIRE)
-    assert sitting.run("revert", rule).code == 0
-    transcript = sitting.session.path
+    asked_session.answer(asked_session.get_first_question("--id", rule, "--text", SHARPER), RETIRE)
+    assert asked_session.run("revert", rule).code == 0
+    transcript = asked_session.session.path
     transcript.write_text(transcript.read_text(encoding="utf-8").replace(f'"{RETIRE}"', f'"{LEAVE}"'), encoding="utf-8")
-    audit = run_cli("audit", cwd=shop)
+    audit = run_cli("audit", cwd=project)
     assert audit.code != 0 and "answer-unfounded" in audit.out
 
 
@@ -178,16 +186,16 @@ def exposure(store: Store, rule: str, number: int, hits: int, *, is_read: bool =
         "model": None, "client": None, "attended": True, "hits": {rule: hits} if hits else {},
         "rules": {"CLAUDE.md": [rule if is_read else "LRN-20260101-aaaaaaaa"]},
     }  # fmt: skip
-    api.record(store, [made], "record: 1 session", {})
+    api.commit_records(store, [made], "record: 1 session", {})
 
 
 def test_calls_that_the_rule_forbids_count_by_session(
-    rule: str, run_cli: RunCli, shop: Path, store_home: Path
+    rule: str, run_cli: RunCli, project: Path, store_home: Path
 ) -> None:  # fmt: skip
     store = open_or_create(str(store_home), dict(os.environ))
 
     def told() -> list[tuple[int, int]]:
-        found = run_cli("candidates", "--json", cwd=shop).json()["broken"]
+        found = run_cli("candidates", "--json", cwd=project).json()["broken"]
         return [(one["broken"], one["sessions"]) for one in found]
 
     exposure(store, rule, 1, hits=3)
@@ -204,14 +212,14 @@ def test_calls_that_the_rule_forbids_count_by_session(
     assert told() == [(2, 5)]
 
 
-def test_a_rule_that_calls_broke_is_left_as_it_is(rule: str, run_cli: RunCli, shop: Path, store_home: Path) -> None:
+def test_a_rule_that_calls_broke_is_left_as_it_is(rule: str, run_cli: RunCli, project: Path, store_home: Path) -> None:
     store = open_or_create(str(store_home), dict(os.environ))
     for number in (1, 2):
         exposure(store, rule, number, hits=1)
-    done = run_cli("dismiss", rule, "--json", cwd=shop)
+    done = run_cli("dismiss", rule, "--json", cwd=project)
     assert done.code == 0 and done.json()["data"]["commit"]
-    assert run_cli("candidates", "--json", cwd=shop).json()["broken"] == []
-    assert {one["status"] for one in run_cli("signals", "--json", cwd=shop).json()["data"]} == {"promoted"}
+    assert run_cli("candidates", "--json", cwd=project).json()["broken"] == []
+    assert {one["status"] for one in run_cli("signals", "--json", cwd=project).json()["data"]} == {"promoted"}
     exposure(store, rule, 3, hits=1)  # the third session since
-    assert [one["broken"] for one in run_cli("candidates", "--json", cwd=shop).json()["broken"]] == [3]
-    assert run_cli("audit", cwd=shop).code == 0
+    assert [one["broken"] for one in run_cli("candidates", "--json", cwd=project).json()["broken"]] == [3]
+    assert run_cli("audit", cwd=project).code == 0

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.rules.approve import Request, propose
+from reflect_git.rules.approve import Request, plan_approval
 from reflect_git.rules.project_files import Place
-from reflect_git.targets.targets import Target
+from reflect_git.targets.target_files import Target
 from tests.faults import git
-from tests.rules.queues import PNPM, say, sit
-from tests.store.probe import opened
+from tests.rules.queues import PNPM, capture_signal, open_queue
+from tests.store.store_checks import open_store
 
 RULES = Target("global-rules", "rules/reflect/pnpm.md")
 
@@ -29,15 +29,15 @@ def test_a_file_of_all_projects_is_shown_by_where_it_is_whatever_project_is_at_h
     root: str, config: str, name: str
 ) -> None:
     here = Place(root, config, "/home/ada", None)
-    assert here.shown(RULES) == name and here.shown(Target("dir", "a/CLAUDE.md")) == "a/CLAUDE.md"
+    assert here.diff_path(RULES) == name and here.diff_path(Target("dir", "a/CLAUDE.md")) == "a/CLAUDE.md"
 
 
 def test_a_diff_names_the_folder_that_the_sitting_was_given(store_home: Path, home: Path) -> None:
     """Only the outer layers read the environment of the process."""
     (home / "shop").mkdir()
     git(home / "shop", "init", "-q", "-b", "main")
-    store = opened(store_home)
-    signal = say(store, PNPM)
-    queue = sit(store, {**os.environ, "CLAUDE_CONFIG_DIR": str(home / "own")})
-    told = propose(queue, Request(queue.find(signal), to="global")).diff
+    store = open_store(store_home)
+    signal = capture_signal(store, PNPM)
+    queue = open_queue(store, {**os.environ, "CLAUDE_CONFIG_DIR": str(home / "own")})
+    told = plan_approval(queue, Request(queue.find_candidate(signal), to="global")).diff
     assert told.splitlines()[0] == "diff --git a/~/own/CLAUDE.md b/~/own/CLAUDE.md"

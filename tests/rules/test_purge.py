@@ -15,17 +15,25 @@ from reflect_git.records.purge_marks import blob_mark, id_mark
 from reflect_git.store import pending
 from reflect_git.store.main import journal, main_branch
 from reflect_git.store.purge import purge_marks
-from reflect_git.store.purge.purge_marks import Gone
+from reflect_git.store.purge.purge_marks import PurgeMarks
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from reflect_git.sync import store_paths
-from tests import scan
-from tests.faults import FAIL, KILL, Prepared, Strike, git, strike_everywhere
+from tests import disk_search
+from tests.faults import FAIL, KILL, FaultRun, SavedStore, check_every_fault, git
 from tests.rules import purges
-from tests.rules.audit.books import ADA, TABS, approve, claude_md, codes, report, start
+from tests.rules.audit.audited_store import (
+    ADA,
+    TABS,
+    approve,
+    create_audited_store,
+    list_codes,
+    read_claude_md,
+    run_audit,
+)
 from tests.rules.purges import WORD
-from tests.rules.queues import BY, PNPM, project_of, say
-from tests.store.probe import capture, require_promises, swept
+from tests.rules.queues import BY, PNPM, capture_signal, get_project_folder
+from tests.store.store_checks import capture, open_recovered_store, require_promises
 
 SECRET = f"no, always deploy to {WORD} at night, never to the old host"
 
@@ -33,17 +41,17 @@ SECRET = f"no, always deploy to {WORD} at night, never to the old host"
 @pytest.fixture
 def store(store_home: Path, home: Path) -> Store:
     """Create three rules, the second to be purged, with its signal, its backups, and traces in other places."""
-    store = start(store_home, home, PNPM, SECRET, TABS)
+    store = create_audited_store(store_home, home, PNPM, SECRET, TABS)
     capture(store, "an ordinary remark")
     capture(store, f"and {WORD} is down again")
     return store
 
 
-def take_out(store: Store, wish: purge.Wish | None = None) -> purge.Done:
-    store = swept(Path(store.root))
-    folder = str(project_of(os.environ))
-    proposal = purge.propose(store, os.environ, reader.read, wish or purge.by_pattern(WORD), folder)
-    return purge.carry_out(store, os.environ, reader.read, proposal, BY, folder)
+def take_out(store: Store, wish: purge.PurgeRequest | None = None) -> purge.PurgeResult:
+    store = open_recovered_store(Path(store.root))
+    folder = str(get_project_folder(os.environ))
+    proposal = purge.plan_purge(store, os.environ, reader.read, wish or purge.select_by_pattern(WORD), folder)
+    return purge.run_purge(store, os.environ, reader.read, proposal, BY, folder)
 
 
 def contents(store: Store) -> dict[str, Any]:
@@ -53,21 +61,21 @@ def contents(store: Store) -> dict[str, Any]:
 
 
 def require_gone(root: Path) -> None:
-    assert scan.places_of(root, WORD) == []
-    assert WORD not in claude_md().read_text(encoding="utf-8")
+    assert disk_search.find_texts(root, WORD) == []
+    assert WORD not in read_claude_md().read_text(encoding="utf-8")
 
 
 def test_the_text_is_nowhere_and_everything_else_is_there(store: Store, store_home: Path) -> None:
-    before, live = contents(store), claude_md().read_text()
-    assert scan.places_of(store_home, WORD) and WORD in live
+    before, live = contents(store), read_claude_md().read_text()
+    assert disk_search.find_texts(store_home, WORD) and WORD in live
     done = take_out(store)
     require_gone(store_home)
     after = contents(store)
     assert after == before, "what took the rule out of its file is about it, and went with it"
     assert len(done.records) == 4, "two signals, a learning, an approval"
-    assert "pnpm" in claude_md().read_text() and "tabs" in claude_md().read_text()
+    assert "pnpm" in read_claude_md().read_text() and "tabs" in read_claude_md().read_text()
     require_promises(store_home)
-    assert report(store).ok
+    assert run_audit(store).ok
 
 
 def test_history_keeps_its_shape(store: Store, store_home: Path) -> None:
@@ -91,21 +99,23 @@ def test_the_epoch_is_raised_and_names_what_is_gone_by_hashes(store: Store, stor
     blob = git(store_home, "rev-parse", f"main:learnings/{learning}.yaml").strip()
     assert take_out(store).epoch == 1
     (path,) = (store_home / "purges").iterdir()
-    made = store_paths.parse(path.read_bytes())
+    made = store_paths.parse_purge(path.read_bytes())
     assert {id_mark(learning), blob_mark(blob)} <= set(made.purged)
-    say(store, f"{WORD} once more")
+    capture_signal(store, f"{WORD} once more")
     assert take_out(store).epoch == 2
 
 
 def test_a_purge_after_the_last_number_is_one_too(store: Store, store_home: Path) -> None:
     """A remote may offer any number that fits into a name."""
-    last = store_paths.emit(store_paths.Purge(store_paths.LAST, "2026-02-11T10:00:00Z", "desk-k3f9", ()))
+    last = store_paths.emit_purge(store_paths.Purge(store_paths.MAX_EPOCH, "2026-02-11T10:00:00Z", "desk-k3f9", ()))
     with store.locked(5):
-        main_branch.record(store, {store_paths.path_for(store_paths.LAST, "00000000"): last}, "purge: 1 record\n")
+        main_branch.commit_files(
+            store, {store_paths.build_purge_path(store_paths.MAX_EPOCH, "00000000"): last}, "purge: 1 record\n"
+        )
     gone = next(one for one, record in reader.read(store).history.learnings.items() if WORD in record["text"])
-    assert take_out(store).epoch == store_paths.LAST
-    made = [path for path in (store_home / "purges").iterdir() if store_paths.kind_on_main(f"purges/{path.name}")]
-    assert id_mark(gone) in store_paths.marks(store_paths.parse(path.read_bytes()) for path in made)
+    assert take_out(store).epoch == store_paths.MAX_EPOCH
+    made = [path for path in (store_home / "purges").iterdir() if store_paths.get_main_kind(f"purges/{path.name}")]
+    assert id_mark(gone) in store_paths.collect_marks(store_paths.parse_purge(path.read_bytes()) for path in made)
 
 
 def test_every_other_file_of_ours_forgets_it(store: Store, store_home: Path) -> None:
@@ -127,17 +137,17 @@ def test_every_other_file_of_ours_forgets_it(store: Store, store_home: Path) -> 
     (store_home / ".git" / "COMMIT_EDITMSG").write_text(WORD)
     (store_home / "learnings" / "LEARNINGS.md").write_text(WORD)
     take_out(store)
-    assert scan.places_of(store_home, "anadu") == []
+    assert disk_search.find_texts(store_home, "anadu") == []
     assert "[purged]" in Path(f"{store.root}.log").read_text()
     assert "something about [purged]" in (private / "log").read_text()
 
 
 def test_a_capture_that_is_pending_goes_too(store: Store, store_home: Path) -> None:
-    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.capture.new_signal import build_signal_from_input
 
-    record = draft_given({"content": f"{WORD} is slow"}, store.machine, utc_precise())
+    record = build_signal_from_input({"content": f"{WORD} is slow"}, store.machine, utc_precise())
     git(store_home, "checkout", "-q", f"inbox/{store.machine}/0001")
-    pending.acknowledge(store, record)
+    pending.write_record(store, record)
     git(store_home, "checkout", "-q", "-f", "main")
     take_out(store)
     require_gone(store_home)
@@ -180,7 +190,7 @@ def test_what_the_user_did_not_commit_and_origin_stay(store: Store, store_home: 
     assert git(store_home, "status", "--porcelain") == before
     assert git(store_home, "remote", "get-url", "origin").strip() == str(home / "remote.git")
     require_gone(store_home)
-    assert done.left == ()
+    assert done.remaining == ()
     git(store_home, "checkout", "-q", "--", "README.md")
     git(store_home, "rm", "-qf", "staged.md")
     os.unlink(store_home / "untracked.md")
@@ -188,7 +198,7 @@ def test_what_the_user_did_not_commit_and_origin_stay(store: Store, store_home: 
 
 def test_a_file_of_the_users_that_says_it_is_named_and_left(store: Store, store_home: Path) -> None:
     (store_home / "notes.md").write_text(f"{WORD}!\n")
-    assert take_out(store).left == ("notes.md",)
+    assert take_out(store).remaining == ("notes.md",)
     os.unlink(store_home / "notes.md")
     require_gone(store_home)
 
@@ -196,60 +206,66 @@ def test_a_file_of_the_users_that_says_it_is_named_and_left(store: Store, store_
 def test_a_text_in_quotes_and_with_line_breaks_is_found(store: Store, store_home: Path) -> None:
     words = 'run "make\nall" before\tyou ship'
     capture(store, words, context=f"{words} – ünïcode")
-    take_out(store, purge.by_pattern(r'make\nall"'))
-    assert scan.places_of(store_home, "you ship", "make\\nall") == []
+    take_out(store, purge.select_by_pattern(r'make\nall"'))
+    assert disk_search.find_texts(store_home, "you ship", "make\\nall") == []
 
 
 def test_a_learning_goes_by_its_id_with_all_that_it_was_made_from(store: Store, store_home: Path) -> None:
     found = reader.read(store)
     learning = next(one for one, record in found.history.learnings.items() if WORD in record["text"])
     gone = {learning, found.history.learnings[learning]["decision"], *found.history.learnings[learning]["signals"]}
-    done = take_out(store, purge.by_id(found, learning))
+    done = take_out(store, purge.select_by_id(found, learning))
     assert gone == set(done.records)
     assert all(record.get("subject") != learning for record in reader.read(store).by_id.values())
     assert not gone & set(reader.read(store).by_id)
-    assert scan.places_of(store_home, f"always deploy to {WORD}") == []
-    assert "deploy" not in claude_md().read_text()
+    assert disk_search.find_texts(store_home, f"always deploy to {WORD}") == []
+    assert "deploy" not in read_claude_md().read_text()
 
 
 def test_a_signal_goes_by_its_id_and_nothing_else_of_the_same_kind(store: Store, store_home: Path) -> None:
     identity = capture(store, "yes")["id"]
     other = capture(store, "yes, and so on")["id"]
-    done = take_out(store, purge.by_id(reader.read(store), identity))
+    done = take_out(store, purge.select_by_id(reader.read(store), identity))
     assert done.records == (identity,)
     assert other in reader.read(store).by_id
 
 
 def test_a_rule_that_another_one_replaced_does_not_come_back(store: Store) -> None:
     learning = next(one for one, r in reader.read(store).history.learnings.items() if WORD in r["text"])
-    from reflect_git.rules.approve import Request, carry_out, propose
-    from tests.rules.queues import sit
+    from reflect_git.rules.approve import Request, plan_approval, write_approval
+    from tests.rules.queues import open_queue
 
-    signal = say(store, f"no, always deploy to {WORD} at noon, never at night", session_id="s-7")
-    queue = sit(store, os.environ)
-    candidate = queue.gathered.of(signal)
+    signal = capture_signal(store, f"no, always deploy to {WORD} at noon, never at night", session_id="s-7")
+    queue = open_queue(store, os.environ)
+    candidate = queue.candidates.find_candidate(signal)
     assert candidate is not None
-    carry_out(queue, propose(queue, Request(candidate, to="project", supersedes=(learning,))), BY)
-    proposal = purge.propose(store, os.environ, reader.read, purge.by_pattern(WORD), str(claude_md().parent))
-    assert proposal.back == ()
+    write_approval(queue, plan_approval(queue, Request(candidate, to="project", supersedes=(learning,))), BY)
+    proposal = purge.plan_purge(
+        store, os.environ, reader.read, purge.select_by_pattern(WORD), str(read_claude_md().parent)
+    )
+    assert proposal.reinstated == ()
     take_out(store)
     require_gone(Path(store.root))
 
 
 def test_a_rule_that_was_replaced_and_says_something_else_comes_back_and_is_named(store: Store) -> None:
     old = next(one for one, r in reader.read(store).history.learnings.items() if WORD not in r["text"])
-    from reflect_git.rules.approve import Request, carry_out, propose
-    from tests.rules.queues import sit
+    from reflect_git.rules.approve import Request, plan_approval, write_approval
+    from tests.rules.queues import open_queue
 
-    signal = say(store, f"no, always sing of {WORD} at noon, never at night", session_id="s-7")
-    queue = sit(store, os.environ)
-    carry_out(queue, propose(queue, Request(queue.find(signal), to="project", supersedes=(old,))), BY)
-    proposal = purge.propose(store, os.environ, reader.read, purge.by_pattern(WORD), str(claude_md().parent))
-    assert [one["id"] for one in proposal.back] == [old]
-    before = {one["id"] for one in reader.read(store).history.in_force()}
+    signal = capture_signal(store, f"no, always sing of {WORD} at noon, never at night", session_id="s-7")
+    queue = open_queue(store, os.environ)
+    write_approval(
+        queue, plan_approval(queue, Request(queue.find_candidate(signal), to="project", supersedes=(old,))), BY
+    )
+    proposal = purge.plan_purge(
+        store, os.environ, reader.read, purge.select_by_pattern(WORD), str(read_claude_md().parent)
+    )
+    assert [one["id"] for one in proposal.reinstated] == [old]
+    before = {one["id"] for one in reader.read(store).history.get_rules_in_force()}
     take_out(store)
-    after = {one["id"] for one in reader.read(store).history.in_force()}
-    assert after - before == {old} and old in claude_md().read_text()
+    after = {one["id"] for one in reader.read(store).history.get_rules_in_force()}
+    assert after - before == {old} and old in read_claude_md().read_text()
 
 
 def test_of_rules_that_replaced_one_another_those_that_say_it_go_and_the_first_that_does_not_comes_back(
@@ -257,38 +273,42 @@ def test_of_rules_that_replaced_one_another_those_that_say_it_go_and_the_first_t
 ) -> None:
     """The middle one says it only in a decision, and is in force only after the last one is reverted."""
     from reflect_git.rules import amend
-    from reflect_git.rules.approve import Request, carry_out, propose
-    from tests.rules.queues import sit
+    from reflect_git.rules.approve import Request, plan_approval, write_approval
+    from tests.rules.queues import open_queue
 
     first = next(one for one, r in reader.read(store).history.learnings.items() if WORD not in r["text"])
     chain = [first]
     for text in ("no, always sing at noon, never at night", f"no, always sing {WORD} at six, never at seven"):
-        signal = say(store, text, session_id=f"s-{len(chain)}")
-        queue = sit(store, os.environ)
-        wanted = Request(queue.find(signal), to="project", supersedes=(chain[-1],))
-        chain.append(carry_out(queue, propose(queue, wanted), BY).learning)
+        signal = capture_signal(store, text, session_id=f"s-{len(chain)}")
+        queue = open_queue(store, os.environ)
+        wanted = Request(queue.find_candidate(signal), to="project", supersedes=(chain[-1],))
+        chain.append(write_approval(queue, plan_approval(queue, wanted), BY).learning)
         if len(chain) == 2:
-            queue = sit(store, os.environ)
-            rule = amend.find(queue, chain[1])
-            amend.carry_out(queue, amend.amend(queue, rule, amend.Wanted("Sing at one.", reason=WORD)), BY)
-    wish = purge.by_pattern(WORD)
-    proposal = purge.propose(store, os.environ, reader.read, wish, str(claude_md().parent))
-    assert chain[2] in {one["id"] for one in proposal.reverted} and [one["id"] for one in proposal.back] == [first]
+            queue = open_queue(store, os.environ)
+            rule = amend.find_rule_to_amend(queue, chain[1])
+            amend.write_amendment(
+                queue, amend.plan_amendment(queue, rule, amend.AmendRequest("Sing at one.", reason=WORD)), BY
+            )
+    wish = purge.select_by_pattern(WORD)
+    proposal = purge.plan_purge(store, os.environ, reader.read, wish, str(read_claude_md().parent))
+    assert chain[2] in {one["id"] for one in proposal.to_revert} and [one["id"] for one in proposal.reinstated] == [
+        first
+    ]
     take_out(store)
     known = reader.read(store).history
-    assert first in {one["id"] for one in known.in_force()} and known.learnings.keys().isdisjoint(chain[1:])
-    assert first in claude_md().read_text() and not any(one in claude_md().read_text() for one in chain[1:])
+    assert first in {one["id"] for one in known.get_rules_in_force()} and known.learnings.keys().isdisjoint(chain[1:])
+    assert first in read_claude_md().read_text() and not any(one in read_claude_md().read_text() for one in chain[1:])
     require_gone(Path(store.root))
 
 
 def test_undo_does_not_take_an_older_decision_for_the_purge(store: Store) -> None:
     """Nor the revert of a learning that no longer exists."""
     from reflect_git.rules import restore
-    from tests.rules.queues import sit
+    from tests.rules.queues import open_queue
 
     take_out(store)
     with pytest.raises(ReflectError, match="was a purge") as no:
-        restore.last(sit(store, os.environ))
+        restore.select_last(open_queue(store, os.environ))
     (named,) = [one for one in reader.read(store).by_id if one.startswith("DEC-") and one in (no.value.hint or "")]
     made = reader.read(store).by_id[named]
     assert made["kind"] == "approved" and made["subject"] in reader.read(store).history.learnings
@@ -298,25 +318,25 @@ def test_undo_goes_on_from_what_was_decided_after_a_purge(store: Store) -> None:
     from tests.rules import reverts
 
     take_out(store)
-    learning = next(iter(reader.read(store).history.in_force()))["id"]
+    learning = next(iter(reader.read(store).history.get_rules_in_force()))["id"]
     reverts.revert(store, learning)
-    assert learning not in claude_md().read_text()
+    assert learning not in read_claude_md().read_text()
     reverts.undo(store)
-    assert learning in claude_md().read_text()
+    assert learning in read_claude_md().read_text()
 
 
 def test_a_rule_goes_from_a_project_in_another_folder(store: Store, home: Path) -> None:
-    proposal = purge.propose(store, os.environ, reader.read, purge.by_pattern(WORD), str(home))
+    proposal = purge.plan_purge(store, os.environ, reader.read, purge.select_by_pattern(WORD), str(home))
     assert not any("which is not here" in one for one in proposal.unreached)
-    purge.carry_out(store, os.environ, reader.read, proposal, BY, str(home))
+    purge.run_purge(store, os.environ, reader.read, proposal, BY, str(home))
     require_gone(Path(store.root))
-    assert WORD not in claude_md().read_text()
+    assert WORD not in read_claude_md().read_text()
 
 
 def test_a_reworded_entry_goes_all_the_same(store: Store) -> None:
-    text = claude_md().read_text()
+    text = read_claude_md().read_text()
     line = next(line for line in text.splitlines() if WORD in line)
-    claude_md().write_text(text.replace(line, f"{line} Or {WORD}2."))
+    read_claude_md().write_text(text.replace(line, f"{line} Or {WORD}2."))
     take_out(store)
     require_gone(Path(store.root))
 
@@ -324,12 +344,12 @@ def test_a_reworded_entry_goes_all_the_same(store: Store) -> None:
 @pytest.mark.parametrize("pattern", ["[", "x*", ""])
 def test_a_pattern_that_is_none_or_matches_everything_is_refused(pattern: str) -> None:
     with pytest.raises(ReflectError):
-        purge.by_pattern(pattern)
+        purge.select_by_pattern(pattern)
 
 
 def test_what_nobody_said_is_not_purged(store: Store) -> None:
     with pytest.raises(ReflectError, match="nothing in the store says that"):
-        take_out(store, purge.by_pattern("Kublai"))
+        take_out(store, purge.select_by_pattern("Kublai"))
 
 
 @pytest.mark.parametrize("code", ["head", "stash", "worktree"])
@@ -362,30 +382,30 @@ def test_a_dry_run_changes_nothing_and_lists_it(store: Store, store_home: Path, 
 
 def test_the_audit_knows_what_was_purged_and_nobody_can_pretend_it(store: Store, store_home: Path) -> None:
     take_out(store)
-    assert codes(store) == []
+    assert list_codes(store) == []
     (mirror,) = (store_home / "targets").rglob("CLAUDE.md")
     mirror.write_text(mirror.read_text().replace("pnpm", "yarn"))
     git(store_home, "add", "-A")
     ours = ("-c", "user.name=reflect-git", "-c", "user.email=reflect-git@localhost")
     git(store_home, *ours, "commit", "-qm", "approve: [purged]\n\nPurged: LRN-20260211-7k3v9q2m\n")
-    assert "commit-without-decision" in codes(store)
+    assert "commit-without-decision" in list_codes(store)
 
 
 def test_an_entry_that_was_purged_and_stands_in_a_file_is_named(store: Store) -> None:
     """As on a machine whose project was elsewhere, or after a checkout of an old branch of it."""
     from reflect_git.rules.drift import drift
-    from tests.rules.queues import sit
+    from tests.rules.queues import open_queue
 
-    before = claude_md().read_bytes()
+    before = read_claude_md().read_bytes()
     take_out(store)
-    claude_md().write_bytes(before)
-    (found,) = (one for one in report(store).findings if one.needs_decision)
-    assert found.code == "entry-purged" and found.line and "was purged, and stands here still" in found.message
-    queue = sit(store, os.environ)
-    drifted = drift.look(store, os.environ, queue.place, queue.scan.history)
+    read_claude_md().write_bytes(before)
+    (found,) = (one for one in run_audit(store).findings if one.needs_decision)
+    assert found.code == "entry-purged" and found.line and "was purged, but is still here" in found.message
+    queue = open_queue(store, os.environ)
+    drifted = drift.find_drift(store, os.environ, queue.place, queue.scan.history)
     (told,) = drifted.troubles
-    assert told == f"CLAUDE.md:{found.line}: '{found.subject}' was purged and stands here still: delete the entry"
-    assert drifted.foreign == 0
+    assert told == f"CLAUDE.md:{found.line}: '{found.subject}' was purged, but is still here: delete the entry"
+    assert drifted.foreign_count == 0
 
 
 def test_a_hand_in_the_file_that_tells_of_a_purge_stops_nothing(store: Store, store_home: Path) -> None:
@@ -394,18 +414,18 @@ def test_a_hand_in_the_file_that_tells_of_a_purge_stops_nothing(store: Store, st
     (path,) = (store_home / "purges").iterdir()
     path.write_text(path.read_text(encoding="utf-8").replace('["', '["no mark", "'), encoding="utf-8")
     git(store_home, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qam", "edited")
-    assert Gone(store).has(gone)
+    assert PurgeMarks(store).is_purged(gone)
     approve(store, "no, never push on fridays, always on mondays")
-    assert take_out(store, purge.by_pattern("mondays")).epoch == 2
-    assert Gone(store).has(gone)
+    assert take_out(store, purge.select_by_pattern("mondays")).epoch == 2
+    assert PurgeMarks(store).is_purged(gone)
 
 
 def test_a_file_that_comes_back_with_it_does_not_bring_it_to_main(store: Store, store_home: Path) -> None:
-    before = claude_md().read_bytes()
+    before = read_claude_md().read_bytes()
     take_out(store)
-    claude_md().write_bytes(before)
+    read_claude_md().write_bytes(before)
     approve(store, "always run the linter before a push")
-    assert WORD.encode() in claude_md().read_bytes()
+    assert WORD.encode() in read_claude_md().read_bytes()
     assert WORD not in git(store_home, "log", "-p", "main")
 
 
@@ -428,9 +448,9 @@ def test_sync_can_have_a_clone_forget_by_the_marks_alone(store: Store, store_hom
     new = git(store_home, *ADA, "commit-tree", "-p", root, "-m", "sync: taken over", tree).strip()
     with store.locked(5):
         move_main.move(store, git(store_home, "rev-parse", "main").strip(), new, "sync: taken over")
-        purge_refs.forget(store, marks)
+        purge_refs.clean_store(store, marks)
     assert not set(gone) & set(reader.read(store).by_id)
-    left = [place for place in scan.places_of(store_home, WORD) if place.startswith("object ")]
+    left = [place for place in disk_search.find_texts(store_home, WORD) if place.startswith("object ")]
     kinds = {git(store_home, "cat-file", "-t", place.split()[1]).strip() for place in left}
     assert kinds <= {"blob"}, "backups alone: their bytes are known by no mark"
 
@@ -442,25 +462,25 @@ def test_sync_can_have_a_clone_forget_by_the_marks_alone(store: Store, store_hom
 def test_struck_anywhere_it_is_whole_or_not_begun(
     store: Store, store_home: Path, tmp_path: Path, mode: str, first: int, step: int
 ) -> None:
-    kept, live = contents(store), claude_md().read_bytes()
+    kept, live = contents(store), read_claude_md().read_bytes()
     gone = set(reader.read(store).by_id) - set(kept)
-    prepared = Prepared(store_home, tmp_path)
+    prepared = SavedStore(store_home, tmp_path)
 
-    def check(strike: Strike) -> None:
+    def check(fault_run: FaultRun) -> None:
         require_promises(store_home)
         after = contents(Store(str(store_home), os.environ))
         assert {one: after.get(one) for one in kept} == kept, "a record that has nothing to do with it"
-        assert not journal.is_standing(store)
+        assert not journal.has_entries(store)
         is_done = git(store_home, "log", "-1", "--format=%s", "main").startswith("purge: ")
         if is_done:
             require_gone(store_home)
-            assert purge_marks.among(store, gone) == gone
-        elif strike.effect is None:
+            assert purge_marks.find_purged(store, gone) == gone
+        elif fault_run.effect is None:
             raise AssertionError("it came through and did nothing")
         else:
-            assert strike.said == ()
+            assert fault_run.output == ()
             take_out(Store(str(store_home), os.environ))
             require_gone(store_home)
-        claude_md().write_bytes(live)
+        read_claude_md().write_bytes(live)
 
-    strike_everywhere(purges.purge, prepared, mode, check, first, step)
+    check_every_fault(purges.purge, prepared, mode, check, first, step)

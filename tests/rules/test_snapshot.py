@@ -16,18 +16,18 @@ ODD = ["[]", "{}", "null", '"7"', "true", "-1", "1.5", "1e400", "9" * 40, "1" + 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: text[:12])
 def test_a_version_that_is_none_is_as_if_there_were_no_mirror(text: str) -> None:
-    assert snapshot.version_in(f"version: {text}\n\n".encode()) == 0
+    assert snapshot.parse_version(f"version: {text}\n\n".encode()) == 0
 
 
 @pytest.mark.parametrize("text", ["[]", "100000000000"])
-def test_odd_folders_stop_no_approval_and_no_removal(shelf: Store, shop: Path, text: str) -> None:
-    first = approve(shelf, "use pnpm, not npm", "agents").learning
-    _make_odd(shelf, text)
-    second = approve(shelf, "use tabs, not spaces", "agents").learning
+def test_odd_folders_stop_no_approval_and_no_removal(store: Store, project: Path, text: str) -> None:
+    first = approve(store, "use pnpm, not npm", "agents").learning
+    _make_odd(store, text)
+    second = approve(store, "use tabs, not spaces", "agents").learning
     for rule in (second, first):
-        _make_odd(shelf, text)
-        revert(shelf, rule)
-    assert not (shop / "AGENTS.md").exists()
+        _make_odd(store, text)
+        revert(store, rule)
+    assert not (project / "AGENTS.md").exists()
 
 
 def _make_odd(store: Store, text: str) -> None:
@@ -36,4 +36,4 @@ def _make_odd(store: Store, text: str) -> None:
     assert b"folders" not in data
     with store.locked(5):
         odd = data.replace(b"\n\n", f"\nfolders: {text}\n\n".encode(), 1)
-        main_branch.record(store, {path: odd}, "edit: by hand\n")
+        main_branch.commit_files(store, {path: odd}, "edit: by hand\n")

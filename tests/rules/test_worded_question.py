@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, RunCli
-from tests.rules.client_session import CORRECTION, AskedSession, subject
+from tests.rules.client_session import CORRECTION, AskedSession, get_subject
 from tests.rules.test_approver import GLOBAL, PROJECT, require_refusal, text_of
 
 QUOTE = "no, why do you always run the specs without the seeds?"
@@ -18,13 +18,13 @@ ENDING = "no, never use npm in this project until 2037-03-01, always use pnpm"
 
 
 @pytest.fixture
-def sitting(run_cli: RunCli, home: Path, tmp_path: Path, store_home: Path) -> AskedSession:
+def asked_session(run_cli: RunCli, home: Path, tmp_path: Path, store_home: Path) -> AskedSession:
     subprocess.run([REAL_GIT, "init", "-q", "-b", "main", str(tmp_path / "shop")], check=True)
     return AskedSession(run_cli, home, tmp_path / "shop")
 
 
-def printed(sitting: AskedSession, *words: str) -> dict[str, Any]:
-    data: dict[str, Any] = sitting.run("candidates", "--ask", *words).json()["data"]
+def printed(asked_session: AskedSession, *words: str) -> dict[str, Any]:
+    data: dict[str, Any] = asked_session.run("candidates", "--ask", *words).json()["data"]
     return data
 
 
@@ -32,76 +32,78 @@ def lines_after(question: dict[str, Any]) -> list[str]:
     return str(question["question"]).rpartition("\n---\n")[2].split("\n")
 
 
-def test_a_quote_is_not_asked_about_until_it_is_worded(sitting: AskedSession) -> None:
-    sitting.begin(QUOTE, CORRECTION)
-    data = printed(sitting)
+def test_a_quote_is_not_asked_about_until_it_is_worded(asked_session: AskedSession) -> None:
+    asked_session.start(QUOTE, CORRECTION)
+    data = printed(asked_session)
     (listed,) = data["needs_wording"]
     assert listed == {"id": listed["id"], "quote": QUOTE, "why": "it is a question"}
     assert [text_of(one) for one in data["questions"]] == ["Never use npm in this project, always use pnpm instead"]
-    assert printed(sitting, "--id", listed["id"]) == {"questions": [], "needs_wording": [listed]}
-    told = sitting.run("candidates", "--for-skill").out
+    assert printed(asked_session, "--id", listed["id"]) == {"questions": [], "needs_wording": [listed]}
+    told = asked_session.run("candidates", "--for-skill").out
     assert f"   Needs wording: it is a question\n   You said: {QUOTE}\n" in told and f"Text: {QUOTE}" not in told
 
 
-def test_a_wording_is_shown_with_the_sentence_it_comes_from_and_approved(sitting: AskedSession) -> None:
-    sitting.begin(QUOTE)
-    (listed,) = printed(sitting)["needs_wording"]
-    asked = sitting.asked("--id", listed["id"], "--text", WORDING)
+def test_a_wording_is_shown_with_the_sentence_it_comes_from_and_approved(asked_session: AskedSession) -> None:
+    asked_session.start(QUOTE)
+    (listed,) = printed(asked_session)["needs_wording"]
+    asked = asked_session.get_first_question("--id", listed["id"], "--text", WORDING)
     assert text_of(asked) == WORDING and lines_after(asked) == [f"You said: {QUOTE}"]
-    sitting.answer(asked, PROJECT)
+    asked_session.answer(asked, PROJECT)
     words = ("approve", listed["id"], "--to", "project")
-    assert "it needs wording: as it was said it is a question" in sitting.run(*words).err
-    require_refusal(sitting, "no person has answered for this text", *words, "--text", "Run the seeds after the specs.")
-    done = sitting.run(*words, "--text", WORDING)
+    assert "it needs wording: as it was said it is a question" in asked_session.run(*words).err
+    require_refusal(
+        asked_session, "no person has answered for this text", *words, "--text", "Run the seeds after the specs."
+    )
+    done = asked_session.run(*words, "--text", WORDING)
     assert done.code == 0, done.err
-    assert f"- {WORDING}\n" in (sitting.project / "CLAUDE.md").read_text()
+    assert f"- {WORDING}\n" in (asked_session.project / "CLAUDE.md").read_text()
 
 
-def test_what_a_wording_adds_is_a_risk_that_the_person_must_have_seen(sitting: AskedSession) -> None:
-    identity = subject(sitting.begin().asked())
+def test_what_a_wording_adds_is_a_risk_that_the_person_must_have_seen(asked_session: AskedSession) -> None:
+    identity = get_subject(asked_session.start().get_first_question())
     for text, risk in (
         ("Use pnpm, never npm or yarn.", "Risk: 'yarn' is not in your words"),
         ("Use npm in this project.", "Risk: it may say the opposite of your words"),
         ("Obey.", "Risk: none of its words is yours"),
     ):
-        asked = sitting.asked("--id", identity, "--text", text)
+        asked = asked_session.get_first_question("--id", identity, "--text", text)
         assert lines_after(asked) == [f"You said: {CORRECTION}", risk]
     text = "Use pnpm, never npm or yarn."
-    asked = sitting.asked("--id", identity, "--text", text)
+    asked = asked_session.get_first_question("--id", identity, "--text", text)
     words = ("approve", identity, "--to", "global", "--text", text)
     lines = [line for line in asked["question"].split("\n") if "yarn' is" not in line]
-    sitting.answer({**asked, "question": "\n".join(lines)}, GLOBAL)
-    require_refusal(sitting, "the person was not shown 'Risk: 'yarn' is not in your words'", *words)
-    sitting.answer(asked, "Skip", "toolu_2")
-    require_refusal(sitting, "the person answered 'Skip'", *words)
-    assert not (sitting.home / ".claude/CLAUDE.md").exists()
+    asked_session.answer({**asked, "question": "\n".join(lines)}, GLOBAL)
+    require_refusal(asked_session, "the person was not shown 'Risk: 'yarn' is not in your words'", *words)
+    asked_session.answer(asked, "Skip", "toolu_2")
+    require_refusal(asked_session, "the person answered 'Skip'", *words)
+    assert not (asked_session.home / ".claude/CLAUDE.md").exists()
 
 
-def test_words_of_all_that_are_joined_count(sitting: AskedSession) -> None:
-    sitting.begin(CORRECTION, "no, never use yarn in this project, it breaks the lockfile")
-    first, second = (subject(one) for one in printed(sitting)["questions"])
+def test_words_of_all_that_are_joined_count(asked_session: AskedSession) -> None:
+    asked_session.start(CORRECTION, "no, never use yarn in this project, it breaks the lockfile")
+    first, second = (get_subject(one) for one in printed(asked_session)["questions"])
     text = ("--text", "Use pnpm, never npm or yarn.")
-    assert "Risk: 'yarn' is not in your words" in lines_after(sitting.asked("--id", first, *text))
-    asked = sitting.asked("--id", first, *text, "--with", second)
+    assert "Risk: 'yarn' is not in your words" in lines_after(asked_session.get_first_question("--id", first, *text))
+    asked = asked_session.get_first_question("--id", first, *text, "--with", second)
     assert [line.partition(":")[0] for line in lines_after(asked)] == ["You said", "You said"]
-    sitting.answer(asked, PROJECT)
-    done = sitting.run("approve", first, "--to", "project", *text, "--with", second)
+    asked_session.answer(asked, PROJECT)
+    done = asked_session.run("approve", first, "--to", "project", *text, "--with", second)
     assert done.code == 0, done.err
 
 
-def test_the_end_date_is_shown_and_approved_with_the_text(sitting: AskedSession) -> None:
-    asked = sitting.begin(ENDING).asked()
-    identity, words = subject(asked), ("--text", "Use pnpm, never npm.")
+def test_the_end_date_is_shown_and_approved_with_the_text(asked_session: AskedSession) -> None:
+    asked = asked_session.start(ENDING).get_first_question()
+    identity, words = get_subject(asked), ("--text", "Use pnpm, never npm.")
     assert lines_after(asked)[0] == "Until: 2037-03-01"
     # A wording that omits the end date does not make the rule permanent.
-    worded = sitting.asked("--id", identity, *words)
+    worded = asked_session.get_first_question("--id", identity, *words)
     assert lines_after(worded) == ["Until: 2037-03-01", f"You said: {ENDING}"]
-    sitting.answer(worded, PROJECT)
+    asked_session.answer(worded, PROJECT)
     approve = ("approve", identity, "--to", "project", *words)
-    require_refusal(sitting, "the person was not shown 'Until: 2038-01-01'", *approve, "--until", "2038-01-01")
-    later = sitting.asked("--id", identity, *words, "--until", "2038-01-01")
-    sitting.answer(later, PROJECT, "toolu_2")
-    done = sitting.run(*approve, "--until", "2038-01-01")
+    require_refusal(asked_session, "the person was not shown 'Until: 2038-01-01'", *approve, "--until", "2038-01-01")
+    later = asked_session.get_first_question("--id", identity, *words, "--until", "2038-01-01")
+    asked_session.answer(later, PROJECT, "toolu_2")
+    done = asked_session.run(*approve, "--until", "2038-01-01")
     assert done.code == 0, done.err
-    (rule,) = sitting.run("rules", "--json").json()["data"]
+    (rule,) = asked_session.run("rules", "--json").json()["data"]
     assert rule["until"] == "2038-01-01"

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from reflect_git.records.schema import By
+    from reflect_git.records.schema import DecisionAuthor
 
-BY: By = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
+BY: DecisionAuthor = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
 DAY = 86400.0
 
 
-def say(word: str) -> None:
+def print_now(word: str) -> None:
     """Print at once: a killed process has no time to flush."""
     os.write(1, f"{word}\n".encode())
 
 
-def tell_acknowledged() -> None:
+def print_acknowledged() -> None:
     """Print every id from now on, as soon as the store has acknowledged it."""
-    acknowledge = pending.acknowledge
+    acknowledge = pending.write_record
 
     def told(store: Store, record: Mapping[str, Any]) -> bytes:
         data = acknowledge(store, record)
-        say(record["id"])
+        print_now(record["id"])
         return data
 
-    pending.acknowledge = told
+    pending.write_record = told
 
 
 def facts(content: str, **more: Any) -> dict[str, Any]:
@@ -46,20 +46,20 @@ def facts(content: str, **more: Any) -> dict[str, Any]:
 
 
 def capture(store: Store, env: Mapping[str, str]) -> None:
-    tell_acknowledged()
-    service.capture(store, facts("use pnpm and not npm", project={"key": "example.com/app", "name": "app"}), env)
+    print_acknowledged()
+    service.capture_signal(store, facts("use pnpm and not npm", project={"key": "example.com/app", "name": "app"}), env)
 
 
 def capture_two(store: Store, env: Mapping[str, str]) -> None:
-    tell_acknowledged()
-    service.capture(store, facts("first of two"), env)
-    service.capture(store, facts("second of two"), env)
+    print_acknowledged()
+    service.capture_signal(store, facts("first of two"), env)
+    service.capture_signal(store, facts("second of two"), env)
 
 
 def dismiss(store: Store, env: Mapping[str, str]) -> None:
     snapshot = reader.read(store)
     made = api.update(store, snapshot, snapshot.signals[0]["id"], {"status": "dismissed"}, BY, utc())
-    say(made["id"])
+    print_now(made["id"])
 
 
 def promote(store: Store, env: Mapping[str, str]) -> None:
@@ -67,56 +67,56 @@ def promote(store: Store, env: Mapping[str, str]) -> None:
     made = api.promote(
         store, snapshot, snapshot.signals[0]["id"], {"kind": "project", "path": "CLAUDE.md"}, "Use pnpm.", BY, utc()
     )
-    say(made["id"])
+    print_now(made["id"])
 
 
 def expire(store: Store, env: Mapping[str, str]) -> None:
     """Expire signals twenty days later, and remove them from the object store."""
-    recover.sweep(store)
+    recover.recover_store(store)
     now = time.time() + 20 * DAY
     with store.locked(5):
-        gone = maintenance.upkeep(store, reader.read(store), now)
-    say(f"gone:{gone}")
+        gone = maintenance.run_maintenance(store, reader.read(store), now)
+    print_now(f"gone:{gone}")
 
 
-def free(store: Store, env: Mapping[str, str]) -> None:
-    recover.sweep(store)
+def prune_objects(store: Store, env: Mapping[str, str]) -> None:
+    recover.recover_store(store)
     with store.locked(5):
-        maintenance.free(store)
+        maintenance.remove_unreachable(store)
 
 
 def record_several(store: Store, env: Mapping[str, str]) -> None:
     new = {f"machines/m{number}.yaml": f'name: "m{number}"\n'.encode() for number in range(3)}
     with store.locked(5):
         recover.finish_interrupted(store)
-        say(main_branch.record(store, new, "sync: three machines\n"))
+        print_now(main_branch.commit_files(store, new, "sync: three machines\n"))
 
 
 def switch(store: Store, env: Mapping[str, str]) -> None:
-    policy.switch(store, {"reflect.sync.auto": "true", "reflect.ignore": None}, BY, utc())
-    say("switched")
+    policy.set_policies(store, {"reflect.sync.auto": "true", "reflect.ignore": None}, BY, utc())
+    print_now("switched")
 
 
 def restore_copies(store: Store, env: Mapping[str, str]) -> None:
     with store.locked(5):
-        say(f"restored:{copies.restore(store)}")
+        print_now(f"restored:{copies.restore_missing(store)}")
 
 
 def back_up(store: Store, env: Mapping[str, str]) -> None:
     with store.locked(5):
         kept = [("/home/ada/CLAUDE.md", b"# mine\r\n\xff"), ("/home/ada/AGENTS.md", None)]
-        say(backups.make(store, "LRN-20260211-4c8d2a1f", kept, time.time()))
+        print_now(backups.create(store, "LRN-20260211-4c8d2a1f", kept, time.time()))
 
 
 def end_session(store: Store, env: Mapping[str, str]) -> None:
     """End the session of the one transcript that the test wrote."""
     (folder,) = os.listdir(paths.projects_dir(env))
     (name,) = os.listdir(os.path.join(paths.projects_dir(env), folder))
-    sessions.end(store, env, os.path.join(paths.projects_dir(env), folder, name), "SessionEnd")
-    say("ended")
+    sessions.end_session(store, env, os.path.join(paths.projects_dir(env), folder, name), "SessionEnd")
+    print_now("ended")
 
 
 def move_exposures(store: Store, env: Mapping[str, str]) -> None:
-    recover.sweep(store)
+    recover.recover_store(store)
     with store.locked(5):
-        say(f"moved:{session_state.move(store)}")
+        print_now(f"moved:{session_state.move_to_main(store)}")

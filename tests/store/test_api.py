@@ -14,14 +14,14 @@ from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.faults import git
 from tests.store.operations import BY
-from tests.store.probe import capture, inbox_ids, main_paths, opened
+from tests.store.store_checks import capture, inbox_ids, main_paths, open_store
 
 TARGET: Any = {"kind": "project", "path": "CLAUDE.md"}
 
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return opened(store_home)
+    return open_store(store_home)
 
 
 def update(store: Store, identity: str, **fields: Any) -> Any:
@@ -36,7 +36,7 @@ def test_append_returns_the_commit_that_has_it(store: Store, store_home: Path) -
     from reflect_git.capture import service
     from tests.store.operations import facts
 
-    signal, commit = service.capture(store, facts("use tabs"), {})
+    signal, commit = service.capture_signal(store, facts("use tabs"), {})
     assert commit and signal["id"] in git(store_home, "show", "--stat", "--format=%B", commit)
     assert f"Signal-Id: {signal['id']}" in git(store_home, "log", "-1", "--format=%(trailers)", commit)
 
@@ -169,13 +169,13 @@ def test_archive_takes_the_old_ones_in_one_commit(store: Store, store_home: Path
 
 
 def test_archive_of_very_many_fits_into_records(store: Store) -> None:
-    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.capture.new_signal import build_signal_from_input
     from reflect_git.store import pending, recover
 
     for number in range(450):
-        signal = draft_given({"content": "x", "timestamp": "2025-01-01T00:00:00Z"}, store.machine, utc())
-        pending.acknowledge(store, {**signal, "id": f"SIG-20250101-00000{number:03d}"})
-    recover.sweep(store)
+        signal = build_signal_from_input({"content": "x", "timestamp": "2025-01-01T00:00:00Z"}, store.machine, utc())
+        pending.write_record(store, {**signal, "id": f"SIG-20250101-00000{number:03d}"})
+    recover.recover_store(store)
     made = api.archive(store, reader.read(store), "2026-01-01T00:00:00Z", "captured", BY, utc())
     assert len(made) == 3
     assert {signal["status"] for signal in reader.read(store).signals} == {"archived"}
@@ -223,8 +223,8 @@ def test_no_content_breaks_a_commit_message(store: Store, store_home: Path, cont
 
 def test_a_busy_store_is_said_to_be_busy(store: Store, store_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identity = capture(store, "use tabs")["id"]
-    monkeypatch.setattr(api, "WAIT", 0.05)
-    other = opened(store_home)
+    monkeypatch.setattr(api, "LOCK_SECONDS", 0.05)
+    other = open_store(store_home)
     with store.locked(1), pytest.raises(ReflectError) as caught:
         update(other, identity, status="dismissed")
     assert caught.value.code == "busy"

@@ -39,13 +39,13 @@ def test_lines_and_fields_give_the_same_signal(
     record = yaml_form.parse(lines)
     found = []
     for given_lines in (lines, b""):
-        shelf = signal_columns.Shelf()
+        shelf = signal_columns.RecordTable()
         shelf.add(PATH, record, {}, given_lines)
-        columns, pieces = signal_columns.union([shelf])
+        columns, pieces = signal_columns.merge_tables([shelf])
         row = (
             *(columns[name][0] for name in ("status", "confidence", "related", "promoted_to")),
             *(p[0] for p in pieces),
         )
-        found.append((columns, json.loads(b"".join(signal_columns.json_parts([row])))))
+        found.append((columns, json.loads(b"".join(signal_columns.build_json([row])))))
     assert found[0] == found[1]
     assert found[0][1] == [record]

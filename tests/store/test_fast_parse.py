@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reflect_git.errors import ReflectError
 from reflect_git.records import yaml_form
 from reflect_git.store.reading import signal_columns
-from reflect_git.store.reading.signal_columns import Skimmer
+from reflect_git.store.reading.signal_columns import FastParser
 from tests.store.test_columns import PATH, TEXTS, signal
 
 META = st.dictionaries(TEXTS, TEXTS | st.booleans() | st.integers() | st.floats(), max_size=2)
@@ -23,18 +23,18 @@ SNIPPETS = (
 
 def skimmed(data: bytes, path: str = PATH) -> tuple[Any, ...]:
     """Return the columns of a record, or () if it needs the full parser."""
-    shelf = signal_columns.Shelf()
-    others = Skimmer().skim(shelf, [(path, data)])
+    shelf = signal_columns.RecordTable()
+    others = FastParser().parse_signals(shelf, [(path, data)])
     assert others == ([] if shelf.paths else [(path, data)])
-    return shelf.stored() if shelf.paths else ()
+    return shelf.to_tuple() if shelf.paths else ()
 
 
 def read_whole(data: bytes) -> tuple[Any, ...]:
-    shelf = signal_columns.Shelf()
+    shelf = signal_columns.RecordTable()
     record = yaml_form.parse(data)
     yaml_form.check(record)
     shelf.add(PATH, record, {}, data)
-    return shelf.stored()
+    return shelf.to_tuple()
 
 
 @given(TEXTS, TEXTS, st.lists(TEXTS, max_size=2), META)
@@ -70,11 +70,11 @@ def test_what_is_somewhere_else_or_in_another_order_goes_the_long_way(is_turned:
 
 
 def test_what_is_kept_to_be_shared_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signal_columns, "_ENOUGH", 20)
-    skimmer, shelf, long_way = Skimmer(), signal_columns.Shelf(), signal_columns.Shelf()
+    monkeypatch.setattr(signal_columns, "_MAX_VALUES", 20)
+    skimmer, shelf, long_way = FastParser(), signal_columns.RecordTable(), signal_columns.RecordTable()
     for number in range(30):
         data = yaml_form.emit(signal(f"use pnpm {number}", "", ["Bash"], {"score": number}, False))
-        assert skimmer.skim(shelf, [(PATH, data)]) == []
+        assert skimmer.parse_signals(shelf, [(PATH, data)]) == []
         long_way.add(PATH, yaml_form.parse(data), {}, data)
         assert len(skimmer._values) <= 20
-    assert shelf.stored() == long_way.stored()
+    assert shelf.to_tuple() == long_way.to_tuple()

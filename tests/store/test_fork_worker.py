@@ -11,12 +11,12 @@ import pytest
 
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests.store.probe import capture, opened
+from tests.store.store_checks import capture, open_store
 
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    store = opened(store_home)
+    store = open_store(store_home)
     for number in range(7):
         capture(store, f"number {number} has “signs” – and \\ more", meta={"durable": bool(number % 2)})
     return store
@@ -31,7 +31,7 @@ def without_cache(store: Store) -> Any:
 
 
 def test_what_is_made_beside_comes_whole() -> None:
-    made = reader.beside(lambda: b"x" * 3_000_000 + str(os.getpid()).encode())()
+    made = reader.run_in_fork(lambda: b"x" * 3_000_000 + str(os.getpid()).encode())()
     assert made is not None
     assert made[:3_000_000] == b"x" * 3_000_000
     assert made[3_000_000:] != str(os.getpid()).encode()
@@ -42,7 +42,7 @@ def test_what_fails_beside_is_nothing(capfd: pytest.CaptureFixture[str]) -> None
         raise KeyboardInterrupt
 
     sys.stdout.write("once")
-    assert reader.beside(fail)() is None
+    assert reader.run_in_fork(fail)() is None
     assert capfd.readouterr().out == "once"
 
 
@@ -55,10 +55,10 @@ def test_in_halves_everything_is_read_as_in_one(store: Store, monkeypatch: pytes
         halves.append(1)
         return (lambda: None) if fails else beside_once(work)
 
-    beside_once = reader.beside
-    monkeypatch.setattr(reader, "beside", counted)
-    monkeypatch.setattr(reader, "has_room", lambda: True)
-    monkeypatch.setattr(reader, "_MANY", 2)
+    beside_once = reader.run_in_fork
+    monkeypatch.setattr(reader, "run_in_fork", counted)
+    monkeypatch.setattr(reader, "has_second_core", lambda: True)
+    monkeypatch.setattr(reader, "_MIN_PARALLEL", 2)
     assert without_cache(store) == in_one
     assert len(in_one[0]) == 7
     assert halves

@@ -8,21 +8,23 @@ import pytest
 
 from reflect_git.records import yaml_form
 from reflect_git.store.reading import reader
-from reflect_git.store.repository import INBOX, MAIN, Store, path_of
-from tests.store.probe import opened
+from reflect_git.store.repository import INBOX, MAIN, Store, get_record_path
+from tests.store.store_checks import open_store
 
 GOLDEN = {path.stem: path.read_bytes() for path in (Path(__file__).parents[1] / "golden").glob("*.yaml")}
 
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    store = opened(store_home)
+    store = open_store(store_home)
     inbox = f"{INBOX}{store.machine}/0001"
     for ref, kinds in ((inbox, ("SIG", "EXP")), (MAIN, ("LRN", "DEC", "TLY"))):
         stream = [f"commit {ref}\ncommitter a <a@b> 1770000000 +0000\ndata 0\nfrom {ref}^0\n".encode()]
         for identity, data in GOLDEN.items():
             if identity.startswith(kinds):
-                stream.append(f"M 100644 inline {path_of(identity)}\ndata {len(data)}\n".encode() + data + b"\n")
+                stream.append(
+                    f"M 100644 inline {get_record_path(identity)}\ndata {len(data)}\n".encode() + data + b"\n"
+                )
         store.git.run("fast-import", "--quiet", "--done", stdin=b"".join(stream) + b"done\n")
     store.git.run("reset", "--hard", "--quiet")
     return store

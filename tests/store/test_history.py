@@ -27,7 +27,7 @@ def back(of: dict[str, Any], day: int = 2, **facts: Any) -> dict[str, Any]:
 
 
 def texts(past: History) -> list[str]:
-    return [one["text"] for one in past.in_force()]
+    return [one["text"] for one in past.get_rules_in_force()]
 
 
 PNPM = rule("pnpm")
@@ -41,7 +41,7 @@ def test_a_revert_may_be_taken_back_and_that_too() -> None:
         past = history([PNPM], made)
         assert texts(past) == ([] if number % 2 else ["Use pnpm"])
         assert past.status(SAID) == ("dismissed" if number % 2 else "promoted")
-        assert len(past.against(PNPM["id"])) == number % 2
+        assert len(past.get_decisions_against(PNPM["id"])) == number % 2
         made = [*made, back(made[-1], day=number + 2)]
 
 
@@ -126,7 +126,7 @@ def test_any_order_of_records_says_the_same(given_: Any, random: Any) -> None:
     shuffled = list(made)
     random.shuffle(shuffled)
     one, other = history(rules, made), history(rules, shuffled)
-    assert one.in_force() == other.in_force() and one.void == other.void
+    assert one.get_rules_in_force() == other.get_rules_in_force() and one.void_decisions == other.void_decisions
     signals = [signal for rule_ in rules for signal in rule_["signals"]]
     assert [one.status(signal) for signal in signals] == [other.status(signal) for signal in signals]
 
@@ -146,9 +146,9 @@ def test_the_rule_in_words(given_: Any) -> None:
     approvals = {one["id"]: one for one in made}
     wanted = {one["id"] for one in rules if stands(approvals[one["decision"]]) and not is_out(one)}
     past = history(rules, made)
-    assert {one["id"] for one in past.in_force()} == wanted
-    assert past.void == {one["id"] for one in made if not stands(one)}
-    assert {one["id"] for one in rules if not past.against(one["id"])} == wanted
+    assert {one["id"] for one in past.get_rules_in_force()} == wanted
+    assert past.void_decisions == {one["id"] for one in made if not stands(one)}
+    assert {one["id"] for one in rules if not past.get_decisions_against(one["id"])} == wanted
 
 
 def test_all_orders_of_a_few() -> None:

@@ -33,7 +33,7 @@ def decisions(store: Store) -> list[Any]:
 
 def test_a_switch_is_one_commit_that_says_from_what_to_what(store: Store) -> None:
     before = store.git.resolve("main")
-    commit = policy.switch(store, {"reflect.capture": "false"}, ME, NOW, reason="holidays")
+    commit = policy.set_policies(store, {"reflect.capture": "false"}, ME, NOW, reason="holidays")
     assert store.git.resolve("main") == commit
     assert store.git.resolve(f"{commit}^") == before
     message = store.git.run("log", "-1", "--format=%B", "main").out.decode()
@@ -49,53 +49,53 @@ def test_a_switch_is_one_commit_that_says_from_what_to_what(store: Store) -> Non
     assert (made["kind"], made["subject"], made["reason"], made["by"]) == ("policy", "reflect.capture", "holidays", ME)
     assert made["meta"].pop("at") > 1_700_000_000_000_000_000
     assert made["meta"] == {"from": {"reflect.capture": None}, "to": {"reflect.capture": "false"}}
-    assert store.setting("reflect.capture") == "false"
+    assert store.get_setting("reflect.capture") == "false"
     path = f"decisions/2026/02/{made['id']}.yaml"
     assert yaml_form.parse(Path(store.path(path)).read_bytes())["by"] == ME
 
 
 def test_a_list_keeps_its_order_and_loses_what_is_taken_out(store: Store) -> None:
-    policy.switch(store, {"reflect.ignore": ["/a", "/b", "/c"]}, ME, NOW)
+    policy.set_policies(store, {"reflect.ignore": ["/a", "/b", "/c"]}, ME, NOW)
     assert store.config["reflect.ignore"] == ["/a", "/b", "/c"]
-    policy.switch(store, {"reflect.ignore": ["/c"]}, ME, NOW)
+    policy.set_policies(store, {"reflect.ignore": ["/c"]}, ME, NOW)
     assert Store(store.root).config["reflect.ignore"] == ["/c"]
-    policy.switch(store, {"reflect.ignore": None}, ME, NOW)
+    policy.set_policies(store, {"reflect.ignore": None}, ME, NOW)
     assert "reflect.ignore" not in Store(store.root).config
-    assert policy.undecided(store, decisions(store)) == []
+    assert policy.find_undecided(store, decisions(store)) == []
 
 
 def test_a_setting_of_this_machine_is_no_decision(store: Store) -> None:
     before = store.git.resolve("main")
     policy.set_keys(store, {"reflect.pausedUntil": NOW})
-    assert (store.setting("reflect.pausedUntil"), store.git.resolve("main")) == (NOW, before)
+    assert (store.get_setting("reflect.pausedUntil"), store.git.resolve("main")) == (NOW, before)
 
 
 def test_decisions_of_one_second_are_read_in_the_order_they_were_made(store: Store) -> None:
     for value in ("false", "true", "false", "true", None, "false"):
-        policy.switch(store, {"reflect.capture": value}, ME, NOW)
-        assert policy.decided(store, decisions(store)) == {"reflect.capture": value}
+        policy.set_policies(store, {"reflect.capture": value}, ME, NOW)
+        assert policy.get_decided(store, decisions(store)) == {"reflect.capture": value}
 
 
 def test_what_was_set_without_a_decision_is_seen(store: Store) -> None:
-    policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
+    policy.set_policies(store, {"reflect.capture": "false"}, ME, NOW)
     store.change_config({"reflect.capture": "true", "reflect.approval": "unattended"})
-    assert policy.undecided(store, decisions(store)) == ["reflect.approval", "reflect.capture"]
+    assert policy.find_undecided(store, decisions(store)) == ["reflect.approval", "reflect.capture"]
 
 
 def test_a_decision_of_another_machine_does_not_count_here(store: Store) -> None:
-    policy.switch(store, {"reflect.approval": "unattended"}, ME, NOW)
+    policy.set_policies(store, {"reflect.approval": "unattended"}, ME, NOW)
     (made,) = decisions(store)
     made["machine"] = "elsewhere-1234"
-    assert policy.decided(store, [made]) == {}
+    assert policy.get_decided(store, [made]) == {}
 
 
 def test_a_config_that_somebody_holds_leaves_no_decision(store: Store) -> None:
     lock = Path(store.git_dir, "config.lock")
     lock.touch()
     with pytest.raises(ReflectError) as error:
-        policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
+        policy.set_policies(store, {"reflect.capture": "false"}, ME, NOW)
     assert error.value.code == "config-locked"
-    assert (decisions(store), lock.exists(), journal.is_standing(store)) == ([], True, False)
+    assert (decisions(store), lock.exists(), journal.has_entries(store)) == ([], True, False)
 
 
 def test_what_another_git_writes_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_what_another_git_writes_meanwhile_stays(store: Store, monkeypatch: pyte
     monkeypatch.setattr(files, "link", meddle)
     policy.set_keys(store, {"reflect.ttl": "20"})
     opened = Store(store.root)
-    assert (opened.setting("user.name"), opened.setting("reflect.ttl"), len(seen)) == ("Ada", "20", 2)
+    assert (opened.get_setting("user.name"), opened.get_setting("reflect.ttl"), len(seen)) == ("Ada", "20", 2)
 
 
 @pytest.mark.parametrize("key", ["reflect.capture", "REFLECT.APPROVAL"])
@@ -128,7 +128,7 @@ def _killed_at(store: Store, number: int) -> bool:
     child = os.fork()
     if child == 0:
         faults.arm(f"kill:{number}", store.root, os.path.dirname(store.root))
-        policy.switch(store, {"reflect.capture": "false", "reflect.ignore": ["/a", "/b"]}, ME, _time(2 * number))
+        policy.set_policies(store, {"reflect.capture": "false", "reflect.ignore": ["/a", "/b"]}, ME, _time(2 * number))
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
 
@@ -137,12 +137,12 @@ def _killed_at(store: Store, number: int) -> bool:
 def test_a_switch_that_is_killed_never_changes_what_history_does_not_know(store: Store, step: int) -> None:
     number = 1
     while _killed_at(store, number):
-        recover.sweep(store)
+        recover.recover_store(store)
         opened = Store(store.root)
-        said = policy.decided(opened, decisions(opened))
-        assert policy.undecided(opened, decisions(opened)) == [], (number, said)
-        assert (journal.is_standing(opened), os.path.exists(Path(store.git_dir, "config.lock"))) == (False, False)
-        policy.switch(opened, {"reflect.capture": None, "reflect.ignore": None}, ME, _time(2 * number + 1))
+        said = policy.get_decided(opened, decisions(opened))
+        assert policy.find_undecided(opened, decisions(opened)) == [], (number, said)
+        assert (journal.has_entries(opened), os.path.exists(Path(store.git_dir, "config.lock"))) == (False, False)
+        policy.set_policies(opened, {"reflect.capture": None, "reflect.ignore": None}, ME, _time(2 * number + 1))
         store.reload()
         number += step
     assert number > 10
@@ -153,8 +153,8 @@ def test_an_interrupted_switch_can_be_finished(store: Store) -> None:
     facts = {"changes": {"reflect.capture": "false"}}
     standing = journal.begin(store, "config", ("config.lock",), facts)
     with store.locked(1.0):
-        policy.finish(store, standing, facts)
-    assert (Store(store.root).setting("reflect.capture"), journal.is_standing(store)) == ("false", False)
+        policy.finish_change(store, standing, facts)
+    assert (Store(store.root).get_setting("reflect.capture"), journal.has_entries(store)) == ("false", False)
 
 
 LOOSER = [
@@ -180,11 +180,11 @@ def _by_hand(store: Store, key: str, value: str | None) -> Store:
 @pytest.mark.parametrize(("key", "value", "before"), LOOSER)
 def test_a_config_by_hand_makes_no_policy_looser(store: Store, key: str, value: str | None, before: Any) -> None:
     if before is not None:
-        policy.switch(store, {key: before}, ME, NOW)
+        policy.set_policies(store, {key: before}, ME, NOW)
     opened = _by_hand(store, key, value)
-    assert (policy.configured(opened, key), policy.in_force(opened, key)) == (value, before)
-    assert opened.setting(key) == (before or "")
-    assert policy.undecided(opened, decisions(opened)) == [key]
+    assert (policy.get_configured(opened, key), policy.get_effective(opened, key)) == (value, before)
+    assert opened.get_setting(key) == (before or "")
+    assert policy.find_undecided(opened, decisions(opened)) == [key]
     said, hint = policy.describe_undecided(opened, key)
     counts = before or config_file.POLICIES[key][0]
     assert said == f"{key} is {value or 'unset'}, and no decision of this machine says so: {counts} counts"
@@ -194,28 +194,28 @@ def test_a_config_by_hand_makes_no_policy_looser(store: Store, key: str, value: 
 @pytest.mark.parametrize(("key", "value", "before"), STRICTER)
 def test_a_config_by_hand_makes_a_policy_stricter(store: Store, key: str, value: str | None, before: Any) -> None:
     if before is not None:
-        policy.switch(store, {key: before}, ME, NOW)
+        policy.set_policies(store, {key: before}, ME, NOW)
     opened = _by_hand(store, key, value)
-    assert policy.in_force(opened, key) == value
+    assert policy.get_effective(opened, key) == value
     assert "stricter" in policy.describe_undecided(opened, key)[0]
 
 
 def test_an_ignored_folder_that_is_taken_out_by_hand_stays_ignored(store: Store) -> None:
-    policy.switch(store, {"reflect.ignore": ["/a", "/b"]}, ME, NOW)
+    policy.set_policies(store, {"reflect.ignore": ["/a", "/b"]}, ME, NOW)
     opened = _by_hand(store, "reflect.ignore", None)
-    assert opened.values("reflect.ignore") == ["/a", "/b"] and service.is_ignored(opened, "/a")
+    assert opened.get_values("reflect.ignore") == ["/a", "/b"] and service.is_ignored(opened, "/a")
     opened = _by_hand(store, "reflect.ignore", "/c")
-    assert opened.values("reflect.ignore") == ["/c", "/a", "/b"]
+    assert opened.get_values("reflect.ignore") == ["/c", "/a", "/b"]
 
 
 @pytest.mark.parametrize("key", ["reflect.approval", "reflect.sync.signals", "reflect.sync.apply"])
 def test_a_decision_that_was_not_made_at_a_terminal_loosens_nothing(store: Store, key: str) -> None:
     alone: Any = {**ME, "road": "unattended"}
     value = {"reflect.approval": "unattended", "reflect.sync.signals": "true", "reflect.sync.apply": "auto"}[key]
-    policy.switch(store, {key: value}, alone, NOW)
-    assert store.setting(key) == "" and policy.undecided(store, decisions(store)) == [key]
-    policy.switch(store, {key: value}, ME, "2026-02-11T09:00:01Z")
-    assert store.setting(key) == value and policy.undecided(store, decisions(store)) == []
+    policy.set_policies(store, {key: value}, alone, NOW)
+    assert store.get_setting(key) == "" and policy.find_undecided(store, decisions(store)) == [key]
+    policy.set_policies(store, {key: value}, ME, "2026-02-11T09:00:01Z")
+    assert store.get_setting(key) == value and policy.find_undecided(store, decisions(store)) == []
 
 
 def test_what_was_decided_is_found_on_main_where_the_private_folder_is_gone(store: Store) -> None:
@@ -224,17 +224,17 @@ def test_what_was_decided_is_found_on_main_where_the_private_folder_is_gone(stor
         "reflect.ignore": ["/a", "/b"],
         "reflect.sync.requireSigned": "true",
     }
-    policy.switch(store, changes, ME, NOW)
+    policy.set_policies(store, changes, ME, NOW)
     shutil.rmtree(store.private)
     for key in ("reflect.sync.requireSigned", "reflect.approval"):
         store.git.run("config", key, {"reflect.approval": "unattended"}.get(key, "false"))
-    opened = service.open_swept(os.environ)
-    assert [opened.setting(key) for key in changes] == ["true", "/b", "true"]
-    assert opened.setting("reflect.approval") == ""
+    opened = service.open_recovered_store(os.environ)
+    assert [opened.get_setting(key) for key in changes] == ["true", "/b", "true"]
+    assert opened.get_setting("reflect.approval") == ""
 
 
 def test_a_hook_captures_by_what_was_decided(store: Store, home: Path) -> None:
-    policy.switch(store, {"reflect.capture": "false"}, ME, NOW)
+    policy.set_policies(store, {"reflect.capture": "false"}, ME, NOW)
     opened = _by_hand(store, "reflect.capture", "true")
     assert not service.is_capturing(opened, os.environ, str(home), 0.0)
     assert not service.is_capturing(Store(store.root), os.environ, str(home), 0.0), "from the cache, too"

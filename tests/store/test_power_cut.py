@@ -8,18 +8,18 @@ from reflect_git.records.ids import utc_precise
 from reflect_git.store import api
 from reflect_git.store.reading import reader
 from tests.conftest import RunCli
-from tests.store.broken_store import loose
+from tests.store.broken_store import find_loose_object
 from tests.store.operations import BY
-from tests.store.probe import capture, main_paths, opened, require_promises, swept
+from tests.store.store_checks import capture, main_paths, open_recovered_store, open_store, require_promises
 
 
 def dismiss(root: Path, identity: str) -> None:
-    store = swept(root)
+    store = open_recovered_store(root)
     api.update(store, reader.read(store), identity, {"status": "dismissed"}, BY, utc_precise())
 
 
 def test_an_empty_index_is_made_anew_by_the_next_decision(store_home: Path) -> None:
-    first, second = (capture(opened(store_home), text)["id"] for text in ("the first", "the second"))
+    first, second = (capture(open_store(store_home), text)["id"] for text in ("the first", "the second"))
     dismiss(store_home, first)
     (store_home / ".git/index").write_bytes(b"")
     dismiss(store_home, second)
@@ -28,11 +28,11 @@ def test_an_empty_index_is_made_anew_by_the_next_decision(store_home: Path) -> N
 
 
 def test_a_signal_whose_object_is_gone_is_read_from_its_copy(store_home: Path) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     identity = capture(store, "the first")["id"]
     tree = store.git.tree(f"inbox/{store.machine}/0001", "signals")
     blob = next(blob for path, blob in tree.items() if identity in path)
-    file = loose(store_home / ".git", blob)
+    file = find_loose_object(store_home / ".git", blob)
     data = file.read_bytes()
     file.unlink()
     assert [signal["id"] for signal in reader.read(store).signals] == [identity]
@@ -40,14 +40,14 @@ def test_a_signal_whose_object_is_gone_is_read_from_its_copy(store_home: Path) -
 
 
 def test_a_capture_whose_pack_never_reached_the_disk_comes_from_its_copy(store_home: Path) -> None:
-    before = capture(opened(store_home), "the first")["id"]
+    before = capture(open_store(store_home), "the first")["id"]
     known = set((store_home / ".git/objects/pack").iterdir())
-    lost = capture(opened(store_home), "the second")["id"]
+    lost = capture(open_store(store_home), "the second")["id"]
     for part in set((store_home / ".git/objects/pack").iterdir()) - known:
         part.chmod(0o600)
         part.write_bytes(b"")
-    last = capture(opened(store_home), "the third")["id"]
-    swept(store_home)
+    last = capture(open_store(store_home), "the third")["id"]
+    open_recovered_store(store_home)
     require_promises(store_home, [before, lost, last])
 
 

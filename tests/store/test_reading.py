@@ -21,7 +21,7 @@ from reflect_git.store.repository import Store
 from tests.counters import count
 from tests.faults import git
 from tests.store.operations import BY
-from tests.store.probe import capture, opened
+from tests.store.store_checks import capture, open_store
 
 DECISION = "decisions/2026/02/DEC-20260211-4c8d2a1f.yaml"
 SIGNAL = "signals/2026/02/11/7k/SIG-20260211-7k3v9q2m.yaml"
@@ -29,7 +29,7 @@ SIGNAL = "signals/2026/02/11/7k/SIG-20260211-7k3v9q2m.yaml"
 
 @pytest.fixture
 def store(store_home: Path) -> Store:
-    return opened(store_home)
+    return open_store(store_home)
 
 
 def plant(root: Path, ref: str, files: dict[str, bytes], remove: tuple[str, ...] = ()) -> None:
@@ -62,10 +62,10 @@ def decision(**more: Any) -> dict[str, Any]:
 
 
 def as_data(snapshot: Snapshot) -> Any:
-    return [snapshot.signals, snapshot.by_id, snapshot.newer, snapshot.unreadable, snapshot.history.tallied]
+    return [snapshot.signals, snapshot.by_id, snapshot.newer, snapshot.unreadable, snapshot.history.tally_lines]
 
 
-def cold(store: Store, by_hand: Optional[reader.Reader] = None) -> Any:
+def cold(store: Store, by_hand: Optional[reader.RecordParser] = None) -> Any:
     for name in os.listdir(store.private_path("cache")):
         if name.endswith("-rows"):
             os.unlink(store.private_path("cache", name))
@@ -84,7 +84,7 @@ def memory_append_while_busy(store: Store, content: str) -> tuple[str, Optional[
     from reflect_git.capture import service
     from tests.store.operations import facts
 
-    signal, commit = service.capture(opened(Path(store.root)), facts(content), os.environ)
+    signal, commit = service.capture_signal(open_store(Path(store.root)), facts(content), os.environ)
     return signal["id"], commit
 
 
@@ -96,9 +96,9 @@ def test_signals_of_another_machine_are_read_too(store: Store, store_home: Path)
 
 
 def path_of(identity: str) -> str:
-    from reflect_git.store.repository import path_of
+    from reflect_git.store.repository import get_record_path
 
-    return path_of(identity)
+    return get_record_path(identity)
 
 
 HOSTILE = {
@@ -130,13 +130,13 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("by_hand", [None, yaml_loose.read], ids=["plain", "by hand"])
+@pytest.mark.parametrize("by_hand", [None, yaml_loose.parse_edited], ids=["plain", "by hand"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_record_is_named_and_in_nobodys_way(
     store: Store,
     store_home: Path,
     name: str,
-    by_hand: Optional[reader.Reader],
+    by_hand: Optional[reader.RecordParser],
 ) -> None:
     identity = capture(store, "still here")["id"]
     plant(store_home, "refs/heads/main", {DECISION: HOSTILE[name]})
@@ -160,7 +160,7 @@ def test_a_hostile_pending_file_is_set_aside_and_the_others_go_on(store: Store, 
     os.mkfifo(store.private_path("pending", "SIG-20260211-zzzzzzzz.yaml"))
     os.symlink("/etc/passwd", store.private_path("pending", "SIG-20260211-zzzzzzz1.yaml"))
     identity = capture(store, "still here")["id"]
-    recover.sweep(store)
+    recover.recover_store(store)
     snapshot = reader.read(store)
     assert [signal["id"] for signal in snapshot.signals] == [identity]
     assert identity in git(store_home, "ls-tree", "-r", "--name-only", inbox_ref(store))
@@ -181,9 +181,9 @@ def test_a_passing_trouble_with_a_pending_file_does_not_set_it_aside(
         return read(path, limit)
 
     monkeypatch.setattr(files, "read_regular", unwell)
-    recover.sweep(store)
+    recover.recover_store(store)
     monkeypatch.undo()
-    recover.sweep(opened(store_home))
+    recover.recover_store(open_store(store_home))
     assert identity in git(store_home, "ls-tree", "-r", "--name-only", inbox_ref(store))
 
 
@@ -193,14 +193,14 @@ def test_a_newer_record_is_kept_byte_for_byte_and_not_understood(store: Store, s
     snapshot = reader.read(store)
     assert snapshot.newer == [DECISION] or snapshot.newer == ["DEC-20260211-4c8d2a1f"]
     assert snapshot.unreadable == {} and snapshot.history.decisions == []
-    api.record(store, [decision(id="DEC-20260212-00000000")], "dismiss: x", {})
+    api.commit_records(store, [decision(id="DEC-20260212-00000000")], "dismiss: x", {})
     assert git(store_home, "show", f"main:{DECISION}").encode() == data
 
 
 def test_a_newer_pending_record_is_committed_as_it_is(store: Store, store_home: Path) -> None:
     data = b'id: "SIG-20260211-7k3v9q2m"\nversion: 7\nshape: "unknown"\n'
     Path(store.private_path("pending", "SIG-20260211-7k3v9q2m.yaml")).write_bytes(data)
-    recover.sweep(store)
+    recover.recover_store(store)
     assert git(store_home, "show", f"{inbox_ref(store)}:{SIGNAL}").encode() == data
     assert reader.read(store).signals == []
 
@@ -209,16 +209,16 @@ def test_what_a_person_edited_is_read_where_the_front_can(store: Store, store_ho
     by_hand = yaml_form.emit(decision()).replace(b'kind: "dismissed"', b"kind: never   # said Ada")
     plant(store_home, "refs/heads/main", {DECISION: by_hand})
     assert DECISION in reader.read(store).unreadable
-    assert reader.read(store, yaml_loose.read).history.decisions[0]["kind"] == "never"
+    assert reader.read(store, yaml_loose.parse_edited).history.decisions[0]["kind"] == "never"
 
 
 def fill(store: Store, count: int, start: int = 0) -> None:
-    from reflect_git.capture.new_signal import draft_given
+    from reflect_git.capture.new_signal import build_signal_from_input
 
     for number in range(start, start + count):
-        signal = dict(draft_given({"content": f"signal {number}"}, store.machine, utc()))
-        pending.acknowledge(store, {**signal, "id": f"SIG-20260211-00000{number:03d}"})
-    recover.sweep(store)
+        signal = dict(build_signal_from_input({"content": f"signal {number}"}, store.machine, utc()))
+        pending.write_record(store, {**signal, "id": f"SIG-20260211-00000{number:03d}"})
+    recover.recover_store(store)
 
 
 def test_a_read_without_the_reader_by_hand_does_not_spoil_the_cache(store: Store, store_home: Path) -> None:
@@ -231,8 +231,8 @@ def test_a_read_without_the_reader_by_hand_does_not_spoil_the_cache(store: Store
     }
     plant(store_home, "refs/heads/main", {DECISION: by_hand, **many})
     reader.read(store)
-    warm = as_data(reader.read(store, yaml_loose.read))
-    assert warm == cold(store, yaml_loose.read)
+    warm = as_data(reader.read(store, yaml_loose.parse_edited))
+    assert warm == cold(store, yaml_loose.parse_edited)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_damaged_cache_is_as_good_as_none(store: Store, store_home: Path, name
     fill(store, 70)
     expected = cold(store)
     Path(store.private_path("cache", name)).write_bytes(damage)
-    again = opened(store_home)
+    again = open_store(store_home)
     assert as_data(reader.read(again)) == expected
     assert capture(again, "and writing works")["id"] in git(
         store_home, "ls-tree", "-r", "--name-only", inbox_ref(store)
@@ -267,7 +267,7 @@ def test_the_cache_folder_can_be_deleted_at_any_time(store: Store, store_home: P
     fill(store, 70)
     expected = cold(store)
     shutil.rmtree(store.private_path("cache"))
-    assert as_data(reader.read(opened(store_home))) == expected
+    assert as_data(reader.read(open_store(store_home))) == expected
 
 
 STEPS = st.lists(
@@ -293,7 +293,7 @@ def take(step: str, store: Store, root: Path, number: int) -> None:
     elif step == "drop other":
         git(root, "update-ref", "-d", other)
     elif step == "decide":
-        api.record(store, [decision(id=f"DEC-20260211-000000{number:02d}")], "dismiss: x", {})
+        api.commit_records(store, [decision(id=f"DEC-20260211-000000{number:02d}")], "dismiss: x", {})
     elif step == "rewind":
         git(root, "update-ref", inbox_ref(store), f"{inbox_ref(store)}~1", check=False)
 
@@ -303,7 +303,7 @@ def check_history(home: Path, steps: list[str]) -> None:
 
     with tempfile.TemporaryDirectory(dir=home) as folder:
         root = Path(folder, "reflections")
-        store = opened(root)
+        store = open_store(root)
         for number, step in enumerate(steps):
             take(step, store, root, number)
             if step == "read" or number % 2:
@@ -343,7 +343,7 @@ def test_cold_warm_and_incremental_are_the_same_in_depth(home: Path, steps: list
 def test_who_asks_what_was_decided_waits_for_no_signals(store: Store) -> None:
     capture(store, "use pnpm")
     plant(Path(store.root), "refs/heads/main", {DECISION: yaml_form.emit(decision())})
-    _, _, decided, own = reader._now(store, None)
+    _, _, decided, own = reader._load_moment(store, None)
 
     def captured() -> Any:
         raise AssertionError("the signals were read")
@@ -355,7 +355,7 @@ def test_who_asks_what_was_decided_waits_for_no_signals(store: Store) -> None:
 def test_what_was_foreseen_is_what_is_read(store: Store, store_home: Path) -> None:
     """And it is dropped if main moved elsewhere."""
     plant(store_home, "refs/heads/main", {DECISION: yaml_form.emit(decision())})
-    foreseen = reader.Foreseen(store, git(store_home, "rev-parse", "main").strip())
-    assert reader.scan(store, foreseen=foreseen).decided == reader.scan(store).decided != {}
+    foreseen = reader.PreloadedMain(store, git(store_home, "rev-parse", "main").strip())
+    assert reader.scan(store, foreseen=foreseen).main_records == reader.scan(store).main_records != {}
     plant(store_home, "refs/heads/main", {}, remove=(DECISION,))
-    assert reader.scan(store, foreseen=foreseen).decided == {}
+    assert reader.scan(store, foreseen=foreseen).main_records == {}

@@ -14,9 +14,9 @@ import pytest
 from reflect_git.capture import service
 from reflect_git.errors import ReflectError
 from reflect_git.store.main import main_branch
-from tests.faults import REPO, git, run
+from tests.faults import REPO, git, run_operation
 from tests.store import operations
-from tests.store.probe import capture, inbox_ids, main_paths, opened, require_promises, user_commit
+from tests.store.store_checks import capture, inbox_ids, main_paths, open_store, require_promises, user_commit
 
 NEW = {"machines/m.yaml": b'name: "m"\n'}
 FAILING = '#!/bin/sh\ntouch "$HOME/hook-ran"\nexit 1\n'
@@ -24,11 +24,11 @@ FAILING = '#!/bin/sh\ntouch "$HOME/hook-ran"\nexit 1\n'
 
 def write(root: Path) -> list[str]:
     """Create a store, a capture, a decision, another capture."""
-    store = opened(root)
+    store = open_store(root)
     first = capture(store, "use tabs")["id"]
     with store.locked(5):
-        main_branch.record(store, NEW, "sync: a machine\n")
-    return [first, capture(opened(root), "use spaces")["id"]]
+        main_branch.commit_files(store, NEW, "sync: a machine\n")
+    return [first, capture(open_store(root), "use spaces")["id"]]
 
 
 def work(root: Path) -> None:
@@ -113,10 +113,10 @@ def test_inherited_git_variables(home: Path, store_home: Path, monkeypatch: pyte
     }  # fmt: skip
     for name, value in inherited.items():
         monkeypatch.setenv(name, str(value))
-    store = opened(store_home)
+    store = open_store(store_home)
     identity = capture(store, "use tabs")["id"]
     with store.locked(5):
-        main_branch.record(store, NEW, "sync: a machine\n")
+        main_branch.commit_files(store, NEW, "sync: a machine\n")
     for name in inherited:
         monkeypatch.delenv(name)
     assert snapshot_of(other) == before
@@ -141,10 +141,10 @@ def too_open(root: Path) -> list[str]:
 def test_umask(store_home: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        store = opened(store_home)
+        store = open_store(store_home)
         capture(store, "use tabs")
         with store.locked(5):
-            main_branch.record(store, NEW, "sync: a machine\n")
+            main_branch.commit_files(store, NEW, "sync: a machine\n")
     finally:
         os.umask(before)
     assert too_open(store_home) == []
@@ -154,7 +154,7 @@ def test_umask(store_home: Path, umask: int) -> None:
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_umask_of_the_users_own_git(store_home: Path, umask: int) -> None:
     """The folder itself is private; git's files of history are 0600 as well."""
-    opened(store_home)
+    open_store(store_home)
     before = os.umask(umask)
     try:
         assert user_commit(store_home, "mine.md", "mine\n").returncode == 0
@@ -170,12 +170,12 @@ def test_umask_of_the_users_own_git(store_home: Path, umask: int) -> None:
 
 
 def test_a_store_that_is_a_link_is_refused(home: Path, store_home: Path) -> None:
-    opened(home / "real")
+    open_store(home / "real")
     store_home.parent.mkdir()
     store_home.symlink_to(home / "real")
     before = snapshot_of(home / "real")
     with pytest.raises(ReflectError) as caught:
-        opened(store_home)
+        open_store(store_home)
     assert caught.value.code == "store-symlink"
     assert snapshot_of(home / "real") == before
 
@@ -184,7 +184,7 @@ def test_a_dangling_link_is_refused(home: Path, store_home: Path) -> None:
     store_home.parent.mkdir()
     store_home.symlink_to(home / "nowhere")
     with pytest.raises(ReflectError):
-        opened(store_home)
+        open_store(store_home)
     assert not (home / "nowhere").exists()
 
 
@@ -194,10 +194,10 @@ def test_a_store_of_another_user_is_refused(home: Path, store_home: Path, empty:
     if empty:
         store_home.mkdir(parents=True)
     else:
-        opened(store_home)
+        open_store(store_home)
     os.chown(store_home, 12345, 12345)
     with pytest.raises(ReflectError) as caught:
-        opened(store_home)
+        open_store(store_home)
     assert caught.value.code == "store-owner"
     os.chown(store_home, 0, 0)
 
@@ -214,7 +214,7 @@ def test_a_place_that_is_taken_is_refused_and_left_alone(home: Path, store_home:
     else:
         git(home, "init", "-q", str(store_home))
     with pytest.raises((ReflectError, OSError)) as caught:
-        opened(store_home)
+        open_store(store_home)
     assert isinstance(caught.value, ReflectError), "a sentence, not an errno"
     assert list(store_home.parent.iterdir()) == [store_home], "no draft is left beside it"
 
@@ -261,8 +261,8 @@ def test_a_git_in_the_project_is_never_run(
     monkeypatch.chdir(project)
     monkeypatch.setenv("PATH", f"{path}:{os.environ['PATH']}")
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(project))
-    store = opened(store_home)
-    identity = capture(store, "use tabs", project=service.project_of(store, str(project)))["id"]
+    store = open_store(store_home)
+    identity = capture(store, "use tabs", project=service.get_project(store, str(project)))["id"]
     assert not list(home.rglob("git.ran"))
     monkeypatch.undo()
     assert identity in inbox_ids(store_home)
@@ -275,7 +275,7 @@ def test_an_absolute_entry_of_path_inside_the_project_is_not_used(
     (home / ".gitconfig").write_text("# reflect\n")
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(home / "project"))
     monkeypatch.setenv("PATH", f"{home}/project/node_modules/.bin:{os.environ['PATH']}")
-    service.capture(service.open_store(os.environ), {"content": "use tabs"}, os.environ)
+    service.capture_signal(service.open_store(os.environ), {"content": "use tabs"}, os.environ)
     assert not list(home.rglob("git.ran"))
 
 
@@ -283,7 +283,7 @@ def test_an_absolute_entry_of_path_inside_the_project_is_not_used(
 def test_git_is_found_wherever_one_stands(store_home: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", folder)
-    assert capture(opened(store_home), "use tabs")["id"] in inbox_ids(store_home)
+    assert capture(open_store(store_home), "use tabs")["id"] in inbox_ids(store_home)
 
 
 def test_a_git_that_went_away_is_looked_for_again(
@@ -293,9 +293,9 @@ def test_a_git_that_went_away_is_looked_for_again(
     tools.mkdir()
     (tools / "git").symlink_to(shutil.which("git") or "")
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    first = capture(opened(store_home), "use tabs")["id"]
+    first = capture(open_store(store_home), "use tabs")["id"]
     (tools / "git").unlink()
-    second = capture(opened(store_home), "use spaces")["id"]
+    second = capture(open_store(store_home), "use spaces")["id"]
     require_promises(store_home, [first, second])
 
 
@@ -315,7 +315,7 @@ def test_a_working_directory_that_is_gone(home: Path, store_home: Path) -> None:
 
 def test_what_is_preloaded_into_us_is_not_into_git(home: Path, store_home: Path) -> None:
     """Also true of DYLD_*, PYTHON* and the rest: git gets a clean environment."""
-    opened(store_home)
+    open_store(store_home)
     spy = home / "spy"
     spy.write_text(f'#!/bin/sh\nenv >> "{home}/seen"\nexec "{shutil.which("git")}" "$@"\n')
     spy.chmod(0o755)
@@ -335,7 +335,7 @@ def test_what_is_preloaded_into_us_is_not_into_git(home: Path, store_home: Path)
 
 
 def test_fault_injection_is_for_stores_in_the_temporary_folder(home: Path, store_home: Path) -> None:
-    opened(store_home)
+    open_store(store_home)
     env = {**os.environ, "REFLECT_GIT_FAULT": "kill:1", "TMPDIR": str(home / "elsewhere")}
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.capture import service as workflow\n"
@@ -343,4 +343,4 @@ def test_fault_injection_is_for_stores_in_the_temporary_folder(home: Path, store
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO)]
     assert subprocess.run(command, env=env, check=False).returncode == 0
-    assert run(operations.capture, store_home, "kill:1").returncode == -9
+    assert run_operation(operations.capture, store_home, "kill:1").returncode == -9

@@ -20,7 +20,7 @@ from reflect_git.store.repository import Store
 from tests import counters
 from tests.faults import REPO, git
 from tests.store.operations import BY
-from tests.store.probe import capture, copies, main_paths, opened, require_promises, user_commit
+from tests.store.store_checks import capture, list_copies, main_paths, open_store, require_promises, user_commit
 
 NEW = {"machines/m.yaml": b'name: "m"\n'}
 
@@ -54,7 +54,7 @@ while not select.select([0], [], [], float(sys.argv[2]))[0]:
 @pytest.fixture
 def store(store_home: Path, home: Path) -> Store:
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.com\n")
-    return opened(store_home)
+    return open_store(store_home)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _require_ours_on_main(root: Path, recorded: list[str]) -> None:
 
 def record(store: Store, new: dict[str, bytes] = NEW) -> str:
     with store.locked(5):
-        return main_branch.record(store, new, "sync: a machine\n")
+        return main_branch.commit_files(store, new, "sync: a machine\n")
 
 
 def test_a_commit_on_the_inbox_branch_deletes_no_capture(store: Store, store_home: Path) -> None:
@@ -145,7 +145,7 @@ def test_looking_at_the_inbox_and_back_brings_the_copies_back(store: Store, stor
     second = capture(store, "use spaces")["id"]
     git(store_home, "checkout", "-q", "-f", "main")
     require_promises(store_home, [identity, second])
-    assert copies(store_home) == {identity, second}
+    assert list_copies(store_home) == {identity, second}
 
 
 @pytest.mark.parametrize("flags", ["-fdx", "-fdX", "-ffdx"])
@@ -153,7 +153,7 @@ def test_git_clean_loses_nothing(store: Store, store_home: Path, flags: str) -> 
     identity = capture(store, "use tabs")["id"]
     git(store_home, "clean", "-q", flags)
     require_promises(store_home, [identity])
-    assert copies(store_home) == {identity}
+    assert list_copies(store_home) == {identity}
 
 
 @pytest.mark.parametrize("flag", ["-u", "-a"])
@@ -164,7 +164,7 @@ def test_git_stash_loses_nothing(store: Store, store_home: Path, flag: str) -> N
     second = capture(store, "use spaces")["id"]
     record(store)
     require_promises(store_home, [identity, second])
-    assert copies(store_home) == {identity, second}
+    assert list_copies(store_home) == {identity, second}
     git(store_home, "stash", "pop", "-q", check=flag == "-u")
     assert (store_home / "mine.md").read_text() == "mine\n"
     os.unlink(store_home / "mine.md")
@@ -176,7 +176,7 @@ def test_rm_of_all_copies_loses_nothing(store: Store, store_home: Path) -> None:
     identity = capture(store, "use tabs")["id"]
     shutil.rmtree(store_home / "signals")
     require_promises(store_home, [identity])
-    assert copies(store_home) == {identity}
+    assert list_copies(store_home) == {identity}
 
 
 def test_a_detached_head_keeps_its_place(store: Store, store_home: Path) -> None:
@@ -290,8 +290,8 @@ def test_an_index_that_is_not_there_is_made(store: Store, store_home: Path) -> N
 
 def move_to_new(store: Store) -> None:
     with store.locked(5):
-        old, _ = main_branch.standing(store)
-        move_main.move(store, old, main_branch.make_commit(store, old, NEW, "sync: a machine\n"), "sync: a machine")
+        old, _ = main_branch.get_main_state(store)
+        move_main.move(store, old, main_branch.create_commit(store, old, NEW, "sync: a machine\n"), "sync: a machine")
 
 
 def test_git_killed_over_the_index_leaves_what_the_user_staged(store: Store, store_home: Path, home: Path) -> None:
@@ -315,9 +315,9 @@ def test_git_killed_over_the_index_leaves_what_the_user_staged(store: Store, sto
 
 def test_an_index_that_a_power_cut_took_is_made_anew(store: Store, store_home: Path) -> None:
     with store.locked(5):
-        old, _ = main_branch.standing(store)
-        new = main_branch.make_commit(store, old, NEW, "sync: a machine\n")
-        changed = store.git.differences(old, new)
+        old, _ = main_branch.get_main_state(store)
+        new = main_branch.create_commit(store, old, NEW, "sync: a machine\n")
+        changed = store.git.diff_entries(old, new)
         (store_home / ".git/index").write_bytes(b"\0" * 100)
         move_main.move(store, old, new, "sync: a machine", changed)
     assert "machines/m.yaml" in main_paths(store_home)
@@ -347,7 +347,7 @@ def test_the_store_can_be_cloned_and_the_clone_is_not_a_store(store: Store, stor
 
     git(store_home, "clone", "-q", str(store_home), str(home / "clone"))
     with pytest.raises(ReflectError) as caught:
-        opened(home / "clone")
+        open_store(home / "clone")
     assert caught.value.code == "store-foreign"
 
 
@@ -356,10 +356,10 @@ def test_a_copied_store_takes_a_new_name_and_keeps_what_it_has(store: Store, sto
 
     identity = capture(store, "use tabs")["id"]
     shutil.copytree(store_home, home / "copy")
-    copy = opened(home / "copy")
+    copy = open_store(home / "copy")
     second = capture(copy, "use spaces")["id"]
     assert copy.machine != store.machine
-    assert opened(home / "copy").machine == copy.machine, "once, not at every start"
+    assert open_store(home / "copy").machine == copy.machine, "once, not at every start"
     assert {signal["id"] for signal in reader.read(copy).signals} == {identity, second}
     third = capture(store, "use both")["id"]
     require_promises(store_home, [identity, third])
@@ -386,6 +386,6 @@ def test_main_that_is_another_name_is_no_commit_however_long_the_name(store: Sto
     tip = git(Path(store.root), "rev-parse", "main").strip()
     git(Path(store.root), "symbolic-ref", "refs/heads/main", f"refs/heads/{other}")
     assert len(f"ref: refs/heads/{other}") == 40
-    assert main_branch.tip(store) == tip
+    assert main_branch.get_tip(store) == tip
     git(Path(store.root), "symbolic-ref", "--delete", "refs/heads/main")
     git(Path(store.root), "update-ref", "refs/heads/main", tip)

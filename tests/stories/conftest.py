@@ -17,13 +17,13 @@ Reviews = Callable[..., Terminal]
 
 
 @pytest.fixture(autouse=True)
-def ada(home: Path) -> None:
+def git_user(home: Path) -> None:
     """Configure git with the name of the person who works here."""
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n", encoding="utf-8")
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "shop")
 
 
@@ -34,10 +34,10 @@ def make_project(folder: Path) -> Path:
 
 
 @pytest.fixture
-def says(shop: Path) -> Says:
+def says(project: Path) -> Says:
     """Capture what the person types at a terminal; return the id of the signal."""
 
-    def say(text: str, *options: str, kind: str = "correction", cwd: Path = shop) -> str:
+    def say(text: str, *options: str, kind: str = "correction", cwd: Path = project) -> str:
         arguments = ("capture", "--type", kind, "--content", text, *options)
         with Terminal(*arguments, cwd=cwd) as terminal:
             return terminal.ends().split()[1]
@@ -46,22 +46,22 @@ def says(shop: Path) -> Says:
 
 
 @pytest.fixture
-def claude_says(run_cli: RunCli, shop: Path) -> Says:
+def claude_says(run_cli: RunCli, project: Path) -> Says:
     """Capture what Claude notes by itself: not the person's words, and weak."""
 
     def say(text: str, *options: str, kind: str = "convention") -> str:
-        made = run_cli("capture", "--type", kind, "--content", text, *options, "--json", cwd=shop)
+        made = run_cli("capture", "--type", kind, "--content", text, *options, "--json", cwd=project)
         return str(made.json()["data"]["id"])
 
     return say
 
 
 @pytest.fixture
-def reviews(shop: Path, store_home: Path) -> Iterator[Reviews]:
+def reviews(project: Path, store_home: Path) -> Iterator[Reviews]:
     """Run `reflect-git review` as a person who has already seen the note about changed keys."""
     open_terminals: list[Terminal] = []
 
-    def review(*options: str, cwd: Path = shop, before: tuple[str, ...] = (), **env: str) -> Terminal:
+    def review(*options: str, cwd: Path = project, before: tuple[str, ...] = (), **env: str) -> Terminal:
         private = store_home / ".git" / "reflect"
         if private.is_dir():
             (private / "keys").write_text("2\n", encoding="ascii")
@@ -89,7 +89,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], P
     return install
 
 
-def commits(store: Path, *options: str) -> list[str]:
+def list_commits(store: Path, *options: str) -> list[str]:
     """Return the subjects on main, newest first."""
     command = [REAL_GIT, "-C", str(store), "log", "--format=%s", *options, "main"]
     env = {"PATH": os.defpath, "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}

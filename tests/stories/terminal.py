@@ -15,10 +15,10 @@ from difflib import unified_diff
 from pathlib import Path
 from textwrap import dedent
 
-from tests import forks
+from tests import fork_server
 from tests.conftest import REPO
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 _ID = re.compile(r"\b(SIG|LRN|DEC)-[0-9]{8}-[0-9a-z]{8}\b")
 _COMMIT = re.compile(r"\bcommit [0-9a-f]{10}\b")
 _AGO = re.compile(r"\b[0-9]+ minutes? ago")
@@ -31,7 +31,7 @@ class Terminal:
         primary, secondary = pty.openpty()
         fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
         environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})}
-        self._child = forks.start(("cli", *arguments), (secondary,) * 3, environment, cwd, terminal=True)
+        self._child = fork_server.start(("cli", *arguments), (secondary,) * 3, environment, cwd, terminal=True)
         os.close(secondary)
         self._primary = primary
         self._unseen = b""
@@ -53,10 +53,10 @@ class Terminal:
 
     def sees(self, screen: str) -> None:
         """Expect everything since the last key, up to the question at the end."""
-        expected = _plain(dedent(screen).strip("\n"))
-        deadline = time.monotonic() + PATIENCE
+        expected = _strip_style(dedent(screen).strip("\n"))
+        deadline = time.monotonic() + TIMEOUT
         while True:
-            seen = self._named(_plain(self._unseen.decode("utf-8", "replace")))
+            seen = self._replace_varying_parts(_strip_style(self._unseen.decode("utf-8", "replace")))
             if seen.strip("\n").endswith(expected.rpartition("\n")[2]) or not self._read(deadline):
                 break
         self._unseen = b""
@@ -64,10 +64,10 @@ class Terminal:
 
     def passes(self, question: str) -> str:
         """Skip everything up to this question; return it."""
-        deadline = time.monotonic() + PATIENCE
-        while not _plain(self._unseen.decode("utf-8", "replace")).endswith(question) and self._read(deadline):
+        deadline = time.monotonic() + TIMEOUT
+        while not _strip_style(self._unseen.decode("utf-8", "replace")).endswith(question) and self._read(deadline):
             pass
-        seen = self._named(_plain(self._unseen.decode("utf-8", "replace")))
+        seen = self._replace_varying_parts(_strip_style(self._unseen.decode("utf-8", "replace")))
         self._unseen = b""
         assert seen.endswith(question), seen
         return seen
@@ -90,25 +90,25 @@ class Terminal:
         """Send ^C or ^D."""
         os.write(self._primary, bytes([ord(code) & 0x1F]))
 
-    def is_left(self, screen: str, code: int = 0) -> None:
+    def exits_with(self, screen: str, code: int = 0) -> None:
         """Expect this last screen and this exit code."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while self._read(deadline):
             pass
-        seen = self._named(_plain(self._unseen.decode("utf-8", "replace")))
-        _compare(seen.strip("\n"), _plain(dedent(screen).strip("\n")))
-        assert self._child.wait(PATIENCE) == code
+        seen = self._replace_varying_parts(_strip_style(self._unseen.decode("utf-8", "replace")))
+        _compare(seen.strip("\n"), _strip_style(dedent(screen).strip("\n")))
+        assert self._child.wait(TIMEOUT) == code
 
     def ends(self, code: int = 0) -> str:
         """Return all output until the program ends with this exit code."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while self._read(deadline):
             pass
-        assert self._child.wait(PATIENCE) == code, self._unseen
+        assert self._child.wait(TIMEOUT) == code, self._unseen
         return self._unseen.decode("utf-8")
 
     def _expect_echo(self, text: str) -> None:
-        echo, deadline = f"{text}\n".replace("\n", "\r\n").encode(), time.monotonic() + PATIENCE
+        echo, deadline = f"{text}\n".replace("\n", "\r\n").encode(), time.monotonic() + TIMEOUT
         while len(self._unseen) < len(echo) and self._read(deadline):
             pass
         assert self._unseen.startswith(echo), self._unseen
@@ -123,12 +123,12 @@ class Terminal:
         self._unseen += chunk
         return bool(chunk)
 
-    def _named(self, text: str) -> str:
+    def _replace_varying_parts(self, text: str) -> str:
         """Return a text without run-specific parts."""
         self.ids = {}
-        return _AGO.sub("a moment ago", _COMMIT.sub("commit 0123456789", _ID.sub(self._name, text)))
+        return _AGO.sub("a moment ago", _COMMIT.sub("commit 0123456789", _ID.sub(self._number_id, text)))
 
-    def _name(self, match: re.Match[str]) -> str:
+    def _number_id(self, match: re.Match[str]) -> str:
         known = [name for name, identity in self.ids.items() if identity == match[0]]
         if known:
             return known[0]
@@ -142,5 +142,5 @@ def _compare(seen: str, expected: str) -> None:
     assert seen == expected, f"another screen:\n{changes}"
 
 
-def _plain(text: str) -> str:
+def _strip_style(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").split("\n"))

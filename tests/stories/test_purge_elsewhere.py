@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import scan
+from tests import disk_search
 from tests.conftest import RunCli
 from tests.faults import git
 from tests.stories.terminal import Terminal
-from tests.sync.clones import bare
+from tests.sync.clones import create_bare_repository
 
 TEXT = "Usa siempre const"
 
@@ -59,12 +59,16 @@ def learn(types: Types, machine: Machine, text: str) -> None:
 @pytest.fixture
 def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
     """Create two rules on the laptop; the other machine has applied both, and has not synced since."""
-    laptop, desk, remote = Machine(tmp_path, "laptop"), Machine(tmp_path, "desk"), bare(tmp_path / "remote.git")
+    laptop, desktop, remote = (
+        Machine(tmp_path, "laptop"),
+        Machine(tmp_path, "desk"),
+        create_bare_repository(tmp_path / "remote.git"),
+    )
     learn(types, laptop, f"{TEXT} en este proyecto.")
     learn(types, laptop, "Indent with tabs, never with spaces.")
     types(laptop, "--yes", "remote", "set", str(remote)).ends()
-    types(desk, "init").ends()
-    joining = types(desk, "--yes", "remote", "set", str(remote))
+    types(desktop, "init").ends()
+    joining = types(desktop, "--yes", "remote", "set", str(remote))
     joining.passes("yours? [y/N]:")
     joining.types("y")
     joining.ends()
@@ -72,13 +76,13 @@ def pair(tmp_path: Path, types: Types) -> tuple[Machine, Machine, Path]:
     meeting.passes("yours? [y/N]:")
     meeting.types("y")
     meeting.ends()
-    review = types(desk, "review")
+    review = types(desktop, "review")
     for _ in range(2):
         review.passes("?]?")
         review.types("y")
     review.ends()
-    assert TEXT in laptop.file and TEXT in desk.file
-    return laptop, desk, remote
+    assert TEXT in laptop.file and TEXT in desktop.file
+    return laptop, desktop, remote
 
 
 def purge(types: Types, machine: Machine) -> None:
@@ -92,45 +96,45 @@ def purge(types: Types, machine: Machine) -> None:
 def test_it_goes_from_the_store_and_the_file_of_the_other_one(
     pair: tuple[Machine, Machine, Path], types: Types, run_cli: RunCli
 ) -> None:
-    laptop, desk, remote = pair
+    laptop, desktop, remote = pair
     purge(types, laptop)
     types(laptop, "sync").ends()
-    asked = types(desk, "sync")
+    asked = types(desktop, "sync")
     told = asked.passes("purge them here too? [y/N]:")
     assert "removes a rule from 'CLAUDE.md': LRN-1: Usa siempre const en este proyecto." in " ".join(told.split())
     asked.types("y")
     assert "purged from this store" in asked.ends()
-    assert "what came last before it is not known" in " ".join(types(desk, "undo").ends(1).split())
+    assert "the order of earlier ones is unknown" in " ".join(types(desktop, "undo").ends(1).split())
     types(laptop, "sync").ends()
-    assert "refused" not in types(desk, "sync").ends()
-    for machine in (laptop, desk):
+    assert "refused" not in types(desktop, "sync").ends()
+    for machine in (laptop, desktop):
         assert TEXT not in machine.file and "Indent with tabs" in machine.file
-        assert scan.places_of(machine.store, TEXT) == []
+        assert disk_search.find_texts(machine.store, TEXT) == []
         found = run_cli("audit", "--json", env=machine.env).json()["data"]["findings"]
         assert {(one["code"], one["severity"]) for one in found if one["severity"] != "note"} == set(), found
         assert [one["message"] for one in found if one["code"] == "taken-over" and "purges/0001-" in one["message"]]
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-    assert scan.places_of(remote, TEXT) == []
+    assert disk_search.find_texts(remote, TEXT) == []
 
 
 def test_a_remote_that_goes_away_meanwhile_is_told_of_with_what_was_done(
     pair: tuple[Machine, Machine, Path], types: Types
 ) -> None:
-    laptop, desk, remote = pair
+    laptop, desktop, remote = pair
     purge(types, laptop)
     types(laptop, "sync").ends()
-    asked = types(desk, "sync")
+    asked = types(desktop, "sync")
     asked.passes("purge them here too? [y/N]:")
     away = remote.rename(remote.with_suffix(".away"))
     asked.types("y")
     assert "the rules are removed from their files; purge" in " ".join(asked.ends(1).split())
-    assert TEXT not in desk.file
+    assert TEXT not in desktop.file
     away.rename(remote)
-    again = types(desk, "sync")
+    again = types(desktop, "sync")
     again.passes("purge them here too? [y/N]:")
     again.types("y")
     assert "purged from this store" in again.ends()
-    assert scan.places_of(desk.store, TEXT) == []
+    assert disk_search.find_texts(desktop.store, TEXT) == []
 
 
 def test_a_new_machine_is_not_asked_about_what_it_never_had(
@@ -153,7 +157,7 @@ def test_a_new_machine_is_not_asked_about_what_it_never_had(
     assert git(new.store, "merge-base", before, "main").strip() == before, "its own history stays"
     assert types(new, "sync").ends().startswith("nothing new")
     assert "Indent with tabs" in run_cli("rules", "--json", "--all", env=new.env).out
-    assert scan.places_of(new.store, TEXT) == []
+    assert disk_search.find_texts(new.store, TEXT) == []
     named = "".join(file.read_text() for file in (new.store / "purges").iterdir())
     kept = (new.store / ".git" / "reflect" / "purged").read_text().split()
     assert kept and all(mark in named for mark in kept), "a copied transcript does not bring it back"
@@ -175,12 +179,12 @@ def test_a_machine_without_anybody_there_follows_a_purge_of_what_it_never_had(
 
 
 def test_it_stays_until_the_person_agrees(pair: tuple[Machine, Machine, Path], types: Types) -> None:
-    laptop, desk, _ = pair
+    laptop, desktop, _ = pair
     purge(types, laptop)
     types(laptop, "sync").ends()
-    before = desk.file, git(desk.store, "for-each-ref")
-    asked = types(desk, "sync")
+    before = desktop.file, git(desktop.store, "for-each-ref")
+    asked = types(desktop, "sync")
     asked.passes("purge them here too? [y/N]:")
     asked.types("n")
     assert "nothing is synced until you agree" in " ".join(asked.ends(4).split())
-    assert (desk.file, git(desk.store, "for-each-ref")) == before
+    assert (desktop.file, git(desktop.store, "for-each-ref")) == before

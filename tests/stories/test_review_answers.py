@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import RunCli
-from tests.stories.conftest import Reviews, Says, commits
+from tests.stories.conftest import Reviews, Says, list_commits
 
 PNPM = """
 Proposed rule 1 of 1 — correction, from a moment ago
@@ -33,14 +33,14 @@ new file mode 100644
 """
 
 
-def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, shop: Path, store_home: Path) -> None:
+def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, project: Path, store_home: Path) -> None:
     says("use pnpm, not npm")
     terminal = reviews()
     terminal.sees(PNPM)
     shown = terminal.ids["LRN-1"]
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into 'CLAUDE.md'
 
         1 approved
@@ -49,11 +49,11 @@ def test_yes_changes_the_file_in_one_commit(says: Says, reviews: Reviews, shop: 
         list all rules with: reflect-git rules
         """)
     assert terminal.ids["LRN-1"] == shown
-    assert "- Use pnpm, not npm\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert terminal.ids["LRN-1"] in (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert commits(store_home)[0] == "approve: Use pnpm, not npm"
-    assert "Approved-By: terminal" in commits(store_home, "--format=%b", "-1")
-    reviews().is_left("Nothing to reflect on.")
+    assert "- Use pnpm, not npm\n" in (project / "CLAUDE.md").read_text(encoding="utf-8")
+    assert terminal.ids["LRN-1"] in (project / "CLAUDE.md").read_text(encoding="utf-8")
+    assert list_commits(store_home)[0] == "approve: Use pnpm, not npm"
+    assert "Approved-By: terminal" in list_commits(store_home, "--format=%b", "-1")
+    reviews().exits_with("Nothing to reflect on.")
 
 
 def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) -> None:
@@ -67,7 +67,7 @@ def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) 
     assert "hint: git does not know your name, so history says that 'somebody' decided\n" in told
     assert "hint: tell it: git config --global user.name 'Your Name'\n" in told
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into 'CLAUDE.md'
 
         2 approved
@@ -77,19 +77,19 @@ def test_who_has_no_name_is_told_once(says: Says, reviews: Reviews, home: Path) 
         """)
 
 
-def test_not_now_comes_again_and_decides_nothing(says: Says, reviews: Reviews, shop: Path, store_home: Path) -> None:
+def test_not_now_comes_again_and_decides_nothing(says: Says, reviews: Reviews, project: Path, store_home: Path) -> None:
     says("use pnpm, not npm")
-    before = commits(store_home)
+    before = list_commits(store_home)
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("s")
-    terminal.is_left("""
+    terminal.exits_with("""
         skipped; asked again in the next review
 
         1 skipped
         left for later: 1 proposed rule; continue with: reflect-git review
         """)
-    assert (commits(store_home), (shop / "CLAUDE.md").exists()) == (before, False)
+    assert (list_commits(store_home), (project / "CLAUDE.md").exists()) == (before, False)
     reviews().sees(PNPM)
 
 
@@ -98,14 +98,14 @@ def test_no_is_a_commit_without_the_words(says: Says, reviews: Reviews, store_ho
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("n")
-    terminal.is_left("""
+    terminal.exits_with("""
         dismissed; may return after 3 sessions
 
         1 dismissed
         undo the last answer with: reflect-git undo
         """)
-    assert commits(store_home)[0] == f"dismiss: {signal}"
-    reviews().is_left("Nothing to reflect on.")
+    assert list_commits(store_home)[0] == f"dismiss: {signal}"
+    reviews().exits_with("Nothing to reflect on.")
 
 
 def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli) -> None:
@@ -113,7 +113,7 @@ def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli)
     terminal = reviews()
     terminal.sees(PNPM)
     terminal.types("N")
-    terminal.is_left("""
+    terminal.exits_with("""
         dismissed for good
 
         1 dismissed for good
@@ -123,7 +123,7 @@ def test_never_is_not_asked_again(says: Says, reviews: Reviews, run_cli: RunCli)
     assert (decision["kind"], decision["by"]["road"]) == ("never", "terminal")
 
 
-def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Reviews, shop: Path, home: Path) -> None:
+def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Reviews, project: Path, home: Path) -> None:
     says("use pnpm, not npm")
     terminal = reviews()
     terminal.sees(PNPM)
@@ -141,7 +141,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         """)
     terminal.types("moon")
     terminal.sees("""
-        error: 'moon' is no target
+        error: 'moon' is not a target
         hint: one of project, project-local, global, rules[:topic], global-rules,
         improvements, agents, dir:PATH
         target [name,q,?]?
@@ -177,7 +177,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         .replace("to project [", "to global [")
     )
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into '~/.claude/CLAUDE.md'
 
         1 approved
@@ -185,11 +185,11 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         list all rules with: reflect-git rules
         """)
     assert "Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
 
 
 def test_an_edited_text_is_shown_again_and_then_approved(
-    says: Says, reviews: Reviews, shop: Path, editor: Callable[[str], Path]
+    says: Says, reviews: Reviews, project: Path, editor: Callable[[str], Path]
 ) -> None:
     says("use pnpm, not npm")
     shown = editor("# a line of advice\nUse pnpm for everything.\n")
@@ -201,7 +201,7 @@ def test_an_edited_text_is_shown_again_and_then_approved(
     edited = edited.replace("  backtest      no past session to test it on\n", "")  # there was no such pattern to try
     terminal.sees(edited.replace("about 4 tokens", "about 6 tokens"))
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into 'CLAUDE.md'
 
         1 approved
@@ -209,7 +209,7 @@ def test_an_edited_text_is_shown_again_and_then_approved(
         undo the last answer with: reflect-git undo
         list all rules with: reflect-git rules
         """)
-    assert "- Use pnpm for everything.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert "- Use pnpm for everything.\n" in (project / "CLAUDE.md").read_text(encoding="utf-8")
     assert shown.read_text(encoding="utf-8") == (
         "Use pnpm, not npm\n\n"
         "# Lines starting with '#' are ignored. Leave it empty to change nothing.\n"
@@ -231,7 +231,7 @@ def test_an_emptied_text_changes_nothing(
         (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
         """)
     terminal.types("q")
-    terminal.is_left("left for later: 1 proposed rule; continue with: reflect-git review")
+    terminal.exits_with("left for later: 1 proposed rule; continue with: reflect-git review")
     assert not list((store_home / ".git" / "reflect").glob("edit-*"))
 
 
@@ -248,7 +248,7 @@ def test_an_editor_that_fails_changes_nothing(says: Says, reviews: Reviews) -> N
 
 
 def test_a_text_edited_to_hold_a_secret_is_refused_with_the_way_out(
-    says: Says, reviews: Reviews, shop: Path, editor: Callable[[str], Path]
+    says: Says, reviews: Reviews, project: Path, editor: Callable[[str], Path]
 ) -> None:
     says("use pnpm, not npm")
     editor("Log in with ghp_x7Kq92LmZpR4vT8wYbN3cD6fGhJ1sA5eQuXo\n")
@@ -284,11 +284,11 @@ def test_a_text_edited_to_hold_a_secret_is_refused_with_the_way_out(
         cannot approve: see 'refused' above for the keys that help
         (1/1) Approve to project [n,N,s,e,t,v,q,?]?
         """)
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
 
 
 def test_an_improvement_is_edited_field_by_field(
-    says: Says, reviews: Reviews, shop: Path, editor: Callable[[str], Path]
+    says: Says, reviews: Reviews, project: Path, editor: Callable[[str], Path]
 ) -> None:
     says("use pnpm, not npm")
     shown = editor("Title: One package manager\nImpact: High\nDetails: two lock files\nSuggested action: drop one\n")
@@ -302,7 +302,7 @@ def test_an_improvement_is_edited_field_by_field(
     terminal.types("e")
     terminal.passes("Approve to improvements [y,n,N,s,e,t,v,q,?]?")
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into '.claude/improvements.md'
 
         1 approved
@@ -313,6 +313,6 @@ def test_an_improvement_is_edited_field_by_field(
     assert shown.read_text(encoding="utf-8").startswith(
         "Title: Use pnpm, not npm\nImpact: Low\nDetails: \nSuggested action: \n"
     )
-    entry = (shop / ".claude" / "improvements.md").read_text(encoding="utf-8")
+    entry = (project / ".claude" / "improvements.md").read_text(encoding="utf-8")
     assert "] One package manager\n" in entry
     assert "- **Impact**: High\n- **Details**: two lock files\n- **Suggested action**: drop one\n" in entry

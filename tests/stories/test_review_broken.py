@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RunCli
-from tests.stories.conftest import Reviews, Says, commits
+from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
 PNPM = "use pnpm, not npm"
@@ -51,14 +51,14 @@ def again(rule: str, says: Says) -> str:
 
 
 @pytest.fixture
-def broken(again: str, run_cli: RunCli, shop: Path, says: Says, reviews: Reviews) -> str:
+def broken(again: str, run_cli: RunCli, project: Path, says: Says, reviews: Reviews) -> str:
     """Also dismiss the other thing that was said."""
-    other = next(one for one in run_cli("candidates", "--json", cwd=shop).json()["data"])
-    assert run_cli("dismiss", other["id"], "--never", cwd=shop).code == 0
+    other = next(one for one in run_cli("candidates", "--json", cwd=project).json()["data"])
+    assert run_cli("dismiss", other["id"], "--never", cwd=project).code == 0
     return again
 
 
-def test_sharpen(broken: str, reviews: Reviews, editor: Callable[[str], Path], shop: Path, store_home: Path) -> None:
+def test_sharpen(broken: str, reviews: Reviews, editor: Callable[[str], Path], project: Path, store_home: Path) -> None:
     shown = editor("Run every script with pnpm. Never call npm.\n")
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
@@ -79,7 +79,7 @@ def test_sharpen(broken: str, reviews: Reviews, editor: Callable[[str], Path], s
         change the rule like this [y,n]?
         """)
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         amended LRN-1 in 'CLAUDE.md'
 
         1 reworded
@@ -87,14 +87,14 @@ def test_sharpen(broken: str, reviews: Reviews, editor: Callable[[str], Path], s
         undo the last answer with: reflect-git undo
         """)
     assert "Claude broke this rule in 2 of the last 3 sessions" in shown.read_text(encoding="utf-8")
-    assert "- Run every script with pnpm. Never call npm.\n" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
-    assert commits(store_home)[0] == "amend: Run every script with pnpm. Never call npm."
-    assert "Backup: " in "\n".join(commits(store_home, "--format=%b", "-1"))
-    reviews().is_left("Nothing to reflect on.")  # earlier repetitions do not count against the new wording
+    assert "- Run every script with pnpm. Never call npm.\n" in (project / "CLAUDE.md").read_text(encoding="utf-8")
+    assert list_commits(store_home)[0] == "amend: Run every script with pnpm. Never call npm."
+    assert "Backup: " in "\n".join(list_commits(store_home, "--format=%b", "-1"))
+    reviews().exits_with("Nothing to reflect on.")  # earlier repetitions do not count against the new wording
 
 
 def test_what_a_sharper_rule_answers_is_not_proposed_as_a_new_one(
-    says: Says, reviews: Reviews, editor: Callable[[str], Path], shop: Path, run_cli: RunCli
+    says: Says, reviews: Reviews, editor: Callable[[str], Path], project: Path, run_cli: RunCli
 ) -> None:
     """The rule then has another wording than what the person repeated."""
     says("write labels in Welsh", kind="convention")
@@ -110,18 +110,18 @@ def test_what_a_sharper_rule_answers_is_not_proposed_as_a_new_one(
     terminal.passes("change the rule like this [y,n]?")
     terminal.types("y")
     assert "1 reworded" in terminal.ends()
-    assert run_cli("review", "--json", cwd=shop).json()["data"] == []
-    assert run_cli("audit", "--json", cwd=shop).json()["data"]["findings"] == []
-    (rule,) = run_cli("rules", "--json", cwd=shop).json()["data"]
-    with Terminal("--yes", "revert", rule["id"], cwd=shop) as revert:
+    assert run_cli("review", "--json", cwd=project).json()["data"] == []
+    assert run_cli("audit", "--json", cwd=project).json()["data"]["findings"] == []
+    (rule,) = run_cli("rules", "--json", cwd=project).json()["data"]
+    with Terminal("--yes", "revert", rule["id"], cwd=project) as revert:
         revert.ends()
-    assert run_cli("review", "--json", cwd=shop).json()["data"] == []
+    assert run_cli("review", "--json", cwd=project).json()["data"] == []
 
 
 def test_what_was_sharpened_is_undone(
-    broken: str, reviews: Reviews, editor: Callable[[str], Path], shop: Path, run_cli: RunCli
+    broken: str, reviews: Reviews, editor: Callable[[str], Path], project: Path, run_cli: RunCli
 ) -> None:
-    before = (shop / "CLAUDE.md").read_bytes()
+    before = (project / "CLAUDE.md").read_bytes()
     editor("Run every script with pnpm. Never call npm.\n")
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
@@ -129,69 +129,69 @@ def test_what_was_sharpened_is_undone(
     terminal.passes("change the rule like this [y,n]?")
     terminal.types("n")
     terminal.sees(f"nothing was changed\n{ASKED}")
-    assert (shop / "CLAUDE.md").read_bytes() == before
+    assert (project / "CLAUDE.md").read_bytes() == before
     terminal.types("e")
     terminal.passes("change the rule like this [y,n]?")
     terminal.types("y")
     terminal.ends()
-    undo(shop)
-    assert (shop / "CLAUDE.md").read_bytes() == before
+    undo(project)
+    assert (project / "CLAUDE.md").read_bytes() == before
     reviews().sees(card(2, "3 sessions"))
 
 
-def test_retire(broken: str, reviews: Reviews, shop: Path, store_home: Path) -> None:
-    before = (shop / "CLAUDE.md").read_bytes()
+def test_retire(broken: str, reviews: Reviews, project: Path, store_home: Path) -> None:
+    before = (project / "CLAUDE.md").read_bytes()
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
     terminal.types("x")
     assert "-- Use pnpm, not npm\n" in terminal.passes("retire the rule [y,n]?")
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         retired LRN-1
 
         1 retired
         undo the last answer with: reflect-git undo
         """)
-    assert not (shop / "CLAUDE.md").exists()
-    assert commits(store_home)[0] == "revert: Use pnpm, not npm"
-    assert "Backup: " in "\n".join(commits(store_home, "--format=%b", "-1"))
-    reviews().is_left("Nothing to reflect on.")  # and it is not proposed as a new rule
-    undo(shop)
-    assert (shop / "CLAUDE.md").read_bytes() == before
+    assert not (project / "CLAUDE.md").exists()
+    assert list_commits(store_home)[0] == "revert: Use pnpm, not npm"
+    assert "Backup: " in "\n".join(list_commits(store_home, "--format=%b", "-1"))
+    reviews().exits_with("Nothing to reflect on.")  # and it is not proposed as a new rule
+    undo(project)
+    assert (project / "CLAUDE.md").read_bytes() == before
     reviews().sees(card(2, "3 sessions"))
 
 
-def test_leave_it(broken: str, reviews: Reviews, says: Says, shop: Path, store_home: Path) -> None:
-    before = (shop / "CLAUDE.md").read_bytes()
+def test_leave_it(broken: str, reviews: Reviews, says: Says, project: Path, store_home: Path) -> None:
+    before = (project / "CLAUDE.md").read_bytes()
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
     terminal.types("n")
-    terminal.is_left("""
+    terminal.exits_with("""
         LRN-1 unchanged; asked again when 3 more sessions break it
 
         1 kept unchanged
         undo the last answer with: reflect-git undo
         """)
-    assert (shop / "CLAUDE.md").read_bytes() == before
-    assert commits(store_home)[0] == f"dismiss: {broken} stays as it is"
+    assert (project / "CLAUDE.md").read_bytes() == before
+    assert list_commits(store_home)[0] == f"dismiss: {broken} stays as it is"
     for session in ("s-5", "s-6", "s-6"):
-        reviews().is_left("Nothing to reflect on.")
+        reviews().exits_with("Nothing to reflect on.")
         says(PNPM, "--session", session)
     says(PNPM, "--session", "s-7")
     reviews().sees(card(3, "5 sessions"))
 
 
-def test_that_it_was_left_is_undone(broken: str, reviews: Reviews, shop: Path) -> None:
+def test_that_it_was_left_is_undone(broken: str, reviews: Reviews, project: Path) -> None:
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
     terminal.types("n")
     terminal.ends()
-    undo(shop)
+    undo(project)
     reviews().sees(card(2, "3 sessions"))
 
 
 def test_skipping_looking_and_quitting_decide_nothing(broken: str, reviews: Reviews, store_home: Path) -> None:
-    before = commits(store_home)
+    before = list_commits(store_home)
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
     terminal.types("v")
@@ -199,12 +199,12 @@ def test_skipping_looking_and_quitting_decide_nothing(broken: str, reviews: Revi
     terminal.types("?")
     assert "e  reword the rule in your editor" in terminal.passes(ASKED)
     terminal.types("s")
-    terminal.is_left("left for later: 1 broken rule; continue with: reflect-git review")
+    terminal.exits_with("left for later: 1 broken rule; continue with: reflect-git review")
     terminal = reviews()
     terminal.sees(card(2, "3 sessions"))
     terminal.types("q")
-    terminal.is_left("left for later: 1 broken rule; continue with: reflect-git review")
-    assert commits(store_home) == before
+    terminal.exits_with("left for later: 1 broken rule; continue with: reflect-git review")
+    assert list_commits(store_home) == before
 
 
 def test_it_comes_before_what_is_proposed(again: str, reviews: Reviews) -> None:
@@ -215,18 +215,18 @@ def test_it_comes_before_what_is_proposed(again: str, reviews: Reviews) -> None:
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
 
 
-def test_where_nobody_can_be_asked_it_is_listed(broken: str, run_cli: RunCli, shop: Path) -> None:
+def test_where_nobody_can_be_asked_it_is_listed(broken: str, run_cli: RunCli, project: Path) -> None:
     line = f"{broken}  Claude broke this rule in 2 of the last 3 sessions\n    Use pnpm, not npm\n"
-    assert line in run_cli("review", cwd=shop).out
-    assert run_cli("candidates", cwd=shop).out == line
-    document = run_cli("candidates", "--json", cwd=shop).json()
+    assert line in run_cli("review", cwd=project).out
+    assert run_cli("candidates", cwd=project).out == line
+    document = run_cli("candidates", "--json", cwd=project).json()
     assert document["data"] == []
     (found,) = document["broken"]
     assert (found["rule"], found["broken"], found["sessions"], found["said"]) == (broken, 2, 3, [PNPM])
     assert found["answers"]["retire"] == f"reflect-git revert {broken}"
-    assert run_cli("review", "--json", cwd=shop).json()["broken"] == document["broken"]
+    assert run_cli("review", "--json", cwd=project).json()["broken"] == document["broken"]
 
 
-def undo(shop: Path) -> None:
-    with Terminal("undo", cwd=shop) as terminal:
+def undo(project: Path) -> None:
+    with Terminal("undo", cwd=project) as terminal:
         terminal.ends()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.cli.output.console import first_word
-from reflect_git.cli.review.screen import chosen_numbers
+from reflect_git.cli.output.console import get_first_word
+from reflect_git.cli.review.screen import parse_numbers
 from tests.conftest import REAL_GIT, RunCli
-from tests.stories.conftest import Reviews, Says, commits
+from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
 PNPM = "use pnpm, not npm"
@@ -58,7 +58,7 @@ def test_the_rest_of_a_typed_word_answers_nothing(
     assert [line.strip() for line in lines[:3]] == ["q", "", f"{said}, 1 undecided"]
 
 
-def test_the_rest_of_a_typed_word_is_not_taken_for_the_first_word(says: Says, reviews: Reviews, shop: Path) -> None:
+def test_the_rest_of_a_typed_word_is_not_taken_for_the_first_word(says: Says, reviews: Reviews, project: Path) -> None:
     says(RISKY)
     terminal = reviews()
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
@@ -67,7 +67,7 @@ def test_the_rest_of_a_typed_word_is_not_taken_for_the_first_word(says: Says, re
     terminal.passes(asked)
     terminal.writes("es\n")
     terminal.passes(asked)
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
     terminal.types("ALWAYS")
     assert "approved LRN-" in terminal.ends()
 
@@ -118,7 +118,7 @@ def test_words_are_taken_where_lines_are_typed(reviews: Reviews, home: Path) -> 
     ],
 )  # fmt: skip
 def test_the_first_word_is_one_that_can_be_typed(text: str, word: str) -> None:
-    assert first_word(text) == word
+    assert get_first_word(text) == word
 
 
 OFFERED = {"1": 0, "3": 2, "4": 3, "5": 4}
@@ -132,10 +132,10 @@ OFFERED = {"1": 0, "3": 2, "4": 3, "5": 4}
     ],
 )  # fmt: skip
 def test_numbers_of_the_list(typed: str, chosen: list[int]) -> None:
-    assert chosen_numbers(typed, OFFERED) == chosen
+    assert parse_numbers(typed, OFFERED) == chosen
 
 
-def test_the_list_takes_several_answers(says: Says, reviews: Reviews, store_home: Path, shop: Path) -> None:
+def test_the_list_takes_several_answers(says: Says, reviews: Reviews, store_home: Path, project: Path) -> None:
     for text in (PNPM, "use ruff, not black", "use uv, not pip", "use rg, not grep"):
         says(text)
     terminal = reviews()
@@ -153,11 +153,11 @@ def test_the_list_takes_several_answers(says: Says, reviews: Reviews, store_home
     for nonsense in ("all of them", "y", "y 7", "n 1-x", "9"):
         terminal.types(nonsense)
         terminal.sees(f"type y or n and numbers from the list, such as 'y 1,3-5'\n{LIST}")
-    before = commits(store_home)
+    before = list_commits(store_home)
     terminal.types("n 2,4")
     seen = terminal.passes("(1/4) Approve to project [y,n,N,s,e,t,v,j,/,l,u,q,?]?")
     assert seen.startswith("dismissed 2; each may return after 3 sessions\n")
-    assert commits(store_home) == ["dismiss: 2 proposed rules", *before]
+    assert list_commits(store_home) == ["dismiss: 2 proposed rules", *before]
     terminal.types("l")
     terminal.passes(LIST)
     terminal.types("3")
@@ -168,39 +168,39 @@ def test_the_list_takes_several_answers(says: Says, reviews: Reviews, store_home
     terminal.passes("approve 2 rules, one commit each [y,n]?")
     terminal.types("y")
     assert "2 approved, 2 dismissed" in terminal.ends()
-    written = (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    written = (project / "CLAUDE.md").read_text(encoding="utf-8")
     assert [word in written for word in ("pnpm", "ruff", "uv", "rg")] == [True, False, True, False]
 
 
 @pytest.mark.usefixtures("two")
-def test_a_no_to_several_is_one_undo(reviews: Reviews, run_cli: RunCli, shop: Path) -> None:
+def test_a_no_to_several_is_one_undo(reviews: Reviews, run_cli: RunCli, project: Path) -> None:
     terminal = reviews()
     terminal.passes(FIRST)
     terminal.types("l")
     terminal.passes(LIST)
     terminal.types("n 1-2")
     terminal.ends()
-    with Terminal("--yes", "undo", cwd=shop) as undo:
+    with Terminal("--yes", "undo", cwd=project) as undo:
         undo.ends()
-    assert len(run_cli("candidates", "--json", cwd=shop).json()["data"]) == 2
+    assert len(run_cli("candidates", "--json", cwd=project).json()["data"]) == 2
     again = reviews()
     again.passes(FIRST)
 
 
 @pytest.mark.usefixtures("two")
 def test_the_new_keys_are_named_once_to_whoever_knew_the_old_ones(
-    reviews: Reviews, store_home: Path, shop: Path
+    reviews: Reviews, store_home: Path, project: Path
 ) -> None:
     marker = store_home / ".git" / "reflect" / "keys"
-    with Terminal("review", cwd=shop) as terminal:
+    with Terminal("review", cwd=project) as terminal:
         assert NOTE not in terminal.passes(FIRST), "nothing was ever answered here"
         terminal.types("y")
         terminal.passes(SECOND)
     assert marker.is_file()
-    with Terminal("review", cwd=shop) as terminal:
+    with Terminal("review", cwd=project) as terminal:
         assert NOTE not in terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     marker.unlink()  # as in a store of the previous version
-    with Terminal("review", cwd=shop) as terminal:
+    with Terminal("review", cwd=project) as terminal:
         assert terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?").startswith(f"{NOTE}\n")
-    with Terminal("review", cwd=shop) as terminal:
+    with Terminal("review", cwd=project) as terminal:
         assert NOTE not in terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")

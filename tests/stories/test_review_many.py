@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RunCli
-from tests.stories.conftest import Reviews, Says, commits
+from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
 PAIRS = ("pnpm npm", "ruff black", "uv pip", "rg grep", "podman docker", "vitest jest", "biome prettier", "deno node",
@@ -61,23 +61,25 @@ def test_several_are_answered_from_the_first_list(says: Says, reviews: Reviews, 
     assert "dismissed 9; " in terminal.passes("(10/11) Approve to project [y,n,N,s,e,t,v,j,/,l,u,q,?]?")
     terminal.types("q")
     assert "9 dismissed, 2 undecided" in terminal.ends()
-    assert len([subject for subject in commits(store_home) if subject.startswith("dismiss")]) == 1
+    assert len([subject for subject in list_commits(store_home) if subject.startswith("dismiss")]) == 1
 
 
 @pytest.mark.usefixtures("ten")
 def test_skipping_all_for_now_decides_nothing(reviews: Reviews, store_home: Path) -> None:
-    before = commits(store_home)
+    before = list_commits(store_home)
     terminal = reviews()
     terminal.sees(ASKED)
     terminal.types("s")
-    terminal.is_left("skipped 10; asked again in the next review")
-    assert commits(store_home) == before
+    terminal.exits_with("skipped 10; asked again in the next review")
+    assert list_commits(store_home) == before
     reviews().sees(ASKED)
 
 
 @pytest.mark.usefixtures("ten")
-def test_no_to_all_is_one_commit_and_one_undo(reviews: Reviews, store_home: Path, shop: Path, run_cli: RunCli) -> None:
-    before = commits(store_home)
+def test_no_to_all_is_one_commit_and_one_undo(
+    reviews: Reviews, store_home: Path, project: Path, run_cli: RunCli
+) -> None:
+    before = list_commits(store_home)
     terminal = reviews()
     terminal.sees(ASKED)
     terminal.types("n")
@@ -87,16 +89,16 @@ def test_no_to_all_is_one_commit_and_one_undo(reviews: Reviews, store_home: Path
     terminal.types("n")
     terminal.sees("dismiss all 10 [y,n]?")
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         dismissed 10; each may return after 3 sessions
         undo with: reflect-git undo
         """)
-    assert commits(store_home) == ["dismiss: 10 proposed rules", *before]
-    named = commits(store_home, "--format=%(trailers:key=Decision,valueonly)", "-1")
+    assert list_commits(store_home) == ["dismiss: 10 proposed rules", *before]
+    named = list_commits(store_home, "--format=%(trailers:key=Decision,valueonly)", "-1")
     assert sum(line.startswith("DEC-") for line in named) == 10
-    assert run_cli("audit", "--json", cwd=shop).json()["data"]["findings"] == []
-    reviews().is_left("Nothing to reflect on.")
-    with Terminal("--yes", "undo", cwd=shop) as undo:
+    assert run_cli("audit", "--json", cwd=project).json()["data"]["findings"] == []
+    reviews().exits_with("Nothing to reflect on.")
+    with Terminal("--yes", "undo", cwd=project) as undo:
         undo.ends()
     reviews().sees(ASKED)
 
@@ -117,12 +119,12 @@ def test_every_proposed_rule_that_was_announced_is_asked(says: Says, reviews: Re
 
 @pytest.mark.usefixtures("ten")
 def test_quitting_at_once_leaves_all_of_them(reviews: Reviews, store_home: Path) -> None:
-    before = commits(store_home)
+    before = list_commits(store_home)
     terminal = reviews()
     terminal.sees(ASKED)
     terminal.types("q")
-    terminal.is_left("left for later: 10 proposed rules; continue with: reflect-git review")
-    assert commits(store_home) == before
+    terminal.exits_with("left for later: 10 proposed rules; continue with: reflect-git review")
+    assert list_commits(store_home) == before
 
 
 def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, reviews: Reviews) -> None:
@@ -172,7 +174,7 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
         (2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?
         """)
     terminal.types("q")  # a weak one that was looked at goes by itself, too: nothing waits
-    terminal.is_left("1 dismissed, 1 undecided\nundo the last answer with: reflect-git undo")
+    terminal.exits_with("1 dismissed, 1 undecided\nundo the last answer with: reflect-git undo")
 
 
 def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, reviews: Reviews) -> None:
@@ -193,7 +195,7 @@ def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, re
     assert "Indent with tabs" in terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
 
 
-def test_a_risk_takes_the_first_word_of_the_rule(claude_says: Says, reviews: Reviews, shop: Path) -> None:
+def test_a_risk_takes_the_first_word_of_the_rule(claude_says: Says, reviews: Reviews, project: Path) -> None:
     claude_says("always commit with --no-verify")
     terminal = reviews()
     terminal.sees("1 unlikely one, expiring unreviewed in 13 days: w to see [w,q,?]?")
@@ -212,11 +214,11 @@ def test_a_risk_takes_the_first_word_of_the_rule(claude_says: Says, reviews: Rev
             not approved
             (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
             """)
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
     terminal.types("y")
     terminal.sees(asked)
     terminal.types("always")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into 'CLAUDE.md'
 
         1 approved
@@ -241,7 +243,7 @@ def test_what_is_risky_is_never_taken_with_others(claude_says: Says, reviews: Re
     assert "Proposed rule 1 of 2" in seen
 
 
-def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: Reviews, shop: Path) -> None:
+def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: Reviews, project: Path) -> None:
     says("use pnpm, not npm")
     says("use npm, not pnpm")
     terminal = reviews()
@@ -261,11 +263,11 @@ def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: 
         cannot approve: see 'refused' above for the keys that help
         (2/2) Approve to project [n,N,s,e,t,r,v,u,q,?]?
         """)
-    assert "- Use npm, not pnpm" not in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert "- Use npm, not pnpm" not in (project / "CLAUDE.md").read_text(encoding="utf-8")
 
 
 def test_a_rule_is_replaced_after_a_look_at_the_change(
-    says: Says, reviews: Reviews, shop: Path, store_home: Path, run_cli: RunCli
+    says: Says, reviews: Reviews, project: Path, store_home: Path, run_cli: RunCli
 ) -> None:
     says("use pnpm, not npm")
     first = reviews()
@@ -274,7 +276,7 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
     first.ends()
     says("use npm, not pnpm")
     says("name branches after their ticket")
-    before, text = commits(store_home), (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    before, text = list_commits(store_home), (project / "CLAUDE.md").read_text(encoding="utf-8")
     terminal = reviews()
     terminal.passes("(1/2) Approve to project [n,N,s,e,t,r,v,j,/,l,q,?]?")
     terminal.types("?")
@@ -284,7 +286,7 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
     seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
     assert "\n  replaces      LRN-1: Use pnpm, not npm\n" in seen and "refused" not in seen
     assert "\n-- Use pnpm, not npm\n" in seen and "\n+- Use npm, not pnpm\n" in seen
-    assert (commits(store_home), (shop / "CLAUDE.md").read_text(encoding="utf-8")) == (before, text)
+    assert (list_commits(store_home), (project / "CLAUDE.md").read_text(encoding="utf-8")) == (before, text)
     terminal.types("r")
     terminal.sees("""
         no conflicting rule to replace
@@ -298,16 +300,16 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
     terminal.passes("(1/2) Approve to project-local [y,n,N,s,e,t,v,j,/,l,q,?]?")
     terminal.types("y")
     terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
-    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]] == ["Use npm, not pnpm"]
-    assert not (shop / "CLAUDE.md").exists()
+    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=project).json()["data"]] == ["Use npm, not pnpm"]
+    assert not (project / "CLAUDE.md").exists()
     terminal.types("u")
     terminal.passes("(1/2) Approve to project-local [y,n,N,s,e,t,v,j,/,l,q,?]?")
-    assert (shop / "CLAUDE.md").read_text(encoding="utf-8") == text
-    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=shop).json()["data"]] == ["Use pnpm, not npm"]
+    assert (project / "CLAUDE.md").read_text(encoding="utf-8") == text
+    assert [rule["text"] for rule in run_cli("rules", "--json", cwd=project).json()["data"]] == ["Use pnpm, not npm"]
 
 
 def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_word(
-    says: Says, reviews: Reviews, shop: Path, home: Path, run_cli: RunCli
+    says: Says, reviews: Reviews, project: Path, home: Path, run_cli: RunCli
 ) -> None:
     says("use tabs, not spaces")
     first = reviews()
@@ -335,11 +337,11 @@ def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_word(
     terminal.passes("type the rule's first word, 'Use', to approve it anyway:")
     terminal.types("y")
     terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
     terminal.types("y")
     terminal.passes("type the rule's first word, 'Use', to approve it anyway:")
     terminal.types("use")
     terminal.ends()
-    assert "- Use spaces, not tabs" in (shop / "CLAUDE.md").read_text(encoding="utf-8")
+    assert "- Use spaces, not tabs" in (project / "CLAUDE.md").read_text(encoding="utf-8")
     assert "- Use tabs, not spaces" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
-    assert len(run_cli("rules", "--json", cwd=shop).json()["data"]) == 2
+    assert len(run_cli("rules", "--json", cwd=project).json()["data"]) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REAL_GIT, RunCli
-from tests.stories.conftest import Reviews, Says, commits, make_project
+from tests.stories.conftest import Reviews, Says, list_commits, make_project
 from tests.stories.terminal import Terminal
 
 ASKED = "(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?"
@@ -26,12 +26,12 @@ def test_there_may_be_nothing(reviews: Reviews) -> None:
 
 
 def test_without_a_terminal_it_lists_and_says_where_to_answer(
-    says: Says, claude_says: Says, run_cli: RunCli, shop: Path, store_home: Path
+    says: Says, claude_says: Says, run_cli: RunCli, project: Path, store_home: Path
 ) -> None:
     signal = says("use pnpm, not npm")
     claude_says("indent with tabs")
     for before in ((), ("--no-input",)):
-        result = run_cli(*before, "review", cwd=shop)
+        result = run_cli(*before, "review", cwd=project)
         assert result.code == 0
         assert result.out == f"  1  {signal}  correction → project\n     Use pnpm, not npm\n1 unlikely one\n"
         assert result.err == (
@@ -40,38 +40,38 @@ def test_without_a_terminal_it_lists_and_says_where_to_answer(
         )
 
 
-def test_without_a_terminal_and_without_learnings(run_cli: RunCli, shop: Path, store_home: Path) -> None:
-    assert run_cli("review", cwd=shop).out == "Nothing to reflect on.\n"
+def test_without_a_terminal_and_without_learnings(run_cli: RunCli, project: Path, store_home: Path) -> None:
+    assert run_cli("review", cwd=project).out == "Nothing to reflect on.\n"
 
 
 def test_what_waits_in_other_projects_is_told_where_nothing_waits(
-    says: Says, run_cli: RunCli, reviews: Reviews, tmp_path: Path, shop: Path
+    says: Says, run_cli: RunCli, reviews: Reviews, tmp_path: Path, project: Path
 ) -> None:
     says("use pnpm, not npm")
     said = "Nothing to reflect on.\n1 proposed rule in other projects: reflect-git review --all\n"
     assert run_cli("review", cwd=tmp_path).out == said
     status = "no proposed rules, 1 in other projects: reflect-git review --all\n"
     assert status in run_cli("status", cwd=tmp_path).out
-    assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=shop).out
-    reviews(cwd=tmp_path).is_left(said)
+    assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=project).out
+    reviews(cwd=tmp_path).exits_with(said)
     says("run `make check` before a commit")
     assert "2 proposed rules in other projects" in run_cli("review", cwd=tmp_path).out
     says("prices are in cents", cwd=tmp_path)
     told = "1 proposed rule, 2 in other projects: reflect-git review\n"
     assert told in run_cli("status", cwd=tmp_path).out
     assert run_cli("status", "--json", cwd=tmp_path).json()["data"]["waiting_here"] == 1
-    assert "other projects" not in run_cli("review", cwd=shop).out
+    assert "other projects" not in run_cli("review", cwd=project).out
 
 
-def test_in_json_it_is_what_candidates_says(says: Says, run_cli: RunCli, shop: Path, store_home: Path) -> None:
+def test_in_json_it_is_what_candidates_says(says: Says, run_cli: RunCli, project: Path, store_home: Path) -> None:
     says("use pnpm, not npm")
-    assert run_cli("review", "--json", cwd=shop).json() == run_cli("candidates", "--json", cwd=shop).json()
+    assert run_cli("review", "--json", cwd=project).json() == run_cli("candidates", "--json", cwd=project).json()
 
 
-def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: Reviews, shop: Path) -> None:
+def test_inside_claude_code_a_terminal_counts_for_nothing(says: Says, reviews: Reviews, project: Path) -> None:
     says("use pnpm, not npm")
     terminal = reviews(CLAUDECODE="1")
-    terminal.is_left(
+    terminal.exits_with(
         """
         error: review needs a person at a terminal
         hint: run 'reflect-git review' in a terminal; with the plugin, type /reflect
@@ -93,7 +93,7 @@ def test_one_key_without_enter(says: Says, reviews: Reviews, home: Path, store_h
         {ASKED}
         """)
     terminal.presses("s")
-    terminal.is_left("""
+    terminal.exits_with("""
         skipped; asked again in the next review
 
         1 skipped
@@ -108,14 +108,14 @@ def test_one_key_of_several_bytes_and_the_end(says: Says, reviews: Reviews, home
     terminal.writes("\x1b[A")
     assert "y  approve as shown" in terminal.passes(ASKED)
     terminal.sends("D")
-    terminal.is_left("left for later: 1 proposed rule; continue with: reflect-git review")
+    terminal.exits_with("left for later: 1 proposed rule; continue with: reflect-git review")
 
 
-def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Reviews, shop: Path) -> None:
+def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Reviews, project: Path) -> None:
     says("use pnpm, not npm")
     terminal = reviews()
     terminal.passes(ASKED)
-    (shop / "CLAUDE.md").write_text("# Shop\n", encoding="utf-8")
+    (project / "CLAUDE.md").write_text("# Shop\n", encoding="utf-8")
     terminal.types("y")
     seen = terminal.passes(ASKED)
     told = " ".join(seen.split())
@@ -123,7 +123,7 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
     assert "CLAUDE.md' was changed meanwhile hint: look at the change again Proposed rule 1 of 1 " in told
     assert " # Shop\n+\n+<!-- reflect-git:begin convention LRN-" in seen
     terminal.types("y")
-    terminal.is_left("""
+    terminal.exits_with("""
         approved LRN-1 into 'CLAUDE.md'
 
         1 approved
@@ -132,27 +132,29 @@ def test_a_file_that_changed_meanwhile_is_shown_anew(says: Says, reviews: Review
         list all rules with: reflect-git rules
         """)
     assert (
-        (shop / "CLAUDE.md").read_text(encoding="utf-8").startswith("# Shop\n\n<!-- reflect-git:begin convention LRN-")
+        (project / "CLAUDE.md")
+        .read_text(encoding="utf-8")
+        .startswith("# Shop\n\n<!-- reflect-git:begin convention LRN-")
     )
 
 
 def test_an_answer_given_elsewhere_stands(
-    says: Says, reviews: Reviews, run_cli: RunCli, shop: Path, store_home: Path
+    says: Says, reviews: Reviews, run_cli: RunCli, project: Path, store_home: Path
 ) -> None:
     signal = says("use pnpm, not npm")
     terminal = reviews()
     terminal.passes(ASKED)
-    assert run_cli("dismiss", signal, cwd=shop).code == 0
+    assert run_cli("dismiss", signal, cwd=project).code == 0
     terminal.types("y")
-    terminal.is_left("SIG-1 was answered elsewhere in the meantime\n\n")
-    assert not (shop / "CLAUDE.md").exists()
-    assert commits(store_home)[0] == f"dismiss: {signal}"
+    terminal.exits_with("SIG-1 was answered elsewhere in the meantime\n\n")
+    assert not (project / "CLAUDE.md").exists()
+    assert list_commits(store_home)[0] == f"dismiss: {signal}"
 
 
-def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: Path, shop: Path) -> None:
+def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: Path, project: Path) -> None:
     garden = make_project(tmp_path / "garden")
     says("use pnpm, not npm", cwd=garden)
-    reviews().is_left("Nothing to reflect on.\n1 proposed rule in other projects: reflect-git review --all")
+    reviews().exits_with("Nothing to reflect on.\n1 proposed rule in other projects: reflect-git review --all")
     reviews("--project", str(garden)).passes(ASKED)
     terminal = reviews("--all")
     terminal.sees("""
@@ -184,7 +186,7 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
     terminal.passes("target [name,q,?]?")
     terminal.types("global")
     terminal.passes("(1/1) Approve to global [y,n,N,s,e,t,v,q,?]?")
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
 
 
 def test_outside_any_project_the_way_on_is_named(says: Says, reviews: Reviews, home: Path) -> None:
@@ -204,8 +206,8 @@ def test_outside_any_project_the_way_on_is_named(says: Says, reviews: Reviews, h
         """)
 
 
-def _past_calls(home: Path, shop: Path) -> None:
-    folder = home / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(shop))
+def _past_calls(home: Path, project: Path) -> None:
+    folder = home / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(project))
     folder.mkdir(parents=True)
     lines = []
     for day, command in (("01", "npm install"), ("03", "ls"), ("04", "npm test")):
@@ -213,15 +215,15 @@ def _past_calls(home: Path, shop: Path) -> None:
         result = {"type": "tool_result", "tool_use_id": f"toolu_{day}", "content": "ok", "is_error": False}
         for role, block in (("assistant", call), ("user", result)):
             lines.append({
-                "type": role, "uuid": f"{role}-{day}", "sessionId": "s1", "isSidechain": False, "cwd": str(shop),
+                "type": role, "uuid": f"{role}-{day}", "sessionId": "s1", "isSidechain": False, "cwd": str(project),
                 "timestamp": f"2026-02-{day}T10:00:00.000Z", "version": "2.1.325", "entrypoint": "cli",
                 "message": {"role": role, "content": [block]},
             })  # fmt: skip
     (folder / "s1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, shop: Path) -> None:
-    _past_calls(home, shop)
+def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, project: Path) -> None:
+    _past_calls(home, project)
     says("use pnpm, not npm")
     seen = reviews().passes(ASKED)
     assert (
@@ -243,9 +245,9 @@ def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, 
     ],
 )
 def test_an_edited_text_keeps_the_backtest_where_it_means_the_same_calls(
-    says: Says, reviews: Reviews, home: Path, shop: Path, editor: Callable[[str], Path], text: str, is_tested: bool
+    says: Says, reviews: Reviews, home: Path, project: Path, editor: Callable[[str], Path], text: str, is_tested: bool
 ) -> None:
-    _past_calls(home, shop)
+    _past_calls(home, project)
     says("use pnpm, not npm")
     editor(f"{text}\n")
     terminal = reviews()
@@ -278,7 +280,7 @@ def test_a_long_text_is_shown_whole_within_the_terminal(says: Says, reviews: Rev
 
 
 def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
-    says: Says, reviews: Reviews, tmp_path: Path, shop: Path, home: Path
+    says: Says, reviews: Reviews, tmp_path: Path, project: Path, home: Path
 ) -> None:
     """A rule of the shop applies in the shop; that the garden wants the same is only noted."""
     says("use pnpm, not npm")
@@ -287,12 +289,12 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
     first.types("y")
     first.ends()
     garden, barn = make_project(tmp_path / "garden"), make_project(tmp_path / "barn")
-    for project, to, note in (
+    for other_project, to, note in (
         (garden, "project", "note          the same rule is in force in 'shop' since "),
         (barn, "global", "note          the same rule is in force in 'garden' since "),
     ):
-        says("use pnpm, not npm", cwd=project)
-        terminal = reviews(cwd=project)
+        says("use pnpm, not npm", cwd=other_project)
+        terminal = reviews(cwd=other_project)
         seen = terminal.passes(ASKED)
         assert note in seen and "→ t and 'global' to use it in all projects" in seen and "refused" not in seen
         if to == "global":
@@ -313,7 +315,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
 
 @pytest.mark.parametrize("answer", ["n", "N", "revert"])
 def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_review_asks(
-    says: Says, reviews: Reviews, run_cli: RunCli, tmp_path: Path, shop: Path, answer: str
+    says: Says, reviews: Reviews, run_cli: RunCli, tmp_path: Path, project: Path, answer: str
 ) -> None:
     says("use pnpm, not npm")
     terminal = reviews()
@@ -321,18 +323,20 @@ def test_a_no_in_one_project_says_nothing_of_another_and_status_counts_what_revi
     terminal.types("y" if answer == "revert" else answer)
     terminal.ends()
     if answer == "revert":
-        with Terminal("revert", "last", cwd=shop) as reverting:
+        with Terminal("revert", "last", cwd=project) as reverting:
             reverting.ends()
     says("no, use pnpm, not npm")
     garden = make_project(tmp_path / "garden")
-    told = run_cli("status", cwd=shop).out
-    assert "waiting       no proposed rules\n" in told and "Nothing to reflect on." in run_cli("review", cwd=shop).out
+    told = run_cli("status", cwd=project).out
+    assert (
+        "waiting       no proposed rules\n" in told and "Nothing to reflect on." in run_cli("review", cwd=project).out
+    )
     says("use pnpm, not npm", cwd=garden)
     seen = reviews(cwd=garden).passes(ASKED)
     assert "you said no" not in seen
     assert "1 proposed rule: reflect-git review\n" in run_cli("status", cwd=garden).out
     assert run_cli("status", "--format", "statusline", cwd=garden).out == "✎ 1\n"
-    assert "no proposed rules, 1 in other projects: reflect-git review --all\n" in run_cli("status", cwd=shop).out
-    assert "1 proposed rule in other projects" in run_cli("review", cwd=shop).out
-    rule = run_cli("log", "--json", cwd=shop).json()["data"][-1]["learning"]
-    assert not rule or "said again    1 time" in run_cli("show", rule, cwd=shop).out
+    assert "no proposed rules, 1 in other projects: reflect-git review --all\n" in run_cli("status", cwd=project).out
+    assert "1 proposed rule in other projects" in run_cli("review", cwd=project).out
+    rule = run_cli("log", "--json", cwd=project).json()["data"][-1]["learning"]
+    assert not rule or "said again    1 time" in run_cli("show", rule, cwd=project).out

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, RunCli
-from tests.scripted_claude import ScriptedClaude, document
-from tests.stories.conftest import Reviews, Says, commits
+from tests.scripted_claude import ScriptedClaude, build_output
+from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
 SEEDS = "why do you always run the specs without the seeds?"
@@ -72,7 +72,7 @@ Proposed rule 1 of 1 — correction, from a moment ago
 def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedClaude:
     made = ScriptedClaude(tmp_path / "client")
     monkeypatch.setenv("REFLECT_GIT_CLAUDE", str(made.path))
-    made.says({"n": 1, "rule": WORDING})
+    made.set_rules({"n": 1, "rule": WORDING})
     return made
 
 
@@ -94,7 +94,7 @@ def configured(store: Path) -> str:
 
 
 def test_once_words_this_review_and_the_person_approves(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, shop: Path, store_home: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, project: Path, store_home: Path
 ) -> None:
     says(SEEDS)
     terminal = reviews()
@@ -102,24 +102,24 @@ def test_once_words_this_review_and_the_person_approves(
     assert claude.calls == []  # nothing was sent before the answer
     terminal.presses("o")
     terminal.sees(WORDED)
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
     terminal.presses("y")
     assert "approved LRN-" in terminal.ends()
-    assert f"- {WORDING}\n" in (shop / "CLAUDE.md").read_text()
-    assert configured(store_home) == "" and commits(store_home)[0].startswith("approve: ")
+    assert f"- {WORDING}\n" in (project / "CLAUDE.md").read_text()
+    assert configured(store_home) == "" and list_commits(store_home)[0].startswith("approve: ")
     assert [(line["state"], line["rules"]) for line in used(store_home)] == [("done", 1)]
 
 
 def test_the_offer_counts_everything_that_is_sent(says: Says, reviews: Reviews, claude: ScriptedClaude) -> None:
     says(SEEDS)
     says(PNPM)
-    claude.says({"n": 1, "rule": WORDING}, {"n": 2, "rule": "Use pnpm, never npm."})
+    claude.set_rules({"n": 1, "rule": WORDING}, {"n": 2, "rule": "Use pnpm, never npm."})
     terminal = reviews()
     seen = " ".join(terminal.passes("[o]nce, [n]o").split())
     assert seen.startswith("Claude can word 2 of these; 1 needs it (about ")
     terminal.presses("o")
     assert "Claude worded 2 of 2 proposed rules" in terminal.passes("?]?")
-    assert [item["said"] for item in claude.asked()] == [[SEEDS], [PNPM]]
+    assert [item["said"] for item in claude.get_proposed_rules()] == [[SEEDS], [PNPM]]
     terminal.presses("q")
     terminal.ends()
 
@@ -134,7 +134,7 @@ def test_always_is_a_decision_and_asks_no_more(
     seen = terminal.passes(ONE)
     assert seen.startswith("set reflect.wording to claude; undo with: reflect-git config")
     assert f"    {WORDING}\n    (worded by Claude)\n" in seen
-    assert (configured(store_home), commits(store_home)[0]) == ("claude", "policy: reflect.wording=claude")
+    assert (configured(store_home), list_commits(store_home)[0]) == ("claude", "policy: reflect.wording=claude")
     terminal.presses("q")
     terminal.ends()
     again = reviews()
@@ -143,10 +143,10 @@ def test_always_is_a_decision_and_asks_no_more(
     again.presses("q")
     again.ends()
     says("why are the fixtures never loaded?")
-    claude.says({"n": 1, "rule": "Load the fixtures."})
+    claude.set_rules({"n": 1, "rule": "Load the fixtures."})
     third = reviews()
     assert "Claude worded 1 of 1 proposed rule" in third.passes("?]?")
-    assert [item["said"] for item in claude.asked()] == [["why are the fixtures never loaded?"]]
+    assert [item["said"] for item in claude.get_proposed_rules()] == [["why are the fixtures never loaded?"]]
     third.presses("q")
     third.ends()
 
@@ -163,7 +163,7 @@ def test_a_no_is_remembered_and_the_key_still_asks(
     assert "set reflect.wording to off" in terminal.passes(UNWORDED)
     terminal.presses("q")
     terminal.ends()
-    assert (configured(store_home), commits(store_home)[0]) == ("off", "policy: reflect.wording=off")
+    assert (configured(store_home), list_commits(store_home)[0]) == ("off", "policy: reflect.wording=off")
     again = reviews()
     again.sees(QUOTED)
     again.presses("c")
@@ -185,7 +185,7 @@ def test_a_no_is_remembered_and_the_key_still_asks(
 
 
 def test_what_is_on_the_screen_is_written_whatever_is_kept_meanwhile(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, shop: Path, store_home: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, project: Path, store_home: Path
 ) -> None:
     """Somebody changes the cached wording between the question and the answer."""
     says(SEEDS)
@@ -197,7 +197,7 @@ def test_what_is_on_the_screen_is_written_whatever_is_kept_meanwhile(
     kept.write_text(kept.read_text().replace(WORDING, "Run the specs with sudo."))
     terminal.presses("y")
     terminal.ends()
-    text = (shop / "CLAUDE.md").read_text()
+    text = (project / "CLAUDE.md").read_text()
     assert f"- {WORDING}\n" in text and "sudo" not in text
 
 
@@ -221,10 +221,10 @@ def test_what_needs_no_wording_is_offered_none(says: Says, reviews: Reviews, cla
 
 
 def test_what_claude_adds_is_a_risk_and_the_own_text_is_a_key_away(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, shop: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, project: Path
 ) -> None:
     says(PNPM)
-    claude.says({"n": 1, "rule": "Use pnpm with Docker, never npm."})
+    claude.set_rules({"n": 1, "rule": "Use pnpm with Docker, never npm."})
     terminal = reviews()
     terminal.passes(ONE)
     terminal.presses("c")
@@ -242,19 +242,19 @@ def test_what_claude_adds_is_a_risk_and_the_own_text_is_a_key_away(
     assert "risk: 'Docker' is not in your words" in seen
     terminal.types("no")
     assert "not approved" in terminal.passes(ONE)
-    assert not (shop / "CLAUDE.md").exists()
+    assert not (project / "CLAUDE.md").exists()
     terminal.presses("c")
     terminal.passes(ONE)
     terminal.presses("y")
     terminal.ends()
-    assert "- Never use npm in this project, always use pnpm\n" in (shop / "CLAUDE.md").read_text()
+    assert "- Never use npm in this project, always use pnpm\n" in (project / "CLAUDE.md").read_text()
 
 
 def test_no_lasting_rule_is_shown_and_dismisses_nothing(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, run_cli: RunCli, shop: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, run_cli: RunCli, project: Path
 ) -> None:
     says(BIG)
-    claude.says({"n": 1, "no_rule": "a question about one file"})
+    claude.set_rules({"n": 1, "no_rule": "a question about one file"})
     terminal = reviews()
     terminal.passes("[n]o")
     terminal.presses("o")
@@ -263,15 +263,15 @@ def test_no_lasting_rule_is_shown_and_dismisses_nothing(
     assert "  Claude says   not a lasting rule: a question about one file\n" in seen and "(needs wording)" in seen
     terminal.presses("q")
     terminal.ends()
-    assert len(run_cli("candidates", "--json", cwd=shop).json()["data"]) == 1
+    assert len(run_cli("candidates", "--json", cwd=project).json()["data"]) == 1
 
 
 def test_twins_become_one_only_with_the_persons_key(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, run_cli: RunCli, shop: Path, store_home: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, run_cli: RunCli, project: Path, store_home: Path
 ) -> None:
     says("why is the database empty in every spec?")
     says(SEEDS)
-    claude.says({"n": 1, "rule": WORDING}, {"n": 2, "rule": WORDING, "same_as": 1})
+    claude.set_rules({"n": 1, "rule": WORDING}, {"n": 2, "rule": WORDING, "same_as": 1})
     terminal = reviews()
     terminal.passes("[n]o")
     terminal.presses("o")
@@ -284,16 +284,16 @@ def test_twins_become_one_only_with_the_persons_key(
     terminal.presses("y")
     left = terminal.ends()
     assert "1 approved" in left and "wait" not in left
-    message = commits(store_home, "-1", "--format=%(trailers:key=Signal-Id)")
+    message = list_commits(store_home, "-1", "--format=%(trailers:key=Signal-Id)")
     assert len([line for line in message if line]) == 2
-    assert run_cli("candidates", "--json", cwd=shop).json()["data"] == []
+    assert run_cli("candidates", "--json", cwd=project).json()["data"] == []
 
 
-def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: ScriptedClaude, shop: Path) -> None:
+def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: ScriptedClaude, project: Path) -> None:
     says("why is the database empty in every spec?")
     says(SEEDS)
     says("use ruff, not black")
-    claude.says(
+    claude.set_rules(
         {"n": 1, "rule": "Use ruff, not black"}, {"n": 2, "rule": WORDING}, {"n": 3, "rule": WORDING, "same_as": 2}
     )
     terminal = reviews()
@@ -312,20 +312,20 @@ def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: Scripted
     assert "left for later: 3 proposed rules" in terminal.ends()
 
 
-def set_cap(shop: Path, amount: str) -> None:
-    with Terminal("config", "reflect.maxUsdPerDay", amount, cwd=shop) as terminal:
+def set_cap(project: Path, amount: str) -> None:
+    with Terminal("config", "reflect.maxUsdPerDay", amount, cwd=project) as terminal:
         terminal.passes("[y/N]:")
         terminal.types("y")
         terminal.ends()
 
 
 def test_the_daily_cap_holds_and_names_the_way_out(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, shop: Path, store_home: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, project: Path, store_home: Path
 ) -> None:
     says(SEEDS)
     says("why are the fixtures never loaded?")
-    set_cap(shop, "0.01")
-    claude.says({"n": 1, "rule": WORDING}, usd=0.0099)
+    set_cap(project, "0.01")
+    claude.set_rules({"n": 1, "rule": WORDING}, usd=0.0099)
     terminal = reviews()
     terminal.passes("[n]o")
     terminal.presses("n")
@@ -349,7 +349,7 @@ def test_the_daily_cap_holds_and_names_the_way_out(
     ("reply", "sentence"),
     [
         ({"out": "{"}, "error: Claude worded nothing: its answer is no JSON"),
-        ({"out": document(is_error=True, result="Not logged in · Please run /login"), "code": 1},
+        ({"out": build_output(is_error=True, result="Not logged in · Please run /login"), "code": 1},
          "error: Claude Code is not logged in"),
         ({"out": "", "sleep": 30}, "error: Claude did not answer within 2 seconds"),
     ],
@@ -359,14 +359,14 @@ def test_a_failure_is_one_sentence_and_the_card_stays(
 ) -> None:
     says(SEEDS)
     run_cli("config", "reflect.wording.timeout", "2")
-    claude.replies(reply)
+    claude.set_outputs(reply)
     terminal = reviews()
     terminal.passes("[n]o")
     terminal.presses("o")
     seen = terminal.passes(UNWORDED)
     assert seen.count("error: ") == 1 and sentence in seen and "hint: " in seen
     assert "(needs wording)" in seen.partition("error: ")[2]
-    claude.says({"n": 1, "rule": WORDING})
+    claude.set_rules({"n": 1, "rule": WORDING})
     terminal.presses("c")
     assert f"    {WORDING}\n    (worded by Claude)\n" in terminal.passes(ONE)
     terminal.presses("q")
@@ -377,7 +377,7 @@ def test_an_interrupt_stops_the_call_and_not_the_review(
     says: Says, reviews: Reviews, claude: ScriptedClaude, store_home: Path
 ) -> None:
     says(SEEDS)
-    claude.replies({"out": "", "sleep": 30})
+    claude.set_outputs({"out": "", "sleep": 30})
     terminal = reviews()
     terminal.passes("[n]o")
     terminal.presses("o")
@@ -391,17 +391,19 @@ def test_an_interrupt_stops_the_call_and_not_the_review(
 
 
 def test_a_review_inside_claude_code_asks_no_other_claude(
-    says: Says, run_cli: RunCli, claude: ScriptedClaude, shop: Path
+    says: Says, run_cli: RunCli, claude: ScriptedClaude, project: Path
 ) -> None:
     says(SEEDS)
-    with Terminal("review", cwd=shop, env={"CLAUDECODE": "1"}) as terminal:
+    with Terminal("review", cwd=project, env={"CLAUDECODE": "1"}) as terminal:
         assert "review needs a person at a terminal" in terminal.ends(1)
-    assert run_cli("review", cwd=shop).code == 0 and claude.calls == []
+    assert run_cli("review", cwd=project).code == 0 and claude.calls == []
 
 
-def test_the_setting_shows_the_price_before_it_is_switched_on(says: Says, claude: ScriptedClaude, shop: Path) -> None:
+def test_the_setting_shows_the_price_before_it_is_switched_on(
+    says: Says, claude: ScriptedClaude, project: Path
+) -> None:
     says(SEEDS)
-    with Terminal("config", "reflect.wording", "claude", cwd=shop) as terminal:
+    with Terminal("config", "reflect.wording", "claude", cwd=project) as terminal:
         seen = terminal.passes("set reflect.wording to claude? [y/N]:").replace("\n", " ")
         assert "review then sends the redacted words of proposed rules to Claude: about" in seen
         assert "for one, at most $2.00 a day" in seen
@@ -411,19 +413,19 @@ def test_the_setting_shows_the_price_before_it_is_switched_on(says: Says, claude
 
 @pytest.mark.parametrize("key", ["reflect.wording", "reflect.wording.model", "reflect.maxUsdPerDay"])
 def test_nobody_but_a_person_at_a_terminal_loosens_it(
-    says: Says, run_cli: RunCli, shop: Path, store_home: Path, key: str
+    says: Says, run_cli: RunCli, project: Path, store_home: Path, key: str
 ) -> None:
     says(SEEDS)
     value = {"reflect.wording": "claude", "reflect.wording.model": "opus", "reflect.maxUsdPerDay": "100.00"}[key]
-    assert run_cli("config", key, value, cwd=shop).code == 1
-    assert run_cli("config", key, value, cwd=shop, env={"CLAUDECODE": "1"}).code == 1
+    assert run_cli("config", key, value, cwd=project).code == 1
+    assert run_cli("config", key, value, cwd=project, env={"CLAUDECODE": "1"}).code == 1
     subprocess.run([REAL_GIT, "-C", str(store_home), "config", key, value], check=True)
-    assert run_cli("config", key, cwd=shop).out.strip() != value
-    assert key in run_cli("doctor", cwd=shop).out
+    assert run_cli("config", key, cwd=project).out.strip() != value
+    assert key in run_cli("doctor", cwd=project).out
 
 
 def test_an_edited_wording_is_the_persons_own(
-    says: Says, reviews: Reviews, claude: ScriptedClaude, editor: Callable[[str], Path], shop: Path, store_home: Path
+    says: Says, reviews: Reviews, claude: ScriptedClaude, editor: Callable[[str], Path], project: Path, store_home: Path
 ) -> None:
     says(SEEDS)
     shown = editor("Run the specs with the seeds of staging.")

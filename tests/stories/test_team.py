@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from reflect_git.capture import service
-from tests.conftest import RunCli, store_faults
+from tests.conftest import RunCli, find_store_problems
 from tests.faults import git
-from tests.rules.queues import say
-from tests.store.probe import allow_unattended, opened
-from tests.sync.clones import bare
+from tests.rules.queues import capture_signal
+from tests.store.store_checks import allow_unattended, open_store
+from tests.sync.clones import create_bare_repository
 
 
 class Colleague:
@@ -25,7 +25,7 @@ class Colleague:
         git(base, "clone", "-q", str(origin), str(self.clone))
         git(self.clone, "config", "user.name", name)
         git(self.clone, "config", "user.email", f"{name}@example.com")
-        opened(self.store)
+        open_store(self.store)
         allow_unattended(self.store)
 
     def runs(self, *words: str, code: int = 0) -> str:
@@ -35,8 +35,8 @@ class Colleague:
 
     def learns(self, text: str) -> None:
         """Say it to Claude, and approve it."""
-        store = opened(self.store)
-        signal = say(store, text, project=service.project_of(store, str(self.clone)), session_id=text)
+        store = open_store(self.store)
+        signal = capture_signal(store, text, project=service.get_project(store, str(self.clone)), session_id=text)
         self.runs("approve", signal, "--to", "rules", "--text", text)
 
     def files(self) -> set[str]:
@@ -45,7 +45,7 @@ class Colleague:
 
 @pytest.fixture
 def team(tmp_path: Path, run_cli: RunCli) -> tuple[Colleague, Colleague, Path]:
-    origin, first = bare(tmp_path / "shop.git"), tmp_path / "first"
+    origin, first = create_bare_repository(tmp_path / "shop.git"), tmp_path / "first"
     git(tmp_path, "clone", "-q", str(origin), str(first))
     (first / "README.md").write_text("# Shop\n")
     git(first, "add", "README.md")
@@ -87,7 +87,7 @@ def test_four_approvals_of_two_people_merge_without_a_conflict(team: tuple[Colle
         assert said.count("is not of this store") == 2
         assert "2 entries from another store: left alone" in person.runs("review")
         before = git(person.clone, "rev-parse", "HEAD")
-        assert "nothing to propose: all 2 are in your branch" in person.runs("propose")
+        assert "nothing to propose: all 2 rules are already on your branch" in person.runs("propose")
         assert git(person.clone, "rev-parse", "HEAD") == before
         assert git(person.clone, "status", "--porcelain") == ""
-        assert not store_faults(person.store)
+        assert not find_store_problems(person.store)

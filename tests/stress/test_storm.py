@@ -18,15 +18,15 @@ import pytest
 from reflect_git.platform.files import Lock
 from tests.conftest import wait_for_background
 from tests.faults import REPO, git
-from tests.store.probe import inbox_ids, opened, require_promises
-from tests.stress.storm import MODES, Storm, children_of
+from tests.store.store_checks import inbox_ids, open_store, require_promises
+from tests.stress.capture_stress import MODES, CaptureStress, find_children
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_small_storm(store_home: Path, tmp_path: Path, mode: str) -> None:
-    opened(store_home)
-    storm = Storm(store_home, 10, mode, 1, tmp_path)
-    acknowledged = storm.rage(8)
+    open_store(store_home)
+    storm = CaptureStress(store_home, 10, mode, 1, tmp_path)
+    acknowledged = storm.run(8)
     assert len(acknowledged) >= 0.9 * 8 * 10, "a capture whose git is killed under it may fail, but few do"
     assert set(storm.codes) == {0}
     require_promises(store_home, acknowledged)
@@ -36,8 +36,8 @@ def test_a_small_storm(store_home: Path, tmp_path: Path, mode: str) -> None:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("mode", MODES)
 def test_a_storm(store_home: Path, tmp_path: Path, mode: str, seed: int) -> None:
-    storm = Storm(store_home, 50, mode, seed, tmp_path)
-    acknowledged = storm.rage(32)
+    storm = CaptureStress(store_home, 50, mode, seed, tmp_path)
+    acknowledged = storm.run(32)
     assert len(acknowledged) >= 0.95 * 32 * 50
     assert set(storm.codes) == {0}
     require_promises(store_home, acknowledged)
@@ -138,7 +138,7 @@ def burst(begin: Callable[[int], subprocess.Popen[bytes]]) -> float:
 
 
 def test_a_hook_under_nice_acknowledges_and_commits_when_its_caller_has_gone(home: Path, store_home: Path) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     process = start_hook(1, "nice", "-n", "19")
     lock = Lock(store.lock.path)
     assert lock.acquire(10)
@@ -155,7 +155,7 @@ def test_a_hook_under_nice_acknowledges_and_commits_when_its_caller_has_gone(hom
 
 
 def test_a_hook_under_nice_does_not_wait_for_git(home: Path, store_home: Path) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     slow = home / "slow"
     slow.write_text(f'#!/bin/sh\nsleep 3\nexec "{shutil.which("git")}" "$@"\n')
     slow.chmod(0o755)
@@ -182,7 +182,7 @@ workflow.capture(store, o.facts("slowly"), os.environ)
 
 
 def test_the_lock_lives_as_long_as_the_git_of_a_killed_hook(home: Path, store_home: Path) -> None:
-    store = opened(store_home)
+    store = open_store(store_home)
     slow = home / "slow"
     slow.write_text(f'#!/bin/sh\nsleep 1\nexec "{shutil.which("git")}" "$@"\n')
     slow.chmod(0o755)
@@ -192,7 +192,7 @@ def test_the_lock_lives_as_long_as_the_git_of_a_killed_hook(home: Path, store_ho
     assert process.stdout is not None
     acknowledged = process.stdout.readline().strip()
     deadline = time.monotonic() + 10
-    while not children_of(process.pid) and time.monotonic() < deadline:
+    while not find_children(process.pid) and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.sync.clones import Clone, bare
+from tests.sync.clones import Clone, create_bare_repository
 
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
+    return create_bare_repository(tmp_path / "remote.git")
 
 
 @pytest.fixture
-def victim(store_home: Path, remote: Path) -> Clone:
+def synced_clone(store_home: Path, remote: Path) -> Clone:
     clone = Clone(store_home, str(remote))
     clone.approve(1)
     clone.sync()

@@ -7,7 +7,7 @@ import os
 from reflect_git.store import recover
 from reflect_git.store.repository import Store
 from reflect_git.sync import exchange
-from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.exchange import SyncOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def sync(store: Store, env: Mapping[str, str]) -> None:
-    recover.sweep(store)
-    report = exchange.sync(store, env, Wishes(pause=lambda seconds: None))
+    recover.recover_store(store)
+    report = exchange.sync(store, env, SyncOptions(pause=lambda seconds: None))
     os.write(1, "".join(f"{path}\n" for path in report.pulled).encode())
 
 

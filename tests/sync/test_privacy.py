@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.rules.approve import Request, carry_out, propose
+from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.dismiss import dismiss
 from reflect_git.store import session_state
 from tests.conftest import RunCli, wait_for_background
+from tests.disk_search import find_texts
 from tests.faults import git
-from tests.rules.queues import BY, say, sit
-from tests.scan import places_of
+from tests.rules.queues import BY, capture_signal, open_queue
 from tests.sessions import Session
-from tests.sync.clones import Clone, bare
+from tests.sync.clones import Clone, create_bare_repository
 
 QUOTE = "for heaven's sake, in this project never use npm, always use pnpm instead"
 ASIDE = "and by the way my bank is Umbrella Savings"
@@ -27,7 +27,7 @@ MINE = "The access code of the office is lobster."
 def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
     store_home: Path, home: Path, tmp_path: Path, to: str, run_cli: RunCli
 ) -> None:
-    remote = bare(tmp_path / "remote.git")
+    remote = create_bare_repository(tmp_path / "remote.git")
     clone = Clone(store_home, str(remote))
     shop = home / "shop"
     shop.mkdir()
@@ -35,24 +35,24 @@ def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
     for path in (shop / "CLAUDE.md", home / ".claude" / "CLAUDE.md"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"# Mine\n\n{MINE}\n")
-    say(clone.store, QUOTE, context=f"{QUOTE}. {ASIDE}", session_id="0f0e0d0c-secret-session")
+    capture_signal(clone.store, QUOTE, context=f"{QUOTE}. {ASIDE}", session_id="0f0e0d0c-secret-session")
     session = Session(home, cwd=str(shop))
     session.say(f"{QUOTE}, {ASIDE}")
-    session.hook("SessionEnd")
+    session.run_hook("SessionEnd")
     wait_for_background(home)
-    queue = sit(clone.open(), os.environ)
-    candidate = queue.gathered.strong[0]
-    done = carry_out(queue, propose(queue, Request(candidate, to=to, text="Use pnpm, never npm")), BY)
-    say(clone.store, NO, session_id="0f0e0d0c-secret-session")
-    queue = sit(clone.open(), os.environ)
-    dismiss(clone.store, next(one for one in queue.gathered.strong if "semicolon" in one.text), BY)
+    queue = open_queue(clone.open_store(), os.environ)
+    candidate = queue.candidates.strong[0]
+    done = write_approval(queue, plan_approval(queue, Request(candidate, to=to, text="Use pnpm, never npm")), BY)
+    capture_signal(clone.store, NO, session_id="0f0e0d0c-secret-session")
+    queue = open_queue(clone.open_store(), os.environ)
+    dismiss(clone.store, next(one for one in queue.candidates.strong if "semicolon" in one.text), BY)
     with clone.store.locked(5):
-        session_state.move(clone.store)
-    assert places_of(clone.root, QUOTE), "it is here, so the scan can fail"
+        session_state.move_to_main(clone.store)
+    assert find_texts(clone.root, QUOTE), "it is here, so the scan can fail"
     if to in ("global", "project"):
-        assert places_of(clone.root, MINE), "in the backup"
+        assert find_texts(clone.root, MINE), "in the backup"
     clone.sync()
-    assert places_of(remote, "Use pnpm, never npm"), "what was approved went"
+    assert find_texts(remote, "Use pnpm, never npm"), "what was approved went"
     for text in (
         QUOTE,
         "heaven",
@@ -65,6 +65,6 @@ def test_a_remote_has_no_quote_no_session_and_nothing_of_a_file_but_our_part(
         "secret-session",
         session.name,
     ):
-        assert places_of(remote, text) == [], text
+        assert find_texts(remote, text) == [], text
     assert git(remote, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
     assert done.learning in "".join(git(remote, "ls-tree", "-r", "--name-only", "main").split())

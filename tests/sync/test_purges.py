@@ -9,47 +9,47 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.records.search_text import Sought
+from reflect_git.records.search_text import TextSearch
 from reflect_git.store import remotes
 from reflect_git.store.purge import purge_main, purge_marks, purge_refs
 from reflect_git.sync import store_paths
-from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.exchange import SyncOptions
 from reflect_git.sync.store_paths import Purge
+from tests.disk_search import find_texts
 from tests.faults import git
-from tests.scan import places_of
-from tests.sync.clones import Clone, bare, rewrite_without, settle, take_out
-from tests.sync.hostile import FILE, offer
-from tests.sync.offers import approved, decision, files_of, learning, mirror
+from tests.sync.clones import Clone, create_bare_repository, purge_record, purge_squashed, sync_until_stable
+from tests.sync.hostile_remote import FILE, commit_to_remote
+from tests.sync.sample_records import build_approval, build_decision, build_files, build_learning, build_snapshot
 
 SECRET = "the password is swordfish"
-BAD = learning(1, f"Remember: {SECRET}.")
-[PATH] = files_of(BAD)
-AGREED = Wishes(agrees=lambda purges: True, pause=lambda seconds: None)
+BAD = build_learning(1, f"Remember: {SECRET}.")
+[PATH] = build_files(BAD)
+AGREED = SyncOptions(confirm_purges=lambda purges: True, pause=lambda seconds: None)
 
 
 @pytest.fixture
 def pair(tmp_path: Path, remote: Path) -> tuple[Clone, Clone]:
     """Create two machines with the secret, and something else."""
-    laptop, desk = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
-    laptop.add(BAD)
+    laptop, desktop = Clone(tmp_path / "laptop", str(remote)), Clone(tmp_path / "desk", str(remote))
+    laptop.add_records(BAD)
     laptop.approve(2)
-    settle(laptop, desk, rounds=2)
-    return laptop, desk
+    sync_until_stable(laptop, desktop, rounds=2)
+    return laptop, desktop
 
 
 def purge(clone: Clone) -> None:
-    take_out(clone, [PATH])
+    purge_squashed(clone, [PATH])
 
 
 def purge_really(clone: Clone, patterns: list[str]) -> None:
     """Purge and keep the rest of the history."""
-    sought = Sought(patterns)
+    sought = TextSearch(patterns)
     with clone.store.locked(5):
-        found = purge_main.look(clone.store, sought, [BAD["id"]])
-        marks = store_paths.marks_of(found.records, found.blobs)
-        said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
-        purge_main.carry_out(
-            clone.store, found, sought, marks, {store_paths.path_for(1, "00000000"): said}, "purge: it"
+        found = purge_main.preview_purge(clone.store, sought, [BAD["id"]])
+        marks = store_paths.build_marks(found.records, found.blobs)
+        said = store_paths.emit_purge(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
+        purge_main.run_purge(
+            clone.store, found, sought, marks, {store_paths.build_purge_path(1, "00000000"): said}, "purge: it"
         )
 
 
@@ -64,63 +64,63 @@ def test_the_remote_is_replaced_by_what_has_no_secret(pair: tuple[Clone, Clone],
     laptop.sync()
     assert git(remote, "rev-parse", "main").strip() == laptop.tip
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-    assert places_of(remote, SECRET) == []
+    assert find_texts(remote, SECRET) == []
 
 
 def test_an_old_clone_asks_before_it_takes_anything_out(pair: tuple[Clone, Clone], remote: Path) -> None:
-    laptop, desk = pair
+    laptop, desktop = pair
     purge(laptop)
     laptop.sync()
-    desk.approve(3)
-    before = desk.tip, git(remote, "rev-parse", "main")
-    report = desk.sync()
+    desktop.approve(3)
+    before = desktop.tip, git(remote, "rev-parse", "main")
+    report = desktop.sync()
     assert [one.machine for one in report.purges] == [laptop.store.machine]
-    assert (desk.tip, git(remote, "rev-parse", "main")) == before, "nothing came and nothing went"
+    assert (desktop.tip, git(remote, "rev-parse", "main")) == before, "nothing came and nothing went"
 
 
 def test_its_unpushed_records_survive_and_the_secret_does_not_return(pair: tuple[Clone, Clone], remote: Path) -> None:
     """Row 68."""
-    laptop, desk = pair
-    mine = desk.approve(3)
-    desk.add(learning(9, "Another rule."))
+    laptop, desktop = pair
+    mine = desktop.approve(3)
+    desktop.add_records(build_learning(9, "Another rule."))
     purge(laptop)
     theirs = laptop.approve(4)
     laptop.sync()
-    desk.sync(AGREED)
-    settle(laptop, desk, rounds=2)
+    desktop.sync(AGREED)
+    sync_until_stable(laptop, desktop, rounds=2)
     for clone in pair:
-        assert PATH not in clone.paths() and {*mine, *theirs} <= clone.paths()
-        assert places_of(clone.root, SECRET) == []
+        assert PATH not in clone.list_paths() and {*mine, *theirs} <= clone.list_paths()
+        assert find_texts(clone.root, SECRET) == []
         clone.require_sound()
-    assert laptop.tree == desk.tree
+    assert laptop.tree == desktop.tree
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-    assert places_of(remote, SECRET) == []
+    assert find_texts(remote, SECRET) == []
 
 
 def test_what_was_purged_is_captured_again_on_no_machine(
     pair: tuple[Clone, Clone], remote: Path, tmp_path: Path
 ) -> None:
-    laptop, desk = pair
+    laptop, desktop = pair
     purge(laptop)
     laptop.sync()
     new = Clone(tmp_path / "new", str(remote))
-    for clone in (desk, new):
+    for clone in (desktop, new):
         clone.sync(AGREED)
-        assert purge_marks.among(clone.store, [BAD["id"], learning(2, "x")["id"]]) == {BAD["id"]}
+        assert purge_marks.find_purged(clone.store, [BAD["id"], build_learning(2, "x")["id"]]) == {BAD["id"]}
 
 
 def test_what_a_hand_spoiled_before_a_purge_gives_way_to_what_it_was(pair: tuple[Clone, Clone]) -> None:
-    laptop, desk = pair
+    laptop, desktop = pair
     [path, _] = laptop.approve(3)
     good = (laptop.root / path).read_bytes()
-    laptop.open()
+    laptop.open_store()
     laptop.commit(path, b"text: mine\n")
-    rewrite_without(laptop, PATH)
+    purge_record(laptop, PATH)
     laptop.sync()
-    assert not desk.sync(AGREED).refused
-    settle(laptop, desk)
-    assert (desk.root / path).read_bytes() == (laptop.root / path).read_bytes() == good
-    assert PATH not in laptop.paths() and laptop.tree == desk.tree
+    assert not desktop.sync(AGREED).refused
+    sync_until_stable(laptop, desktop)
+    assert (desktop.root / path).read_bytes() == (laptop.root / path).read_bytes() == good
+    assert PATH not in laptop.list_paths() and laptop.tree == desktop.tree
 
 
 def _torn(said: bytes) -> bytes:
@@ -142,9 +142,9 @@ def test_nothing_is_exchanged_while_main_does_not_name_all_that_was_purged(
     """The remote still has it, and nothing else prevents its return."""
     laptop, _ = pair
     purge(laptop)
-    (path,) = (name for name in laptop.paths() if name.startswith("purges/"))
+    (path,) = (name for name in laptop.list_paths() if name.startswith("purges/"))
     said = (laptop.root / path).read_bytes()
-    laptop.open()
+    laptop.open_store()
     edited = by_hand(said)
     if edited is None:
         git(laptop.root, "mv", path, f"{path}.bak")
@@ -155,35 +155,35 @@ def test_nothing_is_exchanged_while_main_does_not_name_all_that_was_purged(
     with pytest.raises(ReflectError, match="no longer names all that was purged") as refused:
         laptop.sync()
     assert "put it back" in (refused.value.hint or "")
-    assert PATH not in laptop.paths() and git(remote, "rev-parse", "main") == before
+    assert PATH not in laptop.list_paths() and git(remote, "rev-parse", "main") == before
     laptop.commit(path, said)
     laptop.sync()
-    assert PATH not in laptop.paths()
+    assert PATH not in laptop.list_paths()
     assert PATH not in git(remote, "ls-tree", "-r", "--name-only", "main").split()
 
 
 def test_what_others_pushed_meanwhile_is_taken_in_first(pair: tuple[Clone, Clone], remote: Path) -> None:
-    laptop, desk = pair
+    laptop, desktop = pair
     purge(laptop)
-    theirs = desk.approve(3)
-    desk.sync()
+    theirs = desktop.approve(3)
+    desktop.sync()
     laptop.sync()
-    assert set(theirs) <= laptop.paths() and PATH not in laptop.paths()
-    assert places_of(laptop.root, SECRET) == []
-    desk.sync(AGREED)
-    assert desk.tree == laptop.tree and places_of(desk.root, SECRET) == []
+    assert set(theirs) <= laptop.list_paths() and PATH not in laptop.list_paths()
+    assert find_texts(laptop.root, SECRET) == []
+    desktop.sync(AGREED)
+    assert desktop.tree == laptop.tree and find_texts(desktop.root, SECRET) == []
 
 
 def test_what_another_machines_person_made_by_hand_is_still_there_afterwards(
     pair: tuple[Clone, Clone], remote: Path
 ) -> None:
-    laptop, desk = pair
-    theirs = desk.approve(3)
-    by_hand(desk)
-    settle(desk, laptop, rounds=1)
+    laptop, desktop = pair
+    theirs = desktop.approve(3)
+    by_hand(desktop)
+    sync_until_stable(desktop, laptop, rounds=1)
     purge_really(laptop, [])
     assert not laptop.sync().refused
-    assert git(remote, "rev-parse", "main").strip() == laptop.tip and set(theirs) <= laptop.paths()
+    assert git(remote, "rev-parse", "main").strip() == laptop.tip and set(theirs) <= laptop.list_paths()
 
 
 def test_a_new_remote_gets_what_another_machines_person_made_by_hand_before_a_purge(
@@ -193,33 +193,33 @@ def test_a_new_remote_gets_what_another_machines_person_made_by_hand_before_a_pu
 
     What somebody wrote here in another machine's name still stays here.
     """
-    laptop, desk = pair
-    theirs = desk.approve(3)
-    by_hand(desk)
-    settle(desk, laptop, rounds=1)
-    [forged] = laptop.add(decision(6, desk.store.machine))
+    laptop, desktop = pair
+    theirs = desktop.approve(3)
+    by_hand(desktop)
+    sync_until_stable(desktop, laptop, rounds=1)
+    [forged] = laptop.add_records(build_decision(6, desktop.store.machine))
     by_hand(laptop)
     purge_really(laptop, [SECRET])
     with laptop.store.locked(5):
-        purge_refs.forget(laptop.store, [])  # as a command does that finds the journal of a killed purge
-    remotes.forget(laptop.store)
-    laptop.connect(str(bare(tmp_path / "other.git")))
+        purge_refs.clean_store(laptop.store, [])  # as a command does that finds the journal of a killed purge
+    remotes.delete_state(laptop.store)
+    laptop.connect(str(create_bare_repository(tmp_path / "other.git")))
     assert [one["path"] for one in laptop.sync().refused] == [forged]
     assert set(theirs) <= set(git(tmp_path / "other.git", "ls-tree", "-r", "--name-only", "main").split())
 
 
 def test_a_purge_changes_the_mirrors_of_other_machines_too(pair: tuple[Clone, Clone]) -> None:
-    laptop, desk = pair
-    path = f"targets/{desk.store.machine}/global/CLAUDE.md"
+    laptop, desktop = pair
+    path = f"targets/{desktop.store.machine}/global/CLAUDE.md"
     for version in (1, 2):
-        desk.add(**{path: mirror(version, f"- {SECRET}\n")})
-        settle(desk, laptop, rounds=1)
+        desktop.add_records(**{path: build_snapshot(version, f"- {SECRET}\n")})
+        sync_until_stable(desktop, laptop, rounds=1)
     purge_really(laptop, [SECRET])
     laptop.sync()
-    assert not desk.sync(AGREED).refused
-    assert (desk.root / path).read_bytes() == mirror(2, "- [purged]\n")
-    settle(laptop, desk, rounds=1)
-    assert laptop.tip == desk.tip and places_of(desk.root, SECRET) == []
+    assert not desktop.sync(AGREED).refused
+    assert (desktop.root / path).read_bytes() == build_snapshot(2, "- [purged]\n")
+    sync_until_stable(laptop, desktop, rounds=1)
+    assert laptop.tip == desktop.tip and find_texts(desktop.root, SECRET) == []
 
 
 def entries(*learnings: tuple[str, str]) -> str:
@@ -229,11 +229,11 @@ def entries(*learnings: tuple[str, str]) -> str:
 OTHER = ("LRN-20260211-00000002", "Rule number 2.")
 
 
-def taken_over(desk: Clone) -> dict[str, bytes]:
+def taken_over(desktop: Clone) -> dict[str, bytes]:
     """Return what a machine has that applied the learning: a decision with its text, and a snapshot."""
-    said = decision(7, desk.store.machine, kind="applied", subject=BAD["id"], text=BAD["text"])
-    path = f"targets/{desk.store.machine}/global/CLAUDE.md"
-    return {**files_of(said), path: mirror(3, entries((BAD["id"], BAD["text"]), OTHER))}
+    said = build_decision(7, desktop.store.machine, kind="applied", subject=BAD["id"], text=BAD["text"])
+    path = f"targets/{desktop.store.machine}/global/CLAUDE.md"
+    return {**build_files(said), path: build_snapshot(3, entries((BAD["id"], BAD["text"]), OTHER))}
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
@@ -241,66 +241,66 @@ def test_what_another_machine_took_over_meanwhile_does_not_bring_it_back(
     pair: tuple[Clone, Clone], remote: Path, is_sent: bool
 ) -> None:
     """The purging machine could not know these files; sent before the purge reached the remote, or never sent."""
-    laptop, desk = pair
-    mine = desk.approve(8)
-    [told, kept] = desk.add(**taken_over(desk))
+    laptop, desktop = pair
+    mine = desktop.approve(8)
+    [told, kept] = desktop.add_records(**taken_over(desktop))
     purge_really(laptop, [SECRET])
     if is_sent:
-        desk.sync()
+        desktop.sync()
     laptop.sync()
-    report = desk.sync(AGREED)
-    assert not report.refused and not report.left
-    settle(laptop, desk, rounds=2)
+    report = desktop.sync(AGREED)
+    assert not report.refused and not report.remains
+    sync_until_stable(laptop, desktop, rounds=2)
     for clone in pair:
-        assert told not in clone.paths() and set(mine) <= clone.paths()
-        assert (clone.root / kept).read_bytes() == mirror(3, entries(OTHER))
-        assert places_of(clone.root, SECRET) == []
+        assert told not in clone.list_paths() and set(mine) <= clone.list_paths()
+        assert (clone.root / kept).read_bytes() == build_snapshot(3, entries(OTHER))
+        assert find_texts(clone.root, SECRET) == []
         clone.require_sound()
-    assert laptop.tree == desk.tree
+    assert laptop.tree == desktop.tree
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-    assert places_of(remote, SECRET) == []
+    assert find_texts(remote, SECRET) == []
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_a_mirror_that_has_it_in_its_name_goes(pair: tuple[Clone, Clone], remote: Path, is_sent: bool) -> None:
     """An empty rules file on a machine that the purging one does not know."""
-    laptop, desk = pair
+    laptop, desktop = pair
     slug = "the-password-is-swordfish"
-    place = f"targets/{desk.store.machine}/global/rules/reflect"
-    desk.add(**{f"{place}/{slug}-{BAD['id'].rpartition('-')[2]}.md": mirror(2, "")})
-    [kept] = desk.add(**{f"{place}/rule-number-2-{OTHER[0].rpartition('-')[2]}.md": mirror(1, "")})
+    place = f"targets/{desktop.store.machine}/global/rules/reflect"
+    desktop.add_records(**{f"{place}/{slug}-{BAD['id'].rpartition('-')[2]}.md": build_snapshot(2, "")})
+    [kept] = desktop.add_records(**{f"{place}/rule-number-2-{OTHER[0].rpartition('-')[2]}.md": build_snapshot(1, "")})
     purge_really(laptop, [SECRET])
     if is_sent:
-        desk.sync()
+        desktop.sync()
     laptop.sync()
-    assert not desk.sync(AGREED).refused
-    settle(laptop, desk, rounds=2)
+    assert not desktop.sync(AGREED).refused
+    sync_until_stable(laptop, desktop, rounds=2)
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-    assert laptop.tree == desk.tree and kept in laptop.paths()
-    for root in (laptop.root, desk.root, remote):
-        assert places_of(root, slug) == []
+    assert laptop.tree == desktop.tree and kept in laptop.list_paths()
+    for root in (laptop.root, desktop.root, remote):
+        assert find_texts(root, slug) == []
 
 
 def test_a_mirror_in_a_folder_that_says_it_goes_where_it_is_spent(pair: tuple[Clone, Clone]) -> None:
     """The path is marked: remains of the purged learning are removed; later files at that path stay."""
-    laptop, desk = pair
-    spent = f"targets/{desk.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
+    laptop, desktop = pair
+    spent = f"targets/{desktop.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
     used = f"targets/{laptop.store.machine}/swordfish-0a1b2c3d/CLAUDE.md"
     with laptop.store.locked(5):
-        found = purge_main.look(laptop.store, Sought([SECRET]), [BAD["id"]])
-        marks = store_paths.marks_of(found.records, found.blobs, [spent])
-        said = store_paths.emit(Purge(1, "2026-02-12T10:00:00Z", laptop.store.machine, tuple(marks)))
-        new = {store_paths.path_for(1, "00000000"): said}
-        purge_main.carry_out(laptop.store, found, Sought([SECRET]), marks, new, "purge: it")
-    desk.add(**{spent: mirror(2, "")})
-    laptop.add(**{used: mirror(2, "").replace(BAD["id"].encode(), OTHER[0].encode())})
+        found = purge_main.preview_purge(laptop.store, TextSearch([SECRET]), [BAD["id"]])
+        marks = store_paths.build_marks(found.records, found.blobs, [spent])
+        said = store_paths.emit_purge(Purge(1, "2026-02-12T10:00:00Z", laptop.store.machine, tuple(marks)))
+        new = {store_paths.build_purge_path(1, "00000000"): said}
+        purge_main.run_purge(laptop.store, found, TextSearch([SECRET]), marks, new, "purge: it")
+    desktop.add_records(**{spent: build_snapshot(2, "")})
+    laptop.add_records(**{used: build_snapshot(2, "").replace(BAD["id"].encode(), OTHER[0].encode())})
     laptop.sync()
-    assert not desk.sync(AGREED).refused
-    settle(laptop, desk, rounds=2)
+    assert not desktop.sync(AGREED).refused
+    sync_until_stable(laptop, desktop, rounds=2)
     before = laptop.tip
-    settle(laptop, desk, rounds=2)
-    assert laptop.tree == desk.tree and laptop.tip == before == desk.tip
-    assert spent not in laptop.paths() and used in laptop.paths()
+    sync_until_stable(laptop, desktop, rounds=2)
+    assert laptop.tree == desktop.tree and laptop.tip == before == desktop.tip
+    assert spent not in laptop.list_paths() and used in laptop.list_paths()
 
 
 def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Clone, Clone], remote: Path) -> None:
@@ -308,84 +308,86 @@ def test_what_says_the_same_and_was_never_sent_is_named_and_stays(pair: tuple[Cl
 
     A remote announced the purge, and nobody agreed to lose this.
     """
-    laptop, desk = pair
-    again = desk.add(*approved(9, desk.store.machine, BAD["text"]))
+    laptop, desktop = pair
+    again = desktop.add_records(*build_approval(9, desktop.store.machine, BAD["text"]))
     purge_really(laptop, [SECRET])
     laptop.sync()
-    left = desk.sync(AGREED).left or []
-    assert set(again) <= set(left) and set(again) <= desk.paths()
-    settle(laptop, desk, rounds=1)
-    assert laptop.tree == desk.tree
+    left = desktop.sync(AGREED).remains or []
+    assert set(again) <= set(left) and set(again) <= desktop.list_paths()
+    sync_until_stable(laptop, desktop, rounds=1)
+    assert laptop.tree == desktop.tree
 
 
 def test_what_says_the_same_and_was_sent_is_named(pair: tuple[Clone, Clone]) -> None:
     """It reached the remote after the purge, under other ids than the purged ones: nothing announced it."""
-    laptop, desk = pair
-    take_out(laptop, [PATH])
-    [again, _] = desk.add(*approved(9, desk.store.machine, BAD["text"]))
-    desk.sync()
+    laptop, desktop = pair
+    purge_squashed(laptop, [PATH])
+    [again, _] = desktop.add_records(*build_approval(9, desktop.store.machine, BAD["text"]))
+    desktop.sync()
     laptop.sync()
-    left = desk.sync(AGREED).left or []
+    left = desktop.sync(AGREED).remains or []
     assert again in left and left[-1].endswith(" git objects")
-    settle(laptop, desk, rounds=1)
-    assert laptop.tree == desk.tree and again in laptop.paths()
+    sync_until_stable(laptop, desktop, rounds=1)
+    assert laptop.tree == desktop.tree and again in laptop.list_paths()
 
 
 def test_a_decision_about_another_learning_stays(pair: tuple[Clone, Clone]) -> None:
-    laptop, desk = pair
-    said = desk.add(decision(7, desk.store.machine, kind="applied", subject=OTHER[0], text=OTHER[1]))
+    laptop, desktop = pair
+    said = desktop.add_records(
+        build_decision(7, desktop.store.machine, kind="applied", subject=OTHER[0], text=OTHER[1])
+    )
     purge_really(laptop, [SECRET])
     laptop.sync()
-    desk.sync(AGREED)
-    settle(laptop, desk, rounds=1)
-    assert set(said) <= laptop.paths() & desk.paths()
+    desktop.sync(AGREED)
+    sync_until_stable(laptop, desktop, rounds=1)
+    assert set(said) <= laptop.list_paths() & desktop.list_paths()
 
 
 def test_a_remote_cannot_bring_it_with_the_very_purge(pair: tuple[Clone, Clone], remote: Path) -> None:
     """A history that announces a purge and has what mentions it: neither the record nor that is accepted."""
-    laptop, desk = pair
-    told = files_of(decision(7, "other-k3f9", kind="applied", subject=BAD["id"], text=BAD["text"]))
+    laptop, desktop = pair
+    told = build_files(build_decision(7, "other-k3f9", kind="applied", subject=BAD["id"], text=BAD["text"]))
     purge_really(laptop, [SECRET])
-    laptop.add(**told)
+    laptop.add_records(**told)
     by_hand(laptop)
     git(laptop.root, "push", "-q", "--force", str(remote), "main")
-    refused = desk.sync(AGREED).refused
+    refused = desktop.sync(AGREED).refused
     assert {(one["path"], one["reason"]) for one in refused} >= {(path, "it was purged") for path in told}
-    assert not set(told) & desk.paths() and places_of(desk.root, SECRET) == []
+    assert not set(told) & desktop.list_paths() and find_texts(desktop.root, SECRET) == []
 
 
 def test_a_host_that_keeps_all_history_is_told_of(tmp_path: Path) -> None:
-    remote = bare(tmp_path / "shared.git", "--shared")
+    remote = create_bare_repository(tmp_path / "shared.git", "--shared")
     laptop = Clone(tmp_path / "laptop", str(remote))
-    laptop.add(BAD)
+    laptop.add_records(BAD)
     laptop.sync()
     purge(laptop)
     with pytest.raises(ReflectError) as stop:
         laptop.sync()
-    assert "keeps all history" in stop.value.message and stop.value.hint and "new, empty" in stop.value.hint
+    assert "keeps the purged text" in stop.value.message and stop.value.hint and "new, empty" in stop.value.hint
 
 
 def test_purged_bytes_are_refused_whatever_offers_them(pair: tuple[Clone, Clone], tmp_path: Path) -> None:
     """Another remote, whose history is older than the purge."""
-    laptop, desk = pair
-    old = bare(tmp_path / "old.git")
-    desk.connect(str(old))
-    desk.sync()
+    laptop, desktop = pair
+    old = create_bare_repository(tmp_path / "old.git")
+    desktop.connect(str(old))
+    desktop.sync()
     purge(laptop)
     laptop.connect(str(old))
     laptop.sync()
-    assert PATH not in laptop.paths() and places_of(laptop.root, SECRET) == []
+    assert PATH not in laptop.list_paths() and find_texts(laptop.root, SECRET) == []
 
 
 def test_neither_side_takes_a_purge_for_a_loss_or_a_lie(pair: tuple[Clone, Clone], remote: Path) -> None:
     """The purging machine announced it in its own name; the other one has what the remote lacks."""
-    laptop, desk = pair
+    laptop, desktop = pair
     mine = laptop.dismiss(5)
-    settle(laptop, desk, rounds=1)
-    take_out(laptop, mine)
+    sync_until_stable(laptop, desktop, rounds=1)
+    purge_squashed(laptop, mine)
     first = laptop.sync()
     assert not first.refused and not first.lost
-    second = desk.sync(AGREED)
+    second = desktop.sync(AGREED)
     assert not second.refused and not second.lost
 
 
@@ -406,7 +408,7 @@ def test_what_was_purged_does_not_come_back_with_a_history_that_knows_of_it(
     git(old, "push", "-q", "origin", "HEAD:main")
     report = laptop.sync()
     assert [(one["path"], one["reason"]) for one in report.refused] == [(PATH, "it was purged")]
-    assert PATH not in laptop.paths() and places_of(laptop.root, SECRET) == []
+    assert PATH not in laptop.list_paths() and find_texts(laptop.root, SECRET) == []
     laptop.require_sound()
 
 
@@ -414,10 +416,10 @@ def test_a_new_repository_of_a_host_keeps_its_history_after_a_purge(pair: tuple[
     """It has nothing that was purged, and nothing is replaced."""
     laptop, _ = pair
     purge(laptop)
-    other = bare(tmp_path / "other.git")
-    first = offer(other, {"README.md": (FILE, b"# learnings\n")})
+    other = create_bare_repository(tmp_path / "other.git")
+    first = commit_to_remote(other, {"README.md": (FILE, b"# learnings\n")})
     laptop.connect(str(other))
-    remotes.forget(laptop.store)
+    remotes.delete_state(laptop.store)
     laptop.sync()
     assert first in git(other, "rev-list", "main").split()
     assert git(other, "rev-parse", "main^{tree}").strip() == laptop.tree

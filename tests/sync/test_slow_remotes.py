@@ -18,18 +18,18 @@ import pytest
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import remote_git
-from reflect_git.platform.git import Child, Git, find_program
+from reflect_git.platform.git import Git, GitProcess, find_git
 from reflect_git.platform.remote_git import Limits, Remote
 from reflect_git.store import recover
 from reflect_git.sync import exchange
-from reflect_git.sync.exchange import Wishes
+from reflect_git.sync.exchange import SyncOptions
 from tests.conftest import REPO
 from tests.faults import git
 from tests.stories.terminal import Terminal
-from tests.sync.clones import Clone, bare
-from tests.sync.wires import daemon
+from tests.sync.clones import Clone, create_bare_repository
+from tests.sync.git_servers import run_daemon
 
-GIT = find_program(os.environ["PATH"])
+GIT = find_git(os.environ["PATH"])
 SECONDS = 2
 # How long a command may take besides the time limit, on a shared machine.
 PATIENCE = 15
@@ -188,13 +188,13 @@ def test_a_remote_that_never_ends_is_left_at_the_limit(tmp_path: Path, scheme: s
 @pytest.mark.parametrize("way", ["down", "up"])
 def test_a_remote_that_stalls_in_the_middle(tmp_path: Path, way: str) -> None:
     """In the middle of the incoming pack, and of the push; the next sync completes it."""
-    remote = bare(tmp_path / "srv" / "remote.git")
-    with daemon(remote.parent) as port:
+    remote = create_bare_repository(tmp_path / "srv" / "remote.git")
+    with run_daemon(remote.parent) as port:
         good = f"git://127.0.0.1:{port}/remote.git"
-        desk = Clone(tmp_path / "desk", good)
+        desktop = Clone(tmp_path / "desk", good)
         for number in range(10, 30):
-            desk.approve(number)
-        desk.sync()
+            desktop.approve(number)
+        desktop.sync()
         stalling = Stalling(port, down=2500) if way == "down" else Stalling(port, up=6000)
         with server(stalling) as slow:
             clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{slow}/remote.git")
@@ -240,7 +240,7 @@ def test_a_sync_that_nobody_asked_for_has_the_limit(tmp_path: Path) -> None:
     with server(never) as port:
         clone = Clone(tmp_path / "laptop", f"git://127.0.0.1:{port}/remote.git")
         clone.store.change_config({"reflect.sync.timeout": "1"})
-        wishes = exchange._wishes(clone.store, 20.0)
+        wishes = exchange._build_background_options(clone.store, 20.0)
         assert (wishes.limits.seconds, wishes.unattended) == (1.0, True)
         began = time.monotonic()
         with pytest.raises(ReflectError, match="after 1 seconds"):
@@ -251,8 +251,8 @@ def test_a_sync_that_nobody_asked_for_has_the_limit(tmp_path: Path) -> None:
 def test_the_limit_of_an_automatic_sync_is_never_longer_than_its_own(tmp_path: Path) -> None:
     clone = Clone(tmp_path / "laptop", "ssh://example.com/notes")
     clone.store.change_config({"reflect.sync.timeout": "3600"})
-    assert exchange._wishes(clone.store, 5.0).limits.seconds == 5.0
-    assert exchange.limits_of(clone.store).seconds == 3600.0
+    assert exchange._build_background_options(clone.store, 5.0).limits.seconds == 5.0
+    assert exchange.get_limits(clone.store).seconds == 3600.0
 
 
 def test_an_ssh_that_ignores_signals_ends_at_the_limit(tmp_path: Path, hanging_ssh: Path) -> None:
@@ -309,11 +309,11 @@ def test_what_a_killed_sync_left_is_removed_by_the_next_command(tmp_path: Path, 
     child = start(clone, "sync", env={"GIT_SSH_COMMAND": str(hanging_ssh)})
     folder = Path(clone.store.private_path("incoming"))
     _wait_for(lambda: bool(living(str(hanging_ssh))) and folder.exists())
-    recover.sweep(clone.store)
+    recover.recover_store(clone.store)
     assert folder.exists(), "a sync that runs keeps what it fetches"
-    started = remote_git.started_by(child.pid)
+    started = remote_git.find_children(child.pid)
     child.kill()
-    remote_git.end_all(started)
+    remote_git.kill_processes(started)
     child.communicate()
     require_nobody(str(hanging_ssh))
     assert run(clone, "status")[0] == 0
@@ -332,16 +332,16 @@ def test_many_small_files_are_refused_while_they_arrive(tmp_path: Path) -> None:
     fake = Git(str(program), str(tmp_path), git_dir=str(folder), user=dict(os.environ))
     limits = Limits(size=2 << 20, seconds=30.0)
     with pytest.raises(ReflectError) as stop:
-        remote_git.fetch(fake, Remote("https://example.com/x"), {}, limits).end()
+        remote_git.start_fetch(fake, Remote("https://example.com/x"), {}, limits).wait()
     assert stop.value.code == "too-much"
-    assert remote_git.size_below(str(folder)) < 2 * limits.size
+    assert remote_git.get_disk_usage(str(folder)) < 2 * limits.size
     count = len(os.listdir(folder))
     time.sleep(0.2)
     assert len(os.listdir(folder)) == count, "nobody writes any more"
 
 
 def test_a_large_pack_is_stopped_while_it_arrives(tmp_path: Path) -> None:
-    remote = bare(tmp_path / "remote.git")
+    remote = create_bare_repository(tmp_path / "remote.git")
     work = tmp_path / "work"
     git(tmp_path, "clone", "-q", str(remote), str(work))
     (work / "large").write_bytes(os.urandom(24 << 20))
@@ -354,12 +354,12 @@ def test_a_large_pack_is_stopped_while_it_arrives(tmp_path: Path) -> None:
 
     def look() -> None:
         while not done.wait(0.005):
-            most[0] = max(most[0], remote_git.size_below(str(folder)))
+            most[0] = max(most[0], remote_git.get_disk_usage(str(folder)))
 
     watching = threading.Thread(target=look)
     watching.start()
     with pytest.raises(ReflectError) as stop:
-        clone.sync(Wishes(limits=Limits(size=4 << 20)))
+        clone.sync(SyncOptions(limits=Limits(size=4 << 20)))
     done.set()
     watching.join()
     assert stop.value.code == "too-much" and most[0] <= 2 * (4 << 20)
@@ -368,23 +368,23 @@ def test_a_large_pack_is_stopped_while_it_arrives(tmp_path: Path) -> None:
 
 def test_a_remote_that_talks_without_end_is_left_too(tmp_path: Path) -> None:
     """Its output always has something to read, and the time limit is still checked."""
-    child = Child(["/bin/sh", "-c", "while :; do echo remote: and on and on; done >&2"], dict(os.environ))
+    child = GitProcess(["/bin/sh", "-c", "while :; do echo remote: and on and on; done >&2"], dict(os.environ))
     began = time.monotonic()
-    assert child.finish(seconds=0.5).code == -9
+    assert child.communicate(seconds=0.5).code == -9
     assert time.monotonic() - began < PATIENCE
 
 
 def test_processes_below_a_process_are_found_and_ended() -> None:
     mark = f"sleep 61{os.getpid()}"
     child = subprocess.Popen(["/bin/sh", "-c", f"trap '' TERM; sh -c '{mark}; :'; :"])
-    _wait_for(lambda: len(remote_git.started_by(child.pid)) >= 2)
-    found = remote_git.started_by(child.pid)
-    assert set(remote_git._asked_of_ps()) & set(found) == set(found), "ps tells the same"
+    _wait_for(lambda: len(remote_git.find_children(child.pid)) >= 2)
+    found = remote_git.find_children(child.pid)
+    assert set(remote_git._read_ps_table()) & set(found) == set(found), "ps tells the same"
     child.kill()
     child.wait()
-    remote_git.end_all(dict.fromkeys(found, "another start"))
+    remote_git.kill_processes(dict.fromkeys(found, "another start"))
     assert living(mark), "another process that has the number by now is left alone"
-    remote_git.end_all(found)
+    remote_git.kill_processes(found)
     require_nobody(mark)
 
 

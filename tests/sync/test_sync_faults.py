@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import FAIL, KILL, Prepared, Strike, git, strike_everywhere
-from tests.store.probe import capture, inbox_ids, require_promises
+from tests.faults import FAIL, KILL, FaultRun, SavedStore, check_every_fault, git
+from tests.store.store_checks import capture, inbox_ids, require_promises
 from tests.sync import operations
-from tests.sync.clones import Clone, bare, settle
+from tests.sync.clones import Clone, create_bare_repository, sync_until_stable
 
 
-class World(Prepared):
+class World(SavedStore):
     """A saved machine and remote."""
 
     def __init__(self, root: Path, remote: Path, shelf: Path) -> None:
@@ -30,14 +30,14 @@ class World(Prepared):
 @pytest.fixture
 def machines(store_home: Path, tmp_path: Path) -> tuple[Clone, Clone, Path]:
     """Create two machines that each have something the other lacks, with a signal in each inbox."""
-    remote = bare(tmp_path / "remote.git")
-    laptop, desk = Clone(store_home, str(remote)), Clone(tmp_path / "desk", str(remote))
-    settle(laptop, desk)
+    remote = create_bare_repository(tmp_path / "remote.git")
+    laptop, desktop = Clone(store_home, str(remote)), Clone(tmp_path / "desk", str(remote))
+    sync_until_stable(laptop, desktop)
     capture(laptop.store, "a signal of the laptop")
     for number in range(3):
-        laptop.approve(number), desk.approve(10 + number)
-    desk.sync()
-    return laptop, desk, remote
+        laptop.approve(number), desktop.approve(10 + number)
+    desktop.sync()
+    return laptop, desktop, remote
 
 
 @pytest.mark.parametrize(
@@ -47,22 +47,22 @@ def machines(store_home: Path, tmp_path: Path) -> tuple[Clone, Clone, Path]:
 def test_a_struck_sync_is_ended_by_the_next(
     machines: tuple[Clone, Clone, Path], tmp_path: Path, mode: str, first: int, step: int
 ) -> None:
-    laptop, desk, remote = machines
-    signals, mine, theirs = inbox_ids(laptop.root), laptop.paths(), desk.paths()
+    laptop, desktop, remote = machines
+    signals, mine, theirs = inbox_ids(laptop.root), laptop.list_paths(), desktop.list_paths()
 
-    def check(strike: Strike) -> None:
+    def check(fault_run: FaultRun) -> None:
         require_promises(laptop.root, signals)
-        tracked = laptop.paths()
+        tracked = laptop.list_paths()
         assert mine <= tracked, "something of ours is gone"
-        assert set(strike.said) <= tracked, "said to have come and is not there"
+        assert set(fault_run.output) <= tracked, "said to have come and is not there"
         laptop.sync()
-        assert laptop.paths() == mine | theirs
+        assert laptop.list_paths() == mine | theirs
         assert git(remote, "rev-parse", "main").strip() == laptop.tip
         git(remote, "fsck", "--strict")
         require_promises(laptop.root, signals)
 
     (tmp_path / "shelf").mkdir()
-    strike_everywhere(
+    check_every_fault(
         operations.sync, World(laptop.root, remote, tmp_path / "shelf"), mode, check, first, step
     )  # fmt: skip
 
@@ -81,19 +81,19 @@ def test_a_struck_move_to_any_commit_is_whole_or_not(
     git(store_home, "switch", "-q", "main")
     old, new = clone.tip, git(store_home, "rev-parse", "next").strip()
 
-    def check(strike: Strike) -> None:
+    def check(fault_run: FaultRun) -> None:
         require_promises_but_records(clone)
         assert clone.tip in (old, new)
-        if strike.said or strike.effect is None:
+        if fault_run.output or fault_run.effect is None:
             assert clone.tip == new
         there = (store_home / gone[0]).exists()
         assert there == (clone.tip == old)
 
-    strike_everywhere(operations.move_many, Prepared(store_home, tmp_path), mode, check, first, step)
+    check_every_fault(operations.move_many, SavedStore(store_home, tmp_path), mode, check, first, step)
 
 
 def require_promises_but_records(clone: Clone) -> None:
-    clone.open()
+    clone.open_store()
     clone.require_sound()
     assert not list((clone.root / ".git/reflect/journal").glob("*.json"))
     assert not list((clone.root / ".git").rglob("*.lock"))

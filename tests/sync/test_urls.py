@@ -71,6 +71,6 @@ def test_a_token_for_a_user_name_is_not_kept() -> None:
 
 
 def test_a_password_that_is_there_is_not_shown() -> None:
-    assert urls.shown("https://ada:x@example.com/notes") == "https://ada@example.com/notes"
+    assert urls.format_url("https://ada:x@example.com/notes") == "https://ada@example.com/notes"
     for plain in ("https://example.com/notes", "git@example.com:notes", "/srv/notes"):
-        assert urls.shown(plain) == plain
+        assert urls.format_url(plain) == plain

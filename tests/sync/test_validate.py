@@ -13,34 +13,34 @@ from reflect_git.records.purge_marks import blob_mark
 from reflect_git.store import machines
 from reflect_git.sync import store_paths, validate
 from reflect_git.sync.store_paths import Purge
-from tests.sync.offers import blob_id, decision, files_of, learning, mirror
+from tests.sync.sample_records import blob_id, build_decision, build_files, build_learning, build_snapshot
 
-LEARNING = files_of(learning(1))
+LEARNING = build_files(build_learning(1))
 [(PATH, DATA)] = LEARNING.items()
 MIRROR = "targets/desk-k3f9/shop-0a1b2c3d/.claude/CLAUDE.md"
-PURGE = store_paths.emit(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (blob_mark("x"),)))
+PURGE = store_paths.emit_purge(Purge(1, "2026-02-11T10:00:00Z", "desk-k3f9", (blob_mark("x"),)))
 TALLY = {"id": "TLY-20260211-00000001", "version": 1, "machine": "desk-k3f9", "day": "2026-02-11", "lines": []}
 
 
 def shape(path: str, data: bytes = DATA, mode: str = "100644") -> str:
     """Return why a file is refused by its path and mode alone; "" if it is not."""
-    return validate.fault_of(mode, path, blob_id(data), store_paths.kind_on_main)
+    return validate.find_fault(mode, path, blob_id(data), store_paths.get_main_kind)
 
 
 def content(path: str, data: bytes) -> str:
-    return validate.by_content([path], [data], store_paths.kind_on_main)[0]
+    return validate.check_contents([path], [data], store_paths.get_main_kind)[0]
 
 
 @pytest.mark.parametrize(
     "path, data",
     [
         (PATH, DATA),
-        *files_of(decision(1), TALLY).items(),
+        *build_files(build_decision(1), TALLY).items(),
         ("README.md", b"# reflections\n"),
         ("LICENSE", b"MIT\n"),
-        ("machines/desk-k3f9.yaml", machines.file_of("desk-k3f9")),
-        (MIRROR, mirror(3)),
-        ("targets/desk-k3f9/global/sub folder/Überblick.md", mirror(1)),
+        ("machines/desk-k3f9.yaml", machines.build_machine_file("desk-k3f9")),
+        (MIRROR, build_snapshot(3)),
+        ("targets/desk-k3f9/global/sub folder/Überblick.md", build_snapshot(1)),
         ("purges/0001-7k3v9q2m.yaml", PURGE),
         (f"aside/LRN-20260211-00000001/{blob_id(DATA)}.yaml", DATA),
     ],
@@ -83,8 +83,8 @@ def test_other_paths_do_not(path: str) -> None:
 
 def test_a_large_file_does_not_come_in() -> None:
     assert content(PATH, b"x" * (yaml_form.MAX_BYTES + 1)) == "it is too large"
-    assert content(MIRROR, mirror(1, "x" * yaml_form.MAX_BYTES)) == ""
-    assert content(MIRROR, mirror(1, "x" * (1 << 20))) == "it is too large"
+    assert content(MIRROR, build_snapshot(1, "x" * yaml_form.MAX_BYTES)) == ""
+    assert content(MIRROR, build_snapshot(1, "x" * (1 << 20))) == "it is too large"
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_a_large_file_does_not_come_in() -> None:
      ("targets/a/b/straße.md", "targets/a/b/STRASSE.md")],
 )  # fmt: skip
 def test_twins_do_not_come_in_whichever_is_ours(one: str, other: str) -> None:
-    both = validate.twins([one, other, PATH], [])
+    both = validate.find_twins([one, other, PATH], [])
     assert set(both) == {one, other} and f"'{other}'" in both[one] and f"'{one}'" in both[other]
-    assert set(validate.twins([other, PATH], [one])) == {other}
-    assert validate.twins([one, PATH], [one, PATH]) == {}
+    assert set(validate.find_twins([other, PATH], [one])) == {other}
+    assert validate.find_twins([one, PATH], [one, PATH]) == {}
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,18 @@ def test_a_record_of_a_newer_version_comes_in_as_it_is() -> None:
 @pytest.mark.parametrize(
     "path, data",
     [
-        (MIRROR, b"# rules\n"), (MIRROR, b"version: 0\n"), (MIRROR, mirror(1) + b"\xff"), (MIRROR, mirror(1) + b"\0"),
-        ("machines/desk-k3f9.yaml", machines.file_of("other")), ("machines/desk-k3f9.yaml", b'name: "x"\n'),
-        ("purges/0001-7k3v9q2m.yaml", DATA), ("purges/0002-7k3v9q2m.yaml", PURGE), ("README.md", b"\xff"),
+        (MIRROR, b"# rules\n"),
+        (MIRROR, b"version: 0\n"),
+        (MIRROR, build_snapshot(1) + b"\xff"),
+        (MIRROR, build_snapshot(1) + b"\0"),
+        ("machines/desk-k3f9.yaml", machines.build_machine_file("other")),
+        ("machines/desk-k3f9.yaml", b'name: "x"\n'),
+        ("purges/0001-7k3v9q2m.yaml", DATA),
+        ("purges/0002-7k3v9q2m.yaml", PURGE),
+        ("README.md", b"\xff"),
         (f"aside/LRN-20260211-00000002/{blob_id(DATA)}.yaml", DATA),
     ],
-)  # fmt: skip
+)
 def test_other_files_are_held_to_their_form(path: str, data: bytes) -> None:
     assert content(path, data)
 
@@ -143,9 +149,9 @@ def test_a_name_below_aside_is_that_of_its_bytes() -> None:
 def test_an_inbox_has_signals_and_figures_only() -> None:
     for path in ("signals/2026/02/11/00/SIG-20260211-00000001.yaml", "signals/README.md",
                  "exposure/2026/02/EXP-20260211-00000001.yaml"):  # fmt: skip
-        assert store_paths.kind_on_inbox(path)
+        assert store_paths.get_inbox_kind(path)
     for path in (PATH, "README.md", MIRROR, "signals/SIG-20260211-00000001.yaml"):
-        assert not store_paths.kind_on_inbox(path)
+        assert not store_paths.get_inbox_kind(path)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +164,7 @@ def test_an_inbox_has_signals_and_figures_only() -> None:
     ],
 )  # fmt: skip
 def test_refs_of_inboxes_are_known_by_their_form(ref: str, machine: str) -> None:
-    assert store_paths.inbox_of(ref) == machine
+    assert store_paths.get_inbox_machine(ref) == machine
 
 
 PARTS = st.one_of(

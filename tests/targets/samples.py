@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from reflect_git.targets.finding import TITLES
+from reflect_git.targets.target_page import CATEGORY_TITLES
 
 END = b"<!-- reflect-git:end -->"
 _LINES = [
@@ -21,15 +21,15 @@ _LINES = [
     "- list\n\n  <!-- reflect-git:begin -->\n  <!-- LRN-20200101-aaaaaaaa -->\n  - x",
     "> <!-- reflect-git:end -->", "word <!-- LRN-20200101-aaaaaaaa --> word", "- a\n\n- b\n\n      code in item",
 ]  # fmt: skip
-_FRONT = ["", "", "", "---\ntitle: x\n---\n", "---\nkey: |\n  <!-- reflect-git:begin -->\n---\n", "---\n"]
+_FRONT_MATTERS = ["", "", "", "---\ntitle: x\n---\n", "---\nkey: |\n  <!-- reflect-git:begin -->\n---\n", "---\n"]
 
 
 @st.composite
-def bases(draw: st.DrawFn) -> bytes:
+def instruction_files(draw: st.DrawFn) -> bytes:
     """Draw a file as people have them: any newline style or a mix; with or without byte order mark and last newline."""
     lines = draw(st.lists(st.sampled_from(_LINES) | st.text("ab #-*`<>!\u3042", max_size=8), max_size=12))
     ends = draw(st.sampled_from([["\n"], ["\r\n"], ["\n", "\r\n"], ["\n", "\r"]]))
-    text = draw(st.sampled_from(_FRONT))
+    text = draw(st.sampled_from(_FRONT_MATTERS))
     text += "".join(line + draw(st.sampled_from(ends)) for line in lines)
     if ends == ["\r\n"]:
         text = text.replace("\r\n", "\n").replace("\n", "\r\n")
@@ -55,7 +55,7 @@ identities = st.builds(
     st.integers(1, 28),
     st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=8, max_size=8),
 )
-categories = st.sampled_from(list(TITLES))
+categories = st.sampled_from(list(CATEGORY_TITLES))
 words = st.sampled_from(
     [
         "use",

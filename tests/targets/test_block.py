@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from reflect_git.errors import ReflectError
 from reflect_git.targets import block
-from reflect_git.targets.finding import LIMIT, TITLES, Unfit
-from reflect_git.targets.markdown import split
+from reflect_git.targets.markdown import split_lines
+from reflect_git.targets.target_page import CATEGORY_TITLES, MAX_FILE_BYTES, UnfitFileError
 from tests.counters import count
 from tests.targets import samples
 
@@ -30,12 +30,12 @@ BASES = [
 
 
 def fresh(base: bytes | None) -> bool:
-    found = block.find(base)
-    return not (found and (found.pair or found.troubles))
+    found = block.find_block(base)
+    return not (found and (found.pair or found.problems))
 
 
 def live(data: bytes) -> block.Block:
-    found = block.find(data)
+    found = block.find_block(data)
     assert found
     return found
 
@@ -43,16 +43,16 @@ def live(data: bytes) -> block.Block:
 @pytest.mark.parametrize("base", BASES, ids=repr)
 def test_add_then_remove_gives_the_same_bytes(base: bytes | None) -> None:
     data = block.add(base, A, TEXT, "command")
-    entry = live(data).entry(A)
+    entry = live(data).get_entry(A)
     assert entry
     assert (entry.text, entry.category, entry.inside) == (TEXT, "command", True)
     assert block.remove(data, A, TEXT) == base
 
 
 def law(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
-    found = block.find(base)
+    found = block.find_block(base)
     assume(fresh(base))
-    assume(all(block.inert(text)[0] for _, text, _ in entries))
+    assume(all(block.make_safe(text)[0] for _, text, _ in entries))
     assume(not found or not {entry.id for entry in found.entries} & {identity for identity, _, _ in entries})
     data: bytes | None = base
     for identity, text, category in entries:
@@ -72,14 +72,14 @@ several = st.lists(
 )
 
 
-@given(samples.bases(), several, st.integers(0, 99))
+@given(samples.instruction_files(), several, st.integers(0, 99))
 def test_any_order_of_removals_gives_the_base(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
     law(base, entries, seed)
 
 
 @pytest.mark.slow
 @settings(max_examples=10_000)
-@given(samples.bases(), several, st.integers(0, 99))
+@given(samples.instruction_files(), several, st.integers(0, 99))
 def test_any_order_of_removals_gives_the_base_deep(base: bytes, entries: list[tuple[str, str, str]], seed: int) -> None:
     law(base, entries, seed)
     count("blocks emptied in random orders")
@@ -88,7 +88,7 @@ def test_any_order_of_removals_gives_the_base_deep(base: bytes, entries: list[tu
 def headed(base: bytes, entries: list[tuple[str, str, str]]) -> bytes:
     """Return a block as older versions wrote it, with a heading for every rule."""
     lines = ["<!-- reflect-git:begin -->"]
-    for category, title in TITLES.items():
+    for category, title in CATEGORY_TITLES.items():
         found = sorted(entry for entry in entries if entry[2] == category)
         lines += ["", f"## {title}"] if found else []
         for identity, text, _ in found:
@@ -98,7 +98,7 @@ def headed(base: bytes, entries: list[tuple[str, str, str]]) -> bytes:
 
 
 def twenty() -> list[tuple[str, str, str]]:
-    names = list(TITLES)
+    names = list(CATEGORY_TITLES)
     return [(f"LRN-202601{day:02d}-abcdefg{day % 7}", f"Rule number {day}.", names[day % 4]) for day in range(1, 21)]
 
 
@@ -141,7 +141,7 @@ def named_nobody(data: bytes) -> bytes:
 
 
 @given(
-    samples.bases(),
+    samples.instruction_files(),
     st.lists(st.tuples(st.integers(0, 60), st.sampled_from(MINE)), min_size=1, max_size=4),
     st.sampled_from([A, B, C]),
     st.booleans(),
@@ -158,11 +158,11 @@ def test_removal_leaves_what_a_person_wrote(
     for place, line in edits:
         lines.insert(place % (len(lines) + 1), line.encode() + b"\n")
     edited = b"".join(lines)
-    lines = [line.encode() for line in split(edited.decode())]
-    before = block.find(edited)
-    assume(before and before.pair and not before.troubles)
+    lines = [line.encode() for line in split_lines(edited.decode())]
+    before = block.find_block(edited)
+    assume(before and before.pair and not before.problems)
     assert before
-    entry = before.entry(gone)
+    entry = before.get_entry(gone)
     assume(entry and entry.text == texts[gone] and entry.inside)
     assert entry
     data = block.remove(edited, gone, texts[gone]) or b""
@@ -193,7 +193,7 @@ def test_a_line_written_below_the_last_one_keeps_its_end() -> None:
 
 def test_lines_inside_the_block_stay_and_so_does_the_block() -> None:
     data = block.add(b"", A, TEXT, "command").replace(b"- Use", b"- mine\n\n<!-- x -->\n\n- Use")
-    assert live(data).entry(A)
+    assert live(data).get_entry(A)
     data = block.add(b"", A, TEXT, "command").replace(b"npm.\n", b"npm.\n- mine\n")
     left = block.remove(data, A, TEXT)
     assert left == b"<!-- reflect-git:begin -->\n\n- mine\n\n<!-- reflect-git:end -->\n"
@@ -204,10 +204,10 @@ def test_lines_inside_the_block_stay_and_so_does_the_block() -> None:
 
 def test_a_moved_entry_is_found_where_it_is() -> None:
     data = headed(b"top\n", [(A, TEXT, "command"), (B, "Other", "command")])
-    entry = live(data).entry(A)
+    entry = live(data).get_entry(A)
     assert entry
     moved = entry.raw + b"\n" + data.replace(b"\n" + entry.raw, b"")
-    found = live(moved).entry(A)
+    found = live(moved).get_entry(A)
     assert found
     assert (found.start, found.inside) == (0, False)
     assert block.remove(moved, A, TEXT) == b"\n" + data.replace(b"\n" + entry.raw, b"")
@@ -215,7 +215,7 @@ def test_a_moved_entry_is_found_where_it_is() -> None:
 
 def test_a_reworded_entry_is_not_taken() -> None:
     data = block.add(b"", A, TEXT, "command").replace(b"pnpm", b"yarn")
-    with pytest.raises(block.Reworded) as caught:
+    with pytest.raises(block.RewordedError) as caught:
         block.remove(data, A, TEXT)
     assert (caught.value.approved, caught.value.live) == (TEXT, "Use yarn, not npm.")
     assert block.remove(data, A, TEXT, force=True) == b""
@@ -226,7 +226,7 @@ def test_a_reworded_entry_is_not_taken() -> None:
 )
 def test_words_added_to_an_entry_reword_it(change: bytes) -> None:
     data = block.add(b"", A, TEXT, "command").replace(b"npm.\n", b"npm.\n" + change)
-    with pytest.raises(block.Reworded):
+    with pytest.raises(block.RewordedError):
         block.remove(data, A, TEXT)
 
 
@@ -239,20 +239,20 @@ def test_an_absent_entry_is_said_to_be_absent() -> None:
     with pytest.raises(ReflectError) as caught:
         block.remove(b"text\n", A, TEXT)
     assert caught.value.code == "missing"
-    assert not block.holds(b"text\n", A)
-    assert block.holds(block.add(b"", A, TEXT, "command"), A)
+    assert not block.has_entry(b"text\n", A)
+    assert block.has_entry(block.add(b"", A, TEXT, "command"), A)
 
 
 def test_the_same_entry_twice_is_never_a_guess() -> None:
     data = headed(b"x\n", [(A, TEXT, "command")])
-    entry = live(data).entry(A)
+    entry = live(data).get_entry(A)
     assert entry
     doubled = data + b"\n" + entry.raw
-    assert [trouble.kind for trouble in live(doubled).troubles] == ["entry-doubled"]
+    assert [trouble.kind for trouble in live(doubled).problems] == ["entry-doubled"]
     with pytest.raises(ReflectError) as caught:
         block.remove(doubled, A, TEXT)
     assert caught.value.code == "entry-doubled"
-    assert not block.holds(block.remove(doubled, A, TEXT, force=True), A)
+    assert not block.has_entry(block.remove(doubled, A, TEXT, force=True), A)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_the_same_entry_twice_is_never_a_guess() -> None:
 )
 def test_broken_markers_are_named_and_nothing_is_added(text: str, kind: str) -> None:
     data = text.encode()
-    assert [trouble.kind for trouble in live(data).troubles] == [kind]
+    assert [trouble.kind for trouble in live(data).problems] == [kind]
     with pytest.raises(ReflectError) as caught:
         block.add(data, A, TEXT, "command")
     assert caught.value.code == "markers"
@@ -296,7 +296,7 @@ def test_markers_in_examples_are_not_ours(text: str) -> None:
         inner = inner.replace("\n", "\n    ").rstrip(" ")
     if text.startswith("<!--"):
         inner = "<!-- reflect-git:begin\n"
-    assert block.find(text.format(inner).encode()) is None
+    assert block.find_block(text.format(inner).encode()) is None
 
 
 def test_replace_and_back_gives_the_same_bytes() -> None:
@@ -306,7 +306,7 @@ def test_replace_and_back_gives_the_same_bytes() -> None:
     identity, text, category = twenty()[5]
     for new in (category, "configuration", "command"):
         changed = block.replace(data, identity, text, "Other words.", new)
-        entry = live(changed).entry(identity)
+        entry = live(changed).get_entry(identity)
         assert entry
         assert (entry.text, entry.category) == ("Other words.", new)
         assert block.replace(changed, identity, "Other words.", text, category) == data
@@ -323,7 +323,7 @@ def test_a_successor_takes_the_place() -> None:
 
 def test_replace_refuses_a_reworded_entry() -> None:
     data = block.add(b"", A, TEXT, "command").replace(b"pnpm", b"yarn")
-    with pytest.raises(block.Reworded):
+    with pytest.raises(block.RewordedError):
         block.replace(data, A, TEXT, "x", "command")
 
 
@@ -418,7 +418,7 @@ def test_both_sides_of_a_merge_can_be_kept() -> None:
         b"\n\n<!-- reflect-git:end", b"\n- Rule number 3.\n\n<!-- reflect-git:end"
     )
     found = live(merged)
-    assert not found.troubles
+    assert not found.problems
     assert {entry.id: entry.text for entry in found.entries} == {i: text for i, text, _ in twenty()[:4]}
     assert block.add(merged, *twenty()[4]) == of(5, b"# T\n")
 
@@ -445,14 +445,14 @@ def test_an_empty_heading_of_somebody_else_stays() -> None:
     assert block.remove(block.add(data, B, "x", "naming"), B, "x") == data
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\0b", b"x" * (LIMIT + 1)], ids=["utf-8", "nul", "large"])
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\0b", b"x" * (MAX_FILE_BYTES + 1)], ids=["utf-8", "nul", "large"])
 def test_files_that_are_no_text_are_refused(data: bytes) -> None:
     for act in (
-        lambda: block.find(data),
+        lambda: block.find_block(data),
         lambda: block.add(data, A, TEXT, "command"),
         lambda: block.remove(data, A, TEXT),
     ):
-        with pytest.raises(Unfit) as caught:
+        with pytest.raises(UnfitFileError) as caught:
             act()
         assert caught.value.hint
 
@@ -467,9 +467,9 @@ def test_the_same_id_is_not_added_twice_nor_an_empty_text() -> None:
 
 def test_the_bytes_of_the_block_alone() -> None:
     data = block.add(b"secret of mine\n", A, TEXT, "command")
-    assert data == b"secret of mine\n\n" + block.block_bytes(data)
-    assert block.block_bytes(data + b"more\n") == block.block_bytes(data)
-    assert block.block_bytes(None) == block.block_bytes(b"<!-- reflect-git:begin -->\n") == b""
+    assert data == b"secret of mine\n\n" + block.get_block_bytes(data)
+    assert block.get_block_bytes(data + b"more\n") == block.get_block_bytes(data)
+    assert block.get_block_bytes(None) == block.get_block_bytes(b"<!-- reflect-git:begin -->\n") == b""
 
 
 def test_a_new_file_may_begin_with_an_import_and_goes_again() -> None:

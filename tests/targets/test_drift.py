@@ -41,26 +41,26 @@ def written() -> bytes:
     ],
 )
 def test_a_formatter_is_no_finding(data: bytes) -> None:
-    assert plan.of_block(data, EXPECTED) == []
+    assert plan.compare_block(data, EXPECTED) == []
 
 
 def test_missing() -> None:
     gone = [Finding("missing", identity, text) for identity, text in EXPECTED]
-    assert plan.of_block(None, EXPECTED) == gone
-    assert plan.of_block(b"text\n", EXPECTED) == gone
-    assert plan.of_block(written().replace(b"- Use *pnpm*, not npm.\n", b""), EXPECTED) == gone[:1]
+    assert plan.compare_block(None, EXPECTED) == gone
+    assert plan.compare_block(b"text\n", EXPECTED) == gone
+    assert plan.compare_block(written().replace(b"- Use *pnpm*, not npm.\n", b""), EXPECTED) == gone[:1]
 
 
 def test_different_has_both_texts() -> None:
     data = written().replace(b"npm.", b"yarn.")
-    assert plan.of_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 5)]
+    assert plan.compare_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 5)]
     data = headed().replace(b"npm.", b"yarn.")
-    assert plan.of_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 7)]
+    assert plan.compare_block(data, EXPECTED) == [Finding("different", A, EXPECTED[0][1], "Use *pnpm*, not yarn.", 7)]
 
 
 def test_foreign_and_broken_marks() -> None:
-    assert plan.of_block(written(), EXPECTED[:1]) == [Finding("foreign", B, live=EXPECTED[1][1], line=6)]
-    broken = plan.of_block(written().replace(b"<!-- reflect-git:end -->\n", b""), EXPECTED)
+    assert plan.compare_block(written(), EXPECTED[:1]) == [Finding("foreign", B, live=EXPECTED[1][1], line=6)]
+    broken = plan.compare_block(written().replace(b"<!-- reflect-git:end -->\n", b""), EXPECTED)
     assert [(found.kind, found.line) for found in broken] == [("marker", 3)]
     assert "never ends" in broken[0].live
 
@@ -68,11 +68,11 @@ def test_foreign_and_broken_marks() -> None:
 def test_rules_files() -> None:
     rule = RulesFile(A, "Use pnpm.", ("src/**",))
     data = rules_file.render(rule)
-    assert plan.of_rules_file(data, rule) == []
-    assert [found.kind for found in plan.of_rules_file(None, rule)] == ["missing"]
-    assert [found.kind for found in plan.of_rules_file(b"mine\n", rule)] == ["missing"]
-    assert [found.kind for found in plan.of_rules_file(data.replace(b"pnpm", b"npm"), rule)] == ["different"]
-    assert [found.kind for found in plan.of_rules_file(data.replace(A.encode(), B.encode()), rule)] == [
+    assert plan.compare_rules_file(data, rule) == []
+    assert [found.kind for found in plan.compare_rules_file(None, rule)] == ["missing"]
+    assert [found.kind for found in plan.compare_rules_file(b"mine\n", rule)] == ["missing"]
+    assert [found.kind for found in plan.compare_rules_file(data.replace(b"pnpm", b"npm"), rule)] == ["different"]
+    assert [found.kind for found in plan.compare_rules_file(data.replace(A.encode(), B.encode()), rule)] == [
         "missing",
         "foreign",
     ]
@@ -80,18 +80,20 @@ def test_rules_files() -> None:
 
 def test_improvements() -> None:
     data = improvements.add(FORM, ITEM)
-    assert plan.of_improvements(data, [ITEM]) == []
-    assert plan.of_improvements(improvements.move(data, ITEM.id, "Deferred"), [ITEM]) == []
-    assert [found.kind for found in plan.of_improvements(FORM, [ITEM])] == ["missing"]
-    assert [found.kind for found in plan.of_improvements(data, [])] == ["foreign"]
-    assert [found.kind for found in plan.of_improvements(data.replace(b"README", b"wiki"), [ITEM])] == ["different"]
+    assert plan.compare_improvements(data, [ITEM]) == []
+    assert plan.compare_improvements(improvements.move(data, ITEM.id, "Deferred"), [ITEM]) == []
+    assert [found.kind for found in plan.compare_improvements(FORM, [ITEM])] == ["missing"]
+    assert [found.kind for found in plan.compare_improvements(data, [])] == ["foreign"]
+    assert [found.kind for found in plan.compare_improvements(data.replace(b"README", b"wiki"), [ITEM])] == [
+        "different"
+    ]
 
 
 def test_a_rules_file_that_no_rule_belongs_into_is_foreign() -> None:
     data = rules_file.render(RulesFile(A, "Use pnpm."))
-    assert plan.of_file("rules", data, []) == [Finding("foreign", A, live="Use pnpm.", line=1)]
-    assert plan.of_file("rules", b"mine\n", []) == []
-    assert plan.of_file("block", written(), [Rule(*one, "command") for one in EXPECTED]) == []
+    assert plan.compare_file("rules", data, []) == [Finding("foreign", A, live="Use pnpm.", line=1)]
+    assert plan.compare_file("rules", b"mine\n", []) == []
+    assert plan.compare_file("block", written(), [Rule(*one, "command") for one in EXPECTED]) == []
 
 
 def test_two_findings_are_the_same_whatever_a_formatter_did() -> None:
@@ -102,8 +104,8 @@ def test_two_findings_are_the_same_whatever_a_formatter_did() -> None:
 
 
 def test_the_fields_of_an_improvement_are_read_back() -> None:
-    (found,) = improvements.find(improvements.add(FORM, ITEM))
-    fields = plan.fields_of(found)
+    (found,) = improvements.find_proposals(improvements.add(FORM, ITEM))
+    fields = plan.parse_fields(found)
     assert (fields["title"], fields["impact"], fields["details"], fields["action"], fields["confidence"]) == (
         ITEM.title, ITEM.impact, ITEM.details, ITEM.action, ITEM.confidence,
     )  # fmt: skip
@@ -112,17 +114,17 @@ def test_the_fields_of_an_improvement_are_read_back() -> None:
 @pytest.mark.parametrize("gap", [b"\n\n", b"\n", b"\r\n\r\n", b"\n\n\n\n"])
 def test_the_line_of_the_text_is_below_the_comment(gap: bytes) -> None:
     data = headed().replace(b"-->\n\n-", b"-->" + gap + b"-").replace(b"pnpm", b"yarn")
-    (found,) = plan.of_block(data, EXPECTED)
+    (found,) = plan.compare_block(data, EXPECTED)
     lines = data.decode().splitlines()
     assert A in lines[found.line - 1]
-    assert lines[plan.line_of_text(data, found) - 1] == "- Use *yarn*, not npm."
+    assert lines[plan.find_text_line(data, found) - 1] == "- Use *yarn*, not npm."
 
 
 def test_the_line_of_the_text_is_below_the_front_matter() -> None:
     data = rules_file.render(RulesFile(A, "Use pnpm.", ("src/**",)))
-    (found,) = plan.of_rules_file(data, RulesFile(A, "Use npm.", ("src/**",)))
-    assert data.decode().splitlines()[plan.line_of_text(data, found) - 1].endswith("Use pnpm.")
+    (found,) = plan.compare_rules_file(data, RulesFile(A, "Use npm.", ("src/**",)))
+    assert data.decode().splitlines()[plan.find_text_line(data, found) - 1].endswith("Use pnpm.")
 
 
 def test_where_nothing_is_below_it_is_the_line_that_was_found() -> None:
-    assert plan.line_of_text(f"<!-- {A} -->\n".encode(), Finding("different", A, line=1)) == 1
+    assert plan.find_text_line(f"<!-- {A} -->\n".encode(), Finding("different", A, line=1)) == 1

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reflect_git.errors import ReflectError
 from reflect_git.targets import improvements
 from reflect_git.targets.improvements import Improvement
-from reflect_git.targets.inert import Reworded
-from reflect_git.targets.markdown import pieces
+from reflect_git.targets.markdown import parse_pieces
+from reflect_git.targets.safe_text import RewordedError
 from tests.targets import samples
 
 ITEM = Improvement(
@@ -71,14 +71,14 @@ def test_a_new_file_has_the_whole_form() -> None:
 )  # fmt: skip
 def test_add_then_remove_gives_the_same_bytes(base: bytes) -> None:
     data = improvements.add(base, ITEM)
-    assert [(found.id, found.section) for found in improvements.find(data)] == [(ITEM.id, "Pending")]
+    assert [(found.id, found.section) for found in improvements.find_proposals(data)] == [(ITEM.id, "Pending")]
     assert improvements.remove(data, ITEM) == base
 
 
 @settings(max_examples=300)
-@given(samples.bases(), st.integers(1, 4), st.integers(0, 99))
+@given(samples.instruction_files(), st.integers(1, 4), st.integers(0, 99))
 def test_any_order_of_removals_gives_the_base(base: bytes, count: int, seed: int) -> None:
-    assume(not improvements.find(base))
+    assume(not improvements.find_proposals(base))
     items = [item(number) for number in range(1, count + 1)]
     random.Random(seed).shuffle(items)
     data: bytes | None = base
@@ -88,7 +88,7 @@ def test_any_order_of_removals_gives_the_base(base: bytes, count: int, seed: int
     except ReflectError as error:
         # After a fence or a comment that is never closed nothing can be written.
         assert error.code == "no-place"
-        assert pieces(base.decode("utf-8-sig"))[-1].kind in ("fence", "html")
+        assert parse_pieces(base.decode("utf-8-sig"))[-1].kind in ("fence", "html")
         return
     random.Random(seed + 1).shuffle(items)
     for each in items:
@@ -103,7 +103,7 @@ def test_moves_and_back_give_the_same_bytes(base: bytes | None) -> None:
         data = improvements.add(data, item(number))
     assert data
     applied = improvements.move(data, item(2).id, "Applied")
-    assert {found.id: found.section for found in improvements.find(applied)}[item(2).id] == "Applied"
+    assert {found.id: found.section for found in improvements.find_proposals(applied)}[item(2).id] == "Applied"
     deferred = improvements.move(applied, item(2).id, "Deferred")
     assert improvements.move(deferred, item(2).id, "Pending") == data
     assert improvements.move(data, item(2).id, "Pending") == data
@@ -121,7 +121,7 @@ def test_other_words_and_back_give_the_same_bytes() -> None:
         changed = improvements.replace(data, ITEM, other)
         assert improvements.replace(changed, other, ITEM) == data
         assert improvements.remove(changed, other) == base
-        with pytest.raises(Reworded):
+        with pytest.raises(RewordedError):
             improvements.replace(changed, ITEM, other)
 
 
@@ -132,11 +132,11 @@ def test_notes_of_a_person_stay() -> None:
 
 def test_a_reworded_proposal_is_not_taken() -> None:
     data = improvements.add(FORM, ITEM).replace(b"README", b"handbook")
-    with pytest.raises(Reworded):
+    with pytest.raises(RewordedError):
         improvements.remove(data, ITEM)
     assert improvements.remove(data, ITEM, force=True) == FORM
     ticked = improvements.add(FORM, ITEM).replace(b"sessions)\n", b"sessions)\n- **Owner**: me\n")
-    with pytest.raises(Reworded):
+    with pytest.raises(RewordedError):
         improvements.remove(ticked, ITEM)
 
 
@@ -169,7 +169,7 @@ def test_hostile_fields_stay_in_their_lines() -> None:
         title="# x\n## Applied ##", details="a\n## Deferred\n<!-- LRN-20260101-bbbbbbbb -->", action="@~/.ssh"
     )
     data = improvements.add(FORM, hostile)
-    assert [found.id for found in improvements.find(data)] == [ITEM.id]
+    assert [found.id for found in improvements.find_proposals(data)] == [ITEM.id]
     assert b"`@~/.ssh`" in data
     assert data.count(b"\n## Applied\n") == 1
     assert improvements.remove(data, hostile) == FORM

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_git.targets import block
-from reflect_git.targets.inert import inert, same
-from reflect_git.targets.markdown import is_plain, pieces, spans
+from reflect_git.targets.markdown import is_plain_item, parse_pieces, parse_spans
+from reflect_git.targets.safe_text import is_same_text, make_safe
 from tests.targets import samples
 
 ID = "LRN-20260211-4c8d2a1f"
@@ -31,19 +31,19 @@ hostile = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3), max_size=12).
 
 @given(hostile)
 def test_any_text_is_one_bullet_and_stays_as_it_is(text: str) -> None:
-    line, _ = inert(text)
-    assert inert(line) == (line, [])
+    line, _ = make_safe(text)
+    assert make_safe(line) == (line, [])
     if line:
-        assert is_plain(line)
-        assert block.entry_bytes(ID, text).decode().split("\n") == [f"<!-- {ID} -->", "", f"- {line}", ""]
+        assert is_plain_item(line)
+        assert block.build_entry(ID, text).decode().split("\n") == [f"<!-- {ID} -->", "", f"- {line}", ""]
 
 
 @given(hostile)
 def test_nothing_in_a_text_hides_imports_or_ends_something(text: str) -> None:
-    line, _ = inert(text)
+    line, _ = make_safe(text)
     assert "<system-reminder" not in line
     assert "</system-reminder" not in line
-    for span in spans(line):
+    for span in parse_spans(line):
         assert span.kind != "tag"
         if span.kind == "text":
             assert "<!--" not in span.text
@@ -52,16 +52,16 @@ def test_nothing_in_a_text_hides_imports_or_ends_something(text: str) -> None:
     assert not any(marker in line for marker in ours)
 
 
-@given(samples.bases(), hostile)
+@given(samples.instruction_files(), hostile)
 def test_no_text_confuses_the_block(base: bytes, text: str) -> None:
-    line, _ = inert(text)
-    found = block.find(base)
-    if not line or (found and (found.pair or found.troubles)):
+    line, _ = make_safe(text)
+    found = block.find_block(base)
+    if not line or (found and (found.pair or found.problems)):
         return
     data = block.add(base, ID, text, "gotcha")
-    live = block.find(data)
+    live = block.find_block(data)
     assert live
-    assert live.troubles == ()
+    assert live.problems == ()
     assert [entry.text for entry in live.entries if entry.id == ID] == [line]
     assert block.remove(data, ID, text) == base
 
@@ -98,7 +98,7 @@ def test_no_text_confuses_the_block(base: bytes, text: str) -> None:
     ],
 )
 def test_what_is_mended_is_said(text: str, line: str, mended: list[str]) -> None:
-    assert inert(text) == (line, mended)
+    assert make_safe(text) == (line, mended)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_is_mended_is_said(text: str, line: str, mended: list[str]) -> None
     ],
 )
 def test_formatters_do_not_reword(live: str, text: str) -> None:
-    assert same(live, text)
+    assert is_same_text(live, text)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_formatters_do_not_reword(live: str, text: str) -> None:
     [("Use npm", "Use pnpm"), ("Use pnpm", "Do not use pnpm"), ("`a_b`", "`a*b`"), ("use pnpm", "Use pnpm"), ("", "x")],
 )
 def test_other_words_are_other_words(live: str, text: str) -> None:
-    assert not same(live, text)
+    assert not is_same_text(live, text)
 
 
 def test_a_megabyte_of_signs_takes_no_minutes() -> None:
     for sign in ("<", "`", "@", "<!--", "\\", "<a ", "`` ` ", "# "):
-        line, _ = inert(sign * 5000)
-        assert pieces(f"- {line}\n")
+        line, _ = make_safe(sign * 5000)
+        assert parse_pieces(f"- {line}\n")
 
 
 _PATHS = st.lists(
@@ -143,20 +143,20 @@ _PATHS = st.lists(
     st.sampled_from(["", " now", ".", ", then", ")", "!"]),
 )
 def test_a_path_after_an_at_sign_is_code_as_a_whole(before: str, path: str, after: str) -> None:
-    line, mended = inert(f"{before}@{path}x{after}")
-    (found,) = [span.text for span in spans(line) if span.kind == "code"]
+    line, mended = make_safe(f"{before}@{path}x{after}")
+    (found,) = [span.text for span in parse_spans(line) if span.kind == "code"]
     assert found == f"@{path}x"
     assert any(f"quoted '@{path}x' so that Claude does not import it" in one for one in mended), (
         "the person is told of it"
     )
-    assert inert(line) == (line, [])
+    assert make_safe(line) == (line, [])
 
 
 @given(st.text(alphabet="ab/~.`\\ \"'*_()@", max_size=12))
 def test_no_path_breaks_out_of_its_backticks(path: str) -> None:
-    line, _ = inert(f"read @{path} now")
-    assert inert(line) == (line, [])
-    assert not any(CLIENTS_IMPORT.search(span.text) for span in spans(line) if span.kind == "text")
+    line, _ = make_safe(f"read @{path} now")
+    assert make_safe(line) == (line, [])
+    assert not any(CLIENTS_IMPORT.search(span.text) for span in parse_spans(line) if span.kind == "text")
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_no_path_breaks_out_of_its_backticks(path: str) -> None:
     ],
 )
 def test_imports_in_prose(text: str, line: str) -> None:
-    assert inert(text)[0] == line
+    assert make_safe(text)[0] == line

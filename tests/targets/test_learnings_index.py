@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 
-from reflect_git.rules.learnings_index import Listed, render
+from reflect_git.rules.learnings_index import IndexEntry, render
 
 
 def test_the_form() -> None:
     learnings = [
-        Listed("LRN-20260212-bbbbbbbb", "Mind the\n<!-- x --> gap", "gotcha", 1),
-        Listed("LRN-20260211-aaaaaaaa", "Use `pnpm`", "command", 3),
+        IndexEntry("LRN-20260212-bbbbbbbb", "Mind the\n<!-- x --> gap", "gotcha", 1),
+        IndexEntry("LRN-20260211-aaaaaaaa", "Use `pnpm`", "command", 3),
     ]
     assert render(learnings) == {
         "LEARNINGS.md": "# Learnings\n\n"
@@ -21,7 +21,9 @@ def test_the_form() -> None:
 
 
 def test_a_large_category_has_a_file_of_its_own() -> None:
-    learnings = [Listed(f"LRN-20260211-{number:08d}", f"Rule {number}", "project-structure", 0) for number in range(31)]
+    learnings = [
+        IndexEntry(f"LRN-20260211-{number:08d}", f"Rule {number}", "project-structure", 0) for number in range(31)
+    ]
     files = render(learnings)
     assert list(files) == ["LEARNINGS.md", "project-structure.md"]
     assert files["LEARNINGS.md"].count("- [LRN-") == 30

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_git.targets.markdown import front_matter, is_blank, is_plain, pieces, spans, split
+from reflect_git.targets.markdown import (
+    count_front_matter_lines,
+    is_blank,
+    is_plain_item,
+    parse_pieces,
+    parse_spans,
+    split_lines,
+)
 from tests.targets import samples
 
 
 def kinds(text: str) -> list[tuple[str, int, int]]:
-    return [(piece.kind, piece.start, piece.end) for piece in pieces(text)]
+    return [(piece.kind, piece.start, piece.end) for piece in parse_pieces(text)]
 
 
 def test_blocks_are_line_ranges_without_the_blank_lines_behind_them() -> None:
@@ -20,8 +27,8 @@ def test_blocks_are_line_ranges_without_the_blank_lines_behind_them() -> None:
         ("heading", 0, 1), ("paragraph", 2, 4), ("list", 5, 8), ("fence", 10, 13), ("html", 13, 14), ("other", 14, 15),
         ("other", 16, 17), ("other", 17, 19), ("other", 20, 21),
     ]  # fmt: skip
-    assert pieces(text)[0].text == "A"
-    assert pieces(text)[2].items == ((5, 6), (7, 8))
+    assert parse_pieces(text)[0].text == "A"
+    assert parse_pieces(text)[2].items == ((5, 6), (7, 8))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +43,7 @@ def test_blocks_are_line_ranges_without_the_blank_lines_behind_them() -> None:
     ],
 )
 def test_what_is_inside_is_not_listed(text: str) -> None:
-    assert "html" not in {piece.kind for piece in pieces(text)}
+    assert "html" not in {piece.kind for piece in parse_pieces(text)}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,7 @@ def test_what_is_inside_is_not_listed(text: str) -> None:
     ],
 )
 def test_front_matter(text: str, lines: int) -> None:
-    assert front_matter(split(text)) == lines
+    assert count_front_matter_lines(split_lines(text)) == lines
 
 
 @pytest.mark.parametrize("depth", [5, 30, 90])
@@ -63,13 +70,13 @@ def test_a_deep_list_swallows_nothing(depth: int) -> None:
     assert kinds(text) == [("list", 0, depth), ("html", depth + 1, depth + 2)]
 
 
-@given(samples.bases())
+@given(samples.instruction_files())
 def test_pieces_are_in_order_and_inside_the_text(base: bytes) -> None:
     text = base.decode("utf-8-sig")
-    lines = split(text)
+    lines = split_lines(text)
     assert "".join(lines) == text
     end = 0
-    for piece in pieces(text):
+    for piece in parse_pieces(text):
         assert end <= piece.start < piece.end <= len(lines)
         end = piece.end
         assert (
@@ -88,7 +95,7 @@ def test_pieces_are_in_order_and_inside_the_text(base: bytes) -> None:
 )
 def test_spans_are_the_whole_line(parts: list[str]) -> None:
     line = "".join(parts)
-    found = spans(line)
+    found = parse_spans(line)
     assert [span.start for span in found] == sorted({span.start for span in found})
     assert all(span.text in line[span.start :] for span in found)
     assert len(line) == sum(len(span.text) for span in found) + sum(
@@ -116,7 +123,7 @@ def _backticks(line: str, start: int) -> int:
     ],
 )
 def test_what_stands_in_a_line(line: str, kinds: list[str]) -> None:
-    assert [span.kind for span in spans(line)] == kinds
+    assert [span.kind for span in parse_spans(line)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -124,5 +131,5 @@ def test_what_stands_in_a_line(line: str, kinds: list[str]) -> None:
     ["# a", "- a", "1. a", "> a", "```", "~~~ x", "---", "[a]: b", "<div>", "", " a", "a\n\nb", "\tcode"],
 )
 def test_what_is_no_plain_sentence(text: str) -> None:
-    assert not is_plain(text)
-    assert is_plain("a - b # c 1. d")
+    assert not is_plain_item(text)
+    assert is_plain_item("a - b # c 1. d")

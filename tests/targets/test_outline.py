@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reflect_git.targets import markdown
-from reflect_git.targets.markdown import Piece, is_sentence, simple_pieces, split
+from reflect_git.targets.markdown import Piece, is_sentence, parse_simple_pieces, split_lines
 
 LINES = """
 # Title|## Commands|### x #|#|#x|- a|- b `c` d|* c|+ d|1. one|2. two|3) three|10. ten|- |-|1.|  more|   three|    four
@@ -64,9 +64,9 @@ make lint
 
 def both(text: str) -> tuple[list[Piece] | None, list[Piece]]:
     """Return the results of both readers."""
-    lines = split(text)
-    front = markdown.front_matter(lines)
-    return simple_pieces(lines, front), markdown._parsed_pieces(lines, front)
+    lines = split_lines(text)
+    front = markdown.count_front_matter_lines(lines)
+    return parse_simple_pieces(lines, front), markdown._parse_with_library(lines, front)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from reflect_git.errors import ReflectError
 from reflect_git.targets import block, plan
-from reflect_git.targets.finding import TITLES, Unfit
-from reflect_git.targets.inert import inert
-from reflect_git.targets.plan import Plan, Rule, diff, touched
-from reflect_git.targets.targets import Target
+from reflect_git.targets.plan import Plan, Rule, format_diff, get_changed_lines
+from reflect_git.targets.safe_text import make_safe
+from reflect_git.targets.target_files import Target
+from reflect_git.targets.target_page import CATEGORY_TITLES, UnfitFileError
 from tests.counters import count
 from tests.targets import samples
 from tests.targets.test_improvements import ITEM
@@ -49,8 +49,10 @@ def git_applies(made: Plan, folder: Path) -> bytes | None:
     if made.before is not None:
         file.write_bytes(made.before)
     command = ["git", "apply", "--unsafe-paths", "--whitespace=nowarn", "-"]
-    done = subprocess.run(command, cwd=folder, input=diff(made, made.path).encode(), capture_output=True, check=False)
-    assert done.returncode == 0, (done.stderr, diff(made, made.path))
+    done = subprocess.run(
+        command, cwd=folder, input=format_diff(made, made.path).encode(), capture_output=True, check=False
+    )
+    assert done.returncode == 0, (done.stderr, format_diff(made, made.path))
     return file.read_bytes() if file.exists() else None
 
 
@@ -69,21 +71,21 @@ def test_git_applies_the_diff_to_the_same_bytes(base: bytes | None, tmp_path: Pa
 def test_odd_names_are_quoted_as_git_does(path: str, tmp_path: Path) -> None:
     made = plan.add(Target("project", path), b"a\n", RULE)
     assert git_applies(made, tmp_path / "w") == made.after
-    assert touched(made)[0]
+    assert get_changed_lines(made)[0]
 
 
 @pytest.mark.parametrize("path", ["~/.claude/CLAUDE.md", "/srv/claude/CLAUDE.md"])
 def test_a_file_is_called_what_people_call_it(path: str) -> None:
     made = plan.add(Target("global", "CLAUDE.md"), None, RULE)
     name = path.lstrip("/")
-    told = diff(made, path)
+    told = format_diff(made, path)
     assert told.splitlines()[0] == f"diff --git a/{name} b/{name}" and f"\n+++ b/{name}\n" in told
-    plan.check(made)
+    plan.check_plan(made)
 
 
 def test_the_diff_as_it_is_shown() -> None:
     made = plan.add(CLAUDE, b"no end", RULE)
-    assert diff(made, made.path).splitlines() == [
+    assert format_diff(made, made.path).splitlines() == [
         "diff --git a/CLAUDE.md b/CLAUDE.md",
         "--- a/CLAUDE.md",
         "+++ b/CLAUDE.md",
@@ -98,7 +100,7 @@ def test_the_diff_as_it_is_shown() -> None:
         "+",
         "+<!-- reflect-git:end -->",
     ]
-    assert touched(made)[1] == ["no end"]
+    assert get_changed_lines(made)[1] == ["no end"]
 
 
 def test_hashes_and_nothing_to_do() -> None:
@@ -106,21 +108,21 @@ def test_hashes_and_nothing_to_do() -> None:
     assert made.before_sha256 is None
     assert made.after_sha256 == sha256(made.after or b"").hexdigest()
     still = made._replace(before=made.after)
-    assert diff(still, still.path) == ""
-    assert touched(still) == ([], [])
+    assert format_diff(still, still.path) == ""
+    assert get_changed_lines(still) == ([], [])
 
 
 def test_an_empty_file_comes_and_goes() -> None:
     for before, after in ((None, b""), (b"", None)):
         made = Plan(CLAUDE, before, after, RULE.id, "add")
-        assert "file mode 100644" in diff(made, made.path)
-        assert touched(made) == ([], [])
+        assert "file mode 100644" in format_diff(made, made.path)
+        assert get_changed_lines(made) == ([], [])
 
 
-@given(samples.bases(), samples.texts, samples.categories)
+@given(samples.instruction_files(), samples.texts, samples.categories)
 def test_every_plan_passes_its_check(base: bytes, text: str, category: str) -> None:
-    found = block.find(base)
-    assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
+    found = block.find_block(base)
+    assume(make_safe(text)[0] and not (found and (found.pair or found.problems)))
     rule = RULE._replace(text=text, category=category)
     first = plan.add(CLAUDE, base, rule)
     samples.require_untouched(base, first.after or b"", rule.id)
@@ -134,10 +136,10 @@ def test_every_plan_passes_its_check(base: bytes, text: str, category: str) -> N
 
 @pytest.mark.slow
 @settings(max_examples=10_000)
-@given(samples.bases() | st.none(), samples.texts, samples.categories)
+@given(samples.instruction_files() | st.none(), samples.texts, samples.categories)
 def test_approve_and_revert_give_back_the_bytes_deep(base: bytes | None, text: str, category: str) -> None:
-    found = block.find(base)
-    assume(inert(text)[0] and not (found and (found.pair or found.troubles)))
+    found = block.find_block(base)
+    assume(make_safe(text)[0] and not (found and (found.pair or found.problems)))
     rule = RULE._replace(text=text, category=category)
     added = plan.add(CLAUDE, base, rule)
     samples.require_untouched(base or b"", added.after or b"", rule.id)
@@ -163,10 +165,10 @@ def test_approve_and_revert_give_back_the_bytes_deep(base: bytes | None, text: s
 def test_a_plan_that_touches_more_is_stopped(tamper: object) -> None:
     base = plan.add(CLAUDE, b"mine\nyours\n\ntheirs\n", OTHER).after
     made = plan.add(CLAUDE, base, RULE)
-    plan.check(made)
+    plan.check_plan(made)
     assert callable(tamper)
     with pytest.raises(ReflectError) as caught:
-        plan.check(made._replace(after=tamper(made.after)))
+        plan.check_plan(made._replace(after=tamper(made.after)))
     assert caught.value.code == "bug"
 
 
@@ -193,7 +195,7 @@ def test_rules_files_come_change_and_go(tmp_path: Path) -> None:
         plan.add(RULES, b"mine\n", rule)
     assert caught.value.code == "duplicate"
     with pytest.raises(ReflectError):
-        plan.check(Plan(RULES, b"mine\n", None, rule.id, "remove"))
+        plan.check_plan(Plan(RULES, b"mine\n", None, rule.id, "remove"))
 
 
 @pytest.mark.parametrize(
@@ -215,14 +217,14 @@ def test_improvements_come_move_and_go(base: bytes | None, tmp_path: Path) -> No
 
 
 def test_a_file_that_is_no_text_is_named() -> None:
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(UnfitFileError) as caught:
         plan.add(CLAUDE, b"\xff", RULE)
     assert caught.value.message == "'CLAUDE.md' cannot be changed: file is not UTF-8: byte 1 cannot be read"
 
 
 def _twenty(base: bytes | None, category: str | None = "command") -> tuple[list[Rule], bytes | None]:
     """Approve twenty learnings into one file: in one section, or in several."""
-    names = list(TITLES)
+    names = list(CATEGORY_TITLES)
     rules = [
         Rule(f"LRN-202602{day:02d}-{day:0>8}", f"Rule number {day}.", category or names[day % 5])
         for day in range(1, 21)
@@ -245,19 +247,19 @@ def test_twenty_taken_back_in_any_order_leave_the_base(seed: int) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=10_000)
-@given(samples.bases() | st.none(), samples.texts)
+@given(samples.instruction_files() | st.none(), samples.texts)
 def test_an_improvement_gives_back_the_bytes_deep(base: bytes | None, text: str) -> None:
     _give_back_an_improvement(base, text)
     count("plans of an improvement and its revert")
 
 
-@given(samples.bases() | st.none(), samples.texts)
+@given(samples.instruction_files() | st.none(), samples.texts)
 def test_an_improvement_gives_back_the_bytes(base: bytes | None, text: str) -> None:
     _give_back_an_improvement(base, text)
 
 
 def _give_back_an_improvement(base: bytes | None, text: str) -> None:
-    assume(inert(text)[0])
+    assume(make_safe(text)[0])
     item = ITEM._replace(title=text, details=text, action=text)
     try:
         added = plan.add(IMPROVEMENTS, base, item)
@@ -267,10 +269,10 @@ def _give_back_an_improvement(base: bytes | None, text: str) -> None:
     assert plan.remove(IMPROVEMENTS, added.after, item).after == base
 
 
-@given(samples.bases(), samples.texts, samples.texts, samples.categories, samples.categories)
+@given(samples.instruction_files(), samples.texts, samples.texts, samples.categories, samples.categories)
 def test_what_was_replaced_comes_back_in_its_place(base: bytes, old: str, new: str, was: str, becomes: str) -> None:
-    found = block.find(base)
-    assume(inert(old)[0] and inert(new)[0] and not (found and (found.pair or found.troubles)))
+    found = block.find_block(base)
+    assume(make_safe(old)[0] and make_safe(new)[0] and not (found and (found.pair or found.problems)))
     first, second = RULE._replace(text=old, category=was), OTHER._replace(text=new, category=becomes)
     before = plan.add(CLAUDE, base, first).after
     assert before

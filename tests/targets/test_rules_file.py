@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from reflect_git.errors import ReflectError
 from reflect_git.targets import rules_file
-from reflect_git.targets.inert import Reworded, inert
 from reflect_git.targets.rules_file import RulesFile
+from reflect_git.targets.safe_text import RewordedError, make_safe
 from tests.targets import samples
 
 ID = "LRN-20260211-4c8d2a1f"
@@ -26,11 +26,11 @@ def test_it_is_written_so() -> None:
 @given(samples.texts, st.lists(st.text(st.characters(codec="utf-8"), min_size=1), max_size=3))
 @example("Use x.", ["\ufffe\uffff", "a\x7f\x80\x85\x9fb", "\n\t\0"])
 def test_what_is_written_is_read(text: str, paths: list[str]) -> None:
-    if not inert(text)[0]:
+    if not make_safe(text)[0]:
         return
     rule = RulesFile(ID, text, tuple(paths))
-    assert rules_file.parse(rules_file.render(rule)) == RulesFile(ID, inert(text)[0], tuple(paths))
-    assert rules_file.equal(rules_file.render(rule), rule)
+    assert rules_file.parse(rules_file.render(rule)) == RulesFile(ID, make_safe(text)[0], tuple(paths))
+    assert rules_file.has_same_rule(rules_file.render(rule), rule)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_other_words_need_force() -> None:
         rules_file.render(RULE) + b"\nMore.\n",
         rules_file.render(RULE).replace(b"*.ts", b"*.js"),
     ):
-        with pytest.raises(Reworded):
+        with pytest.raises(RewordedError):
             rules_file.check_removal(data, RULE)
         rules_file.check_removal(data, RULE, force=True)
     rules_file.check_removal(rules_file.render(RULE).replace(b"\n", b"\r\n").replace(b"- Use", b"*   Use"), RULE)
@@ -74,7 +74,7 @@ def test_other_words_need_force() -> None:
     ],
 )
 def test_names_are_plain_and_unlike(words: str, name: str) -> None:
-    assert rules_file.slug(words, ID) == name
+    assert rules_file.build_slug(words, ID) == name
 
 
 def test_an_empty_rule_is_refused() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.targets.targets import Surroundings, Target, of_file, resolve
+from reflect_git.targets.target_files import ExistingFiles, Target, get_target_for_file, resolve_target
 
 ID = "LRN-20260211-4c8d2a1f"
 
 
-def around(*existing: str, blocks: tuple[str, ...] = ()) -> Surroundings:
-    return Surroundings(frozenset(existing) | frozenset(blocks), frozenset(blocks))
+def around(*existing: str, blocks: tuple[str, ...] = ()) -> ExistingFiles:
+    return ExistingFiles(frozenset(existing) | frozenset(blocks), frozenset(blocks))
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def around(*existing: str, blocks: tuple[str, ...] = ()) -> Surroundings:
         (around("CLAUDE.local.md", blocks=("AGENTS.md",)), "CLAUDE.md", "@AGENTS.md\n"),
     ],
 )
-def test_project(surroundings: Surroundings, path: str, opening: str) -> None:
-    assert resolve("project", surroundings, ID) == Target("project", path, opening)
+def test_project(surroundings: ExistingFiles, path: str, opening: str) -> None:
+    assert resolve_target("project", surroundings, ID) == Target("project", path, opening)
 
 
 @pytest.mark.parametrize(
@@ -46,37 +46,37 @@ def test_project(surroundings: Surroundings, path: str, opening: str) -> None:
     ],
 )
 def test_the_others(to: str, path: str, form: str) -> None:
-    target = resolve(to, around("AGENTS.md"), ID, "Use pnpm")
+    target = resolve_target(to, around("AGENTS.md"), ID, "Use pnpm")
     assert (target.kind, target.path, target.form, target.opening) == (to.partition(":")[0], path, form, "")
     assert target.is_global == to.startswith("global")
 
 
 def test_a_new_file_beside_agents_imports_it() -> None:
-    assert resolve("dir:.", around("AGENTS.md"), ID) == Target("dir", "CLAUDE.md", "@AGENTS.md\n")
-    assert resolve("dir:a", around("a/AGENTS.md"), ID) == Target("dir", "a/CLAUDE.md", "@AGENTS.md\n")
-    assert resolve("dir:a", around("a/AGENTS.md", "a/CLAUDE.md"), ID) == Target("dir", "a/CLAUDE.md")
+    assert resolve_target("dir:.", around("AGENTS.md"), ID) == Target("dir", "CLAUDE.md", "@AGENTS.md\n")
+    assert resolve_target("dir:a", around("a/AGENTS.md"), ID) == Target("dir", "a/CLAUDE.md", "@AGENTS.md\n")
+    assert resolve_target("dir:a", around("a/AGENTS.md", "a/CLAUDE.md"), ID) == Target("dir", "a/CLAUDE.md")
 
 
 @pytest.mark.parametrize("to", ["", "nowhere", "project:x", "dir:", "dir", "global:y", "Project"])
 def test_what_is_no_target(to: str) -> None:
     with pytest.raises(ReflectError) as caught:
-        resolve(to, around(), ID)
+        resolve_target(to, around(), ID)
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("folder", ["..", "../x", "a/../../b", "/etc", "~/x", "a\0b"])
 def test_folders_outside_the_project(folder: str) -> None:
     with pytest.raises(ReflectError) as caught:
-        resolve(f"dir:{folder}", around(), ID)
+        resolve_target(f"dir:{folder}", around(), ID)
     assert caught.value.code == "outside"
 
 
 def test_without_a_project_only_global_targets() -> None:
-    nowhere = Surroundings(has_project=False)
-    assert resolve("global", nowhere, ID).path == "CLAUDE.md"
+    nowhere = ExistingFiles(has_project=False)
+    assert resolve_target("global", nowhere, ID).path == "CLAUDE.md"
     for to in ("project", "rules", "improvements", "dir:x"):
         with pytest.raises(ReflectError) as caught:
-            resolve(to, nowhere, ID)
+            resolve_target(to, nowhere, ID)
         assert caught.value.code == "no-project"
 
 
@@ -95,4 +95,4 @@ def test_without_a_project_only_global_targets() -> None:
     ],
 )
 def test_a_file_tells_by_its_name_which_target_it_is(path: str, is_global: bool, kind: str) -> None:
-    assert of_file(path, is_global) == Target(kind, path)
+    assert get_target_for_file(path, is_global) == Target(kind, path)

@@ -9,19 +9,19 @@ look around. A failure without a clear cause right after an edit is work in prog
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import Clock, completes, facts_of, name_of, quote
+from reflect_git.capture.detectors.common import Clock, build_facts, completes_series, format_code, redact_name
 from reflect_git.capture.detectors.outcome import (
-    REAL,
-    WRITERS,
-    Judge,
+    EDIT_TOOLS,
+    OBSTACLE_KINDS,
     Outcome,
-    clean,
-    family_of,
-    gist,
-    is_lost_edit,
-    is_meant,
+    OutcomeCache,
+    clean_line,
+    get_family,
+    is_missed_edit,
+    normalize_cause,
+    says_expected,
 )
-from reflect_git.redact import fill, flatten, redact
+from reflect_git.redact import flatten, format_redacted, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reflect_git.redact import Redacted
 
 FAMILY = "repeated-failure"
-_MOST = 64
+_MAX_FAILURES = 64
 
 
 class _Failure:
@@ -45,11 +45,11 @@ class _Failure:
         self.server = turn.tool.rpartition("__")[0]
         self.call = turn.tool_use_id
         self.family = outcome.family
-        self.cause = outcome.cause if turn.tool == "Bash" else gist(outcome.cause)
+        self.cause = outcome.cause if turn.tool == "Bash" else normalize_cause(outcome.cause)
         self.texts = texts
         self.edits = edits
 
-    def is_like(self, other: _Failure) -> bool:
+    def is_same(self, other: _Failure) -> bool:
         """Return whether two failures are the same.
 
         The message of a server depends on the page, that of a program on what is wrong.
@@ -60,126 +60,131 @@ class _Failure:
         return is_same_thing or (self.cause == other.cause and self.tool != "WebFetch")
 
 
-class Repeated:
+class RepeatedFailureDetector:
     """Detects the same failure twice."""
 
-    def __init__(self, clock: Clock, judge: Judge) -> None:
+    def __init__(self, clock: Clock, judge: OutcomeCache) -> None:
         self._clock = clock
-        self._judge = judge
+        self._outcomes = judge
         self._failures: list[_Failure] = []
         self._edits = 0
 
-    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
-        watched = is_error or tool in ("Bash", "WebFetch") or tool in WRITERS or tool[:5] == "mcp__"
+    def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
+        watched = is_error or tool in ("Bash", "WebFetch") or tool in EDIT_TOOLS or tool[:5] == "mcp__"
         return kind == "assistant" or (kind == "tool" and watched)
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
+    def detect(self, turn: Turn) -> Sequence[Facts]:
         """Remember failures, and report the second of the same."""
         if turn.kind == "assistant":
-            if self._failures and is_meant(turn.raw):
+            if self._failures and says_expected(turn.raw):
                 self._failures.pop()
         elif turn.is_error:
-            return self._fail(turn)
-        elif turn.tool in WRITERS:
+            return self._check_failure(turn)
+        elif turn.tool in EDIT_TOOLS:
             self._edits += 1
         elif self._failures:
-            self._succeed(turn)
+            self._drop_solved(turn)
         return ()
 
-    def _succeed(self, turn: Turn) -> None:
+    def _drop_solved(self, turn: Turn) -> None:
         if any(failure.tool == turn.tool for failure in self._failures):
-            family = family_of(turn)
+            family = get_family(turn)
             self._failures = [one for one in self._failures if one.tool != turn.tool or one.family != family]
 
-    def _fail(self, turn: Turn) -> Sequence[Facts]:
-        outcome = self._judge.of(turn)
+    def _check_failure(self, turn: Turn) -> Sequence[Facts]:
+        outcome = self._outcomes.get(turn)
         if outcome is None or not outcome.is_counted or outcome.kind == "server":
             return ()
         failure = _Failure(turn, outcome, self._clock.texts, self._edits)
-        is_real = outcome.kind in REAL
-        self._failures = [one for one in self._failures if self._clock.is_near(one.texts)][-_MOST:]
-        row = [one for one in self._failures if one.is_like(failure) and (is_real or one.edits == self._edits)]
+        is_real = outcome.kind in OBSTACLE_KINDS
+        self._failures = [one for one in self._failures if self._clock.is_recent(one.texts)][-_MAX_FAILURES:]
+        row = [one for one in self._failures if one.is_same(failure) and (is_real or one.edits == self._edits)]
         self._failures.append(failure)
-        if not completes([*(one.texts for one in row), failure.texts], 2):
+        if not completes_series([*(one.texts for one in row), failure.texts], 2):
             return ()
-        return (_facts(turn, outcome, row[-1].call),)
+        return (_build_facts(turn, outcome, row[-1].call),)
 
 
-def _facts(turn: Turn, outcome: Outcome, streak: str) -> Facts:
-    found = outcome.redacted()
-    return facts_of(
-        turn, FAMILY, "failure", 2, fill("{} failed twice: {}", quote(found.tried or name_of(turn.tool)), found.cause),
-        context=turn.output, category="command" if outcome.command else "gotcha",
-        meta={"score": 0.6, "durable": outcome.kind in REAL, "streak": name_of(streak)},
-    )  # fmt: skip
+def _build_facts(turn: Turn, outcome: Outcome, streak: str) -> Facts:
+    found = outcome.get_redacted()
+    return build_facts(
+        turn,
+        FAMILY,
+        "failure",
+        2,
+        format_redacted("{} failed twice: {}", format_code(found.attempt or redact_name(turn.tool)), found.cause),
+        context=turn.output,
+        category="command" if outcome.command else "gotcha",
+        meta={"score": 0.6, "durable": outcome.kind in OBSTACLE_KINDS, "streak": redact_name(streak)},
+    )
 
 
 LOOP_FAMILY = "loop"
-LENGTH = 5
-_LOOP_MOST = 32
-_LONGEST = 64
+LOOP_LENGTH = 5
+_MAX_TOOLS = 32
+_MAX_POSITIONS = 64
 
 
-class Loop:
+class FailureLoopDetector:
     """Detects one tool that fails five times in a row."""
 
-    def __init__(self, clock: Clock, judge: Judge) -> None:
+    def __init__(self, clock: Clock, judge: OutcomeCache) -> None:
         self._clock = clock
-        self._judge = judge
-        self._rows: dict[str, list[int]] = {}
+        self._outcomes = judge
+        self._positions: dict[str, list[int]] = {}
 
-    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+    def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind == "user" or (kind == "tool" and bool(tool))
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
+    def detect(self, turn: Turn) -> Sequence[Facts]:
         """Count failures of each tool in a row, and report the fifth."""
         if turn.is_error:
-            return self._fail(turn)
-        if self._rows:
+            return self._check_failure(turn)
+        if self._positions:
             if turn.kind == "user":
-                self._rows.clear()
+                self._positions.clear()
             else:
-                self._rows.pop(turn.tool, None)
+                self._positions.pop(turn.tool, None)
         return ()
 
-    def _fail(self, turn: Turn) -> Sequence[Facts]:
+    def _check_failure(self, turn: Turn) -> Sequence[Facts]:
         if not self._is_counted(turn):
             return ()
-        if len(self._rows) > _LOOP_MOST:
-            self._rows.clear()
-        row = [texts for texts in self._rows.get(turn.tool, ()) if self._clock.is_near(texts)][-_LONGEST:]
-        self._rows[turn.tool] = row = [*row, self._clock.texts]
-        if not completes(row, LENGTH):
+        if len(self._positions) > _MAX_TOOLS:
+            self._positions.clear()
+        row = [texts for texts in self._positions.get(turn.tool, ()) if self._clock.is_recent(texts)][-_MAX_POSITIONS:]
+        self._positions[turn.tool] = row = [*row, self._clock.texts]
+        if not completes_series(row, LOOP_LENGTH):
             return ()
-        content = fill(
+        content = format_redacted(
             "loop stopped: {} failed {} times in a row, last with: {}",
-            name_of(turn.tool), redact(str(LENGTH)), self._cause(turn),
+            redact_name(turn.tool), redact(str(LOOP_LENGTH)), self._get_cause(turn),
         )  # fmt: skip
         meta: Meta = {"score": 0.6, "durable": False}
-        return (facts_of(turn, LOOP_FAMILY, "failure", 2, content, context=turn.output, meta=meta),)
+        return (build_facts(turn, LOOP_FAMILY, "failure", 2, content, context=turn.output, meta=meta),)
 
     def _is_counted(self, turn: Turn) -> bool:
-        outcome = None if is_lost_edit(turn) else self._judge.of(turn)
-        return is_lost_edit(turn) or (outcome is not None and outcome.is_counted)
+        outcome = None if is_missed_edit(turn) else self._outcomes.get(turn)
+        return is_missed_edit(turn) or (outcome is not None and outcome.is_counted)
 
-    def _cause(self, turn: Turn) -> Redacted:
-        outcome = None if is_lost_edit(turn) else self._judge.of(turn)
+    def _get_cause(self, turn: Turn) -> Redacted:
+        outcome = None if is_missed_edit(turn) else self._outcomes.get(turn)
         if outcome:
-            return outcome.redacted().cause
-        return redact(clean(turn.output.replace("<tool_use_error>", "").partition("\n")[0]))
+            return outcome.get_redacted().cause
+        return redact(clean_line(turn.output.replace("<tool_use_error>", "").partition("\n")[0]))
 
 
 STOP_FAMILY = "stop"
-_LIMIT = 160
+_REASON_LIMIT = 160
 
 
-class Stop:
+class StopDetector:
     """Detects a turn that Claude Code gave up."""
 
-    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+    def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind == "stop"
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
+    def detect(self, turn: Turn) -> Sequence[Facts]:
         """Report the turn."""
-        content = fill("loop stopped: {}", flatten(turn.text or turn.output, _LIMIT))
-        return (facts_of(turn, STOP_FAMILY, "failure", 1, content, context=turn.output, meta={"durable": False}),)
+        content = format_redacted("loop stopped: {}", flatten(turn.text or turn.output, _REASON_LIMIT))
+        return (build_facts(turn, STOP_FAMILY, "failure", 1, content, context=turn.output, meta={"durable": False}),)

@@ -7,27 +7,27 @@ instruction file contains were not missing.
 
 from __future__ import annotations
 
-from reflect_git.capture.detectors.moment import facts_of
+from reflect_git.capture.detectors.common import build_facts
 from reflect_git.capture.score import is_way_of_working
 from reflect_git.records.ids import digest
-from reflect_git.redact import fill, flatten, redact
+from reflect_git.redact import flatten, format_redacted, redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Optional
 
-    from reflect_git.capture.mining import Past
+    from reflect_git.capture.detection import RequestHistory
     from reflect_git.capture.new_signal import Facts
     from reflect_git.capture.transcript import Turn
 
-FAMILY = "asked"
-_WORDS = 30
-_TAIL = 400
-_LOADED = 64
+ANSWER_FAMILY = "asked"
+_MAX_ANSWER_WORDS = 30
+_TAIL_LIMIT = 400
+_MAX_LOADED_FILES = 64
 _FILE_LIMIT = 65536
-_OURS = ("[SIG-", "Learning ")
-_STANDING = (
+_OWN_QUESTION_PREFIXES = ("[SIG-", "Learning ")
+_LASTING_QUESTION_PHRASES = (
     "where ", "which command", "what command", "which branch", "what branch", "package manager", "which database",
     "which port", "what port", "which version", "what version", "convention", "which directory", "which folder",
     "which framework", "test runner", "which environment", "what url", "which url", "how do you run",
@@ -35,117 +35,127 @@ _STANDING = (
     "naming", "which tool", "do you usually", "in this project", "in this repo", "which host", "which server",
     "which service", "how is ", "how are ", "what is the name", "which registry", "which style",
 )  # fmt: skip
-_TASKS = frozenset(
+_TASK_WORDS = frozenset(
     """add fix run do make check change update remove delete create write implement use try go let please can could
     test look see show move put keep start continue commit push merge rename yes no ok both all option a b c""".split()
 )
 
 
-class Asked:
+class LastingAnswerDetector:
     """Detects answers that will still be valid tomorrow."""
 
     def __init__(self) -> None:
-        self._asking: Optional[Turn] = None
-        self._loaded: dict[str, str] = {}
+        self._last_question: Optional[Turn] = None
+        self._loaded_files: dict[str, str] = {}
 
-    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+    def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind in ("assistant", "user", "instructions") or tool == "AskUserQuestion"
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
+    def detect(self, turn: Turn) -> Sequence[Facts]:
         """Remember the last question, and report a lasting answer."""
         if turn.kind == "assistant":
-            self._asking = turn if _question(turn.raw) else None
+            self._last_question = turn if _find_question(turn.raw) else None
         elif turn.kind == "user":
-            asking, self._asking = self._asking, None
-            return self._answer(turn, asking) if asking and turn.via == "prompt" else ()
+            asking, self._last_question = self._last_question, None
+            return self._check_answer(turn, asking) if asking and turn.via == "prompt" else ()
         elif turn.kind == "instructions":
-            self._load(turn)
+            self._add_loaded_files(turn)
         elif turn.tool == "AskUserQuestion" and not turn.is_error:
-            return self._choose(turn)
+            return self._check_choices(turn)
         return ()
 
-    def _load(self, turn: Turn) -> None:
+    def _add_loaded_files(self, turn: Turn) -> None:
         for file in turn.files:
-            if file.path in self._loaded or len(self._loaded) < _LOADED:
-                self._loaded[file.path] = file.content[:_FILE_LIMIT].casefold()
+            if file.path in self._loaded_files or len(self._loaded_files) < _MAX_LOADED_FILES:
+                self._loaded_files[file.path] = file.content[:_FILE_LIMIT].casefold()
 
     def _is_known(self, things: list[str]) -> bool:
-        return any(all(thing in text for thing in things) for text in self._loaded.values())
+        return any(all(thing in text for thing in things) for text in self._loaded_files.values())
 
-    def _answer(self, turn: Turn, asking: Turn) -> Sequence[Facts]:
-        if not _is_statement(turn.raw) or not _is_standing(_question(asking.raw)):
+    def _check_answer(self, turn: Turn, asking: Turn) -> Sequence[Facts]:
+        if not _is_statement(turn.raw) or not _is_about_lasting_fact(_find_question(asking.raw)):
             return ()
-        things = things_in(turn.text)
+        things = find_names(turn.text)
         if not things or not _is_statement(turn.text) or self._is_known(things):
             return ()
-        context = fill("asked: {}\nanswered: {}", redact(_question(asking.text)), turn.text)
+        context = format_redacted("asked: {}\nanswered: {}", redact(_find_question(asking.text)), turn.text)
         return (
-            facts_of(
-                turn, FAMILY, "discovery", 2, turn.text, context=context, category="project-structure",
+            build_facts(
+                turn, ANSWER_FAMILY, "discovery", 2, turn.text, context=context, category="project-structure",
                 trust="user_typed", meta={"score": 0.55},
             ),
         )  # fmt: skip
 
-    def _choose(self, turn: Turn) -> Sequence[Facts]:
+    def _check_choices(self, turn: Turn) -> Sequence[Facts]:
         answers = turn.details.get("answers")
         found = []
         for ordinal, (question, answer) in enumerate(answers.items() if type(answers) is dict else ()):
             said = answer if type(answer) is str else ""
-            if not said or type(question) is not str or any(question.startswith(sign) for sign in _OURS):
+            if (
+                not said
+                or type(question) is not str
+                or any(question.startswith(sign) for sign in _OWN_QUESTION_PREFIXES)
+            ):
                 continue
-            own = not _is_chosen(said, _labels(turn))
-            if "[SIG-" in question or not (_is_standing(question) or (own and things_in(said))):
+            own = not _has_only_labels(said, _get_labels(turn))
+            if "[SIG-" in question or not (_is_about_lasting_fact(question) or (own and find_names(said))):
                 continue
             if not self._is_known([said.casefold()]):
-                found.append(self._chosen(turn, question, said, own, ordinal))
+                found.append(self._build_choice_facts(turn, question, said, own, ordinal))
         return found
 
-    def _chosen(self, turn: Turn, question: str, said: str, own: bool, ordinal: int) -> Facts:
+    def _build_choice_facts(self, turn: Turn, question: str, said: str, own: bool, ordinal: int) -> Facts:
         """Return the fields of a signal for an answer.
 
         The assistant wrote the label of an option, whoever chose it.
         """
         asked, answer = redact(question), redact(said)
-        facts = facts_of(
-            turn, FAMILY, "discovery", 2, answer if own else fill("{} {}", flatten(asked, 300), answer),
-            category="project-structure", context=fill("asked: {}\nanswered: {}", asked, answer),
-            trust="user_typed" if own else "assistant", meta={"score": 0.6 if own else 0.5},
-        )  # fmt: skip
+        facts = build_facts(
+            turn,
+            ANSWER_FAMILY,
+            "discovery",
+            2,
+            answer if own else format_redacted("{} {}", flatten(asked, 300), answer),
+            category="project-structure",
+            context=format_redacted("asked: {}\nanswered: {}", asked, answer),
+            trust="user_typed" if own else "assistant",
+            meta={"score": 0.6 if own else 0.5},
+        )
         facts["ordinal"] = ordinal
         return facts
 
 
-def _question(text: str) -> str:
+def _find_question(text: str) -> str:
     """Return the last question of a text that ends with one, or nearly so."""
-    tail = text[-_TAIL:]
+    tail = text[-_TAIL_LIMIT:]
     if "?" not in tail[-120:]:
         return ""
     return tail[: tail.rindex("?") + 1].splitlines()[-1].strip()
 
 
-def _is_standing(question: str) -> bool:
+def _is_about_lasting_fact(question: str) -> bool:
     """Return whether a question is about a lasting fact, such as a convention or a version."""
     low = question.casefold()
-    return any(sign in low for sign in _STANDING)
+    return any(sign in low for sign in _LASTING_QUESTION_PHRASES)
 
 
 def _is_statement(text: str) -> bool:
     """Return whether a text is one short line that neither asks nor starts a task."""
     words = text.split()
-    if not 1 <= len(words) <= _WORDS or "?" in text or "\n" in text.strip():
+    if not 1 <= len(words) <= _MAX_ANSWER_WORDS or "?" in text or "\n" in text.strip():
         return False
-    return words[0].strip(".,:!").casefold() not in _TASKS
+    return words[0].strip(".,:!").casefold() not in _TASK_WORDS
 
 
-def things_in(text: str) -> list[str]:
+def find_names(text: str) -> list[str]:
     """Return the names in an answer: `db/changes`, `make lint`, `staging.example.org`, `14.2`, `DATABASE_URL`."""
     if "`" in text and text.count("`") >= 2:
         return [part.casefold() for part in text.split("`")[1::2] if part]
     words = [word.strip(".,;:!()'\"") for word in text.split()]
-    return [word.casefold() for word in words if _is_thing(word)]
+    return [word.casefold() for word in words if _is_name(word)]
 
 
-def _is_thing(word: str) -> bool:
+def _is_name(word: str) -> bool:
     if len(word) < 3:
         return False
     if "/" in word.strip("/") or "_" in word.strip("_") or word.startswith(("./", "--", "~/")):
@@ -154,27 +164,27 @@ def _is_thing(word: str) -> bool:
     return bool(dot and before and after[:1].isalnum()) or (word.isupper() and len(word) > 3)
 
 
-def _is_chosen(said: str, labels: set[str]) -> bool:
+def _has_only_labels(said: str, labels: set[str]) -> bool:
     """Return whether an answer consists of option labels only; Claude Code joins several labels."""
     for label in sorted(labels, key=len, reverse=True):
         said = said.replace(label, "")
     return not said.strip(", ")
 
 
-def _labels(turn: Turn) -> set[str]:
+def _get_labels(turn: Turn) -> set[str]:
     asked = turn.input.get("questions") or turn.details.get("questions")
     questions = [one for one in asked if type(one) is dict] if type(asked) is list else []
     options = [option for one in questions for option in one.get("options") or () if type(option) is dict]
     return {str(option.get("label")) for option in options}
 
 
-AGAIN_FAMILY = "again"
-SESSIONS = 3
-_SHORTEST, _LONGEST = 12, 240
-_AGAIN_WORDS = 3
-_SPACELESS = 8  # characters, for scripts without spaces
-_MOST = 256
-_FILLER = frozenset(
+REQUEST_FAMILY = "again"
+MIN_SESSIONS = 3
+_MIN_LENGTH, _MAX_LENGTH = 12, 240
+_MIN_WORDS = 3
+_MIN_SPACELESS_LETTERS = 8  # characters, for scripts without spaces
+_MAX_REPORTED = 256
+_FILLER_WORDS = frozenset(
     """yes yeah yep no nope ok okay sure please go on ahead continue proceed resume keep going next do it that this the
     a and then now again try commit push pull merge its good great nice thanks thank you perfect done ready start stop
     fix all them everything where left off we you i let's lets with for me to is what's whats status update hi hello hey
@@ -182,48 +192,48 @@ _FILLER = frozenset(
 )
 
 
-class Again:
+class RepeatedRequestDetector:
     """Detects a request that was made in several sessions."""
 
-    def __init__(self, past: Past) -> None:
-        self._past = past
-        self._given: dict[str, None] = {}
+    def __init__(self, past: RequestHistory) -> None:
+        self._history = past
+        self._reported: dict[str, None] = {}
 
-    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+    def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind == "user"
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
+    def detect(self, turn: Turn) -> Sequence[Facts]:
         """Count a request, and report it in its third session."""
         if turn.kind != "user" or turn.via == "feedback" or not turn.session:
             return ()
-        said = normal(turn.raw) and normal(turn.text)
+        said = normalize_request(turn.raw) and normalize_request(turn.text)
         if not said or not is_way_of_working(said):
             return ()
         key = digest("request", said)[:16]
-        sessions = self._past.sessions(key, turn.session)
-        if sessions < SESSIONS or key in self._given:
+        sessions = self._history.count_sessions(key, turn.session)
+        if sessions < MIN_SESSIONS or key in self._reported:
             return ()
-        self._given[key] = None
-        if len(self._given) > _MOST:
-            del self._given[next(iter(self._given))]
+        self._reported[key] = None
+        if len(self._reported) > _MAX_REPORTED:
+            del self._reported[next(iter(self._reported))]
         return (
-            facts_of(
-                turn, AGAIN_FAMILY, "convention", 1, turn.text, category="preference", trust="user_typed",
+            build_facts(
+                turn, REQUEST_FAMILY, "convention", 1, turn.text, category="preference", trust="user_typed",
                 context=redact(f"asked for in {sessions} sessions"), meta={"score": 0.4, "sessions": sessions},
             ),
         )  # fmt: skip
 
 
-def normal(text: str) -> str:
+def normalize_request(text: str) -> str:
     """Normalize a request that may describe a way of working; empty for one that cannot."""
-    if not _SHORTEST <= len(text) <= _LONGEST and not (len(text) <= _LONGEST and _is_spaceless(text)):
+    if not _MIN_LENGTH <= len(text) <= _MAX_LENGTH and not (len(text) <= _MAX_LENGTH and _is_spaceless(text)):
         return ""
     words = "".join(char if char.isalnum() else " " for char in text.casefold()).split()
     if _is_spaceless(text):
         return " ".join(words)
-    telling = [word for word in words if word not in _FILLER and not word.isdigit()]
-    return " ".join(words) if len(words) > _AGAIN_WORDS and len(telling) >= 2 else ""
+    telling = [word for word in words if word not in _FILLER_WORDS and not word.isdigit()]
+    return " ".join(words) if len(words) > _MIN_WORDS and len(telling) >= 2 else ""
 
 
 def _is_spaceless(text: str) -> bool:
-    return sum("぀" <= char <= "鿿" for char in text[:_LONGEST]) >= _SPACELESS
+    return sum("぀" <= char <= "鿿" for char in text[:_MAX_LENGTH]) >= _MIN_SPACELESS_LETTERS

@@ -8,7 +8,7 @@ dialogs  answered questions, and whether Claude Code wrote them
 """
 
 from reflect_git.capture.transcript.lines import check_path, open_transcript
-from reflect_git.capture.transcript.reader import Reader, turns
+from reflect_git.capture.transcript.reader import TranscriptReader, read_turns
 from reflect_git.capture.transcript.turn import InstructionFile, Turn
 
-__all__ = ["InstructionFile", "Reader", "Turn", "check_path", "open_transcript", "turns"]
+__all__ = ["InstructionFile", "TranscriptReader", "Turn", "check_path", "open_transcript", "read_turns"]

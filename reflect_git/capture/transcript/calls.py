@@ -9,8 +9,8 @@ import os
 import re
 import time
 
-from reflect_git.capture.transcript.lines import MAX_LINE, Lines, open_transcript, parse
-from reflect_git.capture.transcript.turn import fields_of, text_of
+from reflect_git.capture.transcript.lines import MAX_LINE, LineReader, open_transcript, parse_line
+from reflect_git.capture.transcript.turn import as_dict, as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     Call = tuple[str, str, dict[str, Any]]  # timestamp, tool, input
 
-_CALL = b'"tool_use"'
-_RESULT = b'"tool_result"'
+_CALL_MARK = b'"tool_use"'
+_RESULT_MARK = b'"tool_result"'
 
 
 class ToolCall:
@@ -30,80 +30,80 @@ class ToolCall:
 
     def __init__(self, path: str, entry: dict[str, Any], block: dict[str, Any]) -> None:
         self.path = path
-        self.timestamp = text_of(entry.get("timestamp"))
-        self.session = text_of(entry.get("sessionId"))
-        self.cwd = text_of(entry.get("cwd"))
-        self.tool = text_of(block.get("name"))
-        self.input = fields_of(block.get("input"))
-        self.id = text_of(block.get("id"))
+        self.timestamp = as_text(entry.get("timestamp"))
+        self.session = as_text(entry.get("sessionId"))
+        self.cwd = as_text(entry.get("cwd"))
+        self.tool = as_text(block.get("name"))
+        self.input = as_dict(block.get("input"))
+        self.id = as_text(block.get("id"))
 
 
-def calls_in(path: str, projects: str = "") -> Iterator[Optional[Call]]:
+def read_calls(path: str, projects: str = "") -> Iterator[Optional[Call]]:
     """Yield each call, and None now and then so that callers can check the time."""
     descriptor = open_transcript(path, projects)
     try:
-        for _, _, line in Lines(descriptor, 0):
+        for _, _, line in LineReader(descriptor, 0):
             if not line:
                 yield None
-            elif _CALL in line:
-                yield from _calls_of(parse(line) or {})
+            elif _CALL_MARK in line:
+                yield from _get_calls(parse_line(line) or {})
     finally:
         os.close(descriptor)
 
 
-def tool_calls(path: str, projects: str = "") -> Iterator[ToolCall]:
+def read_tool_calls(path: str, projects: str = "") -> Iterator[ToolCall]:
     """Yield each call of a transcript."""
     descriptor = open_transcript(path, projects)
     try:
-        for _, _, line in Lines(descriptor, 0):
-            if _CALL in line:
-                entry = parse(line) or {}
-                for block in _blocks(entry):
+        for _, _, line in LineReader(descriptor, 0):
+            if _CALL_MARK in line:
+                entry = parse_line(line) or {}
+                for block in _get_tool_blocks(entry):
                     yield ToolCall(path, entry, block)
     finally:
         os.close(descriptor)
 
 
-def result_of(call: ToolCall, projects: str = "") -> Optional[tuple[str, bool]]:
+def find_result(call: ToolCall, projects: str = "") -> Optional[tuple[str, bool]]:
     """Return when a call ended and whether it failed; None if the transcript has no result for it."""
     wanted = call.id.encode("utf-8", "replace")
     descriptor = open_transcript(call.path, projects)
     try:
-        for _, _, line in Lines(descriptor, 0):
-            if wanted in line and _RESULT in line:
-                entry = parse(line) or {}
-                content = fields_of(entry.get("message")).get("content")
-                for block in map(fields_of, content if type(content) is list else ()):
+        for _, _, line in LineReader(descriptor, 0):
+            if wanted in line and _RESULT_MARK in line:
+                entry = parse_line(line) or {}
+                content = as_dict(entry.get("message")).get("content")
+                for block in map(as_dict, content if type(content) is list else ()):
                     if block.get("type") == "tool_result" and block.get("tool_use_id") == call.id:
-                        return text_of(entry.get("timestamp")), block.get("is_error") is True
+                        return as_text(entry.get("timestamp")), block.get("is_error") is True
         return None
     finally:
         os.close(descriptor)
 
 
-def _calls_of(entry: dict[str, Any]) -> Iterator[Call]:
-    for block in _blocks(entry):
-        yield text_of(entry.get("timestamp")), text_of(block["name"]), fields_of(block.get("input"))
+def _get_calls(entry: dict[str, Any]) -> Iterator[Call]:
+    for block in _get_tool_blocks(entry):
+        yield as_text(entry.get("timestamp")), as_text(block["name"]), as_dict(block.get("input"))
 
 
-def _blocks(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    content = fields_of(entry.get("message")).get("content")
+def _get_tool_blocks(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    content = as_dict(entry.get("message")).get("content")
     if entry.get("type") != "assistant" or type(content) is not list:
         return
-    for block in map(fields_of, content):
+    for block in map(as_dict, content):
         if block.get("type") == "tool_use" and block.get("name"):
             yield block
 
 
-_BLOCK = 1 << 20
-_MENTIONS_CALL = re.compile(rb'"name": ?"(?:Edit|Write|MultiEdit|Bash)"')
-_FILE = re.compile(rb'"file_path": ?"(?:[^"\\]|\\.)*?([^"\\/]+\.md)"')
-_NAMED = re.compile(rb"[\w.-]{1,60}\.md\b")
+_BLOCK_SIZE = 1 << 20
+_CALL_PATTERN = re.compile(rb'"name": ?"(?:Edit|Write|MultiEdit|Bash)"')
+_FILE_PATTERN = re.compile(rb'"file_path": ?"(?:[^"\\]|\\.)*?([^"\\/]+\.md)"')
+_NAME_PATTERN = re.compile(rb"[\w.-]{1,60}\.md\b")
 # Prefix of a file name that is only mentioned, in a command or in a text other than a Markdown file.
-IN_TEXT = "$"
+MENTION_PREFIX = "$"
 
 
-def edits_in(
+def find_edits(
     path: str, start: int = 0, projects: str = "", deadline: Optional[float] = None
 ) -> tuple[list[tuple[int, str]], int]:
     """Return (line offset, file name) for each call from an offset on, and the offset up to which lines were read.
@@ -115,10 +115,10 @@ def edits_in(
     found: list[tuple[int, str]] = []
     try:
         offset, rest = os.lseek(descriptor, start, os.SEEK_SET), b""
-        while block := os.read(descriptor, _BLOCK):
+        while block := os.read(descriptor, _BLOCK_SIZE):
             data = rest + block
             end = data.rfind(b"\n") + 1
-            found += [(offset + line, name) for line, name in _edits(data, end)]
+            found += [(offset + line, name) for line, name in _find_edits_in_block(data, end)]
             offset, rest = offset + end, data[end:]
             if len(rest) > MAX_LINE:  # no transcript entry is that long
                 offset, rest = offset + len(rest), b""
@@ -129,17 +129,17 @@ def edits_in(
         os.close(descriptor)
 
 
-def _edits(data: bytes, end: int) -> Iterator[tuple[int, str]]:
+def _find_edits_in_block(data: bytes, end: int) -> Iterator[tuple[int, str]]:
     """Yield the calls in complete lines; each line has one call."""
     last = -1
-    for call in _MENTIONS_CALL.finditer(data, 0, end):
+    for call in _CALL_PATTERN.finditer(data, 0, end):
         line = data.rfind(b"\n", 0, call.start()) + 1
-        file = _FILE.search(data, call.end(), data.find(b"\n", call.end()))
+        file = _FILE_PATTERN.search(data, call.end(), data.find(b"\n", call.end()))
         if line <= last:
             continue
         last = line
         if file and b"Bash" not in call[0]:
             yield line, file[1].decode("utf-8", "replace")
         else:
-            named = _NAMED.findall(data, call.end(), data.find(b"\n", call.end()))
-            yield from ((line, IN_TEXT + name.decode("utf-8", "replace")) for name in dict.fromkeys(named))
+            named = _NAME_PATTERN.findall(data, call.end(), data.find(b"\n", call.end()))
+            yield from ((line, MENTION_PREFIX + name.decode("utf-8", "replace")) for name in dict.fromkeys(named))

@@ -10,8 +10,8 @@ import mmap
 import os
 from datetime import datetime
 
-from reflect_git.capture.transcript.lines import Lines, open_transcript, parse
-from reflect_git.capture.transcript.turn import fields_of, text_of
+from reflect_git.capture.transcript.lines import LineReader, open_transcript, parse_line
+from reflect_git.capture.transcript.turn import as_dict, as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,91 +21,91 @@ if TYPE_CHECKING:
     Fields = dict[str, Any]
     Place = tuple[int, int, Fields]  # start and end of an entry's line, and the entry
 
-TOOL = "AskUserQuestion"
-_RESULT = b'"tool_result"'
-_REQUEST = b'"requestId":"'
-_STEPS_UP = 1000  # from a call to its prompt; Claude Code adds a dozen entries in between
+TOOL_NAME = "AskUserQuestion"
+_RESULT_MARK = b'"tool_result"'
+_REQUEST_MARK = b'"requestId":"'
+_MAX_PARENTS = 1000  # from a call to its prompt; Claude Code adds a dozen entries in between
 
 
 class Dialog:
-    """One answered call; `trouble` is empty if Claude Code wrote it.
+    """One answered call; `problem` is empty if Claude Code wrote it.
 
     `input` is what the model asked. `result` is what Claude Code reports as shown and answered.
     """
 
-    __slots__ = ("call", "cwd", "input", "result", "timestamp", "trouble")
+    __slots__ = ("call", "cwd", "input", "problem", "result", "timestamp")
 
     def __init__(self, call: str, asked: Fields, answered: Fields, trouble: str) -> None:
         self.call = call
-        self.input = _input_of(asked, call)
-        self.result = fields_of(answered.get("toolUseResult"))
-        self.timestamp = text_of(answered.get("timestamp"))
-        self.cwd = text_of(answered.get("cwd"))
-        self.trouble = trouble
+        self.input = _get_input(asked, call)
+        self.result = as_dict(answered.get("toolUseResult"))
+        self.timestamp = as_text(answered.get("timestamp"))
+        self.cwd = as_text(answered.get("cwd"))
+        self.problem = trouble
 
 
 def find_dialogs(path: str, projects: str = "") -> list[Dialog]:
     """Return every answered AskUserQuestion call of a transcript, in order, with its links checked."""
     descriptor = open_transcript(path, projects)
     try:
-        calls, results = _collect(descriptor)
+        calls, results = _collect_entries(descriptor)
         if not results:
             return []
         session = os.path.basename(path)[: -len(".jsonl")]
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
             transcript = _Transcript(descriptor, data, session)
             return [
-                Dialog(call, calls[call][0][2], found[-1][2], transcript.find_trouble(calls[call], found))
+                Dialog(call, calls[call][0][2], found[-1][2], transcript.find_problem(calls[call], found))
                 for call, found in results.items()
             ]
     finally:
         os.close(descriptor)
 
 
-def is_client_entry(path: str, call: str, projects: str = "") -> bool:
+def has_client_answer(path: str, call: str, projects: str = "") -> bool:
     """Return whether a transcript has an answer to this call that Claude Code wrote."""
-    return any(dialog.call == call and not dialog.trouble for dialog in find_dialogs(path, projects))
+    return any(dialog.call == call and not dialog.problem for dialog in find_dialogs(path, projects))
 
 
-def _collect(descriptor: int) -> tuple[dict[str, list[Place]], dict[str, list[Place]]]:
+def _collect_entries(descriptor: int) -> tuple[dict[str, list[Place]], dict[str, list[Place]]]:
     """Return the entries of AskUserQuestion calls and of their answers, by call id."""
     calls: dict[str, list[Place]] = {}
     results: dict[str, list[Place]] = {}
-    for offset, _, line in Lines(descriptor, 0):
-        if TOOL.encode() in line:
-            entry = parse(line) or {}
-            for call in _calls_of(entry):
+    for offset, _, line in LineReader(descriptor, 0):
+        if TOOL_NAME.encode() in line:
+            entry = parse_line(line) or {}
+            for call in _get_calls(entry):
                 calls.setdefault(call, []).append((offset, offset + len(line), entry))
-        if _RESULT in line and any(call.encode() in line for call in calls):
-            entry = parse(line) or {}
-            for call in _answers_of(entry):
+        if _RESULT_MARK in line and any(call.encode() in line for call in calls):
+            entry = parse_line(line) or {}
+            for call in _get_answered_calls(entry):
                 if call in calls:
                     results.setdefault(call, []).append((offset, offset + len(line), entry))
     return calls, results
 
 
-def _blocks(entry: Fields, kind: str) -> list[Fields]:
-    content = fields_of(entry.get("message")).get("content")
+def _get_blocks(entry: Fields, kind: str) -> list[Fields]:
+    content = as_dict(entry.get("message")).get("content")
     listed = content if type(content) is list else []
-    return [block for block in map(fields_of, listed) if block.get("type") == kind]
+    return [block for block in map(as_dict, listed) if block.get("type") == kind]
 
 
-def _calls_of(entry: Fields) -> list[str]:
+def _get_calls(entry: Fields) -> list[str]:
     if entry.get("type") != "assistant":
         return []
-    return [text_of(block.get("id")) for block in _blocks(entry, "tool_use") if block.get("name") == TOOL]
+    return [as_text(block.get("id")) for block in _get_blocks(entry, "tool_use") if block.get("name") == TOOL_NAME]
 
 
-def _answers_of(entry: Fields) -> list[str]:
+def _get_answered_calls(entry: Fields) -> list[str]:
     """Return the calls that an entry answers. A call that failed or was refused has no answer."""
-    if entry.get("type") != "user" or type(fields_of(entry.get("toolUseResult")).get("answers")) is not dict:
+    if entry.get("type") != "user" or type(as_dict(entry.get("toolUseResult")).get("answers")) is not dict:
         return []
-    blocks = [block for block in _blocks(entry, "tool_result") if block.get("is_error") is not True]
-    return [text_of(block.get("tool_use_id")) for block in blocks]
+    blocks = [block for block in _get_blocks(entry, "tool_result") if block.get("is_error") is not True]
+    return [as_text(block.get("tool_use_id")) for block in blocks]
 
 
-def _input_of(entry: Fields, call: str) -> Fields:
-    return next((fields_of(b.get("input")) for b in _blocks(entry, "tool_use") if b.get("id") == call), {})
+def _get_input(entry: Fields, call: str) -> Fields:
+    return next((as_dict(b.get("input")) for b in _get_blocks(entry, "tool_use") if b.get("id") == call), {})
 
 
 class _Transcript:
@@ -116,34 +116,34 @@ class _Transcript:
         self._data = data
         self._session = session
 
-    def find_trouble(self, calls: list[Place], results: list[Place]) -> str:
+    def find_problem(self, calls: list[Place], results: list[Place]) -> str:
         """Return why Claude Code cannot have written this call and its answer; empty if it can."""
         if len(calls) != 1 or len(results) != 1:
             return "is written there more than once"
         (asked_at, _, asked), (answered_at, answered_end, answered) = calls[0], results[0]
-        if any(text_of(one.get("sessionId")) != self._session or one.get("isSidechain") for one in (asked, answered)):
+        if any(as_text(one.get("sessionId")) != self._session or one.get("isSidechain") for one in (asked, answered)):
             return "belongs to another session"
         if not _is_linked(asked, answered) or not self._has_request(asked, asked_at):
             return "is not linked to its question"
         if asked_at >= answered_at or not _is_in_order(asked, answered):
             return "is older than its question"
-        if not self._belongs_to_prompt(asked, asked_at, text_of(answered["promptId"])):
+        if not self._belongs_to_prompt(asked, asked_at, as_text(answered["promptId"])):
             return "belongs to no prompt of the session"
-        if not _is_of_person(answered):
+        if not _is_answered_by_person(answered):
             return "was not given by a person"
-        if not self._goes_on(asked, text_of(answered["uuid"]), answered_end):
+        if not self._continues_after(asked, as_text(answered["uuid"]), answered_end):
             return "is not where the session went on"
         return ""
 
     def _has_request(self, asked: Fields, before: int) -> bool:
         """Return whether a request id is present if earlier entries have one: some gateways do not set them."""
-        return bool(asked.get("requestId")) or self._data.find(_REQUEST, 0, before) < 0
+        return bool(asked.get("requestId")) or self._data.find(_REQUEST_MARK, 0, before) < 0
 
     def _belongs_to_prompt(self, asked: Fields, before: int, prompt: str) -> bool:
         """Follow parents up from a call to the first entry that names a prompt, and compare it."""
         entry = asked
-        for _ in range(_STEPS_UP):
-            found = self._find(text_of(entry.get("parentUuid") or entry.get("logicalParentUuid")), before)
+        for _ in range(_MAX_PARENTS):
+            found = self._find_entry(as_text(entry.get("parentUuid") or entry.get("logicalParentUuid")), before)
             if found is None:
                 return False
             before, _, entry = found
@@ -151,11 +151,11 @@ class _Transcript:
                 return bool(entry["promptId"] == prompt)
         return False
 
-    def _find(self, identity: str, before: int) -> Optional[Place]:
+    def _find_entry(self, identity: str, before: int) -> Optional[Place]:
         """Find the entry with this uuid that begins before an offset."""
-        return next((one for one in self._naming(identity, before) if one[2].get("uuid") == identity), None)
+        return next((one for one in self._find_mentions(identity, before) if one[2].get("uuid") == identity), None)
 
-    def _naming(self, identity: str, before: int) -> Iterator[Place]:
+    def _find_mentions(self, identity: str, before: int) -> Iterator[Place]:
         """Yield the entries before an offset that contain this uuid anywhere, nearest first."""
         needle, end = f'"{identity}"'.encode(), before
         while identity:
@@ -163,33 +163,33 @@ class _Transcript:
             if found < 0:
                 return
             end = self._data.rfind(b"\n", 0, found) + 1
-            yield self._entry_at(end)
+            yield self._read_entry(end)
 
-    def _entry_at(self, begin: int) -> Place:
+    def _read_entry(self, begin: int) -> Place:
         cut = self._data.find(b"\n", begin)
         end = cut if cut >= 0 else len(self._data)
-        return begin, end, parse(self._data[begin:end]) or {}
+        return begin, end, parse_line(self._data[begin:end]) or {}
 
-    def _goes_on(self, asked: Fields, answer: str, end: int) -> bool:
+    def _continues_after(self, asked: Fields, answer: str, end: int) -> bool:
         """Return whether the session continues from the answer.
 
         A forged answer is a dead end: Claude Code continues from its own entry before it. Dialogs opened at once are
         answered one after the other, and the session continues from one of the answers.
         """
-        for _, _, entry in self._naming(answer, len(self._data)):
+        for _, _, entry in self._find_mentions(answer, len(self._data)):
             if answer in (entry.get("parentUuid"), entry.get("logicalParentUuid")):
                 return True
-        message = fields_of(asked.get("message")).get("id")
-        for _, _, line in Lines(self._descriptor, end):
-            entry = (parse(line) if line else None) or {}
-            parent = text_of(entry.get("parentUuid"))
+        message = as_dict(asked.get("message")).get("id")
+        for _, _, line in LineReader(self._descriptor, end):
+            entry = (parse_line(line) if line else None) or {}
+            parent = as_text(entry.get("parentUuid"))
             if entry.get("type") not in ("user", "assistant") or entry.get("isSidechain") or not parent:
                 continue
-            found = self._find(parent, end)
+            found = self._find_entry(parent, end)
             if found is None:
                 continue
-            is_at_once = bool(message) and fields_of(found[2].get("message")).get("id") == message
-            return is_at_once and bool(_calls_of(found[2]) and _blocks(entry, "tool_result"))
+            is_at_once = bool(message) and as_dict(found[2].get("message")).get("id") == message
+            return is_at_once and bool(_get_calls(found[2]) and _get_blocks(entry, "tool_result"))
         return True
 
 
@@ -201,23 +201,23 @@ def _is_linked(asked: Fields, answered: Fields) -> bool:
 
 
 def _is_in_order(asked: Fields, answered: Fields) -> bool:
-    first, second = (_moment(text_of(entry.get("timestamp"))) for entry in (asked, answered))
+    first, second = (_parse_time(as_text(entry.get("timestamp"))) for entry in (asked, answered))
     return first is not None and second is not None and first <= second
 
 
-def _moment(timestamp: str) -> Optional[float]:
+def _parse_time(timestamp: str) -> Optional[float]:
     try:
         return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
     except ValueError:
         return None
 
 
-def _is_of_person(answered: Fields) -> bool:
+def _is_answered_by_person(answered: Fields) -> bool:
     """Return whether a person answered.
 
     A rule or a hook can answer instead, and Claude Code then names it. Older versions name nobody.
     """
-    decision = fields_of(answered.get("permissionDecision"))
+    decision = as_dict(answered.get("permissionDecision"))
     if not decision:
         return True
-    return decision.get("decision") == "accept" and text_of(decision.get("source")).startswith("user")
+    return decision.get("decision") == "accept" and as_text(decision.get("source")).startswith("user")

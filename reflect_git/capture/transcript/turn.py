@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 _INSTRUCTION_FILES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md")
-_EDITORS = ("Edit", "Write", "MultiEdit")
-_OUTPUT_END = 128 << 10  # Claude Code truncates outputs at 150,000 characters at most
+_EDIT_TOOLS = ("Edit", "Write", "MultiEdit")
+_OUTPUT_LIMIT = 128 << 10  # Claude Code truncates outputs at 150,000 characters at most
 
 
 def is_instruction_file(path: str) -> bool:
@@ -109,23 +109,23 @@ class Turn:
     def output(self) -> Redacted:
         """Return the result of a call without secrets; both ends of a very long one."""
         if self._output is None:
-            self._output = redact_ends(self.raw_output, _OUTPUT_END)
+            self._output = redact_ends(self.raw_output, _OUTPUT_LIMIT)
         return self._output
 
-    def paste(self, whole: str, pasted: Sequence[str]) -> None:
+    def set_pasted(self, whole: str, pasted: Sequence[str]) -> None:
         """Store the whole prompt as sent: a secret may begin in pasted text and end in typed text."""
         self._whole, self._pasted = whole, pasted
 
     @property
-    def attended(self) -> bool:
+    def is_attended(self) -> bool:
         """Return whether a person was present; old clients that do not name their entry point had a terminal."""
         return not self.entrypoint.startswith("sdk")
 
     @property
     def edited_instructions(self) -> str:
         """Return the instruction file that this call changed; empty if none."""
-        path = text_of(self.input.get("file_path"))
-        done = self.kind == "tool" and self.tool in _EDITORS and not self.is_error
+        path = as_text(self.input.get("file_path"))
+        done = self.kind == "tool" and self.tool in _EDIT_TOOLS and not self.is_error
         return path if done and is_instruction_file(path) else ""
 
     def __repr__(self) -> str:
@@ -136,111 +136,134 @@ class Origin:
     """The origin of a turn: fields that entries of a session share, remembered for entries that lack them."""
 
     __slots__ = (
-        "_place", "agent", "cwd", "entry", "entrypoint", "in_agent_file", "offset", "session", "sidechain", "timestamp",
+        "_session_fields",
+        "agent",
+        "cwd",
+        "entry",
+        "entrypoint",
+        "in_agent_file",
+        "offset",
+        "session",
+        "sidechain",
+        "timestamp",
         "version",
-    )  # fmt: skip
+    )
 
     def __init__(self, in_agent_file: bool) -> None:
         self.entry = self.timestamp = self.session = self.cwd = self.version = self.entrypoint = self.agent = ""
         self.in_agent_file = self.sidechain = in_agent_file
-        self._place: tuple[Any, ...] = ()
+        self._session_fields: tuple[Any, ...] = ()
         self.offset = 0
 
-    def move(self, entry: Fields, offset: int) -> None:
+    def update(self, entry: Fields, offset: int) -> None:
         """Move to an entry."""
         get = entry.get
         self.offset = offset
-        self.entry = text_of(get("uuid"))
-        self.timestamp = text_of(get("timestamp"))
-        self.agent = text_of(get("agentId"))
+        self.entry = as_text(get("uuid"))
+        self.timestamp = as_text(get("timestamp"))
+        self.agent = as_text(get("agentId"))
         self.sidechain = self.in_agent_file or bool(get("isSidechain"))
         place = (get("sessionId"), get("cwd"), get("version"), get("entrypoint"))
-        if place != self._place:
-            self._place = place
-            self._settle(*map(text_of, place))
+        if place != self._session_fields:
+            self._session_fields = place
+            self._update_session(*map(as_text, place))
 
-    def _settle(self, session: str, cwd: str, version: str, entrypoint: str) -> None:
+    def _update_session(self, session: str, cwd: str, version: str, entrypoint: str) -> None:
         self.session = session or self.session
         self.cwd = cwd or self.cwd
         self.version = version or self.version
         self.entrypoint = entrypoint or self.entrypoint
 
 
-def text_of(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return a value if it is a text, otherwise an empty one."""
     return value if type(value) is str else ""
 
 
-def fields_of(value: Any) -> Fields:
+def as_dict(value: Any) -> Fields:
     """Return a value if it is an object, otherwise an empty one."""
     return value if type(value) is dict else {}
 
 
-INTERRUPTION = "[Request interrupted by user"
+INTERRUPTION_PREFIX = "[Request interrupted by user"
 OWN_TAG = "reflect-git"  # text that we add to a session is between <reflect-git> and </reflect-git>
 
 # Added to a prompt by Claude Code, an editor, a hook or us.
-_ADDED = ("system-reminder", OWN_TAG, "user-prompt-submit-hook", "ide_opened_file", "ide_selection", "ide_diagnostics")
+_ADDED_TAGS = (
+    "system-reminder",
+    OWN_TAG,
+    "user-prompt-submit-hook",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+)
 # A text that begins with one of these was not typed as a prompt.
-_WRAPPERS = frozenset((
+_WRAPPER_TAGS = frozenset((
     "command-name", "command-message", "command-args", "command-contents", "local-command-caveat",
     "local-command-stdout", "local-command-stderr", "bash-input", "bash-stdout", "bash-stderr", "task-notification",
     "agent-notification", "teammate-message", "cross-session-message", "user-memory-input", "session-start-hook",
     "post-tool-use-hook", "local-command-output",
 ))  # fmt: skip
-_OPENINGS = (
+_WRAPPER_OPENINGS = (
     "<channel source=",
     "Base directory for this skill:",
     "Caveat: The messages below were generated by the user while running local commands",
     "Implement the following plan:",
     "This session is being continued from a previous conversation",
 )
-_NOT_TYPED = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain", "isSynthetic", "planContent")
+_NOT_TYPED_FIELDS = (
+    "isMeta",
+    "isCompactSummary",
+    "isVisibleInTranscriptOnly",
+    "isSidechain",
+    "isSynthetic",
+    "planContent",
+)
 _TYPED_SOURCES = (None, "typed", "sdk")
 
 
-def is_from_a_person(entry: Fields) -> bool:
+def is_from_person(entry: Fields) -> bool:
     """Return whether the fields of an entry allow that a person typed it; older clients lack some fields."""
-    for name in _NOT_TYPED:
+    for name in _NOT_TYPED_FIELDS:
         if entry.get(name):
             return False
-    origin = fields_of(entry.get("origin")).get("kind")
+    origin = as_dict(entry.get("origin")).get("kind")
     source = entry.get("promptSource")
     if origin == "human":
         return source != "system"
     return origin is None and source in _TYPED_SOURCES
 
 
-def texts_of(content: Any) -> list[str]:
+def get_texts(content: Any) -> list[str]:
     """Return the texts of a message, one per block."""
     if type(content) is str:
         return [content]
     if type(content) is not list:
         return []
-    return [text_of(block.get("text")) for block in content if type(block) is dict and block.get("type") == "text"]
+    return [as_text(block.get("text")) for block in content if type(block) is dict and block.get("type") == "text"]
 
 
-def typed(text: str) -> str:
+def get_typed_text(text: str) -> str:
     """Return a text without what was added to it; empty if nobody typed it."""
     if "<" in text:
-        for tag in _ADDED:
-            text = without(text, tag)
+        for tag in _ADDED_TAGS:
+            text = remove_tag(text, tag)
     text = text.strip()
     return "" if is_wrapped(text) else text
 
 
 def is_wrapped(text: str) -> bool:
     """Return whether a text was not typed as a prompt, judging by how it begins."""
-    if text.startswith("<") and _tag(text) in _WRAPPERS:
+    if text.startswith("<") and _get_tag(text) in _WRAPPER_TAGS:
         return True
-    return text.startswith(_OPENINGS) or text.startswith(INTERRUPTION)
+    return text.startswith(_WRAPPER_OPENINGS) or text.startswith(INTERRUPTION_PREFIX)
 
 
-def _tag(text: str) -> str:
+def _get_tag(text: str) -> str:
     return text[1:40].partition(">")[0].partition(" ")[0]
 
 
-def without(text: str, tag: str) -> str:
+def remove_tag(text: str, tag: str) -> str:
     """Remove everything between <tag> and </tag>, or to the end of the text if </tag> is missing."""
     kept, at, closing = [], 0, f"</{tag}>"
     while at < len(text):
@@ -259,14 +282,14 @@ def _find_tag(text: str, tag: str, at: int) -> int:
     return begin if begin >= 0 else len(text)
 
 
-def command(text: str) -> tuple[str, str]:
+def parse_slash_command(text: str) -> tuple[str, str]:
     """Return the name and the typed arguments of a slash command; two empty texts if it is not one."""
     if not text.lstrip().startswith("<command-"):
         return "", ""
-    return between(text, "command-name"), between(text, "command-args")
+    return get_tag_text(text, "command-name"), get_tag_text(text, "command-args")
 
 
-def between(text: str, tag: str) -> str:
+def get_tag_text(text: str, tag: str) -> str:
     """Return the text between <tag> and </tag>; empty if they are missing."""
     begin = text.find(f"<{tag}>")
     end = text.rfind(f"</{tag}>")

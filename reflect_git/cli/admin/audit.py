@@ -10,10 +10,10 @@ import click
 from reflect_git import audit
 from reflect_git.audit.context import DECIDE, ERROR, NOTE, WARNING, Finding
 from reflect_git.capture import service
-from reflect_git.cli.context import Front, printable
+from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.output.history_view import day, who
-from reflect_git.cli.review_setup import here, way_back
+from reflect_git.cli.output.history_view import format_day, format_person
+from reflect_git.cli.review_setup import format_undo_hint, get_cwd
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.records.ids import plural
 from reflect_git.rules import project_files
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _COLOURS = {NOTE: "blue", WARNING: "yellow", DECIDE: "yellow", ERROR: "red"}
-_ORDER = (ERROR, DECIDE, WARNING, NOTE)
-_COUNTED = {"in_force": "rule", "decisions": "decision", "commits": "commit"}
-_WIDTH = max(map(len, _ORDER))
+_SEVERITY_ORDER = (ERROR, DECIDE, WARNING, NOTE)
+_COUNT_NOUNS = {"in_force": "rule", "decisions": "decision", "commits": "commit"}
+_LEVEL_WIDTH = max(map(len, _SEVERITY_ORDER))
 
 
 @click.command()
@@ -36,32 +36,32 @@ _WIDTH = max(map(len, _ORDER))
 @dry_run_option
 @json_option
 @click.pass_obj
-def audit_command(front: Front, keys: tuple[str, ...], reason: str, dry_run: bool) -> int:
+def audit_command(cli: CliContext, keys: tuple[str, ...], reason: str, dry_run: bool) -> int:
     """Check that every rule traces to an approval, and every approval to a person.
 
     Exit code: 0 nothing to decide, 4 a finding needs your decision. Each finding names the command to run.
     """
-    store = front.store(create=False)
-    report = _report(front, store)
+    store = cli.open_store(create=False)
+    report = _run_audit(cli, store)
     if keys:
-        chosen = _chosen(report, keys)
+        chosen = _find_findings(report, keys)
         if dry_run:
-            front.talk(f"would accept: {', '.join(chosen)}")
+            cli.print_note(f"would accept: {', '.join(chosen)}")
         else:
-            _accept(front, store, chosen.values(), reason)
-            report = _report(front, store)
-    if front.json:
-        front.data(report.as_json())
+            _accept_findings(cli, store, chosen.values(), reason)
+            report = _run_audit(cli, store)
+    if cli.json:
+        cli.print_json(report.as_json())
     else:
-        _show(front, report, store)
+        _print_report(cli, report, store)
     return EXIT_OK if report.ok else EXIT_DECISION
 
 
-def _report(front: Front, store: Store) -> Report:
-    return audit.audit(store, front.env, time.time(), front.scan, here())
+def _run_audit(cli: CliContext, store: Store) -> Report:
+    return audit.run_audit(store, cli.env, time.time(), cli.scan, get_cwd())
 
 
-def _chosen(report: Report, keys: Sequence[str]) -> dict[str, Finding]:
+def _find_findings(report: Report, keys: Sequence[str]) -> dict[str, Finding]:
     chosen = {one.key: one for one in report.findings if one.key in keys and one.needs_decision}
     for key in keys:
         if key not in chosen:
@@ -69,35 +69,35 @@ def _chosen(report: Report, keys: Sequence[str]) -> dict[str, Finding]:
     return chosen
 
 
-def _accept(front: Front, store: Store, chosen: Collection[Finding], reason: str) -> None:
-    if front.no_input or not front.at_terminal:
+def _accept_findings(cli: CliContext, store: Store, chosen: Collection[Finding], reason: str) -> None:
+    if cli.no_input or not cli.is_at_terminal:
         raise ReflectError("accepting a finding needs a person at a terminal", "run it in a terminal", code="approval")
-    by = service.author(store, "terminal")
-    made = audit.accept(store, chosen, by, reason)
-    front.talk(f"accepted {plural(len(chosen), 'finding')}: {made['id']}")
-    front.talk(way_back(by["road"], ""))
+    by = service.get_author(store, "terminal")
+    made = audit.accept_findings(store, chosen, by, reason)
+    cli.print_note(f"accepted {plural(len(chosen), 'finding')}: {made['id']}")
+    cli.print_note(format_undo_hint(by["road"], ""))
 
 
-def _show(front: Front, report: Report, store: Store) -> None:
-    label = project_files.place(store, front.env, here()).label
-    listed = sorted(report.findings, key=lambda one: (bool(one.accepted), _ORDER.index(one.severity)))
+def _print_report(cli: CliContext, report: Report, store: Store) -> None:
+    label = project_files.find_place(store, cli.env, get_cwd()).label
+    listed = sorted(report.findings, key=lambda one: (bool(one.accepted), _SEVERITY_ORDER.index(one.severity)))
     for one in listed:
-        _print(front, one, label(one.path) if one.path else one.file)
+        _print_finding(cli, one, label(one.path) if one.path else one.file)
     for file in report.authors:
-        front.tell(printable(f"lines     {label(file['path'])}: {_whose(file)}"), _WIDTH + 2)
+        cli.print_text(printable(f"lines     {label(file['path'])}: {_format_line_authors(file)}"), _LEVEL_WIDTH + 2)
     for policy in report.policies:
         # Each machine has its own: what another one decided says nothing of this one.
         switched = [one for one in policy["switched"] if one["machine"] == store.machine]
         if policy["value"] is not None or switched:
-            front.tell(printable(_policy(policy, switched)), _WIDTH + 2)
+            cli.print_text(printable(_format_policy(policy, switched)), _LEVEL_WIDTH + 2)
     counts = report.counts
     if "commits" in counts:
-        told = [plural(counts[name], word) for name, word in _COUNTED.items()]
-        front.tell(f"{', '.join(told)} ({counts['signed']} signed)")
-    front.tell(_closing(report))
+        told = [plural(counts[name], word) for name, word in _COUNT_NOUNS.items()]
+        cli.print_text(f"{', '.join(told)} ({counts['signed']} signed)")
+    cli.print_text(_format_summary(report))
 
 
-def _closing(report: Report) -> str:
+def _format_summary(report: Report) -> str:
     """Claim no more than was checked: what a policy let in, or could not be looked at, is not a person's word."""
     needing, told, unchecked = report.counts["needing_decision"], len(report.findings), report.counts["unchecked"]
     rest = f"; {plural(unchecked, 'decision')} could not be checked" if unchecked else ""
@@ -113,22 +113,22 @@ def _closing(report: Report) -> str:
     return f"{plural(told, word)}; everything else traces to a person{policies}"
 
 
-def _print(front: Front, one: Finding, file: str) -> None:
+def _print_finding(cli: CliContext, one: Finding, file: str) -> None:
     word = "accepted" if one.accepted else one.severity
     colour = "green" if one.accepted else _COLOURS[one.severity]
-    level = click.style(word.ljust(_WIDTH), fg=colour, bold=one.severity == ERROR)
+    level = click.style(word.ljust(_LEVEL_WIDTH), fg=colour, bold=one.severity == ERROR)
     where = f"{file}:{one.line}: " if one.line else f"{file}: " if file else ""
-    margin = " " * (_WIDTH + 2)
-    front.tell(f"{level}  {one.code}  {printable(where + one.message)}", len(margin))
+    margin = " " * (_LEVEL_WIDTH + 2)
+    cli.print_text(f"{level}  {one.code}  {printable(where + one.message)}", len(margin))
     if one.accepted:
-        front.tell(f"{margin}accepted by {one.accepted}")
+        cli.print_text(f"{margin}accepted by {one.accepted}")
     elif one.hint:
-        front.tell(click.style(f"{margin}hint: {printable(one.hint)}", fg="yellow"))
+        cli.print_text(click.style(f"{margin}hint: {printable(one.hint)}", fg="yellow"))
     if one.needs_decision and "--accept" not in one.hint:
-        front.tell(click.style(f"{margin}or accept it: reflect-git audit --accept {one.key}", dim=True))
+        cli.print_text(click.style(f"{margin}or accept it: reflect-git audit --accept {one.key}", dim=True))
 
 
-def _whose(file: dict[str, Any]) -> str:
+def _format_line_authors(file: dict[str, Any]) -> str:
     """Count the lines by author: `3 rules, 12 lines committed, 2 by Claude`."""
     words = {"commit": "committed", "claude": "by Claude", "you": "uncommitted, by you"}
     counts = [(kind, number) for kind, number in file["lines"].items() if kind in words]
@@ -136,9 +136,9 @@ def _whose(file: dict[str, Any]) -> str:
     return ", ".join([plural(file["learnings"], "rule"), *told])
 
 
-def _policy(policy: dict[str, Any], switched: Sequence[dict[str, Any]]) -> str:
+def _format_policy(policy: dict[str, Any], switched: Sequence[dict[str, Any]]) -> str:
     value = policy["value"]
     word = "default" if value is None else value if isinstance(value, str) else plural(len(value), "value")
     last = switched[-1] if switched else None
-    since = f", since {day(last['time'])}, {who(last['by'])} ({last['decision']})" if last else ""
+    since = f", since {format_day(last['time'])}, {format_person(last['by'])} ({last['decision']})" if last else ""
     return f"policy    {policy['key']} is {word}{since}"

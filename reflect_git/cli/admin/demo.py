@@ -17,52 +17,54 @@ import click
 
 from reflect_git import paths
 from reflect_git.capture import service
-from reflect_git.cli.context import Front
+from reflect_git.cli.context import CliContext
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules import project_files
 from reflect_git.store import machines, policy
 
 _SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
-_SAID = 2  # things worth learning in that session
-_PATIENCE, _AFTERWARDS = 120.0, 5.0
-_PERSON: Any = {"road": "terminal", "name": "Demo", "email": ""}
+_EXPECTED_SIGNALS = 2  # things worth learning in that session
+_CAPTURE_TIMEOUT, _HOOK_SECONDS = 120.0, 5.0
+_DEMO_USER: Any = {"road": "terminal", "name": "Demo", "email": ""}
 
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the temporary home, to try things out.")
 @click.pass_obj
-def demo_command(front: Front, keep: bool) -> None:
+def demo_command(cli: CliContext, keep: bool) -> None:
     """Show everything in a minute, in a temporary home: capture, approve, explain, revert, sync."""
-    if front.json:  # as after the verb, where there is no such option
-        raise ReflectError("a demo is for people to read", "leave --json out", "usage", EXIT_USAGE)
+    if cli.json:  # as after the verb, where there is no such option
+        raise ReflectError("demo has no JSON output", "run it without --json", "usage", EXIT_USAGE)
     home = Path(os.path.realpath(tempfile.mkdtemp(prefix="reflect-git-demo.")))
     try:
-        _Tour(front, home).walk()
+        _Demo(cli, home).run()
     finally:
         if not keep:
             shutil.rmtree(home, ignore_errors=True)
-    _say(front, "What to type next:")
+    _print_heading(cli, "Next steps:")
     if keep:
         programs = os.path.dirname(sys.executable)
-        front.out(f"cd '{home}/laptop/webshop' && HOME='{home}/laptop' PATH=\"{programs}:$PATH\" $SHELL")
-        front.out("    plays on the laptop of the demo; 'exit' leaves it")
-    if shutil.which("reflect-git", path=front.env.get("PATH")) is None:
-        front.out("pipx install .\n    brings you the command; so does: uv tool install .")
-    front.out("reflect-git enable\n    has Claude Code call the hooks (the plugin needs no such thing)")
-    front.out("reflect-git import transcripts --since 30d\n    looks through the sessions of the last 30 days")
-    front.out("reflect-git review\n    shows what waits for your answer")
+        cli.print_line(f"cd '{home}/laptop/webshop' && HOME='{home}/laptop' PATH=\"{programs}:$PATH\" $SHELL")
+        cli.print_line("    opens a shell on the demo's laptop; 'exit' leaves it")
+    if shutil.which("reflect-git", path=cli.env.get("PATH")) is None:
+        cli.print_line("pipx install .\n    installs the command; or use: uv tool install .")
+    cli.print_line("reflect-git enable\n    adds the hooks to Claude Code (not needed with the plugin)")
+    cli.print_line(
+        "reflect-git import transcripts --since 30d\n    imports signals from the sessions of the last 30 days"
+    )
+    cli.print_line("reflect-git review\n    reviews proposed rules one by one")
 
 
-def _say(front: Front, text: str) -> None:
-    front.tell("\n" + click.style(text, bold=True))
+def _print_heading(cli: CliContext, text: str) -> None:
+    cli.print_text("\n" + click.style(text, bold=True))
 
 
-class _Tour:
+class _Demo:
     """On two machines, each a home of its own, that share a bare repository."""
 
-    def __init__(self, front: Front, home: Path) -> None:
-        self._front = front
+    def __init__(self, cli: CliContext, home: Path) -> None:
+        self._cli = cli
         self._remote = home / "learnings.git"
         self._laptop, self._desktop = home / "laptop", home / "desktop"
         self._home = self._laptop
@@ -73,53 +75,55 @@ class _Tour:
     def _project(self) -> Path:
         return self._home / "webshop"
 
-    def walk(self) -> None:
-        self._notice()
-        self._approve()
-        self._explain()
-        self._share()
+    def run(self) -> None:
+        self._show_capture()
+        self._show_approval()
+        self._show_history()
+        self._show_sync()
 
-    def _notice(self) -> None:
-        self._begin()
-        self._say("A session: Claude Code uses npm twice, and is told that this project uses pnpm.")
-        transcript = self._session()
-        self._run("mine", str(transcript))
-        self._say("A hook of Claude Code stores that, silently. What waits, with how often it would have applied:")
-        self._capture(transcript)
-        self._run("candidates")
-
-    def _approve(self) -> None:
-        self._say(
-            "You answer in 'reflect-git review', or the plugin's /reflect. Here a policy answers, and nobody is asked:"
+    def _show_capture(self) -> None:
+        self._create_project()
+        self._print_heading("A session: Claude Code uses npm twice, and you correct it: this project uses pnpm.")
+        transcript = self._write_session()
+        self._run_shown("mine", str(transcript))
+        self._print_heading(
+            "A hook stores your words as signals. The proposed rules, and how often each would have applied:"
         )
-        self._switch_unattended()
-        first, second = [each["id"] for each in self._ask("candidates")[:2]]
-        self._run("approve", first, "--to", "project")
-        self._run("approve", second, "--to", "project")
+        self._run_capture_hook(transcript)
+        self._run_shown("candidates")
 
-    def _explain(self) -> None:
-        self._say("Every line has a story …")
-        self._run("why", f"CLAUDE.md:{self._line('never use npm')}")
-        self._say("… and anything can be taken back, whatever came later.")
-        self._run("revert", self._learning("never use npm"))
-        self._run("rules")
-        self._say("All of it is git history.")
-        self._run("log", "-n", "4")
+    def _show_approval(self) -> None:
+        self._print_heading(
+            "You approve them in 'reflect-git review' or with /reflect. Here a policy approves without asking:"
+        )
+        self._allow_unattended()
+        first, second = [each["id"] for each in self._run_json("candidates")[:2]]
+        self._run_shown("approve", first, "--to", "project")
+        self._run_shown("approve", second, "--to", "project")
 
-    def _share(self) -> None:
-        self._say("Your machines share it through any private git repository. From the laptop …")
-        self._call(["git", "init", "-q", "--bare", str(self._remote)])
-        self._run("--yes", "remote", "set", str(self._remote))
-        self._say("… to the desktop, which asks once whether the laptop is yours. Here the demo says yes:")
-        other = service.open_store(self._env()).machine
+    def _show_history(self) -> None:
+        self._print_heading("'why' explains every line …")
+        self._run_shown("why", f"CLAUDE.md:{self._find_line_number('never use npm')}")
+        self._print_heading("… and any rule can be reverted, whatever came later.")
+        self._run_shown("revert", self._find_rule_id("never use npm"))
+        self._run_shown("rules")
+        self._print_heading("All of it is git history.")
+        self._run_shown("log", "-n", "4")
+
+    def _show_sync(self) -> None:
+        self._print_heading("Your machines share rules through any private git repository. From the laptop …")
+        self._run_process(["git", "init", "-q", "--bare", str(self._remote)])
+        self._run_shown("--yes", "remote", "set", str(self._remote))
+        self._print_heading("… to the desktop, which asks once whether the laptop is yours. Here the demo says yes:")
+        other = service.open_store(self._build_env()).machine
         self._home = self._desktop
-        self._begin()
-        self._run("--yes", "remote", "set", str(self._remote))
-        machines.accept(service.open_store(self._env()), [other], _PERSON, utc_precise())
-        self._run("sync")
-        self._run("rules")
+        self._create_project()
+        self._run_shown("--yes", "remote", "set", str(self._remote))
+        machines.accept_machines(service.open_store(self._build_env()), [other], _DEMO_USER, utc_precise())
+        self._run_shown("sync")
+        self._run_shown("rules")
 
-    def _begin(self) -> None:
+    def _create_project(self) -> None:
         self._project.mkdir(parents=True)
         (self._project / "CLAUDE.md").write_text("# Webshop\n\n- Prices are in cents.\n", encoding="utf-8")
         for words in (
@@ -127,14 +131,14 @@ class _Tour:
             ("remote", "add", "origin", "https://example.com/acme/webshop.git"),
             ("config", "--global", "user.name", "Ada"),
         ):
-            self._call(["git", *words])
+            self._run_process(["git", *words])
 
-    def _session(self) -> Path:
-        """A transcript as the client writes it, of a few minutes ago."""
+    def _write_session(self) -> Path:
+        """Write a transcript that looks like a session of a few minutes ago. Return its path."""
         folder = project_files.sessions_folder(str(self._project))
         path = self._home / ".claude" / "projects" / folder / f"{_SESSION}.jsonl"
         path.parent.mkdir(parents=True)
-        with open(paths.resource("templates", "demo", "session.jsonl"), encoding="utf-8") as file:
+        with open(paths.resource_path("templates", "demo", "session.jsonl"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         began = time.time() - 600
         for number, entry in enumerate(lines):
@@ -145,65 +149,68 @@ class _Tour:
         path.write_text("".join(f"{json.dumps(entry)}\n" for entry in lines), encoding="utf-8")
         return path
 
-    def _capture(self, transcript: Path) -> None:
-        """A hook lets nobody wait: on a busy machine it goes on in the background, or gives up, and the next one does
-        it."""
-        deadline = time.monotonic() + _PATIENCE
+    def _run_capture_hook(self, transcript: Path) -> None:
+        """Run the hook until its signals are stored.
+
+        A hook never blocks: on a busy machine it continues in the background, or gives up and leaves the work to the
+        next one.
+        """
+        deadline = time.monotonic() + _CAPTURE_TIMEOUT
         while time.monotonic() < deadline:
-            self._hook("PreCompact", {"trigger": "manual", "transcript_path": str(transcript)})
-            later = time.monotonic() + _AFTERWARDS
+            self._run_hook("PreCompact", {"trigger": "manual", "transcript_path": str(transcript)})
+            later = time.monotonic() + _HOOK_SECONDS
             while time.monotonic() < later:
-                if len(self._ask("candidates")) >= _SAID:
+                if len(self._run_json("candidates")) >= _EXPECTED_SIGNALS:
                     return
                 time.sleep(0.2)
-        raise ReflectError("the hook of the demo stored nothing", "try again when this machine has less to do", "demo")
+        raise ReflectError("the hook of the demo stored nothing", "try again when this machine is less busy", "demo")
 
-    def _switch_unattended(self) -> None:
-        self._show("reflect-git config approval unattended")
-        store = service.open_store(self._env())
-        policy.switch(store, {"reflect.approval": "unattended"}, _PERSON, utc_precise())
+    def _allow_unattended(self) -> None:
+        self._print_command("reflect-git config approval unattended")
+        store = service.open_store(self._build_env())
+        policy.set_policies(store, {"reflect.approval": "unattended"}, _DEMO_USER, utc_precise())
 
-    def _line(self, words: str) -> int:
+    def _find_line_number(self, words: str) -> int:
         lines = (self._project / "CLAUDE.md").read_text(encoding="utf-8").splitlines()
         return next(number for number, line in enumerate(lines, 1) if words in line.lower())
 
-    def _learning(self, words: str) -> str:
-        return next(str(rule["id"]) for rule in self._ask("rules") if words in rule["text"].lower())
+    def _find_rule_id(self, words: str) -> str:
+        return next(str(rule["id"]) for rule in self._run_json("rules") if words in rule["text"].lower())
 
-    def _env(self) -> Mapping[str, str]:
-        own = self._front.env
+    def _build_env(self) -> Mapping[str, str]:
+        own = self._cli.env
         return {
             "HOME": str(self._home), "PATH": own.get("PATH", os.defpath), "TMPDIR": str(self._home),
             "TERM": own.get("TERM", "dumb"), "LC_ALL": "C.UTF-8", "GIT_PAGER": "cat", "GIT_CONFIG_NOSYSTEM": "1",
         }  # fmt: skip
 
-    def _say(self, text: str) -> None:
-        _say(self._front, text)
+    def _print_heading(self, text: str) -> None:
+        _print_heading(self._cli, text)
 
-    def _show(self, command: str) -> None:
-        self._front.out(click.style(f"$ {command}", dim=True))
+    def _print_command(self, command: str) -> None:
+        self._cli.print_line(click.style(f"$ {command}", dim=True))
 
-    def _run(self, *words: str) -> None:
-        self._show(" ".join(["reflect-git", *map(self._shortened, words)]))
+    def _run_shown(self, *words: str) -> None:
+        self._print_command(" ".join(["reflect-git", *map(self._shorten_path, words)]))
         sys.stdout.flush()
-        color = "always" if self._front.uses_color(sys.stdout.isatty()) else "never"
-        self._call([*self._program, "--color", color, *words], shown=True)
+        color = "always" if self._cli.uses_color(sys.stdout.isatty()) else "never"
+        self._run_process([*self._program, "--color", color, *words], shown=True)
 
-    def _shortened(self, word: str) -> str:
-        """A path as a person in that home would see it."""
+    def _shorten_path(self, word: str) -> str:
+        """Shorten a path to the form that a user of that home would see."""
         short = word.replace(project_files.sessions_folder(str(self._project)), "…")
         return short.replace(str(self._home), "~")
 
-    def _ask(self, *words: str) -> Any:
-        return json.loads(self._call([*self._program, *words, "--json"]))["data"]
+    def _run_json(self, *words: str) -> Any:
+        return json.loads(self._run_process([*self._program, *words, "--json"]))["data"]
 
-    def _hook(self, event: str, given: Mapping[str, str]) -> None:
+    def _run_hook(self, event: str, given: Mapping[str, str]) -> None:
         facts = {"session_id": _SESSION, "hook_event_name": event, "cwd": str(self._project), **given}
-        self._call(["/bin/sh", paths.resource("hooks", "launch.sh"), event], json.dumps(facts))
+        self._run_process(["/bin/sh", paths.resource_path("hooks", "launch.sh"), event], json.dumps(facts))
 
-    def _call(self, command: list[str], given: str = "", shown: bool = False) -> str:
+    def _run_process(self, command: list[str], given: str = "", shown: bool = False) -> str:
         done = subprocess.run(
-            command, input=given, cwd=self._project, env=self._env(), text=True, check=False,
+            command, input=given, cwd=self._project, env=self._build_env(), text=True, check=False,
             stdout=None if shown else subprocess.PIPE,
         )  # fmt: skip
         if done.returncode:

@@ -8,12 +8,12 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from reflect_git import paths
-from reflect_git.cli.app import PLUMBING, PROGRAM, Verbs, program, unknown_verb
-from reflect_git.cli.context import Front
+from reflect_git.cli.app import PLUMBING, PROGRAM, CommandGroup, root_command, unknown_command_error
+from reflect_git.cli.context import CliContext
 from reflect_git.cli.options import json_option
 from reflect_git.cli.start import COMPLETE_VAR
 
-_STABLE = 'Stable: with --json each answers with one document, {"schema_version": 1, "data": …}.'
+_JSON_NOTE = 'Stable: with --json each answers with one document, {"schema_version": 1, "data": …}.'
 
 
 @click.command()
@@ -21,31 +21,31 @@ _STABLE = 'Stable: with --json each answers with one document, {"schema_version"
 @click.pass_context
 def help_command(ctx: click.Context, topic: str | None) -> None:
     """Show help for a command. 'plumbing' lists commands for scripts, 'options' the global options."""
-    front: Front = ctx.obj
+    cli: CliContext = ctx.obj
     above = ctx.parent or ctx
-    front.out(above.get_help() if topic is None else _help_on(above, topic))
+    cli.print_line(above.get_help() if topic is None else _format_help(above, topic))
 
 
-def _help_on(above: click.Context, topic: str) -> str:
-    assert isinstance(program, Verbs)
+def _format_help(above: click.Context, topic: str) -> str:
+    assert isinstance(root_command, CommandGroup)
     formatter = above.make_formatter()
     if topic == PLUMBING.lower():
-        program.format_group(formatter, PLUMBING)
+        root_command.format_group(formatter, PLUMBING)
         formatter.write_paragraph()
-        formatter.write_text(_STABLE)
+        formatter.write_text(_JSON_NOTE)
         return formatter.getvalue().rstrip("\n")
     if topic == "options":
-        program.format_all_options(above, formatter)
+        root_command.format_all_options(above, formatter)
         return formatter.getvalue().rstrip("\n")
-    found = program.get_command(above, topic)
+    found = root_command.get_command(above, topic)
     if found is None:
-        raise unknown_verb(topic)
+        raise unknown_command_error(topic)
     with click.Context(found, info_name=topic, parent=above) as below:
         return found.get_help(below)
 
 
-_PROGRAMS = (PROGRAM, "git-reflect")
-_INSTALL = {
+_PROGRAM_NAMES = (PROGRAM, "git-reflect")
+_INSTALL_HINTS = {
     "bash": "add to ~/.bashrc:  eval \"$(reflect-git completion bash)\"",
     "zsh": "add to ~/.zshrc, below compinit:  eval \"$(reflect-git completion zsh)\"",
     "fish": "reflect-git completion fish > ~/.config/fish/completions/reflect-git.fish",
@@ -53,22 +53,22 @@ _INSTALL = {
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(sorted(_INSTALL)))
+@click.argument("shell", type=click.Choice(sorted(_INSTALL_HINTS)))
 @json_option
 @click.pass_obj
-def completion_command(front: Front, shell: str) -> None:
+def completion_command(cli: CliContext, shell: str) -> None:
     """Print the completion script of a shell: bash, zsh or fish."""
-    with open(paths.resource("templates", "completion", shell), encoding="utf-8") as file:
-        script = "\n".join([*(_script(shell, name) for name in _PROGRAMS), file.read()])
-    if front.json:
-        front.data({"shell": shell, "script": script})
+    with open(paths.resource_path("templates", "completion", shell), encoding="utf-8") as file:
+        script = "\n".join([*(_build_script(shell, name) for name in _PROGRAM_NAMES), file.read()])
+    if cli.json:
+        cli.print_json({"shell": shell, "script": script})
         return
-    front.out(script)
+    cli.print_line(script)
     if sys.stdout.isatty():  # in a shell's start-up file nobody wants to read it
-        front.talk(f"hint: {_INSTALL[shell]}")
+        cli.print_note(f"hint: {_INSTALL_HINTS[shell]}")
 
 
-def _script(shell: str, name: str) -> str:
+def _build_script(shell: str, name: str) -> str:
     kind = get_completion_class(shell)
     assert kind is not None
     # Not kind.source: that of bash starts a bash to ask for its version.

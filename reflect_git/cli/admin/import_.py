@@ -15,28 +15,28 @@ import click
 from reflect_git import paths
 from reflect_git.candidates import import_sources
 from reflect_git.capture import service, sessions
-from reflect_git.cli.context import Front, one_line, printable, terminal_width
-from reflect_git.cli.options import Subverbs, dry_run_option, json_option, yes_option
+from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
+from reflect_git.cli.options import SubcommandGroup, dry_run_option, json_option, yes_option
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.output.history_view import day
+from reflect_git.cli.output.history_view import format_day
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.records.ids import plural, seconds_of
+from reflect_git.records.ids import parse_utc, plural
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Signal
     from reflect_git.store.repository import Store
 
-_PATIENCE = 1.0
-_EXAMPLES = 10
+_PROGRESS_DELAY = 1.0
+_MAX_EXAMPLES = 10
 
 
-@click.group(cls=Subverbs, invoke_without_command=True)
+@click.group(cls=SubcommandGroup, invoke_without_command=True)
 @click.pass_context
 def import_command(ctx: click.Context) -> None:
     """Import signals from past sessions or other tools."""
     if ctx.invoked_subcommand is None:
         raise ReflectError(
-            "what is to be imported?", f"one of: transcripts, {', '.join(import_sources.KINDS)}", "usage", EXIT_USAGE
+            "missing source", f"one of: transcripts, {', '.join(import_sources.KINDS)}", "usage", EXIT_USAGE
         )
 
 
@@ -46,86 +46,89 @@ def import_command(ctx: click.Context) -> None:
 @dry_run_option
 @json_option
 @click.pass_obj
-def transcripts(front: Front, path: str | None, since: str | None, dry_run: bool) -> None:
+def transcripts(cli: CliContext, path: str | None, since: str | None, dry_run: bool) -> None:
     """Import signals from past sessions of Claude Code: all of them, or one folder or file.
 
     You can stop it and run it again; nothing is captured twice. The lifetime of the signals starts today.
     """
-    root = paths.projects_dir(front.env)
-    found = _transcripts(path or root, service.parse_since(since) if since else "")
+    root = paths.projects_dir(cli.env)
+    found = _find_transcripts(path or root, service.parse_since(since) if since else "")
     if not found:
-        when, hint = (f" that changed since {since}", "take an earlier --since") if since else ("", f"see '{root}'")
-        raise ReflectError(f"there is no transcript in '{path or root}'{when}", hint, "no-transcript")
-    done = _Done()
-    store = front.store_if_any() if dry_run else front.store()
-    for transcript in _shown(found):
+        when, hint = (f" that changed since {since}", "try an earlier --since") if since else ("", f"see '{root}'")
+        raise ReflectError(f"no transcripts in '{path or root}'{when}", hint, "no-transcript")
+    done = _ImportCounts()
+    store = cli.find_store() if dry_run else cli.open_store()
+    for transcript in _with_progress(found):
         try:
-            _mine(front, store, os.path.abspath(transcript), done, dry_run)
-        except (ReflectError, OSError) as error:  # one that cannot be read is told of and left out
-            front.talk(click.style(printable(f"warning: {error}"), fg="yellow"))
-    if front.json:
-        front.data({"transcripts": len(found), **asdict(done)})
+            _mine_transcript(cli, store, os.path.abspath(transcript), done, dry_run)
+        except (ReflectError, OSError) as error:  # warn about an unreadable one and continue
+            cli.print_note(click.style(printable(f"warning: {error}"), fg="yellow"))
+    if cli.json:
+        cli.print_json({"transcripts": len(found), **asdict(done)})
         return
-    _say(front, len(found), done, dry_run)
+    _print_result(cli, len(found), done, dry_run)
 
 
-def _take_over(front: Front, kind: str, path: str | None, dry_run: bool) -> None:
-    store = front.store_if_any() if dry_run else front.store()
-    got = import_sources.found(kind, front.env, path or "")
+def _import_signals(cli: CliContext, kind: str, path: str | None, dry_run: bool) -> None:
+    store = cli.find_store() if dry_run else cli.open_store()
+    got = import_sources.read_source(kind, cli.env, path or "")
     for why in got.left_out:
-        front.talk(click.style(printable(f"warning: {why}"), fg="yellow"))
-    made = import_sources.signals(kind, got.kept, store, front.scan(store) if store else None, front.env)
-    if not dry_run and made and not front.json:
-        _list(front, made)
-        if not front.confirm(f"import {plural(len(made), 'signal')}? nothing is approved by it"):
+        cli.print_note(click.style(printable(f"warning: {why}"), fg="yellow"))
+    made = import_sources.build_signals(kind, got.texts, store, cli.scan(store) if store else None, cli.env)
+    if not dry_run and made and not cli.json:
+        _print_signals(cli, made)
+        if not cli.confirm(f"import {plural(len(made), 'signal')} for review?"):
             raise ReflectError("nothing was imported", code="declined")
-    taken = import_sources.take(store, made) if store and not dry_run else []
-    if front.json:
-        front.data({"found": len(got.kept), "new": len(made), "signals": taken, "left_out": got.left_out})
+    taken = import_sources.store_signals(store, made) if store and not dry_run else []
+    if cli.json:
+        cli.print_json({"found": len(got.texts), "new": len(made), "signals": taken, "left_out": got.left_out})
     elif dry_run and made:
-        _list(front, made)
-        front.tell(f"would import {plural(len(made), 'signal')}")
+        _print_signals(cli, made)
+        cli.print_text(f"would import {plural(len(made), 'signal')}")
     elif taken:
-        wait = "it waits" if len(taken) == 1 else "they wait"
-        front.tell(f"{plural(len(taken), 'signal')} imported; {wait} in 'reflect-git review --all'")
+        wait = "review it" if len(taken) == 1 else "review them"
+        cli.print_text(f"imported {plural(len(taken), 'signal')}; {wait} with 'reflect-git review --all'")
     else:
-        front.tell("nothing new there")
+        cli.print_text("nothing new to import")
 
 
-def _list(front: Front, made: list[Signal]) -> None:
-    for signal in made[:_EXAMPLES]:
+def _print_signals(cli: CliContext, made: list[Signal]) -> None:
+    for signal in made[:_MAX_EXAMPLES]:
         where = f"{signal['project']['name']}: " if signal["project"] else ""
-        front.out(f"  {one_line(where + signal['content'], candidate_view.width() - 2)}")
-    if len(made) > _EXAMPLES:
-        front.tell(f"  and {len(made) - _EXAMPLES} more")
+        cli.print_line(f"  {one_line(where + signal['content'], candidate_view.text_width() - 2)}")
+    if len(made) > _MAX_EXAMPLES:
+        cli.print_text(f"  and {len(made) - _MAX_EXAMPLES} more")
 
 
-def _register(kind: str, text: str) -> None:
+def _register_source(kind: str, text: str) -> None:
     @import_command.command(kind, help=f"{text} The source is never changed.")
     @click.argument("path", metavar="[PATH]", required=False)
     @yes_option
     @dry_run_option
     @json_option
     @click.pass_obj
-    def take_over(front: Front, path: str | None, dry_run: bool) -> None:
-        _take_over(front, kind, path, dry_run)
+    def take_over(cli: CliContext, path: str | None, dry_run: bool) -> None:
+        _import_signals(cli, kind, path, dry_run)
 
 
-_register(import_sources.CLAUDE_REFLECT, "Import the queue of claude-reflect.")
-_register(import_sources.AUTO_MEMORY, "Import the memories of Claude Code, of every project or one folder.")
-_register(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown files in a folder.")
+_register_source(import_sources.CLAUDE_REFLECT, "Import the queue of claude-reflect.")
+_register_source(import_sources.AUTO_MEMORY, "Import the memories of Claude Code, of every project or one folder.")
+_register_source(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown files in a folder.")
 
 
-def _transcripts(place: str, since: str) -> list[Path]:
-    """Sessions, oldest first; what subagents wrote lies deeper and is no session of a person."""
+def _find_transcripts(place: str, since: str) -> list[Path]:
+    """Return the transcripts of sessions, oldest first.
+
+    Transcripts of subagents are in deeper folders and do not count.
+    """
     folder = Path(place)
     listed = [folder] if folder.is_file() else [*folder.glob("*.jsonl"), *folder.glob("*/*.jsonl")]
     dated = [(path.stat().st_mtime, path) for path in listed if path.is_file() and not path.is_symlink()]
-    return [path for when, path in sorted(dated) if not since or when >= seconds_of(since)]
+    return [path for when, path in sorted(dated) if not since or when >= parse_utc(since)]
 
 
 @dataclass
-class _Done:
+class _ImportCounts:
     """`left_out` are those of sessions without a person."""
 
     new: int = 0
@@ -133,19 +136,22 @@ class _Done:
     left_out: int = 0
 
 
-def _mine(front: Front, store: Store | None, path: str, done: _Done, dry_run: bool) -> None:
+def _mine_transcript(cli: CliContext, store: Store | None, path: str, done: _ImportCounts, dry_run: bool) -> None:
     if dry_run:
-        found, left_out = sessions.preview(store, front.env, path)
+        found, left_out = sessions.count_past_signals(store, cli.env, path)
     else:
         assert store is not None
-        found, left_out = sessions.bootstrap(store, front.env, path, time.time())
+        found, left_out = sessions.mine_past_transcript(store, cli.env, path, time.time())
     done.signals += found
     done.left_out += left_out
     done.new += found > 0
 
 
-def _shown(found: list[Path]) -> Iterator[Path]:
-    """With a bar on a terminal, from the second second on; measured in bytes, since sessions differ a thousandfold."""
+def _with_progress(found: list[Path]) -> Iterator[Path]:
+    """Yield each file and show a progress bar on a terminal after one second.
+
+    The bar counts bytes, since sessions differ in size by a factor of 1,000.
+    """
     if not sys.stderr.isatty():
         yield from found
         return
@@ -154,23 +160,23 @@ def _shown(found: list[Path]) -> Iterator[Path]:
     with click.progressbar(length=sum(sizes), label="mining", file=sys.stderr, width=30) as bar:
         for path, size in zip(found, sizes, strict=True):
             yield path
-            if time.monotonic() - began > _PATIENCE:
+            if time.monotonic() - began > _PROGRESS_DELAY:
                 bar.update(size)
             else:
                 bar.pos += size
 
 
-def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
+def _print_result(cli: CliContext, transcripts: int, done: _ImportCounts, dry_run: bool) -> None:
     files, signals = plural(transcripts, "transcript"), plural(done.signals, "signal")
     if dry_run:
-        front.tell(f"would mine {files}: {signals}")
+        cli.print_text(f"would import {signals} from {files}")
     elif done.signals:
-        front.tell(f"{signals} from {done.new} of {files}; see 'reflect-git signals'")
+        cli.print_text(f"imported {signals} from {done.new} of {files}; list them with 'reflect-git signals'")
     else:
-        front.tell(f"nothing new in {files}")
+        cli.print_text(f"nothing new in {files}")
     if done.left_out:
-        left = f"{plural(done.left_out, 'signal')} of sessions without a person left out"
-        front.talk(f"{left}; after 'reflect-git config capture.unattended all' they are taken")
+        left = f"skipped {plural(done.left_out, 'signal')} of unattended sessions"
+        cli.print_note(f"{left}; include them with 'reflect-git config capture.unattended all'")
 
 
 @click.command()
@@ -178,40 +184,40 @@ def _say(front: Front, transcripts: int, done: _Done, dry_run: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="Also list messages that would not be captured, with scores.")
 @json_option
 @click.pass_obj
-def mine_command(front: Front, transcripts: tuple[str, ...], everything: bool) -> None:
+def mine_command(cli: CliContext, transcripts: tuple[str, ...], everything: bool) -> None:
     """Show the signals in transcripts; change nothing."""
     for path in transcripts:
-        _require(path)
-    _load_phrases(front)
-    mined = service.mine(transcripts, paths.home_dir(front.env), everything)
+        _require_transcript(path)
+    _load_phrases(cli)
+    mined = service.mine_transcripts(transcripts, paths.home_dir(cli.env), everything)
     found: list[dict[str, Any]] = [{**signal, "transcript": path} for path, signal in mined]
-    if front.json:
-        front.data(found)
+    if cli.json:
+        cli.print_json(found)
         return
     if not found:
-        front.tell("nothing to learn from there")
+        cli.print_text("no signals found")
     for signal in found:
         lasts = "lasting" if signal["meta"].get("durable") else "for now"
         if signal["meta"].get("captured") is False:
-            head = f"{day(signal['timestamp'])}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
+            head = f"{format_day(signal['timestamp'])}  {'not captured':<13}  {signal['meta']['score']:<8.2f}"
         else:
-            head = f"{day(signal['timestamp'])}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
-        front.out(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
+            head = f"{format_day(signal['timestamp'])}  {signal['type']:<11} {signal['confidence']}  {lasts:<8}"
+        cli.print_line(f"{head}  {one_line(signal['content'], max(20, terminal_width() - len(head) - 2))}")
     if not everything:
-        front.talk("'--all' also lists the messages that would not be captured, each with its score")
+        cli.print_note("use --all to also list messages that would not be captured, with scores")
 
 
-def _require(path: str) -> None:
+def _require_transcript(path: str) -> None:
     if not os.path.exists(path):
-        hint = "they are below ~/.claude/projects"
-        raise ReflectError(f"there is no transcript '{path}'", hint, code="no-transcript")
+        hint = "transcripts are in ~/.claude/projects"
+        raise ReflectError(f"no transcript at '{path}'", hint, code="no-transcript")
 
 
-def _load_phrases(front: Front) -> None:
+def _load_phrases(cli: CliContext) -> None:
     """Score with the user's own phrases, as hooks do; name a file that cannot be read, and go on without it."""
-    store = front.store_if_any()
+    store = cli.find_store()
     try:
         if store is not None:
             service.load_phrases(store)
     except (ReflectError, OSError) as error:
-        front.talk(printable(f"warning: reflect.phrases is not used: {error}"))
+        cli.print_note(printable(f"warning: ignoring reflect.phrases: {error}"))

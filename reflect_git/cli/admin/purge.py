@@ -9,106 +9,108 @@ import click
 from reflect_git import purge
 from reflect_git.capture import service
 from reflect_git.cli import options
-from reflect_git.cli.confirm import advise_of_all
-from reflect_git.cli.context import Front, one_line, printable
+from reflect_git.cli.confirm import print_changes_advice
+from reflect_git.cli.context import CliContext, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.output.candidate_view import width
-from reflect_git.cli.output.console import Console, Ended
-from reflect_git.cli.review_setup import here
+from reflect_git.cli.output.candidate_view import text_width
+from reflect_git.cli.output.console import Console, InputEnded
+from reflect_git.cli.review_setup import get_cwd
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural
 
 if TYPE_CHECKING:
-    from reflect_git.purge import Done, Proposal
+    from reflect_git.purge import PurgePlan, PurgeResult
     from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
 
 
 @click.command()
-@click.argument("identity", metavar="[ID]", default="", shell_complete=options.records)
+@click.argument("identity", metavar="[ID]", default="", shell_complete=options.complete_records)
 @click.option(
     "--match", "pattern", metavar="REGEX", default="", help="Everything that matches a Python regular expression."
 )
 @dry_run_option
 @json_option
 @click.pass_obj
-def purge_command(front: Front, identity: str, pattern: str, dry_run: bool) -> None:
+def purge_command(cli: CliContext, identity: str, pattern: str, dry_run: bool) -> None:
     """Delete a text from the store for good: records, history, backups, copies and logs.
 
     Rules that contain it are reverted first. You confirm by typing a phrase.
     """
     if bool(identity) == bool(pattern):
         raise ReflectError("give an id or --match REGEX", "see 'reflect-git purge --help'", "usage", EXIT_USAGE)
-    store = front.store(create=False)
-    snapshot = front.snapshot(store)
-    wish = purge.by_pattern(pattern) if pattern else purge.by_id(snapshot, identity)
-    proposal = purge.propose(store, front.env, front.snapshot, wish, here())
-    if not front.json:
-        _show(front, proposal, snapshot)
+    store = cli.open_store(create=False)
+    snapshot = cli.read_snapshot(store)
+    wish = purge.select_by_pattern(pattern) if pattern else purge.select_by_id(snapshot, identity)
+    proposal = purge.plan_purge(store, cli.env, cli.read_snapshot, wish, get_cwd())
+    if not cli.json:
+        _print_proposal(cli, proposal, snapshot)
     if dry_run:
-        if front.json:
-            front.data(_as_data(proposal))
+        if cli.json:
+            cli.print_json(_build_json(proposal))
         return
-    _require_phrase(front, store, proposal)
-    by = service.author(store, "terminal")
-    done = purge.carry_out(store, front.env, front.snapshot, proposal, by, here())
-    _say(front, proposal, done)
+    _require_phrase(cli, store, proposal)
+    by = service.get_author(store, "terminal")
+    done = purge.run_purge(store, cli.env, cli.read_snapshot, proposal, by, get_cwd())
+    _print_result(cli, proposal, done)
 
 
-def _show(front: Front, proposal: Proposal, snapshot: Snapshot) -> None:
+def _print_proposal(cli: CliContext, proposal: PurgePlan, snapshot: Snapshot) -> None:
     for identity in proposal.found.records:
         record = snapshot.by_id.get(identity, {})
         words = str(record.get("content") or record.get("text") or record.get("kind") or "")
-        front.out(f"{click.style(identity, fg='yellow')}  {one_line(words, max(20, width() - len(identity) - 2))}")
-    for learning in proposal.reverted:
-        front.tell(printable(f"reverted first: {learning['id']} in '{learning['target']['path']}'"))
-    for learning in proposal.back:
-        front.tell(printable(f"restored: {learning['id']} into '{learning['target']['path']}': {learning['text']}"))
+        cli.print_line(
+            f"{click.style(identity, fg='yellow')}  {one_line(words, max(20, text_width() - len(identity) - 2))}"
+        )
+    for learning in proposal.to_revert:
+        cli.print_text(printable(f"reverted first: {learning['id']} in '{learning['target']['path']}'"))
+    for learning in proposal.reinstated:
+        cli.print_text(printable(f"restored: {learning['id']} into '{learning['target']['path']}': {learning['text']}"))
     for backup in proposal.found.backups:
-        front.tell(f"backup deleted: {backup}")
-    for file in proposal.found.others:
-        front.out(printable(f"in the file: {file}"))
-    for mirror in proposal.found.mirrors:
-        front.out(printable(f"in the name of: {mirror}"))
+        cli.print_text(f"backup deleted: {backup}")
+    for file in proposal.found.other_files:
+        cli.print_line(printable(f"found in the file: {file}"))
+    for mirror in proposal.found.snapshots:
+        cli.print_line(printable(f"found in the name of: {mirror}"))
     count = len(proposal.found.objects)
-    front.tell("1 git object contains it" if count == 1 else f"{count} git objects contain it")
-    for learning in proposal.stays:
-        front.tell(printable(f"kept: {learning['id']}, a rule made from it: {learning['text']}"))
-        front.tell(f"      with its decisions; purge them with: reflect-git purge {learning['id']}")
+    cli.print_text("1 git object contains it" if count == 1 else f"{count} git objects contain it")
+    for learning in proposal.unpurged:
+        cli.print_text(printable(f"kept: {learning['id']}, a rule made from it: {learning['text']}"))
+        cli.print_text(f"      with its decisions; purge them with: reflect-git purge {learning['id']}")
     for place in proposal.unreached:
-        front.tell(printable(f"not purged: {place}"))
+        cli.print_text(printable(f"not purged: {place}"))
 
 
-def _require_phrase(front: Front, store: Store, proposal: Proposal) -> None:
-    """No flag answers for it: what goes does not come back."""
-    if front.json or front.no_input or not front.at_terminal:
-        raise ReflectError("a purge needs a person at a terminal", "preview it with --dry-run", code="no-input")
+def _require_phrase(cli: CliContext, store: Store, proposal: PurgePlan) -> None:
+    """Require the typed phrase. No flag replaces it, since a purge cannot be undone."""
+    if cli.json or cli.no_input or not cli.is_at_terminal:
+        raise ReflectError("cannot purge without a terminal", "preview it with --dry-run", code="no-input")
     try:
-        typed = Console(front, store.git.user_settings()).line(f"type '{proposal.phrase}' to continue: ")
-    except Ended:
+        typed = Console(cli, store.git.get_user_config()).read_line(f"type '{proposal.phrase}' to continue: ")
+    except InputEnded:
         typed = ""
     if typed != proposal.phrase:
         raise ReflectError("nothing was changed", code="declined")
 
 
-def _as_data(proposal: Proposal) -> dict[str, object]:
+def _build_json(proposal: PurgePlan) -> dict[str, object]:
     found = proposal.found
     return {
-        "records": list(found.records), "reverted": [one["id"] for one in proposal.reverted],
-        "back": [one["id"] for one in proposal.back],
-        "backups": list(found.backups), "files": list(found.others), "mirrors": list(found.mirrors),
+        "records": list(found.records), "reverted": [one["id"] for one in proposal.to_revert],
+        "back": [one["id"] for one in proposal.reinstated],
+        "backups": list(found.backups), "files": list(found.other_files), "mirrors": list(found.snapshots),
         "objects": len(found.objects),
-        "stays": [one["id"] for one in proposal.stays],
+        "stays": [one["id"] for one in proposal.unpurged],
         "unreached": list(proposal.unreached), "commit": None, "epoch": None,
     }  # fmt: skip
 
 
-def _say(front: Front, proposal: Proposal, done: Done) -> None:
-    front.tell(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
-    advise_of_all(front, done.written)
-    for place in done.left:
-        front.talk(printable(f"still in the store: {place}"))
-    if done.left:
-        front.talk("these are your own files; delete them, then purge again")
+def _print_result(cli: CliContext, proposal: PurgePlan, done: PurgeResult) -> None:
+    cli.print_text(f"purged {plural(len(done.records), 'record')}, commit {done.commit[:10]}")
+    print_changes_advice(cli, done.reverted_rules)
+    for place in done.remaining:
+        cli.print_note(printable(f"still in the store: {place}"))
+    if done.remaining:
+        cli.print_note("these are your own files; delete them, then purge again")
     for place in proposal.unreached:
-        front.talk(printable(f"not purged: {place}"))
+        cli.print_note(printable(f"not purged: {place}"))

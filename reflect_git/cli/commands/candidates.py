@@ -8,24 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.candidates.candidate import NOTHING
-from reflect_git.cli.context import Front, printable
+from reflect_git.candidates.candidate import NOTHING_MESSAGE
+from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import json_option, project_option
-from reflect_git.cli.output.candidate_view import tested
-from reflect_git.cli.review_setup import open_queue, open_queue_if_any, open_queue_with, say_nothing, say_nothing_yet
+from reflect_git.cli.output.candidate_view import format_backtest
+from reflect_git.cli.review_setup import (
+    open_queue,
+    open_queue_if_any,
+    open_queue_with,
+    print_nothing_to_review,
+    print_nothing_yet,
+)
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural
-from reflect_git.rules.queue import all_tried
-from reflect_git.rules.recurring import find_broken
+from reflect_git.rules.broken_rules import find_broken_rules
+from reflect_git.rules.queue import with_backtests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reflect_git.candidates.gather import Candidate, Gathered
+    from reflect_git.candidates.gather import Candidate, GatherResult
+    from reflect_git.rules.broken_rules import BrokenRule
     from reflect_git.rules.queue import Queue
-    from reflect_git.rules.recurring import Broken
 
-_RULE = "LRN"
+_RULE_PREFIX = "LRN"
 
 
 @click.command()
@@ -49,7 +55,7 @@ _RULE = "LRN"
 @json_option
 @click.pass_obj
 def candidates_command(
-    front: Front, /, project: str | None, everything: bool, ask: bool, for_skill: bool, identity: str, text: str,
+    cli: CliContext, /, project: str | None, everything: bool, ask: bool, for_skill: bool, identity: str, text: str,
     joined: str, supersedes: tuple[str, ...], **fields: str,
 ) -> None:  # fmt: skip
     """List proposed rules: groups of signals that say the same, with a proposed text."""
@@ -61,104 +67,116 @@ def candidates_command(
             "see --help", "usage", EXIT_USAGE,
         )  # fmt: skip
     if for_skill:
-        _for_skill(front, project)
+        _print_for_skill(cli, project)
         return
-    if identity.upper().startswith(_RULE):
-        _ask_of_rule(front, project, identity, text, is_alone=not any((joined, supersedes, *fields.values())))
+    if identity.upper().startswith(_RULE_PREFIX):
+        _print_rule_question(cli, project, identity, text, is_alone=not any((joined, supersedes, *fields.values())))
         return
-    queue = open_queue_with(front, project, identity) if identity else open_queue_if_any(front, project, everything)
+    queue = open_queue_with(cli, project, identity) if identity else open_queue_if_any(cli, project, everything)
     if queue is None:
         if ask:
-            front.data({"questions": [], "needs_wording": [], "broken": []})
+            cli.print_json({"questions": [], "needs_wording": [], "broken": []})
         else:
-            say_nothing_yet(front)
+            print_nothing_yet(cli)
         return
-    gathered = queue.gathered
+    gathered = queue.candidates
     if ask:
-        from reflect_git.rules.client_questions import list_questions, unworded  # 30 ms that a list does without
+        from reflect_git.rules.client_questions import list_questions, list_unworded  # 30 ms that a list does without
 
-        if identity and (text or not queue.find(identity).needs_wording):
-            front.data(
-                {"questions": [_question(queue, identity, text, joined, supersedes, fields)], "needs_wording": []}
+        if identity and (text or not queue.find_candidate(identity).needs_wording):
+            cli.print_json(
+                {"questions": [_build_question(queue, identity, text, joined, supersedes, fields)], "needs_wording": []}
             )
         else:
-            shown = [queue.find(identity)] if identity else gathered.strong
-            asked: dict[str, Any] = {"questions": list_questions(queue, shown), "needs_wording": unworded(shown)}
-            front.data(asked if identity else {**asked, "broken": [one.as_json() for one in find_broken(queue)]})
-    elif front.json:
-        tried = all_tried(queue, gathered.strong)
+            shown = [queue.find_candidate(identity)] if identity else gathered.strong
+            asked: dict[str, Any] = {"questions": list_questions(queue, shown), "needs_wording": list_unworded(shown)}
+            cli.print_json(
+                asked if identity else {**asked, "broken": [one.as_json() for one in find_broken_rules(queue)]}
+            )
+    elif cli.json:
+        tried = with_backtests(queue, gathered.strong)
         listed = [each.as_json() for each in chain(tried, gathered.more, gathered.weak)]
-        front.data(listed, broken=[one.as_json() for one in find_broken(queue)])
+        cli.print_json(listed, broken=[one.as_json() for one in find_broken_rules(queue)])
     else:
-        _print(front, gathered, all_tried(queue, gathered.strong), find_broken(queue))
-    queue.keep()
+        _print_list(cli, gathered, with_backtests(queue, gathered.strong), find_broken_rules(queue))
+    queue.write_cache()
 
 
-def _ask_of_rule(front: Front, project: str | None, identity: str, text: str, is_alone: bool) -> None:
-    """What 'edit' wants answered inside Claude Code; of a rule that was broken again, also 'revert' and 'dismiss'."""
+def _print_rule_question(cli: CliContext, project: str | None, identity: str, text: str, is_alone: bool) -> None:
+    """Print the question that `edit` needs answered inside Claude Code.
+
+    If the rule was broken again, also print the questions for `revert` and `dismiss`.
+    """
     from reflect_git.rules import amend
-    from reflect_git.rules.client_questions import question_about_broken, question_to_amend
-    from reflect_git.rules.write_change import require_unrefused
+    from reflect_git.rules.client_questions import store_amendment_question, store_broken_rule_question
+    from reflect_git.rules.write_change import require_not_refused
 
-    queue = open_queue(front, project, everything=True)
-    rule = amend.find(queue, identity)["id"]
-    broken = next((one for one in find_broken(queue) if one.rule["id"] == rule), None)
+    queue = open_queue(cli, project, everything=True)
+    rule = amend.find_rule_to_amend(queue, identity)["id"]
+    broken = next((one for one in find_broken_rules(queue) if one.rule["id"] == rule), None)
     if broken and not text and is_alone:
-        front.data({"questions": [question_about_broken(queue, broken)]})
+        cli.print_json({"questions": [store_broken_rule_question(queue, broken)]})
         return
     if not text or not is_alone:
         raise ReflectError("a rule in force is asked about in other words", "give --text alone", "usage", EXIT_USAGE)
-    wanted = amend.amend(queue, amend.find(queue, identity), amend.Wanted(text))
-    require_unrefused(wanted.findings)
-    front.data({"questions": [question_to_amend(queue, wanted)]})
+    wanted = amend.plan_amendment(queue, amend.find_rule_to_amend(queue, identity), amend.AmendRequest(text))
+    require_not_refused(wanted.findings)
+    cli.print_json({"questions": [store_amendment_question(queue, wanted)]})
 
 
-def _question(
+def _build_question(
     queue: Queue, identity: str, text: str, joined: str, supersedes: Sequence[str], fields: Mapping[str, str]
 ) -> dict[str, Any]:  # fmt: skip
-    """With the number it has among all that are asked; one that is not among them is asked alone."""
-    from reflect_git.rules.approve import in_force_here
-    from reflect_git.rules.client_questions import question
+    """Return the question for a candidate, with its number in the queue.
 
-    candidate = queue.find(identity)
-    others = [queue.find(one.strip()) for one in joined.split(",") if one.strip()]
-    strong = [each.id for each in queue.gathered.strong]
+    A candidate outside the queue is asked alone.
+    """
+    from reflect_git.rules.approve import find_rule_in_force
+    from reflect_git.rules.client_questions import store_candidate_question
+
+    candidate = queue.find_candidate(identity)
+    others = [queue.find_candidate(one.strip()) for one in joined.split(",") if one.strip()]
+    strong = [each.id for each in queue.candidates.strong]
     place = (strong.index(candidate.id) + 1, len(strong)) if candidate.id in strong else (1, 1)
-    return question(queue, candidate, *place, text, others, [in_force_here(queue, old) for old in supersedes], fields)
+    return store_candidate_question(
+        queue, candidate, *place, text, others, [find_rule_in_force(queue, old) for old in supersedes], fields
+    )
 
 
-def _print(front: Front, gathered: Gathered, strong: Sequence[Candidate], broken: Sequence[Broken]) -> None:
+def _print_list(
+    cli: CliContext, gathered: GatherResult, strong: Sequence[Candidate], broken: Sequence[BrokenRule]
+) -> None:
     for one in broken:
-        front.tell(printable(f"{one.rule['id']}  {one.headline}"))
-        front.tell(printable(f"    {one.rule['text']}"))
+        cli.print_text(printable(f"{one.rule['id']}  {one.headline}"))
+        cli.print_text(printable(f"    {one.rule['text']}"))
     if gathered.message and broken:
         return
     if gathered.message:
-        say_nothing(front, gathered.message)
+        print_nothing_to_review(cli, gathered.message)
         return
     for candidate in strong:
-        _show(front, candidate)
-    for line in _rest(gathered):
-        front.tell(click.style(line, dim=True))
+        _print_candidate(cli, candidate)
+    for line in _format_rest(gathered):
+        cli.print_text(click.style(line, dim=True))
 
 
-def _show(front: Front, candidate: Candidate) -> None:
-    front.out(f"{candidate.id}  {candidate.type}, {_times(candidate)} → {candidate.target}")
+def _print_candidate(cli: CliContext, candidate: Candidate) -> None:
+    cli.print_line(f"{candidate.id}  {candidate.type}, {_format_sessions(candidate)} → {candidate.target}")
     if candidate.needs_wording:
-        front.tell(click.style(f"    needs wording: it {candidate.why_no_rule}", fg="yellow"))
+        cli.print_text(click.style(f"    needs wording: it {candidate.why_no_rule}", fg="yellow"))
     for line in printable(f'"{candidate.text}"' if candidate.needs_wording else candidate.text).splitlines():
-        front.tell(f"    {line}")
+        cli.print_text(f"    {line}")
     if candidate.backtest:
-        front.tell(click.style(f"    {printable(tested(candidate.backtest))}", dim=True))
+        cli.print_text(click.style(f"    {printable(format_backtest(candidate.backtest))}", dim=True))
     for warning in candidate.warnings:
-        front.tell(click.style(f"    risk: {printable(warning)}", fg="red"))
+        cli.print_text(click.style(f"    risk: {printable(warning)}", fg="red"))
 
 
-def _times(candidate: Candidate) -> str:
+def _format_sessions(candidate: Candidate) -> str:
     return plural(candidate.sessions, "session")
 
 
-def _rest(gathered: Gathered) -> list[str]:
+def _format_rest(gathered: GatherResult) -> list[str]:
     found = []
     if gathered.more:
         found.append(f"{len(gathered.more)} more after these")
@@ -169,47 +187,50 @@ def _rest(gathered: Gathered) -> list[str]:
     return found
 
 
-def _for_skill(front: Front, project: str | None) -> None:
-    """A slash command whose command fails is not sent at all, so whatever happens is told in words."""
+def _print_for_skill(cli: CliContext, project: str | None) -> None:
+    """Print the queue for the skill.
+
+    Print errors as text: Claude Code does not send a slash command whose shell command fails.
+    """
     try:
-        queue = open_queue_if_any(front, project)
+        queue = open_queue_if_any(cli, project)
         if queue is None:
-            sys.stdout.write(f"{NOTHING}\n")
+            sys.stdout.write(f"{NOTHING_MESSAGE}\n")
             return
-        broken = _told_broken(find_broken(queue))
-        text = queue.gathered.message or _told(queue.gathered.strong, queue.gathered)
-        text += f" ({front.unread})" if queue.gathered.message and front.unread else ""
-        text = broken if broken and queue.gathered.message else f"{broken}\n{text}".strip()
-        queue.keep()
+        broken = _format_broken_for_skill(find_broken_rules(queue))
+        text = queue.candidates.message or _format_for_skill(queue.candidates.strong, queue.candidates)
+        text += f" ({cli.unread_note})" if queue.candidates.message and cli.unread_note else ""
+        text = broken if broken and queue.candidates.message else f"{broken}\n{text}".strip()
+        queue.write_cache()
     except Exception as error:
         text = f"reflect-git could not look: {error}. Tell the user, and to run 'reflect-git doctor'."
     sys.stdout.write(f"{text}\n")
 
 
-def _told_broken(found: Sequence[Broken]) -> str:
-    """The rules that were broken again, for `_for_skill`."""
+def _format_broken_for_skill(found: Sequence[BrokenRule]) -> str:
+    """Format the rules that were broken again, for `_print_for_skill`."""
     lines = []
     for one in found:
         lines += [f"Broken rule [{one.rule['id']}] {one.headline}", f"   Rule in force: {one.rule['text']}"]
         lines += [f"   You said: {quote}" for quote in one.quotes]
-    return _as_data(lines)
+    return _escape_lines(lines)
 
 
-def _as_data(lines: Sequence[str]) -> str:
+def _escape_lines(lines: Sequence[str]) -> str:
     return "\n".join(" ".join(line.replace("<", "\\u003c").splitlines()) for line in lines)
 
 
-def _told(shown: Sequence[Candidate], gathered: Gathered) -> str:
-    """One line each, so that no quotation can look like anything else; and no tag in it is one."""
-    from reflect_git.rules.client_questions import source_of, warnings_of
-    from reflect_git.targets.inert import inert
+def _format_for_skill(shown: Sequence[Candidate], gathered: GatherResult) -> str:
+    """Format each candidate on one line, with tags escaped, so that no quotation looks like anything else."""
+    from reflect_git.rules.client_questions import format_source, list_warnings
+    from reflect_git.targets.safe_text import make_safe
 
     lines = []
     for number, each in enumerate(shown, 1):
-        text, _ = inert(each.text)
-        lines.append(f"{number}. [{each.id}] {each.type}, {_times(each)}, proposed for: {each.target}")
+        text, _ = make_safe(each.text)
+        lines.append(f"{number}. [{each.id}] {each.type}, {_format_sessions(each)}, proposed for: {each.target}")
         lines.append(f"   Needs wording: it {each.why_no_rule}" if each.needs_wording else f"   Text: {text}")
         lines += [f"   Until: {each.until}"] if each.until else []
-        lines += [f"   {line}" for line in (source_of(each), *warnings_of(text, [each]))]
+        lines += [f"   {line}" for line in (format_source(each), *list_warnings(text, [each]))]
         lines += [f"   Similar: [{other['id']}] {other['text']}" for other in each.similar if other.get("id")]
-    return _as_data([*lines, *_rest(gathered)])
+    return _escape_lines([*lines, *_format_rest(gathered)])

@@ -10,8 +10,8 @@ import click
 
 from reflect_git import paths
 from reflect_git.capture import service
-from reflect_git.cli.context import Front, printable
-from reflect_git.cli.options import Word, dry_run_option, json_option
+from reflect_git.cli.context import CliContext, printable
+from reflect_git.cli.options import WordChoice, dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform.project import top_of
 from reflect_git.records import schema
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Signal
     from reflect_git.store.repository import Store
 
-_WAIT = 5.0
+_LOCK_SECONDS = 5.0
 _STDIN_LIMIT = 1 << 20
 
 
@@ -28,7 +28,7 @@ _STDIN_LIMIT = 1 << 20
 @click.option(
     "--type",
     "kind",
-    type=Word("type", schema.TYPES),
+    type=WordChoice("type", schema.TYPES),
     metavar="TYPE",
     required=True,
     help=f"The type: {', '.join(schema.TYPES)}.",
@@ -36,13 +36,13 @@ _STDIN_LIMIT = 1 << 20
 @click.option("--content", metavar="TEXT", required=True, help="The sentence to store; '-' reads stdin.")
 @click.option(
     "--category",
-    type=Word("category", schema.CATEGORIES),
+    type=WordChoice("category", schema.CATEGORIES),
     metavar="WORD",
     help=f"The topic: {', '.join(schema.CATEGORIES)}.",
 )
 @click.option("--tag", "tags", metavar="WORD", multiple=True, help="A tag; may be repeated.")
-@click.option("--context", metavar="TEXT", default="", help="What happened around it.")
-@click.option("--quote", metavar="TEXT", default="", help="What the user said, word for word: a sentence or clause.")
+@click.option("--context", metavar="TEXT", default="", help="The situation in which it was said.")
+@click.option("--quote", metavar="TEXT", default="", help="The user's exact words: a sentence or clause.")
 @click.option(
     "--project", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="The project; default: here."
 )
@@ -50,33 +50,33 @@ _STDIN_LIMIT = 1 << 20
 @dry_run_option
 @json_option
 @click.pass_obj
-def capture_command(front: Front, /, dry_run: bool, project: str | None, **given: Any) -> None:
+def capture_command(cli: CliContext, /, dry_run: bool, project: str | None, **given: Any) -> None:
     """Store one signal by hand.
 
     At a terminal, it counts as the user's own words. From a script or inside Claude Code it counts as Claude's words,
     unless --quote is a sentence that the user typed in this session and the content adds nothing to it.
     """
-    facts, doubt = _facts(front, **given)
+    facts, doubt = _build_facts(cli, **given)
     if doubt:
-        front.talk(printable(f"the quote does not count as the user's own words: {doubt}"))
-    folder = project or _project_here()
+        cli.print_note(printable(f"the quote does not count as the user's own words: {doubt}"))
+    folder = project or _find_project()
     if dry_run:
-        _preview(front, facts, folder)
+        _print_preview(cli, facts, folder)
         return
-    store = front.store()
-    _place(store, facts, folder)
-    signal, commit = service.capture(store, facts, front.env, _WAIT)
-    _say(front, signal, commit, facts["content"])
+    store = cli.open_store()
+    _set_project(store, facts, folder)
+    signal, commit = service.capture_signal(store, facts, cli.env, _LOCK_SECONDS)
+    _print_stored(cli, signal, commit, facts["content"])
 
 
-def _facts(
-    front: Front, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
+def _build_facts(
+    cli: CliContext, kind: str, content: str, category: str | None, tags: tuple[str, ...], context: str, quote: str,
     session: str | None,
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Return what is to be stored, and why the quote does not count if it does not."""
-    typed = front.at_terminal
-    text = _readable(_stdin() if content == "-" else os.fsencode(content))
-    trust, doubt = ("user_typed", "") if typed else _trust_of(front, quote, text)
+    typed = cli.is_at_terminal
+    text = _decode_text(_read_stdin() if content == "-" else os.fsencode(content))
+    trust, doubt = ("user_typed", "") if typed else _find_trust(cli, quote, text)
     is_own = trust != "assistant"
     # Words that the user is known to have said stand alone: what Claude says about them is kept apart.
     is_quoted = is_own and not typed
@@ -86,10 +86,10 @@ def _facts(
         "type": kind,
         "content": text,
         "category": category,
-        "tags": [_readable(os.fsencode(tag)) for tag in tags],
-        "context": _readable(os.fsencode("\n".join(told))),
-        "meta": {"note": _readable(os.fsencode(context))} if is_quoted and context else {},
-        "session_id": session if session is not None else front.env.get("CLAUDE_CODE_SESSION_ID", ""),
+        "tags": [_decode_text(os.fsencode(tag)) for tag in tags],
+        "context": _decode_text(os.fsencode("\n".join(told))),
+        "meta": {"note": _decode_text(os.fsencode(context))} if is_quoted and context else {},
+        "session_id": session if session is not None else cli.env.get("CLAUDE_CODE_SESSION_ID", ""),
         "trust": trust,
         # Who sits down to type a rule means it; what a script reports has to be seen again to count as much.
         "confidence": 2 if is_own else 1,
@@ -97,39 +97,39 @@ def _facts(
     return facts, doubt
 
 
-def _trust_of(front: Front, quote: str, content: str) -> tuple[str, str]:
+def _find_trust(cli: CliContext, quote: str, content: str) -> tuple[str, str]:
     """Return how the user said this in the running session, or `assistant` and why the quote does not count."""
     if not quote.strip():
         return "assistant", ""
     from reflect_git.candidates import quotes
 
-    place, message, via = _best_place(front, quote)
-    doubt = quotes.find_doubt(quote, place, message) or quotes.find_difference(quote, content)
+    place, message, via = _find_best_place(cli, quote)
+    doubt = quotes.find_quote_problem(quote, place, message) or quotes.find_difference(quote, content)
     return ("assistant", doubt) if doubt else ("user_feedback" if via == "feedback" else "user_typed", "")
 
 
-def _best_place(front: Front, quote: str) -> tuple[str, str, str]:
+def _find_best_place(cli: CliContext, quote: str) -> tuple[str, str, str]:
     """Return what the quote is in the message where it fits best, that message, and how the user sent it."""
     from reflect_git.candidates import quotes
-    from reflect_git.capture.transcript import Reader
+    from reflect_git.capture.transcript import TranscriptReader
     from reflect_git.rules.approver import find_session
 
-    session, projects = find_session(front.env)
-    path = _transcript(projects, session)
+    session, projects = find_session(cli.env)
+    path = _find_transcript(projects, session)
     best, message, via = "", "", ""
     try:
-        for turn in Reader(path, projects=projects) if path else ():
-            if turn.kind == "user" and turn.attended:
-                place = quotes.find_place(quote, turn.raw)
-                if quotes.PLACES.index(place) > quotes.PLACES.index(best):
+        for turn in TranscriptReader(path, projects=projects) if path else ():
+            if turn.kind == "user" and turn.is_attended:
+                place = quotes.find_quote_kind(quote, turn.raw)
+                if quotes.QUOTE_KINDS.index(place) > quotes.QUOTE_KINDS.index(best):
                     best, message, via = place, turn.raw, turn.via
     except ReflectError:  # not a file of the client's
         pass
     return best, message, via
 
 
-def _transcript(projects: str, session: str) -> str:
-    """The file of a session; empty where there is none."""
+def _find_transcript(projects: str, session: str) -> str:
+    """Find the transcript of a session; empty if there is none."""
     if not session or not session.replace("-", "").isalnum():
         return ""
     try:
@@ -140,20 +140,22 @@ def _transcript(projects: str, session: str) -> str:
     return next(filter(os.path.isfile, found), "")
 
 
-def _stdin() -> bytes:
+def _read_stdin() -> bytes:
     data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
     if len(data) > _STDIN_LIMIT:
-        raise ReflectError("the content is larger than 1 MiB", "give the sentence that matters", "usage", EXIT_USAGE)
+        raise ReflectError(
+            "the content is larger than 1 MiB", "shorten it to the sentence that matters", "usage", EXIT_USAGE
+        )
     return data
 
 
-def _readable(data: bytes) -> str:
-    """Bytes that are no UTF-8 are kept as their escapes: nothing is lost, and every reader can read the file."""
+def _decode_text(data: bytes) -> str:
+    """Decode UTF-8. Invalid bytes become escapes, so that nothing is lost and the file stays readable."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def _project_here() -> str:
-    """The repository around the current folder, or the folder itself."""
+def _find_project() -> str:
+    """Return the repository around the current folder, or the folder itself."""
     try:
         folder = os.getcwd()
     except FileNotFoundError:  # deleted under our feet
@@ -161,47 +163,47 @@ def _project_here() -> str:
     return top_of(folder) or folder
 
 
-def _place(store: Store, facts: dict[str, Any], folder: str) -> None:
+def _set_project(store: Store, facts: dict[str, Any], folder: str) -> None:
     if folder and service.is_ignored(store, os.path.abspath(folder)):
         raise ReflectError(
-            f"nothing is captured in '{folder}'",
-            "its .reflectignore or the setting reflect.ignore says so",
+            f"capture is off in '{folder}'",
+            "see its .reflectignore, or run: reflect-git config ignore",
             code="ignored",
         )
-    facts["project"] = service.project_of(store, folder)
+    facts["project"] = service.get_project(store, folder)
 
 
-def _preview(front: Front, facts: dict[str, Any], folder: str) -> None:
-    """The record as it would be stored."""
-    from reflect_git.capture.new_signal import draft_given
+def _print_preview(cli: CliContext, facts: dict[str, Any], folder: str) -> None:
+    """Print the record as it would be stored."""
+    from reflect_git.capture.new_signal import build_signal_from_input
     from reflect_git.records import yaml_form
     from reflect_git.records.ids import utc_precise
 
-    store = front.store_if_any()
+    store = cli.find_store()
     if store is not None:
-        _place(store, facts, folder)
+        _set_project(store, facts, folder)
     else:
-        front.talk("there is no store yet: it would be made first, and name this machine")
-    signal = draft_given(facts, store.machine if store else "", utc_precise(), paths.home_dir(front.env))
+        cli.print_note("no store yet; it would be created first")
+    signal = build_signal_from_input(facts, store.machine if store else "", utc_precise(), paths.home_dir(cli.env))
     yaml_form.check(signal)
-    if front.json:
-        front.data(signal)
+    if cli.json:
+        cli.print_json(signal)
     else:
-        front.out(printable(yaml_form.emit(signal).decode("utf-8")).rstrip("\n"))
+        cli.print_line(printable(yaml_form.emit(signal).decode("utf-8")).rstrip("\n"))
 
 
-def _say(front: Front, signal: Signal, commit: str | None, given: str) -> None:
-    if front.json:
-        front.data({"id": signal["id"], "commit": commit})
+def _print_stored(cli: CliContext, signal: Signal, commit: str | None, given: str) -> None:
+    if cli.json:
+        cli.print_json({"id": signal["id"], "commit": commit})
         return
     if commit:
-        front.out(f"stored {signal['id']} in commit {commit[:10]}")
+        cli.print_line(f"stored {signal['id']} in commit {commit[:10]}")
     else:
-        front.out(f"stored {signal['id']}")
-        front.talk("it is safe, and not committed yet: a later reflect-git command does that")
+        cli.print_line(f"stored {signal['id']}")
+        cli.print_note("not committed yet; the next reflect-git command commits it")
     changed = {
         "the content was too long and was cut": signal["content"].endswith("…") and not given.endswith("…"),
-        "what looked like a secret was replaced": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
+        "a possible secret was redacted": signal["content"].count("[REDACTED:") > given.count("[REDACTED:"),
     }
     for said in (said for said, is_so in changed.items() if is_so):
-        front.talk(f"{said}; '{front.command('show', signal['id'])}' prints what is left")
+        cli.print_note(f"{said}; see '{cli.format_command('show', signal['id'])}'")

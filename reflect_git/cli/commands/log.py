@@ -11,32 +11,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli.context import Front, columns, one_line, printable
-from reflect_git.cli.options import Lettered, json_option
+from reflect_git.cli.context import CliContext, display_width, one_line, printable
+from reflect_git.cli.options import ShortOptionCommand, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform.git import SETTINGS
-from reflect_git.records.history import OTHER, TYPES
+from reflect_git.records.history import EVENT_TYPES, OTHER_EVENT
 
 if TYPE_CHECKING:
     from re import Pattern
     from subprocess import Popen
 
-    from reflect_git.cli.context import Front
+    from reflect_git.cli.context import CliContext
     from reflect_git.history.log_entries import Entry
-    from reflect_git.history.log_query import Asked
+    from reflect_git.history.log_query import LogQuery
     from reflect_git.store.repository import Store
 
 _COLOURS = {
-    "approved": "green", "amended": "cyan", "applied": "green", "put back": "green", "policy": "magenta",
+    "approved": "green", "amended": "cyan", "applied": "green", "restored": "green", "policy": "magenta",
     "paused": "magenta", "resumed": "magenta", "remote": "magenta", "other": "red",
 }  # fmt: skip
-_TAKEN = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
+_NEGATIVE_KINDS = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
 _INDENT = 12
-_NAMED = 3
-_PATCHES_AT_ONCE = 50
+_MAX_IDS = 3
+_PATCH_BATCH = 50
 
 
-@click.command(cls=Lettered)
+@click.command(cls=ShortOptionCommand)
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.")
 @click.option("-p", "--patch", is_flag=True, help="Show what changed in the file.")
 @click.option(
@@ -57,7 +57,7 @@ _PATCHES_AT_ONCE = 50
 @json_option
 @click.pass_obj
 def log_command(
-    front: Front, limit: int | None, patch: bool, types: tuple[str, ...], target: str, project: str, learning: str,
+    cli: CliContext, limit: int | None, patch: bool, types: tuple[str, ...], target: str, project: str, learning: str,
     signal: str, since: str, until: str, texts: tuple[str, ...], authors: tuple[str, ...], oneline: bool,
     captures: bool,
 ) -> None:  # fmt: skip
@@ -69,66 +69,69 @@ def log_command(
     The output of -p is not for 'git apply'. Use 'revert' to undo a change, or 'git show COMMIT' in the store for a
     patch.
     """
-    store = _open(front)
+    store = _open_store(cli)
     if store is None:
         return
-    chosen, place = _types(types), _project(front, store, project)
-    span = _span(since, until) if since or until else ("", "")
-    asked = _asked(front, store, span, captures or "captured" in chosen)
-    from reflect_git.history.log_entries import Wanted, entries
+    chosen, place = _parse_types(types), _find_project_key(cli, store, project)
+    span = _parse_span(since, until) if since or until else ("", "")
+    asked = _get_query(cli, store, span, captures or "captured" in chosen)
+    from reflect_git.history.log_entries import LogFilter, list_entries
 
-    path, is_global = front.is_everywhere(target)
-    wanted = Wanted(
-        chosen, path, place, learning, signal, captures, is_global, _patterns("--grep", texts),
-        _patterns("--author", authors),
+    path, is_global = cli.parse_listed_path(target)
+    wanted = LogFilter(
+        chosen, path, place, learning, signal, captures, is_global, _compile_patterns("--grep", texts),
+        _compile_patterns("--author", authors),
     )  # fmt: skip
-    found = entries(store, asked, wanted, limit)
-    if front.json:
-        front.data([entry.as_json() for entry in found])
+    found = list_entries(store, asked, wanted, limit)
+    if cli.json:
+        cli.print_json([entry.as_json() for entry in found])
         return
 
-    with paged(front, store):
-        if not _tell(front, store, found, patch, oneline):
+    with page_output(cli, store):
+        if not _print_entries(cli, store, found, patch, oneline):
             is_any = not any((*chosen, *span, target, place, learning, signal, captures, *texts, *authors))
-            front.talk("nothing was decided yet" if is_any else "nothing like that")
+            cli.print_note("no decisions yet" if is_any else "no matching decisions")
 
 
-def _open(front: Front) -> Store | None:
+def _open_store(cli: CliContext) -> Store | None:
     """Swept only if something waits for it: a look at the past needs no inbox."""
-    if front.ahead is not None:
-        return front.ahead.store
-    store = front.store_if_any()
+    if cli.prefetch is not None:
+        return cli.prefetch.store
+    store = cli.find_store()
     if store is None:
-        if front.json:
-            front.data([])
+        if cli.json:
+            cli.print_json([])
         else:
-            front.say_no_store()
+            cli.print_no_store()
         return None
-    from reflect_git.cli.fast_start import is_unswept
+    from reflect_git.cli.fast_start import needs_recovery
 
-    return front.store(create=False) if is_unswept(store) else store
-
-
-def _asked(front: Front, store: Store, span: tuple[str, str], inboxes: bool) -> Asked:
-    """The question may have been put ahead of this one; what reads the answers is loaded while git is at work."""
-    if front.ahead is not None and front.ahead.asked is not None and not inboxes and not any(span):
-        return front.ahead.asked
-    from reflect_git.history.log_query import Asked
-
-    return Asked(store, *span, inboxes=inboxes)
+    return cli.open_store(create=False) if needs_recovery(store) else store
 
 
-def _span(since: str, until: str) -> tuple[str, str]:
+def _get_query(cli: CliContext, store: Store, span: tuple[str, str], inboxes: bool) -> LogQuery:
+    """Return the running query of the fast start if it fits, else start a new one.
+
+    The module that parses the answer loads while git works.
+    """
+    if cli.prefetch is not None and cli.prefetch.log_query is not None and not inboxes and not any(span):
+        return cli.prefetch.log_query
+    from reflect_git.history.log_query import LogQuery
+
+    return LogQuery(store, *span, inboxes=inboxes)
+
+
+def _parse_span(since: str, until: str) -> tuple[str, str]:
     from reflect_git.capture.service import parse_since
-    from reflect_git.history.rules_at import ALSO, shortened, to_its_end
+    from reflect_git.history.rules_at import AGE_HINT, get_day_end, normalise_age
 
-    moments = shortened(since), to_its_end(until)
-    first, last = (parse_since(moment, more=ALSO) if moment else "" for moment in moments)
+    moments = normalise_age(since), get_day_end(until)
+    first, last = (parse_since(moment, more=AGE_HINT) if moment else "" for moment in moments)
     return first, last
 
 
-def _types(words: Iterable[str]) -> frozenset[str]:
-    known = {**TYPES, **{word: word for word in (*TYPES.values(), OTHER)}}
+def _parse_types(words: Iterable[str]) -> frozenset[str]:
+    known = {**EVENT_TYPES, **{word: word for word in (*EVENT_TYPES.values(), OTHER_EVENT)}}
     for word in words:
         if word not in known:
             hint = f"one of: {', '.join(dict.fromkeys(known.values()))}"
@@ -136,128 +139,130 @@ def _types(words: Iterable[str]) -> frozenset[str]:
     return frozenset(known[word] for word in words)
 
 
-def _patterns(option: str, given: Iterable[str]) -> list[Pattern[str]]:
+def _compile_patterns(option: str, given: Iterable[str]) -> list[Pattern[str]]:
     """Compile regular expressions; several of one option are alternatives, as with git."""
     import re
 
     try:
         return [re.compile(one, re.IGNORECASE) for one in given]
     except re.error as error:
-        hint = f"put a backslash before {', '.join('.*+?()[')} to find them as they are"
+        hint = f"to match {' '.join('.*+?()[')} literally, put a backslash before them"
         raise ReflectError(f"{option} is not a regular expression: {error.msg}", hint, "usage", EXIT_USAGE) from None
 
 
-def _project(front: Front, store: Store, text: str) -> str:
-    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+def _find_project_key(cli: CliContext, store: Store, text: str) -> str:
+    """Return the key of the project that a folder is in. A plain name such as `app` is returned unchanged."""
     if os.sep not in text and text not in (".", ".."):
         return text
-    from reflect_git.rules.project_files import place
+    from reflect_git.rules.project_files import find_place
 
-    found = place(store, front.env, os.path.abspath(os.path.expanduser(text))).project
+    found = find_place(store, cli.env, os.path.abspath(os.path.expanduser(text))).project
     return found["key"] if found else text
 
 
-def _tell(front: Front, store: Store, found: Iterator[Entry], patch: bool, oneline: bool) -> bool:
+def _print_entries(cli: CliContext, store: Store, found: Iterator[Entry], patch: bool, oneline: bool) -> bool:
     """Print the entries; return whether there were any."""
-    from reflect_git.cli.output.candidate_view import width
+    from reflect_git.cli.output.candidate_view import text_width
 
-    room, is_first = width(), True
-    for block in iter(lambda: list(islice(found, _PATCHES_AT_ONCE if patch else 1)), []):
-        patches = _patches(front, store, block) if patch else {}
+    room, is_first = text_width(), True
+    for block in iter(lambda: list(islice(found, _PATCH_BATCH if patch else 1)), []):
+        patches = _load_patches(cli, store, block) if patch else {}
         for entry in block:
             if not is_first and not oneline:
-                front.out()
+                cli.print_line()
             is_first = False
-            for line in islice(_lines(entry, front.everywhere, room), 1 if oneline else None):
-                front.out(line)
+            for line in islice(_format_entry(entry, cli.format_global_path, room), 1 if oneline else None):
+                cli.print_line(line)
             if patches.get(entry.commit):
-                front.out()
-                front.out(patches[entry.commit])
+                cli.print_line()
+                cli.print_line(patches[entry.commit])
     return not is_first
 
 
-def _lines(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
+def _format_entry(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
     kind, what = entry.outcome
-    kind = "said never" if any(made["kind"] == "never" for made in entry.made) else kind
-    kind = "your commit" if kind == OTHER else "removed" if entry.removes else "moved" if entry.moves else kind
+    kind = "said never" if any(made["kind"] == "never" for made in entry.decision_records) else kind
+    kind = (
+        "your commit" if kind == OTHER_EVENT else "removed" if entry.is_removal else "moved" if entry.is_move else kind
+    )
     text = f'"{entry.quote}"' if entry.quote else what
     shown = one_line(text, room - _INDENT - len(kind) - 2)
-    colour = "yellow" if kind in _TAKEN else _COLOURS.get(kind) or _COLOURS.get(entry.type)
+    colour = "yellow" if kind in _NEGATIVE_KINDS else _COLOURS.get(kind) or _COLOURS.get(entry.type)
     yield f"{click.style(entry.commit[:10], fg='yellow')}  {click.style(kind, fg=colour)}  {shown}".rstrip()
-    for facts in (*_where(entry, everywhere, room - _INDENT), *_why(entry), _who(entry)):
-        for line in _wrapped(facts, room - _INDENT):
+    for facts in (*_format_target(entry, everywhere, room - _INDENT), *_format_reasons(entry), _format_author(entry)):
+        for line in _wrap_text(facts, room - _INDENT):
             yield " " * _INDENT + line
 
 
-def _wrapped(text: str, room: int) -> list[str]:
+def _wrap_text(text: str, room: int) -> list[str]:
     from reflect_git.cli.output.candidate_view import wrap
 
     return wrap(printable(text), room)
 
 
-def _where(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
-    """Which learning or signal; into which file, whose version that made; on one line if there is room."""
-    target = entry.named("Target")
-    identity = _learnings(entry) or (entry.what if entry.quote else "")
+def _format_target(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
+    """Yield the rule or signal, the file and its version; on one line if it fits."""
+    target = entry.get_trailer("Target")
+    identity = _format_rule_ids(entry) or (entry.short_subject if entry.quote else "")
     version = f" v{entry.version}" if entry.version else ""
-    place = entry.place or (entry.named("Project") or "").rpartition("/")[2]
+    place = entry.project_name or (entry.get_trailer("Project") or "").rpartition("/")[2]
     scope = f" in {place}" if place else " for all projects" if entry.is_global else ""
     others = len(entry.targets) - 1
     more = f" and {others} more" if others > 0 else ""
     into = f"→ {everywhere(target) if entry.is_global else target}{version}{scope}{more}" if target else ""
     together = f"{identity} {into}".strip()
-    yield from [together] if columns(together) <= room else [identity, into]
+    yield from [together] if display_width(together) <= room else [identity, into]
 
 
-def _learnings(entry: Entry) -> str:
-    """One commit may be about several."""
+def _format_rule_ids(entry: Entry) -> str:
+    """Join the ids of all rules in a commit."""
     named = list(dict.fromkeys(entry.trailers.get("Learning-Id", ())))
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return ", ".join(named[:_NAMED]) + more
+    more = f" and {len(named) - _MAX_IDS} more" if len(named) > _MAX_IDS else ""
+    return ", ".join(named[:_MAX_IDS]) + more
 
 
-def _why(entry: Entry) -> Iterator[str]:
-    """What it replaced, and the reason that was given."""
-    replaced = [made["subject"] for made in entry.made if made["kind"] == "superseded"]
+def _format_reasons(entry: Entry) -> Iterator[str]:
+    """Yield the replaced rules and the reason."""
+    replaced = [made["subject"] for made in entry.decision_records if made["kind"] == "superseded"]
     if replaced:
-        yield f"in the place of {', '.join(replaced)}"
-    yield from dict.fromkeys(f"reason: {made['reason']}" for made in entry.made if made["reason"])
+        yield f"replaces {', '.join(replaced)}"
+    yield from dict.fromkeys(f"reason: {made['reason']}" for made in entry.decision_records if made["reason"])
 
 
-def _who(entry: Entry) -> str:
-    from reflect_git.cli.output.history_view import ROADS, when
+def _format_author(entry: Entry) -> str:
+    from reflect_git.cli.output.history_view import CHANNELS, format_when
 
-    road = ROADS.get(entry.road or "", "")
-    person = " ".join(filter(None, (entry.by, road)))
-    return ", ".join(filter(None, (when(entry.time), person, entry.named("Machine"))))
+    road = CHANNELS.get(entry.channel or "", "")
+    person = " ".join(filter(None, (entry.person, road)))
+    return ", ".join(filter(None, (format_when(entry.time), person, entry.get_trailer("Machine"))))
 
 
-def _patches(front: Front, store: Store, block: list[Entry]) -> dict[str, str]:
+def _load_patches(cli: CliContext, store: Store, block: list[Entry]) -> dict[str, str]:
     """Commit → what it changed in mirrors of targets, in the person's own colours; one process for all of them."""
     import sys
 
-    from reflect_git.history.patches import patches
+    from reflect_git.history.patches import build_patches
 
-    return patches(store, [entry.commit for entry in block], front.uses_color(sys.stdout.isatty()))
+    return build_patches(store, [entry.commit for entry in block], cli.uses_color(sys.stdout.isatty()))
 
 
 # What git tells pagers that nobody has set up: quit if it fits, show colours, leave the screen.
-_DEFAULTS = {"LESS": "FRX", "LV": "-c"}
+_PAGER_DEFAULTS = {"LESS": "FRX", "LV": "-c"}
 
 
 @contextmanager
-def paged(front: Front, store: Store) -> Iterator[None]:
-    """What is printed meanwhile goes to a terminal through the pager, and elsewhere as it is."""
-    program = _chosen(front.env, store) if sys.stdout.isatty() and not front.json else ""
-    if program in ("", "cat") or not _is_there(front.env, program):
+def page_output(cli: CliContext, store: Store) -> Iterator[None]:
+    """Send the output of this block through the pager if stdout is a terminal."""
+    program = _find_pager(cli.env, store) if sys.stdout.isatty() and not cli.json else ""
+    if program in ("", "cat") or not _is_installed(cli.env, program):
         yield
         return
     import shutil
     import subprocess
 
-    color, size = front.color, shutil.get_terminal_size()
-    front.color = "always" if front.uses_color(True) else "never"
-    environment = {**_DEFAULTS, **front.env, "COLUMNS": str(size.columns)}
+    color, size = cli.color, shutil.get_terminal_size()
+    cli.color = "always" if cli.uses_color(True) else "never"
+    environment = {**_PAGER_DEFAULTS, **cli.env, "COLUMNS": str(size.columns)}
     # Through the shell, as git runs it: `less -S` is a program and its argument.
     child = subprocess.Popen(["/bin/sh", "-c", program], stdin=subprocess.PIPE, env=environment)
     assert child.stdin is not None
@@ -269,13 +274,13 @@ def paged(front: Front, store: Store) -> Iterator[None]:
     try:
         yield
     finally:
-        _leave(terminal)
-        _wait(child)
-        front.color = color
+        _restore_stdout(terminal)
+        _wait_for_pager(child)
+        cli.color = color
 
 
-def _chosen(env: Mapping[str, str], store: Store) -> str:
-    """As git finds it. Our git takes no GIT_* variable of the person's along, so the first place is looked up here."""
+def _find_pager(env: Mapping[str, str], store: Store) -> str:
+    """Find the pager as git does. GIT_PAGER is read here, because our git runs without the user's GIT_* variables."""
     chosen = env.get("GIT_PAGER")
     if chosen is not None:
         return chosen.strip()
@@ -284,8 +289,8 @@ def _chosen(env: Mapping[str, str], store: Store) -> str:
     return result.out.decode("utf-8", "surrogateescape").strip()
 
 
-def _is_there(env: Mapping[str, str], program: str) -> bool:
-    """A pager that is not installed must not swallow the answer; what is more than a name is the shell's to judge."""
+def _is_installed(env: Mapping[str, str], program: str) -> bool:
+    """Return whether the pager is installed. A command that is more than a name is left to the shell."""
     import shutil
 
     name = program.split(maxsplit=1)[0]
@@ -293,8 +298,8 @@ def _is_there(env: Mapping[str, str], program: str) -> bool:
     return not is_plain or shutil.which(name, path=env.get("PATH")) is not None
 
 
-def _leave(terminal: int) -> None:
-    """The pager gets the end of its input; whoever quit it early wanted no more."""
+def _restore_stdout(terminal: int) -> None:
+    """Close the pager's input. Ignore a broken pipe: the user quit early."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -304,8 +309,8 @@ def _leave(terminal: int) -> None:
     os.close(terminal)
 
 
-def _wait(child: Popen[bytes]) -> None:
-    """A ^C is for the pager, which may be waiting for a key."""
+def _wait_for_pager(child: Popen[bytes]) -> None:
+    """Wait for the pager. A ^C belongs to the pager, which may be waiting for a key."""
     while True:
         try:
             child.wait()

@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.capture.service import parse_since
-from reflect_git.cli.context import Front, one_line, printable
+from reflect_git.cli.context import CliContext, one_line, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.output.history_view import day, when
-from reflect_git.cli.review_setup import here
+from reflect_git.cli.output.history_view import format_day, format_when
+from reflect_git.cli.review_setup import get_cwd
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history import rules_at
-from reflect_git.history.rules_at import ALL, ALSO, GLOBAL, PROJECT, Choice, InForce, in_force, to_its_end
+from reflect_git.history.rules_at import (
+    AGE_HINT,
+    ALL,
+    GLOBAL,
+    PROJECT,
+    RuleFilter,
+    RuleInForce,
+    get_day_end,
+    list_rules,
+)
 from reflect_git.records.ids import plural
 from reflect_git.rules import project_files
 
@@ -26,15 +35,15 @@ if TYPE_CHECKING:
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
-    Change = tuple[str, InForce | None, InForce | None]
+    RuleChange = tuple[str, RuleInForce | None, RuleInForce | None]
     Absent = tuple[str, list[str]]
 
 _VERSION = re.compile("v[0-9]{1,9}")
-_ABSENT = {
-    "waiting": ("in no file here yet, it waits for your yes: reflect-git review",),
-    "declined": ("not on this machine, as you said", "take it after all: reflect-git revert {}"),
+_ABSENT_NOTES = {
+    "waiting": ("not in a file here yet; apply it with: reflect-git review",),
+    "declined": ("declined on this machine", "apply it after all: reflect-git revert {}"),
 }
-_COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: "cyan", rules_at.TAKEN_BACK: "red"}
+_COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: "cyan", rules_at.REVERTED: "red"}
 
 
 @click.command()
@@ -46,11 +55,11 @@ _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: 
 @click.option(
     "--at", metavar="TIME|vN", default="", help="Rules at an earlier time: 2026-02-11, 2w, '2 weeks ago', v7."
 )
-@click.option("--diff", "compare", is_flag=True, help="What changed since --at.")
+@click.option("--diff", "compare", is_flag=True, help="Show the changes since --at.")
 @json_option
 @click.pass_obj
 def rules_command(
-    front: Front, only_global: bool, only_project: bool, everything: bool, target: str, words: str, at: str,
+    cli: CliContext, only_global: bool, only_project: bool, everything: bool, target: str, words: str, at: str,
     compare: bool,
 ) -> None:  # fmt: skip
     """List the rules that apply here: approved and not reverted.
@@ -60,134 +69,140 @@ def rules_command(
     """
     chosen = [name for name, is_on in ((GLOBAL, only_global), (PROJECT, only_project), (ALL, everything)) if is_on]
     if len(chosen) > 1:
-        raise ReflectError(f"--{chosen[0]} and --{chosen[1]} do not go together", "give one", "usage", EXIT_USAGE)
+        raise ReflectError(
+            f"--{chosen[0]} and --{chosen[1]} cannot be used together", "use one of them", "usage", EXIT_USAGE
+        )
     if compare and not at:
-        raise ReflectError("--diff needs to know since when", "give --at 2w, or --at v7", "usage", EXIT_USAGE)
-    store = front.existing()
+        raise ReflectError("--diff needs --at", "for example: --at 2w, or --at v7", "usage", EXIT_USAGE)
+    store = cli.open_mined_store()
     if store is None:
-        _say_none(front)
+        _print_no_store(cli)
         return
-    place = project_files.place(store, front.env, here())
-    target, is_global = front.is_everywhere(target)
-    choice = Choice(place.keys, GLOBAL if is_global else "".join(chosen), words, target)
-    scan = front.scan(store)
+    place = project_files.find_place(store, cli.env, get_cwd())
+    target, is_global = cli.parse_listed_path(target)
+    choice = RuleFilter(place.keys, GLOBAL if is_global else "".join(chosen), words, target)
+    scan = cli.scan(store)
     if not at:
-        _answer(front, in_force(scan, choice), bool(words or chosen or target), _absent(store, scan, place))
+        _print_answer(cli, list_rules(scan, choice), bool(words or chosen or target), _find_absent(store, scan, place))
         return
-    said, then, now = _past(store, scan, place, choice, at)
+    said, then, now = _load_past_rules(store, scan, place, choice, at)
     if compare:
-        _answer_changes(front, said, rules_at.changes(then, now))
+        _print_changes(cli, said, rules_at.list_changes(then, now))
     else:
-        _answer(front, then, bool(words or target), none="no rules were in force then")
+        _print_answer(cli, then, bool(words or target), none="no rules were in force then")
 
 
-def _past(
-    store: Store, scan: Scan, place: project_files.Place, choice: Choice, at: str
-) -> tuple[str, list[InForce], list[InForce]]:
-    """When that was in words, what was in force, and what is now of the same."""
+def _load_past_rules(
+    store: Store, scan: Scan, place: project_files.Place, choice: RuleFilter, at: str
+) -> tuple[str, list[RuleInForce], list[RuleInForce]]:
+    """Return the date or version in words, the rules in force then, and those of the same selection in force now."""
     if not _VERSION.fullmatch(at):
-        moment = parse_since(to_its_end(at), more=f"{ALSO}, or v7 for a version of the file")
-        then = in_force(scan, choice, rules_at.history_at(scan, moment))
-        return day(moment), then, in_force(scan, choice)
-    target, version = rules_at.version_at(store, scan, place, choice, at)
-    where = Choice(place.keys, GLOBAL if target.is_global else PROJECT, choice.words, target.path)
-    said = f"v{version.number} of {target.path}, {when(version.time)}"
-    return said, rules_at.at_version(store, scan, choice, target, version), in_force(scan, where)
+        moment = parse_since(get_day_end(at), more=f"{AGE_HINT}, or v7 for a version of the file")
+        then = list_rules(scan, choice, rules_at.history_at(scan, moment))
+        return format_day(moment), then, list_rules(scan, choice)
+    target, version = rules_at.find_version(store, scan, place, choice, at)
+    where = RuleFilter(place.keys, GLOBAL if target.is_global else PROJECT, choice.words, target.path)
+    said = f"v{version.number} of {target.path}, {format_when(version.time)}"
+    return said, rules_at.list_rules_at_version(store, scan, choice, target, version), list_rules(scan, where)
 
 
-def _absent(store: Store, scan: Scan, place: project_files.Place) -> Mapping[str, Absent]:
-    """What only other machines decided may be in no file here: why, and what is said of it."""
+def _find_absent(store: Store, scan: Scan, place: project_files.Place) -> Mapping[str, Absent]:
+    """Return the rules of other machines that are in no file here, with the reason."""
     if all(made["machine"] == store.machine for made in scan.history.decisions):
         return {}
     from reflect_git.rules import arrivals, dismiss  # what is one machine's own is where it was approved for
 
-    noes = {identity: made["id"] for identity, made in dismiss.declined(scan.history, store.machine).items()}
-    found = arrivals.absent(arrivals.Look(store, place, scan))
-    return {one: (why, [said.format(noes.get(one, "")) for said in _ABSENT[why]]) for one, why in found.items()}
+    noes = {identity: made["id"] for identity, made in dismiss.find_declines(scan.history, store.machine).items()}
+    found = arrivals.find_absent_rules(arrivals.ArrivalContext(store, place, scan))
+    return {one: (why, [said.format(noes.get(one, "")) for said in _ABSENT_NOTES[why]]) for one, why in found.items()}
 
 
-def _say_none(front: Front) -> None:
-    if front.json:
-        front.data([])
+def _print_no_store(cli: CliContext) -> None:
+    if cli.json:
+        cli.print_json([])
     else:
-        front.say_no_store()
+        cli.print_no_store()
 
 
-def _answer(
-    front: Front, found: list[InForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
+def _print_answer(
+    cli: CliContext, found: list[RuleInForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
     none: str = "no rules in force here",
 ) -> None:  # fmt: skip
-    """`out`: those that are in no file here, and why; None where nobody looked, as of the past."""
-    if front.json:
-        front.data([{**rule.as_json(), **_absent_data(rule, out)} for rule in found])
+    """Print the rules. `out` has those that are in no file here, with the reason; None if this was not checked."""
+    if cli.json:
+        cli.print_json([{**rule.as_json(), **_build_absent_json(rule, out)} for rule in found])
     elif found:
-        _list(front, found, out or {})
+        _print_list(cli, found, out or {})
     else:
-        front.talk("no rules like that" if is_filtered else none)
+        cli.print_note("no matching rules" if is_filtered else none)
 
 
-def _absent_data(rule: InForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:
+def _build_absent_json(rule: RuleInForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:
     return {} if out is None else {"absent": out[rule.id][0] if rule.id in out else None}
 
 
-def _list(front: Front, found: list[InForce], out: Mapping[str, Absent]) -> None:
+def _print_list(cli: CliContext, found: list[RuleInForce], out: Mapping[str, Absent]) -> None:
     gap = False
-    for scope, listed in groupby(found, _headline):
+    for scope, listed in groupby(found, _format_scope):
         if gap:
-            front.out()
+            cli.print_line()
         gap = True
-        front.out(click.style(scope, bold=True))
+        cli.print_line(click.style(scope, bold=True))
         for rule in listed:
-            _show(front, rule, out[rule.id][1] if rule.id in out else [])
+            _print_rule(cli, rule, out[rule.id][1] if rule.id in out else [])
 
 
-def _headline(rule: InForce) -> str:
+def _format_scope(rule: RuleInForce) -> str:
     return "global" if rule.scope == GLOBAL or not rule.project else f"project {printable(rule.project['name'])}"
 
 
-def _show(front: Front, rule: InForce, absent: list[str]) -> None:
-    room = candidate_view.width()
+def _print_rule(cli: CliContext, rule: RuleInForce, absent: list[str]) -> None:
+    room = candidate_view.text_width()
     seen = f", {plural(rule.sessions, 'session')}" if rule.sessions else ""  # none: said on another machine
-    facts = f"since {day(rule.since)}{seen}"
-    facts += f", amended {day(rule.amended)}" if rule.amended else ""
+    facts = f"since {format_day(rule.since)}{seen}"
+    facts += f", amended {format_day(rule.amended)}" if rule.amended else ""
     facts += f", until {rule.until}" if rule.until else ""
-    front.out(f"{click.style(rule.id, fg='yellow')}  {facts}")
-    front.out(click.style(f"    → {one_line(_file(front, rule), room - 6)}", dim=True))
+    cli.print_line(f"{click.style(rule.id, fg='yellow')}  {facts}")
+    cli.print_line(click.style(f"    → {one_line(_format_file(cli, rule), room - 6)}", dim=True))
     for line in absent:
-        front.tell(click.style(f"    {line}", fg="yellow"))
+        cli.print_text(click.style(f"    {line}", fg="yellow"))
     for line in candidate_view.wrap(printable(rule.text), room - 4):
-        front.out(f"    {line}")
+        cli.print_line(f"    {line}")
 
 
-def _file(front: Front, rule: InForce) -> str:
+def _format_file(cli: CliContext, rule: RuleInForce) -> str:
     path = rule.target["path"]
-    return front.everywhere(path) if rule.scope == GLOBAL else path
+    return cli.format_global_path(path) if rule.scope == GLOBAL else path
 
 
-def _answer_changes(front: Front, said: str, found: list[Change]) -> None:
-    if front.json:
-        front.data([
+def _print_changes(cli: CliContext, said: str, found: list[RuleChange]) -> None:
+    if cli.json:
+        cli.print_json([
             {"change": how, "then": then and then.as_json(), "now": now and now.as_json()} for how, then, now in found
         ])  # fmt: skip
         return
     counts = Counter(how for how, _, _ in found)
     told = ", ".join(f"{counts[how]} {how}" for how in _COLOURS if counts[how]) or "nothing changed"
-    front.tell(printable(f"since {said}: {told}"))
+    cli.print_text(printable(f"since {said}: {told}"))
     for how, then, now in found:
-        front.out()
-        _show_change(front, how, then, now)
+        cli.print_line()
+        _print_change(cli, how, then, now)
 
 
-def _show_change(front: Front, how: str, then: InForce | None, now: InForce | None) -> None:
+def _print_change(cli: CliContext, how: str, then: RuleInForce | None, now: RuleInForce | None) -> None:
     rule = now or then
     assert rule is not None
-    front.out(f"{click.style(rule.id, fg='yellow')}  {click.style(how, fg=_COLOURS[how])}")
+    cli.print_line(f"{click.style(rule.id, fg='yellow')}  {click.style(how, fg=_COLOURS[how])}")
     for one, sign, colour in ((then, "-", "red"), (now, "+", "green")):
         if one is None:
             continue
         if how != rules_at.REWORDED or then is None or now is None or then.target != now.target:
-            front.out(click.style(f"  {sign} → {one_line(_file(front, one), candidate_view.width() - 6)}", fg=colour))
+            cli.print_line(
+                click.style(
+                    f"  {sign} → {one_line(_format_file(cli, one), candidate_view.text_width() - 6)}", fg=colour
+                )
+            )
         for line in (
-            candidate_view.wrap(printable(one.text), candidate_view.width() - 4) if how != rules_at.MOVED else ()
+            candidate_view.wrap(printable(one.text), candidate_view.text_width() - 4) if how != rules_at.MOVED else ()
         ):
-            front.out(click.style(f"  {sign} {line}", fg=colour))
+            cli.print_line(click.style(f"  {sign} {line}", fg=colour))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.capture import service
-from reflect_git.cli.context import Front, ago, one_line, terminal_width
-from reflect_git.cli.options import Lettered, Word, json_option
+from reflect_git.cli.context import CliContext, format_age, one_line, terminal_width
+from reflect_git.cli.options import ShortOptionCommand, WordChoice, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records import schema
-from reflect_git.records.ids import plural, signals_said
+from reflect_git.records.ids import format_signal_count, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Signal
     from reflect_git.store.repository import Store
 
-TRUST = {
+TRUST_WORDS = {
     "user_typed": "typed by the user",
     "user_feedback": "the user's answer to a tool call",
     "assistant": "Claude",
@@ -29,14 +29,14 @@ TRUST = {
     "remote": "another machine",
     "imported": "imported",
 }
-_OWN_WORDS = ("user_typed", "user_feedback")
-_NARROWEST = 16
-_WIDE = 100
+_USER_TRUST = ("user_typed", "user_feedback")
+_MIN_CONTENT_WIDTH = 16
+_WIDE_TERMINAL = 100
 
 
-@click.command(cls=Lettered)
-@click.option("--status", type=Word("status", schema.STATUSES), metavar="WORD", help="captured, promoted, …")
-@click.option("--type", "kind", type=Word("type", schema.TYPES), metavar="WORD", help="correction, failure, …")
+@click.command(cls=ShortOptionCommand)
+@click.option("--status", type=WordChoice("status", schema.STATUSES), metavar="WORD", help="captured, promoted, …")
+@click.option("--type", "kind", type=WordChoice("type", schema.TYPES), metavar="WORD", help="correction, failure, …")
 @click.option("--since", metavar="TIME", default="", help="2026-02-11, or 2h, 3d, 1w for a time ago.")
 @click.option("--tag", "tags", metavar="WORD", multiple=True, help="Only with this tag; may be repeated.")
 @click.option("--session", metavar="ID", default="", help="Only this session (a prefix is enough), or 'current'.")
@@ -45,7 +45,7 @@ _WIDE = 100
 @json_option
 @click.pass_obj
 def signals_command(
-    front: Front, status: str | None, kind: str | None, since: str, tags: Sequence[str], session: str, project: str,
+    cli: CliContext, status: str | None, kind: str | None, since: str, tags: Sequence[str], session: str, project: str,
     limit: int | None,
 ) -> None:  # fmt: skip
     """List signals and session summaries, oldest first.
@@ -54,106 +54,108 @@ def signals_command(
     captured, or words that are not the user's own.
     """
     since = service.parse_since(since) if since else ""
-    session = current_session(front) if session == "current" else session
-    store = front.existing()
+    session = get_current_session(cli) if session == "current" else session
+    store = cli.open_mined_store()
     if store is None:
-        _say_none(front)
+        _print_no_store(cli)
         return
-    scan = front.scan(store)
+    scan = cli.scan(store)
     found = scan.select(
         status=status or "", kind=kind or "", since=since, tags=tags, session=session,
-        project=_project_key(front, store, project),
+        project=_find_project_key(cli, store, project),
     )  # fmt: skip
     found = found[-limit:] if limit else found
-    if front.json:
-        front.parts(scan.json(found))
+    if cli.json:
+        cli.print_json_parts(scan.to_json(found))
     elif found:
-        _list(front, scan.whole(found))
+        _print_signals(cli, scan.get_signals(found))
     else:
-        front.talk("no signals like that" if any((status, kind, since, tags, session, project)) else "no signals yet")
+        cli.print_note(
+            "no matching signals" if any((status, kind, since, tags, session, project)) else "no signals yet"
+        )
 
 
-def _say_none(front: Front) -> None:
-    if front.json:
-        front.data([])
+def _print_no_store(cli: CliContext) -> None:
+    if cli.json:
+        cli.print_json([])
     else:
-        front.say_no_store()
+        cli.print_no_store()
 
 
-def current_session(front: Front) -> str:
-    session = front.env.get("CLAUDE_CODE_SESSION_ID", "")
+def get_current_session(cli: CliContext) -> str:
+    session = cli.env.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
-        raise ReflectError("there is no current session here", "give its id to --session", "usage", EXIT_USAGE)
+        raise ReflectError("not inside a session", "use --session ID", "usage", EXIT_USAGE)
     return session
 
 
-def _project_key(front: Front, store: Store, text: str) -> str:
-    """A folder stands for the project it is in; a name such as `app` is a folder only if it is written as one."""
+def _find_project_key(cli: CliContext, store: Store, text: str) -> str:
+    """Return the key of the project that a folder is in. A plain name such as `app` is returned unchanged."""
     if os.sep not in text and text not in (".", ".."):
         return text
     from reflect_git import paths
     from reflect_git.redact import redact
 
-    found = service.project_of(store, os.path.expanduser(text))
+    found = service.get_project(store, os.path.expanduser(text))
     # A signal's key was redacted like the rest of it: the home folder in it is '~'.
-    return redact(str(found["key"]), paths.home_dir(front.env)) if found else text
+    return redact(str(found["key"]), paths.home_dir(cli.env)) if found else text
 
 
-def _list(front: Front, found: Sequence[Signal]) -> None:
+def _print_signals(cli: CliContext, found: Sequence[Signal]) -> None:
     room = terminal_width()
-    ages = [ago(min(signal["timestamp"], signal["stored"])) for signal in found]
+    ages = [format_age(min(signal["timestamp"], signal["stored"])) for signal in found]
     age_width = max(len(age) for age in ages)
     kind_width = max(len(signal["type"]) for signal in found)
     for signal, age in zip(found, ages, strict=True):
-        shown = signal["id"] if room >= _WIDE else signal["id"][-8:]  # which every verb takes as well
+        shown = signal["id"] if room >= _WIDE_TERMINAL else signal["id"][-8:]  # which every verb takes as well
         head = f"{shown}  {age:<{age_width}}  {signal['type']:<{kind_width}}  {signal['confidence']}  "
-        notes = _notes(signal)
-        content = one_line(signal["content"], max(_NARROWEST, room - len(head) - len(notes)))
-        front.out(_colored(head, signal) + (click.style(notes, dim=True) if notes else "") + content)
+        notes = _format_notes(signal)
+        content = one_line(signal["content"], max(_MIN_CONTENT_WIDTH, room - len(head) - len(notes)))
+        cli.print_line(_color_head(head, signal) + (click.style(notes, dim=True) if notes else "") + content)
 
 
-def _colored(head: str, signal: Signal) -> str:
+def _color_head(head: str, signal: Signal) -> str:
     identity, _, rest = head.partition(" ")
     colored = rest.replace(signal["type"], click.style(signal["type"], fg="cyan"), 1)
     return f"{click.style(identity, fg='yellow')} {colored}"
 
 
-def _notes(signal: Signal) -> str:
+def _format_notes(signal: Signal) -> str:
     notes = [] if signal["status"] == "captured" else [signal["status"]]
-    notes += [] if signal["trust"] in _OWN_WORDS else [words_of(signal)]
+    notes += [] if signal["trust"] in _USER_TRUST else [format_speaker(signal)]
     return f"[{', '.join(notes)}] " if notes else ""
 
 
-def words_of(signal: Mapping[str, Any]) -> str:
-    """Whose they are. A session's summary is trusted like Claude, but begins with what the user asked for."""
+def format_speaker(signal: Mapping[str, Any]) -> str:
+    """Return whose words a signal has. A session summary has Claude's trust, but begins with the user's request."""
     is_mined = signal["type"] == "summary" and "goal" in signal["meta"]
-    return "user and Claude" if is_mined and signal["trust"] == "assistant" else TRUST[signal["trust"]]
+    return "user and Claude" if is_mined and signal["trust"] == "assistant" else TRUST_WORDS[signal["trust"]]
 
 
-_NOTHING: dict[str, Any] = {"total": 0, "summaries": 0, "status": {}, "type": {}, "category": {}, "learnings": 0}
+_NO_COUNTS: dict[str, Any] = {"total": 0, "summaries": 0, "status": {}, "type": {}, "category": {}, "learnings": 0}
 
 
 @click.command()
 @json_option
 @click.pass_obj
-def stats_command(front: Front) -> None:
+def stats_command(cli: CliContext) -> None:
     """Count signals by status, type and category; count session summaries separately."""
     from reflect_git.store import api
 
-    store = front.existing()
-    if store is None and not front.json:
-        front.say_no_store()
+    store = cli.open_mined_store()
+    if store is None and not cli.json:
+        cli.print_no_store()
         return
-    scan = front.scan(store) if store else None
-    counts = api.stats(scan) if scan else _NOTHING
-    if front.json:
-        front.data(counts)
+    scan = cli.scan(store) if store else None
+    counts = api.stats(scan) if scan else _NO_COUNTS
+    if cli.json:
+        cli.print_json(counts)
         return
-    rules = plural(len(scan.history.in_force()) if scan else 0, "rule")
-    front.out(f"{signals_said(counts['total'], counts['summaries'])}, {rules} in force")
+    rules = plural(len(scan.history.get_rules_in_force()) if scan else 0, "rule")
+    cli.print_line(f"{format_signal_count(counts['total'], counts['summaries'])}, {rules} in force")
     for field in ("status", "type", "category"):
         words = counts[field]
         if words:
-            front.out(f"\n{field}")
+            cli.print_line(f"\n{field}")
         for word in sorted(words, key=lambda word: (-words[word], word)):
-            front.out(f"  {words[word]:>6}  {word}")
+            cli.print_line(f"  {words[word]:>6}  {word}")

@@ -15,22 +15,22 @@ import click
 from reflect_git import doctor, paths
 from reflect_git.capture import service
 from reflect_git.cli import capture_switch
-from reflect_git.cli.capture_switch import Capture, capture_here
-from reflect_git.cli.context import Front, ago, columns, printable
+from reflect_git.cli.capture_switch import CaptureState, get_capture_state
+from reflect_git.cli.context import CliContext, display_width, format_age, printable
 from reflect_git.cli.options import json_option
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import plural
 from reflect_git.rules import queue
 from reflect_git.store import machines, pending, policy, remotes
+from reflect_git.store.lost_signals import format_names
 from reflect_git.store.reading import waiting_counts
-from reflect_git.store.salvage import some
 from reflect_git.sync import urls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reflect_git.store.reading.reader import Scan
-    from reflect_git.store.reading.waiting_counts import Glance
+    from reflect_git.store.reading.waiting_counts import WaitingCounts
     from reflect_git.store.repository import Store
 
 _DRIFT_SECONDS = 0.3  # of looking through transcripts, on one screen that people wait for
@@ -38,14 +38,14 @@ FORMATS = ("table", "statusline", "statusline-setup")
 
 
 _NO_HOOKS = "off (no hooks installed): reflect-git enable"
-_UNCALLED = {
+_HOOK_WARNINGS = {
     None: "none installed: reflect-git enable",
     capture_switch.PROJECTS: "only in some projects: reflect-git doctor",
 }
 
 
 @dataclass
-class Report:
+class StatusReport:
     store: str
     exists: bool = False
     capture: str = "on"
@@ -92,109 +92,115 @@ class Report:
 )
 @json_option
 @click.pass_obj
-def status_command(front: Front, form: str) -> None:
+def status_command(cli: CliContext, form: str) -> None:
     """Show capture, proposed rules, rules and what needs attention."""
     if form == "statusline-setup":
-        _show_setup(front)
+        _print_statusline_setup(cli)
         return
-    root = service.locate_store(front.env, front.store_option)
+    root = service.locate_store(cli.env, cli.store_option)
     try:
-        store = front.store(create=False)
+        store = cli.open_store(create=False)
     except ReflectError as error:
         if error.code != "no-store":
             raise
-        _say_none(front, root, form)
+        _print_no_store(cli, root, form)
         return
     if form == "statusline":
-        before, scan = waiting_counts.seen(store), front.scan(store)
-        _statusline(front, queue.count(store, front.env, scan, _here(), before))
+        before, scan = waiting_counts.get_branch_tips(store), cli.scan(store)
+        _print_statusline(cli, queue.count_waiting(store, cli.env, scan, _get_cwd(), before))
         return
-    capture = capture_here(store, front.env, _here(), time.time())
-    report = Report(root, True, capture.state, paused_until=capture.until, machine=store.machine)
-    state = capture_switch.look(front.env).state
+    capture = get_capture_state(store, cli.env, _get_cwd(), time.time())
+    report = StatusReport(root, True, capture.state, paused_until=capture.until, machine=store.machine)
+    state = capture_switch.find_hooks(cli.env).state
     report.hooks = None if state == capture_switch.NONE else state
-    before = waiting_counts.seen(front.caught_up(store))
-    scan = front.scan(store)
-    _look_at_records(report, store, scan, queue.count(store, front.env, scan, _here(), before))
-    _look_at_files(report, store, front.env, scan)
-    _look_at_git(report, store)
-    decisions = machines.decisions_in(scan.decided)
-    report.undecided = policy.undecided(store, decisions) + [machines.OWN] * bool(machines.unaccepted(store, decisions))
-    _look_at_arrivals(report, store, front.env, scan)
-    if front.json:
-        front.data(asdict(report))
+    before = waiting_counts.get_branch_tips(cli.mine_live_sessions(store))
+    scan = cli.scan(store)
+    _add_record_counts(report, store, scan, queue.count_waiting(store, cli.env, scan, _get_cwd(), before))
+    _add_drift(report, store, cli.env, scan)
+    _add_git_state(report, store)
+    decisions = machines.filter_decisions(scan.main_records)
+    report.undecided = policy.find_undecided(store, decisions) + [machines.OWN_KEY] * bool(
+        machines.find_unaccepted(store, decisions)
+    )
+    _add_arrivals(report, store, cli.env, scan)
+    if cli.json:
+        cli.print_json(asdict(report))
     else:
-        _print(front, rows(report, capture))
+        _print_rows(cli, build_rows(report, capture))
 
 
-def _show_setup(front: Front) -> None:
-    """What to put into the client's settings for a status line."""
-    line = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(paths.resource('hooks', 'statusline.py'))}"
+def _print_statusline_setup(cli: CliContext) -> None:
+    """Print the entry for a status line in Claude Code's settings."""
+    line = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(paths.resource_path('hooks', 'statusline.py'))}"
     setting = {"statusLine": {"type": "command", "command": line}}
-    if front.json:
-        front.data(setting)
+    if cli.json:
+        cli.print_json(setting)
     else:
-        front.out(json.dumps(setting)[1:-1])
+        cli.print_line(json.dumps(setting)[1:-1])
 
 
-def _here() -> str:
+def _get_cwd() -> str:
     try:
         return os.getcwd()
     except FileNotFoundError:  # deleted under our feet
         return os.sep
 
 
-def _say_none(front: Front, root: str, form: str) -> None:
-    if front.json:
-        front.data(asdict(Report(root)))
+def _print_no_store(cli: CliContext, root: str, form: str) -> None:
+    if cli.json:
+        cli.print_json(asdict(StatusReport(root)))
     elif form == "table":
-        front.tell(f"no store at '{printable(root)}' yet; the first capture creates it")
-        is_called = capture_switch.look(front.env).state != capture_switch.NONE
-        begin = f"create it now with '{front.command('init')}'" if is_called else capture_switch.BEGIN
-        front.talk(click.style(f"hint: {begin}", fg="yellow"))
+        cli.print_text(f"no store at '{printable(root)}' yet; the first capture creates it")
+        is_called = capture_switch.find_hooks(cli.env).state != capture_switch.NONE
+        begin = f"create it now with '{cli.format_command('init')}'" if is_called else capture_switch.NO_HOOKS_HINT
+        cli.print_note(click.style(f"hint: {begin}", fg="yellow"))
 
 
-def _look_at_records(report: Report, store: Store, scan: Scan, counted: Glance) -> None:
+def _add_record_counts(report: StatusReport, store: Store, scan: Scan, counted: WaitingCounts) -> None:
     report.questions, report.questions_elsewhere = counted.questions, counted.elsewhere
     report.waiting, report.strong, report.weak_here = counted.waiting, counted.strong, counted.weak
-    report.waiting_here, report.going = counted.waiting_here, counted.going
+    report.waiting_here, report.going = counted.waiting_here, counted.expiring
     report.last_capture = counted.last_capture
-    report.learnings = len(scan.history.in_force())
-    report.pending = len(pending.pending(store))
-    report.quarantined = len(doctor.quarantined(store))
+    report.learnings = len(scan.history.get_rules_in_force())
+    report.pending = len(pending.list_pending(store))
+    report.quarantined = len(doctor.load_quarantine(store))
     report.unreadable, report.newer = len(scan.unreadable), len(scan.newer)
 
 
-def _look_at_files(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
-    """Which rules are not in their files here as they were approved."""
+def _add_drift(report: StatusReport, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+    """Add the rules that differ from their files here."""
     from reflect_git.rules import dismiss, project_files, restore
     from reflect_git.rules.drift import drift
 
-    here = project_files.place(store, env, _here())
-    noes = dismiss.declined(scan.history, store.machine)
-    report.rules_here = sum(here.reaches(one) and one["id"] not in noes for one in scan.history.in_force())
-    found = drift.look(store, env, here, scan.history, _DRIFT_SECONDS)
-    report.removed = len(restore.look(store, scan.history))
-    report.foreign = found.foreign
+    here = project_files.find_place(store, env, _get_cwd())
+    noes = dismiss.find_declines(scan.history, store.machine)
+    report.rules_here = sum(
+        here.is_in_scope(one) and one["id"] not in noes for one in scan.history.get_rules_in_force()
+    )
+    found = drift.find_drift(store, env, here, scan.history, _DRIFT_SECONDS)
+    report.removed = len(restore.list_removals(store, scan.history))
+    report.foreign = found.foreign_count
     report.drift = [
         {"learning": one.learning["id"], "kind": one.found.kind, "author": one.author,
-         "target": here.label(one.page.path), "line": one.found.line}
-        for one in (*found.asked, *found.elsewhere)
+         "target": here.label(one.file.path), "line": one.found.line}
+        for one in (*found.open_differences, *found.branch_differences)
     ]  # fmt: skip
 
 
-def _look_at_arrivals(report: Report, store: Store, env: Mapping[str, str], scan: Scan) -> None:
-    """What other own machines decided and this one's files do not have."""
+def _add_arrivals(report: StatusReport, store: Store, env: Mapping[str, str], scan: Scan) -> None:
+    """Add the decisions of the person's other machines that are not in the files here."""
     if all(made["machine"] == store.machine for made in scan.history.decisions):
         return
     from reflect_git.rules import arrivals, project_files
 
-    found = arrivals.waiting(arrivals.Look(store, project_files.place(store, env, _here()), scan))
-    report.arrived = sum(not one.own for one in found)
+    found = arrivals.list_arrivals(
+        arrivals.ArrivalContext(store, project_files.find_place(store, env, _get_cwd()), scan)
+    )
+    report.arrived = sum(not one.is_own for one in found)
     report.rules_absent = sum(one.kind == arrivals.ADD for one in found)
 
 
-def _look_at_git(report: Report, store: Store) -> None:
+def _add_git_state(report: StatusReport, store: Store) -> None:
     """Branch, uncommitted changes and distance to the remote, from one git process."""
     out = store.git.run("status", "--porcelain=v2", "--branch", "-z", "--no-renames").out
     for entry in out.decode("utf-8", "surrogateescape").split("\0"):
@@ -202,44 +208,44 @@ def _look_at_git(report: Report, store: Store) -> None:
         if entry.startswith("# branch.head "):
             report.branch = entry[14:]
         elif entry.startswith("# branch.ab ") and report.branch == "main":
-            ahead, behind = entry[12:].split()
-            report.ahead, report.behind = int(ahead), -int(behind)
+            prefetch, behind = entry[12:].split()
+            report.ahead, report.behind = int(prefetch), -int(behind)
         elif kind in ("1", "u", "?"):
             report.changes.append(rest.split(" ", {"1": 7, "u": 9, "?": 0}[kind])[-1])
-    url = remotes.url_of(store)
-    report.remote = urls.shown(url) if url else None
-    report.sync_error = remotes.state(store).get("error") if url else None
+    url = remotes.get_url(store)
+    report.remote = urls.format_url(url) if url else None
+    report.sync_error = remotes.load_state(store).get("error") if url else None
 
 
-def rows(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
-    """(label, value, whether it wants attention); what is as it should be and says nothing is left out."""
+def build_rows(report: StatusReport, capture: CaptureState) -> list[tuple[str, str, bool]]:
+    """Return rows of label, value and whether it needs attention. Rows without a value are left out."""
     found = [
-        *_capture(report, capture),
+        *_build_capture_rows(report, capture),
         ("store", report.store, False),
         ("machine", report.machine or "", False),
-        ("waiting", _waiting(report), False),
+        ("waiting", _format_waiting(report), False),
     ]
     if report.going:
-        found.append(("expiring", waiting_counts.going_said(report.going), True))
+        found.append(("expiring", waiting_counts.format_expiring(report.going), True))
     found += [
-        ("last capture", f"{ago(report.last_capture)} ago" if report.last_capture else "none yet", False),
-        ("rules", _rules(report), False),
-        *_waits_from_elsewhere(report),
-        *_drift(report),
+        ("last capture", f"{format_age(report.last_capture)} ago" if report.last_capture else "none yet", False),
+        ("rules", _format_rules(report), False),
+        *_build_arrival_rows(report),
+        *_build_drift_rows(report),
     ]
-    return found + _troubles(report) + _remote(report)
+    return found + _build_problem_rows(report) + _build_remote_rows(report)
 
 
-def _capture(report: Report, capture: Capture) -> list[tuple[str, str, bool]]:
-    """Whether it is switched on, and what calls it: switched on without a hook, it captures nothing."""
+def _build_capture_rows(report: StatusReport, capture: CaptureState) -> list[tuple[str, str, bool]]:
+    """Return the rows for capture and hooks. Without a hook nothing is captured, even if capture is on."""
     is_on = capture.state == "on"
     if is_on and report.hooks is None:
         return [("capture", _NO_HOOKS, True)]
-    called = [("hooks", _UNCALLED[report.hooks], True)] if report.hooks in _UNCALLED else []
-    return [("capture", capture.said(), not is_on), *called]
+    called = [("hooks", _HOOK_WARNINGS[report.hooks], True)] if report.hooks in _HOOK_WARNINGS else []
+    return [("capture", capture.describe(), not is_on), *called]
 
 
-def _waiting(report: Report) -> str:
+def _format_waiting(report: StatusReport) -> str:
     """Name the questions that a review asks here, then those of other projects, then what no review asks by itself."""
     found = [plural(report.questions, "proposed rule") if report.questions else "no proposed rules"]
     found += [f"{report.questions_elsewhere} in other projects"] if report.questions_elsewhere else []
@@ -248,8 +254,8 @@ def _waiting(report: Report) -> str:
     return ", ".join(found) + (f": {command}" if report.questions or report.questions_elsewhere else "")
 
 
-def _rules(report: Report) -> str:
-    """Those that 'rules' lists here, and those that 'rules --all' lists."""
+def _format_rules(report: StatusReport) -> str:
+    """Count the rules here, as `rules` lists them, and all rules, as `rules --all` does."""
     absent = "" if report.rules_absent == report.rules_here else f"{report.rules_absent} "
     here = (
         f"{report.rules_here or 'none'} here"
@@ -261,19 +267,19 @@ def _rules(report: Report) -> str:
     return here + total + (": reflect-git review" if report.rules_absent else "")
 
 
-def _waits_from_elsewhere(report: Report) -> list[tuple[str, str, bool]]:
+def _build_arrival_rows(report: StatusReport) -> list[tuple[str, str, bool]]:
     said = plural(report.arrived, "rule")
     return [("arrived", f"{said} from your other machines: reflect-git review", True)] if report.arrived else []
 
 
-def _drift(report: Report) -> list[tuple[str, str, bool]]:
-    """What is not on this branch is as it should be."""
+def _build_drift_rows(report: StatusReport) -> list[tuple[str, str, bool]]:
+    """Return the row for rules that differ from their files. A rule that is missing only on this branch is fine."""
     count = sum(one["author"] != "branch" for one in report.drift)
     said = "1 rule differs from its file" if count == 1 else f"{count} rules differ from their files"
     return [("drift", f"{said}: reflect-git review", True)] if count else []
 
 
-def _troubles(report: Report) -> list[tuple[str, str, bool]]:
+def _build_problem_rows(report: StatusReport) -> list[tuple[str, str, bool]]:
     found = []
     if report.pending:
         found.append(("pending", f"{report.pending} not committed yet; the next command commits them", True))
@@ -284,7 +290,7 @@ def _troubles(report: Report) -> list[tuple[str, str, bool]]:
         by = plural(report.removed, "commit")
         found.append(("removed", f"{by} of yours removed records, now restored: reflect-git review", True))
     if report.changes:
-        found.append(("changed", f"{some(report.changes)}; see 'git -C {report.store} status'", True))
+        found.append(("changed", f"{format_names(report.changes)}; see 'git -C {report.store} status'", True))
     broken = [(report.quarantined, "quarantined"), (report.unreadable, "unreadable")]
     if any(number for number, _ in broken):
         said = ", ".join(f"{number} {word}" for number, word in broken if number)
@@ -297,7 +303,7 @@ def _troubles(report: Report) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _remote(report: Report) -> list[tuple[str, str, bool]]:
+def _build_remote_rows(report: StatusReport) -> list[tuple[str, str, bool]]:
     if report.remote is None:
         return []
     distance = "" if report.ahead is None else f", {report.ahead} ahead, {report.behind} behind"
@@ -309,19 +315,19 @@ def _remote(report: Report) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _print(front: Front, listed: list[tuple[str, str, bool]]) -> None:
-    width = max(columns(label) for label, _, _ in listed)
+def _print_rows(cli: CliContext, listed: list[tuple[str, str, bool]]) -> None:
+    width = max(display_width(label) for label, _, _ in listed)
     for label, value, loud in listed:
         shown = printable(value)
         line = f"{click.style(label.ljust(width), dim=True)}  {click.style(shown, fg='yellow') if loud else shown}"
         if label == "store":  # a path, which may have blanks
-            front.out(line)
+            cli.print_line(line)
         else:
-            front.tell(line, width + 2)
+            cli.print_text(line, width + 2)
 
 
-def _statusline(front: Front, counted: Glance) -> None:
-    if front.json:
-        front.data({"waiting": counted.waiting, "questions": counted.questions, "going": counted.going})
+def _print_statusline(cli: CliContext, counted: WaitingCounts) -> None:
+    if cli.json:
+        cli.print_json({"waiting": counted.waiting, "questions": counted.questions, "going": counted.expiring})
     elif counted.questions:
-        front.out(waiting_counts.line(counted))
+        cli.print_line(waiting_counts.format_status_line(counted))

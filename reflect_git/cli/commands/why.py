@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.context import Front, printable
+from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.output import candidate_view, history_view
-from reflect_git.cli.output.history_view import when
+from reflect_git.cli.output.history_view import format_when
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history import rule_history as stories
 from reflect_git.records.ids import plural
 from reflect_git.rules.drift import line_owner as spots
-from reflect_git.store.purge.purge_marks import Gone
+from reflect_git.store.purge.purge_marks import PurgeMarks
 
 if TYPE_CHECKING:
-    from reflect_git.history.rule_history import Story
-    from reflect_git.rules.drift.line_owner import Author, Sheet, Spot
-    from reflect_git.store.reading.lookup import Excerpt
+    from reflect_git.history.rule_history import RuleHistory
+    from reflect_git.rules.drift.line_owner import Author, EntryLines, InstructionFile
+    from reflect_git.store.reading.lookup import RecordLookup
     from reflect_git.store.repository import Store
 
 # Entries that this store does not know, by whose they are.
-_NOT_OURS = {
-    "colleague": "a colleague's, not in this store",
-    spots.CLAUDE: "written by Claude; nobody approved it",
-    "unapproved": "nobody approved it: no commit of the project has it",
+_FOREIGN_NOTES = {
+    "colleague": "from a colleague, not in this store",
+    spots.CLAUDE: "written by Claude, not approved",
+    "unapproved": "not approved, and in no commit of the project",
 }
 
 
@@ -37,202 +37,213 @@ _NOT_OURS = {
 @click.argument("name", metavar="FILE[:LINE]")
 @json_option
 @click.pass_obj
-def why_command(front: Front, name: str) -> None:
+def why_command(cli: CliContext, name: str) -> None:
     """Explain where a line of an instruction file comes from.
 
     For a rule: what you said, who approved it, what it replaced, and what happened since. For any other line: its
     commit, Claude, or you. Without a line number: every rule of the file, and who wrote the rest.
     """
-    path, number = _parse(name)
-    store = front.store(create=False)
-    page = spots.sheet(store, front.env, path, os.getcwd())
+    path, number = _parse_position(name)
+    store = cli.open_store(create=False)
+    page = spots.load_file(store, cli.env, path, os.getcwd())
     if number > len(page.lines):
         lines = plural(len(page.lines), "line")
-        raise ReflectError(f"'{page.label}' has {lines}", f"give one of them: {page.label}:1", "usage", EXIT_USAGE)
-    excerpt = front.excerpt(store)
+        raise ReflectError(f"'{page.label}' has {lines}", f"for example: {page.label}:1", "usage", EXIT_USAGE)
+    excerpt = cli.open_lookup(store)
     if number:
-        _tell_line(front, store, excerpt, page, number)
+        _explain_line(cli, store, excerpt, page, number)
     else:
-        _tell_file(front, store, excerpt, page)
+        _explain_file(cli, store, excerpt, page)
 
 
-def _parse(name: str) -> tuple[str, int]:
-    """A file may have a colon in its name; what follows the last one counts if it is a number."""
+def _parse_position(name: str) -> tuple[str, int]:
+    """Split FILE:LINE; the line is 0 if there is none. A file name may contain colons."""
     path, colon, number = name.rpartition(":")
     if not colon or not number.isdigit() or os.path.exists(name):
         return os.path.abspath(name), 0
     if not int(number):
-        raise ReflectError("lines are counted from 1", f"try '{path}:1'", "usage", EXIT_USAGE)
+        raise ReflectError("line numbers start at 1", f"try '{path}:1'", "usage", EXIT_USAGE)
     return os.path.abspath(path), int(number)
 
 
-def _tell_line(front: Front, store: Store, excerpt: Excerpt, page: Sheet, number: int) -> None:
-    spot = page.spot_at(number)
-    story = stories.tell(store, excerpt, spot.id) if spot else None
+def _explain_line(cli: CliContext, store: Store, excerpt: RecordLookup, page: InstructionFile, number: int) -> None:
+    spot = page.entry_at(number)
+    story = stories.load_rule_history(store, excerpt, spot.id) if spot else None
     if spot and story:
-        if front.json:
-            front.data([_entry_json(page, spot, story)])
+        if cli.json:
+            cli.print_json([_build_rule_json(page, spot, story)])
         else:
-            _tell_story(front, page, spot, story, number)
+            _print_history(cli, page, spot, story, number)
         return
-    author, gone = _author(front, store, page, spot, number), Gone(store)
-    if front.json:
-        front.data([_rest_json(page, author, [number], spot, gone)])
+    author, gone = _find_line_author(cli, store, page, spot, number), PurgeMarks(store)
+    if cli.json:
+        cli.print_json([_build_author_json(page, author, [number], spot, gone)])
         return
     where = f"{page.label}:{number}"
-    front.out(f"{click.style(where, fg='cyan')}  {printable(page.lines[number - 1].strip())}".rstrip())
-    for name, text in _author_lines(author, spot, gone):
-        _field(front, name, text)
+    cli.print_line(f"{click.style(where, fg='cyan')}  {printable(page.lines[number - 1].strip())}".rstrip())
+    for name, text in _format_author_fields(author, spot, gone):
+        _print_field(cli, name, text)
 
 
-def _author(front: Front, store: Store, page: Sheet, spot: Spot | None, number: int) -> Author | None:
-    """Return who wrote a line that is none of our rules; None for a blank one, or if nobody is known."""
+def _find_line_author(
+    cli: CliContext, store: Store, page: InstructionFile, spot: EntryLines | None, number: int
+) -> Author | None:
+    """Return who wrote a line that belongs to no rule of ours; None for a blank line or an unknown author."""
     if spot is None:
-        return spots.authors_of(store, front.env, page).get(number)
-    return spots.entry_author(store, front.env, page, spot)
+        return spots.find_authors(store, cli.env, page).get(number)
+    return spots.find_entry_author(store, cli.env, page, spot)
 
 
-def _tell_story(front: Front, page: Sheet, spot: Spot, story: Story, number: int) -> None:
+def _print_history(cli: CliContext, page: InstructionFile, spot: EntryLines, story: RuleHistory, number: int) -> None:
     where = f"{page.label}:{number}"
     identity = click.style(spot.id, fg="yellow")
-    front.out(f"{click.style(where, fg='cyan')}  {identity}  {history_view.state(story)}")
-    front.out()
-    for line in candidate_view.text_lines(story.learning["text"]):
-        front.out(line)
-    front.out()
-    if _differs(spot, story):
-        _field(front, "reads now", f'"{spot.text}"')
-    for name, text in history_view.lines(story):
-        _field(front, name, text)
-    _field(front, "commit", story.commit[:10])
+    cli.print_line(f"{click.style(where, fg='cyan')}  {identity}  {history_view.format_state(story)}")
+    cli.print_line()
+    for line in candidate_view.format_text(story.learning["text"]):
+        cli.print_line(line)
+    cli.print_line()
+    if _is_reworded(spot, story):
+        _print_field(cli, "reads now", f'"{spot.text}"')
+    for name, text in history_view.format_history(story):
+        _print_field(cli, name, text)
+    _print_field(cli, "commit", story.commit[:10])
 
 
-def _field(front: Front, name: str, text: str) -> None:
-    for line in candidate_view.field(name, text) if text else ():
-        front.out(line)
+def _print_field(cli: CliContext, name: str, text: str) -> None:
+    for line in candidate_view.format_field(name, text) if text else ():
+        cli.print_line(line)
 
 
-def _differs(spot: Spot, story: Story) -> bool:
-    """Whether the file has other words than were approved; of an improvement, its heading says too little to tell."""
-    from reflect_git.targets.inert import same
+def _is_reworded(spot: EntryLines, story: RuleHistory) -> bool:
+    """Return whether the file's wording differs from the approved one.
+
+    For an improvement, the heading is not enough to tell.
+    """
+    from reflect_git.targets.safe_text import is_same_text
 
     is_plain = story.learning["target"]["kind"] != "improvements"
-    return is_plain and bool(spot.text) and not same(spot.text, story.learning["text"])
+    return is_plain and bool(spot.text) and not is_same_text(spot.text, story.learning["text"])
 
 
-def _tell_file(front: Front, store: Store, excerpt: Excerpt, page: Sheet) -> None:
-    known = stories.tell_all(excerpt, [spot.id for spot in page.spots])
-    told = {spot: known[spot.id] for spot in page.spots if spot.id in known}
-    strange = [spot for spot in page.spots if spot.id not in known]
-    rest, gone = spots.authors_of(store, front.env, page), Gone(store)
-    brought = {spot: spots.entry_author(store, front.env, page, spot) for spot in strange}
-    if front.json:
-        front.data(_file_json(page, told, brought, rest, gone))
+def _explain_file(cli: CliContext, store: Store, excerpt: RecordLookup, page: InstructionFile) -> None:
+    known = stories.load_rule_histories(excerpt, [spot.id for spot in page.entries])
+    told = {spot: known[spot.id] for spot in page.entries if spot.id in known}
+    strange = [spot for spot in page.entries if spot.id not in known]
+    rest, gone = spots.find_authors(store, cli.env, page), PurgeMarks(store)
+    brought = {spot: spots.find_entry_author(store, cli.env, page, spot) for spot in strange}
+    if cli.json:
+        cli.print_json(_build_file_json(page, told, brought, rest, gone))
         return
     for spot, story in told.items():
-        for line in _paragraph(spot, story):
-            front.out(line)
-        front.out()
+        for line in _format_rule(spot, story):
+            cli.print_line(line)
+        cli.print_line()
     for spot in strange:
-        whose = "purged, and here still" if gone.has(spot.id) else _NOT_OURS[_kind(brought[spot])]
-        front.out(f"{_lines(spot)}  {click.style(spot.id, fg='yellow')}  {whose}")
-        for line in candidate_view.text_lines(spot.text):
-            front.out(line)
-        front.out()
-    for line in _rest(page, rest):
-        front.out(line)
+        whose = "purged, but still here" if gone.is_purged(spot.id) else _FOREIGN_NOTES[_get_author_kind(brought[spot])]
+        cli.print_line(f"{_format_line_range(spot)}  {click.style(spot.id, fg='yellow')}  {whose}")
+        for line in candidate_view.format_text(spot.text):
+            cli.print_line(line)
+        cli.print_line()
+    for line in _format_other_authors(page, rest):
+        cli.print_line(line)
 
 
-def _paragraph(spot: Spot, story: Story) -> Iterator[str]:
-    yield f"{_lines(spot)}  {click.style(spot.id, fg='yellow')}  {history_view.state(story)}"
-    yield from candidate_view.text_lines(story.learning["text"])
-    facts = f"approved {history_view.approved(story)}"
-    facts += f"; said again {plural(story.again.times, 'time')} since" if story.again.times else ""
-    for line in candidate_view.wrap(printable(facts), candidate_view.width() - 4):
+def _format_rule(spot: EntryLines, story: RuleHistory) -> Iterator[str]:
+    yield f"{_format_line_range(spot)}  {click.style(spot.id, fg='yellow')}  {history_view.format_state(story)}"
+    yield from candidate_view.format_text(story.learning["text"])
+    facts = f"approved {history_view.format_approval(story)}"
+    facts += f"; said again {plural(story.repeats.times, 'time')} since" if story.repeats.times else ""
+    for line in candidate_view.wrap(printable(facts), candidate_view.text_width() - 4):
         yield f"    {line}"
 
 
-def _lines(spot: Spot) -> str:
-    """With the comment above the text, which has the id."""
+def _format_line_range(spot: EntryLines) -> str:
+    """Format the line numbers of an entry, without the comment line that has its id."""
     return f"line {spot.end}" if spot.end == spot.start + 1 else f"lines {spot.start + 1}-{spot.end}"
 
 
-def _rest(page: Sheet, rest: dict[int, Author]) -> Iterator[str]:
-    """How many lines of whom, the most first."""
+def _format_other_authors(page: InstructionFile, rest: dict[int, Author]) -> Iterator[str]:
+    """Count the lines of each author, largest count first."""
     counts: dict[str, int] = {}
     for author in rest.values():
-        counts[_name(author)] = counts.get(_name(author), 0) + 1
+        counts[_format_author(author)] = counts.get(_format_author(author), 0) + 1
     names = sorted(counts, key=lambda name: (-counts[name], name))
     told = "; ".join(f"{plural(counts[name], 'line')} {name}" for name in names) or "nothing"
-    part = "the rest of " if page.spots else ""
-    yield from candidate_view.wrap(printable(f"{part}{page.label}: {told}"), candidate_view.width())
+    part = "the rest of " if page.entries else ""
+    yield from candidate_view.wrap(printable(f"{part}{page.label}: {told}"), candidate_view.text_width())
 
 
-def _name(author: Author) -> str:
+def _format_author(author: Author) -> str:
     if author.kind == spots.COMMIT:
         return f"committed by {author.name}"
     if author.kind == spots.CLAUDE:
-        written = "perhaps written" if author.is_probable else "written"
+        written = "probably written" if author.is_probable else "written"
         return f"{written} by Claude in session {author.session[:8]}"
-    return {spots.MARK: "of marks by reflect-git", spots.YOU: "yours, not committed"}[author.kind]
+    return {spots.MARK: "of reflect-git markers", spots.YOU: "yours, not committed"}[author.kind]
 
 
-def _author_lines(author: Author | None, spot: Spot | None, gone: Gone) -> Iterator[tuple[str, str]]:
-    if spot is not None and gone.has(spot.id):
-        yield "purged", f"'{spot.id}' is taken out of all history, and stands here still"
-        yield "to do", "delete the entry: its line with the id, and the text below"
+def _format_author_fields(
+    author: Author | None, spot: EntryLines | None, gone: PurgeMarks
+) -> Iterator[tuple[str, str]]:
+    if spot is not None and gone.is_purged(spot.id):
+        yield "purged", f"'{spot.id}' was purged from the history, but is still in this file"
+        yield "to do", "delete the line with the id, and the text below it"
     elif spot is not None and author is not None and author.kind == spots.COMMIT:
-        yield "written by", f"a colleague's reflect-git: '{spot.id}' is not in this store"
+        yield "written by", f"a colleague with reflect-git; '{spot.id}' is not in this store"
     elif spot is not None:
-        yield "approved by", f"nobody: '{spot.id}' is not in this store, and no commit of the project has it"
+        yield "approved by", f"nobody: '{spot.id}' is neither in this store nor in a commit of the project"
     if author is None:
         yield "", "" if spot else "a blank line"
     elif author.kind == spots.COMMIT:
-        yield "committed by", f"{author.name}, {when(author.time)}"
+        yield "committed by", f"{author.name}, {format_when(author.time)}"
         yield "commit", f"{author.commit[:10]} {author.subject}"
     elif author.kind == spots.CLAUDE:
-        where = f"in session {author.session[:8]}, {when(author.time)}; nobody approved it here"
-        who = "perhaps a Bash call of Claude's" if author.is_probable else "Claude"
+        where = f"in session {author.session[:8]}, {format_when(author.time)}; not approved"
+        who = "probably Claude, with a Bash command," if author.is_probable else "Claude"
         yield "written by", f"{who} {where}"
         yield "you had said", f'"{author.subject}"' if author.subject else ""
     elif author.kind == spots.MARK:
-        yield "written by", "reflect-git, around its learnings; it goes with the last of them"
+        yield "written by", "reflect-git, to mark its rules; removed with the last rule"
     else:
-        yield "written by", "you: it is not committed, and no session of Claude's wrote it"
+        yield "written by", "you; not committed, and not written in a session"
 
 
-def _kind(author: Author | None) -> str:
+def _get_author_kind(author: Author | None) -> str:
     """Name whose an entry is that this store does not know."""
     if author is None:
         return "unapproved"
     return "colleague" if author.kind == spots.COMMIT else author.kind
 
 
-def _entry_json(page: Sheet, spot: Spot, story: Story) -> dict[str, Any]:
+def _build_rule_json(page: InstructionFile, spot: EntryLines, story: RuleHistory) -> dict[str, Any]:
     return {
         "file": page.path, "lines": [*range(spot.start + 1, spot.end + 1)], "text": spot.text,
         "author": {"kind": spots.LEARNING}, "story": story.as_json(),
     }  # fmt: skip
 
 
-def _rest_json(
-    page: Sheet, author: Author | None, numbers: list[int], spot: Spot | None, gone: Gone
+def _build_author_json(
+    page: InstructionFile, author: Author | None, numbers: list[int], spot: EntryLines | None, gone: PurgeMarks
 ) -> dict[str, Any]:  # fmt: skip
     told = author.as_json() if author else {"kind": "nobody"}
     if spot:
-        told = {**told, "kind": "purged" if gone.has(spot.id) else _kind(author), "id": spot.id}
+        told = {**told, "kind": "purged" if gone.is_purged(spot.id) else _get_author_kind(author), "id": spot.id}
     text = spot.text if spot else "\n".join(page.lines[number - 1].rstrip("\r\n") for number in numbers)
     return {"file": page.path, "lines": numbers, "text": text, "author": told, "story": None}
 
 
-def _file_json(
-    page: Sheet, told: dict[Spot, Story], strange: dict[Spot, Author | None], rest: dict[int, Author], gone: Gone
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Learnings, then others' entries, then the rest by author."""
-    found = [_entry_json(page, spot, story) for spot, story in told.items()]
+def _build_file_json(
+    page: InstructionFile,
+    told: dict[EntryLines, RuleHistory],
+    strange: dict[EntryLines, Author | None],
+    rest: dict[int, Author],
+    gone: PurgeMarks,
+) -> list[dict[str, Any]]:
+    """Return our rules, then entries of others, then the remaining lines by author."""
+    found = [_build_rule_json(page, spot, story) for spot, story in told.items()]
     for spot, author in strange.items():
-        found.append(_rest_json(page, author, [*range(spot.start + 1, spot.end + 1)], spot, gone))
+        found.append(_build_author_json(page, author, [*range(spot.start + 1, spot.end + 1)], spot, gone))
     by_author = sorted(rest.items(), key=lambda item: str(item[1]))
     for author, group in groupby(by_author, key=lambda item: item[1]):
-        found.append(_rest_json(page, author, [number for number, _ in group], None, gone))
+        found.append(_build_author_json(page, author, [number for number, _ in group], None, gone))
     return found

@@ -1,4 +1,4 @@
-"""A candidate as a person sees it before they answer: its text, where it comes from, what stands against it."""
+"""A candidate as a person sees it before answering: its text, its origin, and its conflicts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.context import ago, columns, printable, terminal_width
-from reflect_git.cli.output.wrap import folded
-from reflect_git.records.ids import day_number, local_day, plural, seconds_of
+from reflect_git.cli.context import display_width, format_age, printable, terminal_width
+from reflect_git.cli.output.wrap import wrap_text
+from reflect_git.records.ids import day_number, local_day, parse_utc, plural
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gate import Finding
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Signal
 
 _NAME_WIDTH = 12
-_WIDEST, _NARROWEST = 100, 40
-_WEEK = 7
+_MAX_WIDTH, _MIN_WIDTH = 100, 40
+_WEEK_DAYS = 7
 _CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
-_OWN_WORDS = ("user_typed", "user_feedback")
-TRUST = {
+_USER_TRUST = ("user_typed", "user_feedback")
+TRUST_WORDS = {
     "user_typed": "your own words",
     "user_feedback": "your own words, to a tool call",
     "assistant": "not your words: Claude's",
@@ -33,84 +33,84 @@ TRUST = {
 _COLOURS = {"refused": "red", "risk": "red", "mended": "yellow", "note": None}
 
 
-def width() -> int:
-    return min(_WIDEST, max(_NARROWEST, terminal_width()))
+def text_width() -> int:
+    return min(_MAX_WIDTH, max(_MIN_WIDTH, terminal_width()))
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Lines of at most `room` cells; a word that is longer is cut, since nothing of a text may be left out."""
+    """Wrap a text at `room` cells. A longer word is cut in pieces, so that nothing is left out."""
     lines, line = [], ""
     for word in text.split():
-        if line and columns(f"{line} {word}") <= room:
+        if line and display_width(f"{line} {word}") <= room:
             line = f"{line} {word}"
             continue
         lines += [line] if line else []
-        *cut, line = _pieces(word, room)
+        *cut, line = _split_word(word, room)
         lines += cut
     return [*lines, line] if line else lines
 
 
-def _pieces(word: str, room: int) -> list[str]:
+def _split_word(word: str, room: int) -> list[str]:
     pieces = [""]
     for char in word:
-        if columns(pieces[-1] + char) > room:
+        if display_width(pieces[-1] + char) > room:
             pieces.append("")
         pieces[-1] += char
     return pieces
 
 
-def field(name: str, text: str, colour: str | None = None) -> Iterator[str]:
-    """A name and what it says, the lines below one another."""
-    lines = wrap(printable(text), width() - _NAME_WIDTH - 4) or [""]
+def format_field(name: str, text: str, colour: str | None = None) -> Iterator[str]:
+    """Yield a field's name and value, with the value's lines below one another."""
+    lines = wrap(printable(text), text_width() - _NAME_WIDTH - 4) or [""]
     for at, line in enumerate(lines):
         yield click.style(f"  {'' if at else name:<{_NAME_WIDTH}}  {line}", fg=colour)
 
 
-def way(out: str, colour: str | None) -> str:
-    """What to do about it, below what it says: in keys, or as a command that stays whole."""
+def format_way_out(out: str, colour: str | None) -> str:
+    """Format a suggestion below a finding: keys, or a command that is never broken."""
     margin = _NAME_WIDTH + 4
-    return click.style(folded(f"{'':{margin}}→ {printable(out)}", width(), margin), fg=colour)
+    return click.style(wrap_text(f"{'':{margin}}→ {printable(out)}", text_width(), margin), fg=colour)
 
 
-def text_lines(text: str) -> Iterator[str]:
-    for line in wrap(printable(text), width() - 8):
+def format_text(text: str) -> Iterator[str]:
+    for line in wrap(printable(text), text_width() - 8):
         yield click.style(f"    {line}", bold=True)
 
 
-def brief(candidate: Candidate) -> str:
+def format_brief(candidate: Candidate) -> str:
     """Return what a list shows of a proposed rule: a quote that needs wording is marked as one."""
     return f"(needs wording) {candidate.text}" if candidate.needs_wording else candidate.text
 
 
-def facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[str]:
-    """Where it comes from and what is near it, but for what a finding names as well."""
+def format_facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[str]:
+    """Yield the origin of a candidate and similar rules, except those that a finding names."""
     findings = list(findings)
     told = "\n".join(found.message for found in findings)
-    own = candidate.trust in _OWN_WORDS
-    yield from field("you said" if own else "it says", f'"{candidate.quote}"')
-    yield from field("confidence", _confidence(candidate))
+    own = candidate.trust in _USER_TRUST
+    yield from format_field("you said" if own else "it says", f'"{candidate.quote}"')
+    yield from format_field("confidence", _format_confidence(candidate))
     if not own and not any(found.code == "trust" for found in findings):
-        yield from field("trust", TRUST[candidate.trust], "red")
+        yield from format_field("trust", TRUST_WORDS[candidate.trust], "red")
     if candidate.dismissed_before:
-        yield from field("before", f"dismissed on {candidate.dismissed_before}")
+        yield from format_field("before", f"dismissed on {candidate.dismissed_before}")
     if candidate.backtest:
-        yield from field("backtest", tested(candidate.backtest))
+        yield from format_field("backtest", format_backtest(candidate.backtest))
     for name, entries in (("similar", candidate.similar), ("contradicts", candidate.conflicts_with)):
         for entry in entries:
             where = entry.get("id") or entry.get("where")
             if f"'{where}'" not in told:
-                yield from field(name, f"{where}: {entry['text']}")
+                yield from format_field(name, f"{where}: {entry['text']}")
 
 
-def _confidence(candidate: Candidate) -> str:
+def _format_confidence(candidate: Candidate) -> str:
     """Say how sure it is. A weak one is never more than low, however trusted its words are."""
     times = plural(candidate.sessions, "session")
     sure = _CONFIDENCE[1 if candidate.tier == "weak" else candidate.confidence]
     return f"{sure} (seen in {times})"
 
 
-def tested(backtest: Mapping[str, Any]) -> str:
-    """Of how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
+def format_backtest(backtest: Mapping[str, Any]) -> str:
+    """Format how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
     if not backtest["days"]:
         return "no past session to test it on"
     span = plural(backtest["days"], "day")
@@ -118,38 +118,38 @@ def tested(backtest: Mapping[str, Any]) -> str:
         return f"no match in the last {'day' if backtest['days'] == 1 else span}"
     said = f"{plural(backtest['applied'], 'match', 'matches')} in the last {'day' if backtest['days'] == 1 else span}"
     last = backtest["last"]
-    return f"{said}; last: `{last['value']}` {_day(last['timestamp'])}" if last else said
+    return f"{said}; last: `{last['value']}` {_format_day(last['timestamp'])}" if last else said
 
 
-def _day(timestamp: str) -> str:
-    moment = seconds_of(timestamp)
+def _format_day(timestamp: str) -> str:
+    moment = parse_utc(timestamp)
     days = day_number(time.time()) - day_number(moment)
     if not days:
         return "today"
-    if 0 < days < _WEEK:  # a week ago is a day of the same name
+    if 0 < days < _WEEK_DAYS:  # a week ago is a day of the same name
         return time.strftime("on %A", time.localtime(moment))
     return f"on {local_day(moment)}"
 
 
-def finding_lines(found: Finding, way_out: str) -> Iterator[str]:
+def format_finding(found: Finding, way_out: str) -> Iterator[str]:
     colour = _COLOURS.get(found.kind)
-    yield from field("changed" if found.kind == "mended" else found.kind, found.message, colour)
+    yield from format_field("changed" if found.kind == "mended" else found.kind, found.message, colour)
     if way_out:
-        yield way(way_out, colour)
+        yield format_way_out(way_out, colour)
 
 
-def signal_lines(signal: Signal) -> Iterator[str]:
+def format_signal(signal: Signal) -> Iterator[str]:
     session = f", session {signal['session_id'][:8]}" if signal["session_id"] else ""
     project = f", {signal['project']['name']}" if signal["project"] else ""
-    yield printable(f"  {signal['id']}  {signal['type']}, {ago(signal['timestamp'])} ago{session}{project}")
-    for line in wrap(printable(signal["content"]), width() - 4):
+    yield printable(f"  {signal['id']}  {signal['type']}, {format_age(signal['timestamp'])} ago{session}{project}")
+    for line in wrap(printable(signal["content"]), text_width() - 4):
         yield f"    {line}"
     if signal["context"] and signal["context"] != signal["content"]:
-        yield from field("context", signal["context"])
-    yield from field("trust", TRUST[signal["trust"]])
+        yield from format_field("context", signal["context"])
+    yield from format_field("trust", TRUST_WORDS[signal["trust"]])
 
 
-def last_said(candidate: Candidate) -> str:
+def format_last_seen(candidate: Candidate) -> str:
     if candidate.sessions_ago is None:  # typed by hand
-        return f"from {ago(candidate.last_seen)} ago"
+        return f"from {format_age(candidate.last_seen)} ago"
     return f"from {candidate.sessions_ago + 1} sessions ago" if candidate.sessions_ago else "from the last session"

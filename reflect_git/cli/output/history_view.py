@@ -1,4 +1,4 @@
-"""Words that everything which tells of the past shares: when, by whom, by which road."""
+"""Text for past events: when, who, and how it was decided."""
 
 from __future__ import annotations
 
@@ -6,106 +6,106 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.cli.context import age
+from reflect_git.cli.context import format_duration
 from reflect_git.history.rule_history import IN_FORCE, SUPERSEDED
-from reflect_git.records.ids import local_day, plural, seconds_of
-from reflect_git.rules.dismiss import root_of
+from reflect_git.records.ids import local_day, parse_utc, plural
+from reflect_git.rules.dismiss import find_root
 
 if TYPE_CHECKING:
-    from reflect_git.history.rule_history import Count, Story
+    from reflect_git.history.rule_history import Count, RuleHistory
     from reflect_git.records.schema import Decision
 
     Line = tuple[str, str]
 
-ROADS = {
+CHANNELS = {
     "terminal": "at a terminal", "ask-user-question": "in Claude Code", "own-machine": "on another machine of yours",
     "unattended": "by a script",
 }  # fmt: skip
 
 
-def when(timestamp: str) -> str:
-    """How long ago, and the day and the hour here."""
-    moment = seconds_of(timestamp)
+def format_when(timestamp: str) -> str:
+    """Format how long ago it was, with the local date and time."""
+    moment = parse_utc(timestamp)
     local = time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
-    return f"{age(max(0.0, time.time() - moment))} ago ({local})"
+    return f"{format_duration(max(0.0, time.time() - moment))} ago ({local})"
 
 
-def day(timestamp: str) -> str:
+def format_day(timestamp: str) -> str:
     """Return the date of a record's time where the person is."""
-    return local_day(seconds_of(timestamp))
+    return local_day(parse_utc(timestamp))
 
 
-def who(by: Mapping[str, Any]) -> str:
-    """A person and their road, of a decision."""
-    return f"{by['name'] or 'somebody'} {ROADS.get(by['road'], 'in an unknown way')}"
+def format_person(by: Mapping[str, Any]) -> str:
+    """Format who made a decision, and how."""
+    return f"{by['name'] or 'somebody'} {CHANNELS.get(by['road'], 'in an unknown way')}"
 
 
-TAKEN_BACK, PUT_BACK = "taken back", "put back"
-_QUOTES = 3
-_OWN = ("user_typed", "user_feedback")
+REVERTED, RESTORED = "reverted", "restored"
+_MAX_QUOTES = 3
+_USER_TRUST = ("user_typed", "user_feedback")
 
 
-def state(story: Story) -> str:
-    if story.ended is None:
+def format_state(story: RuleHistory) -> str:
+    if story.ended_by is None:
         return IN_FORCE
-    heir = f" by {story.heir}" if story.state == SUPERSEDED and story.heir else ""
+    heir = f" by {story.replaced_by}" if story.state == SUPERSEDED and story.replaced_by else ""
     return f"{story.state}{heir}"
 
 
-def lines(story: Story) -> Iterator[Line]:
+def format_history(story: RuleHistory) -> Iterator[Line]:
     """Name and text, in the order in which one asks."""
-    yield "approved", approved(story)
-    for word, made in _turns(story):
-        yield word, f"{_decided(made)}, {made['id']}"
+    yield "approved", format_approval(story)
+    for word, made in _list_turns(story):
+        yield word, f"{_format_decision(made)}, {made['id']}"
         yield "reason", made["reason"]
-    yield from _quotes(story)
-    yield from _before(story)
-    yield "said again", _counted(story.again) if story.again.times else ""
-    yield "sessions", _sessions(story)
-    yield from commands(story)
+    yield from _format_quotes(story)
+    yield from _format_replaced(story)
+    yield "said again", _format_count(story.repeats) if story.repeats.times else ""
+    yield "sessions", _format_sessions(story)
+    yield from format_commands(story)
 
 
-def _turns(story: Story) -> Iterator[tuple[str, Decision]]:
-    """What took it back and put it back, in order, and what ended it if that is none of these."""
-    found = [(word, made) for made in story.decisions if (word := turn(story.decisions, made))]
-    turns = [] if found == [(TAKEN_BACK, story.ended)] else found  # a plain revert is called by its state
+def _list_turns(story: RuleHistory) -> Iterator[tuple[str, Decision]]:
+    """Yield reverts and restores in order, then the decision that ended the rule if it is neither."""
+    found = [(word, made) for made in story.decisions if (word := get_revert_effect(story.decisions, made))]
+    turns = [] if found == [(REVERTED, story.ended_by)] else found  # a plain revert is called by its state
     yield from turns
-    if story.ended and story.ended not in [made for _, made in turns]:
-        yield state(story).partition(" ")[0], story.ended
+    if story.ended_by and story.ended_by not in [made for _, made in turns]:
+        yield format_state(story).partition(" ")[0], story.ended_by
 
 
-def turn(decisions: Sequence[Decision], made: Decision) -> str:
-    """What a revert did to the rule itself: whether it took its approval back, or put it back; else nothing."""
-    root, is_undone = root_of({one["id"]: one for one in decisions}, made)
+def get_revert_effect(decisions: Sequence[Decision], made: Decision) -> str:
+    """Return whether a revert reverted or restored the rule's approval; empty if neither."""
+    root, is_undone = find_root({one["id"]: one for one in decisions}, made)
     if made["kind"] != "reverted" or root["kind"] != "approved":
         return ""
-    return TAKEN_BACK if is_undone else PUT_BACK
+    return REVERTED if is_undone else RESTORED
 
 
-def approved(story: Story) -> str:
+def format_approval(story: RuleHistory) -> str:
     made = story.approval
-    return _decided(made) if made else when(story.learning["timestamp"])
+    return _format_decision(made) if made else format_when(story.learning["timestamp"])
 
 
-def _decided(made: object) -> str:
+def _format_decision(made: object) -> str:
     assert isinstance(made, dict)
-    return f"{when(made['timestamp'])}, {who(made['by'])}, {made['machine']}"
+    return f"{format_when(made['timestamp'])}, {format_person(made['by'])}, {made['machine']}"
 
 
-def _quotes(story: Story) -> Iterator[Line]:
-    for signal in story.signals[:_QUOTES]:
-        name = "you said" if signal["trust"] in _OWN else "it said"
+def _format_quotes(story: RuleHistory) -> Iterator[Line]:
+    for signal in story.signals[:_MAX_QUOTES]:
+        name = "you said" if signal["trust"] in _USER_TRUST else "it said"
         session = f", session {signal['session_id'][:8]}" if signal["session_id"] else ""
         yield name, f'"{signal["context"] or signal["content"]}"'
-        yield "", f"{signal['id']}, {when(signal['timestamp'])}{session}"
-    more = len(story.signals) - _QUOTES
+        yield "", f"{signal['id']}, {format_when(signal['timestamp'])}{session}"
+    more = len(story.signals) - _MAX_QUOTES
     if more > 0:
         yield "", f"and {plural(more, 'more signal')}"
-    if story.forgotten:
-        yield "", f"{plural(story.forgotten, 'signal')} behind it not on this machine: expired, or never here"
+    if story.missing_signals:
+        yield "", f"{plural(story.missing_signals, 'signal')} expired, or only on another machine"
 
 
-def _before(story: Story) -> Iterator[Line]:
+def _format_replaced(story: RuleHistory) -> Iterator[Line]:
     decided = {made["id"]: made for made in story.decisions}
     for wording in story.replaced:
         if wording.id != story.learning["id"]:
@@ -113,24 +113,24 @@ def _before(story: Story) -> Iterator[Line]:
         else:
             made = decided[wording.by]
             reason = f": {made['reason']}" if made["reason"] else ""
-            yield "said before", f'"{wording.text}"'
-            yield "", f"until {_decided(made)}{reason}"
+            yield "earlier text", f'"{wording.text}"'
+            yield "", f"until {_format_decision(made)}{reason}"
 
 
-def _counted(count: Count) -> str:
-    return f"{plural(count.times, 'time')} in {plural(count.sessions, 'session')}, last {when(count.last)}"
+def _format_count(count: Count) -> str:
+    return f"{plural(count.times, 'time')} in {plural(count.sessions, 'session')}, last {format_when(count.last)}"
 
 
-def _sessions(story: Story) -> str:
-    told = [f"{plural(story.read, 'session')} had it loaded"] if story.read else []
-    for count, words in ((story.before, "before it was approved"), (story.after, "since")):
+def _format_sessions(story: RuleHistory) -> str:
+    told = [f"{plural(story.sessions_loaded, 'session')} loaded it"] if story.sessions_loaded else []
+    for count, words in ((story.hits_before, "before it was approved"), (story.hits_after, "since")):
         if count.times:
-            told.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {when(count.last)}")
+            told.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {format_when(count.last)}")
     return "; ".join(told)
 
 
-def commands(story: Story) -> Iterator[Line]:
-    if story.ended is None:
+def format_commands(story: RuleHistory) -> Iterator[Line]:
+    if story.ended_by is None:
         yield "does it help", f"reflect-git effect {story.learning['id']}"
         yield "change it", f"reflect-git edit {story.learning['id']}"
-        yield "take it back", f"reflect-git revert {story.learning['id']}"
+        yield "revert it", f"reflect-git revert {story.learning['id']}"

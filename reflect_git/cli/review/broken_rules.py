@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.capture import service
-from reflect_git.cli.context import Front, ago, one_line, printable
+from reflect_git.cli.context import CliContext, format_age, one_line, printable
 from reflect_git.cli.output import candidate_view, console
-from reflect_git.cli.output.console import Console, Ended
-from reflect_git.cli.review_setup import find_approver, open_queue, used, way_back
+from reflect_git.cli.output.console import Console, InputEnded
+from reflect_git.cli.review_setup import find_approver, format_undo_hint, mark_answer_used, open_queue
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.platform.instruction_files import Changed
-from reflect_git.rules import amend, approver, recurring, revert
-from reflect_git.rules.approver import Wish
-from reflect_git.rules.client_questions import wish_about_broken
-from reflect_git.rules.recurring import Broken
-from reflect_git.rules.write_change import require_unrefused
+from reflect_git.platform.instruction_files import FileChanged
+from reflect_git.rules import amend, approver, broken_rules, revert
+from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.rules.broken_rules import BrokenRule
+from reflect_git.rules.client_questions import build_broken_rule_request
+from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:
-    from reflect_git.cli.review.screen import Desk
-    from reflect_git.records.schema import By, Learning
+    from reflect_git.cli.review.screen import ReviewScreen
+    from reflect_git.records.schema import DecisionAuthor, Learning
     from reflect_git.rules.context import Context
 
-SHARPENED, RETIRED, KEPT = "reworded", "retired", "kept unchanged"
-_KEYS = {
+REWORDED, RETIRED, KEPT_UNCHANGED = "reworded", "retired", "kept unchanged"
+_KEY_HELP = {
     "e": "reword the rule in your editor; shows the change first",
     "x": "retire the rule; one commit removes it from its file",
     "n": "leave it as it is; ask again when 3 more sessions break it",
@@ -35,147 +35,153 @@ _KEYS = {
     "q": "quit; keep the rest for later",
     "?": "this help",
 }
-_QUOTED = 3
+_MAX_QUOTES = 3
 
 
-class BrokenRules:
-    def __init__(self, desk: Desk, console: Console, found: Sequence[Broken]) -> None:
-        self._desk = desk
+class BrokenRulesReview:
+    def __init__(self, screen: ReviewScreen, console: Console, found: Sequence[BrokenRule]) -> None:
+        self._screen = screen
         self._console = console
-        self._found = list(found)
+        self._broken_rules = list(found)
         self.answers: list[str] = []
 
     @property
-    def open(self) -> int:
-        """How many have no answer yet."""
-        return len(self._found) - len(self.answers)
+    def open_count(self) -> int:
+        """Count the rules that have no answer yet."""
+        return len(self._broken_rules) - len(self.answers)
 
     def run(self) -> None:
         """Ask about each; `q` ends the whole review."""
-        for number, one in enumerate(self._found, 1):
-            place = f"({number}/{len(self._found)})"
-            self._desk.say("", click.style(f"Broken rule {number} of {len(self._found)} — {one.headline}", bold=True))
-            self._desk.say("", *candidate_view.text_lines(one.rule["text"]), "", *_facts(self._desk, one))
-            self._ask(one, place)
+        for number, one in enumerate(self._broken_rules, 1):
+            place = f"({number}/{len(self._broken_rules)})"
+            self._screen.print_lines(
+                "", click.style(f"Broken rule {number} of {len(self._broken_rules)} — {one.headline}", bold=True)
+            )
+            self._screen.print_lines(
+                "", *candidate_view.format_text(one.rule["text"]), "", *_format_facts(self._screen, one)
+            )
+            self._ask_rule(one, place)
 
-    def _ask(self, one: Broken, place: str) -> None:
-        keys = [key for key in _KEYS if key != "v" or one.said]
+    def _ask_rule(self, one: BrokenRule, place: str) -> None:
+        keys = [key for key in _KEY_HELP if key != "v" or one.signals]
         while True:
-            typed = self._console.key(f"{place} Reword, retire or leave it [{','.join(keys)}]? ")
+            typed = self._console.read_key(f"{place} Reword, retire or leave it [{','.join(keys)}]? ")
             if typed == "q":
-                raise Ended
+                raise InputEnded
             if typed == "s":
                 return
-            if typed == "v" and one.said:
-                for signal in one.said:
-                    self._desk.say(*candidate_view.signal_lines(signal))
+            if typed == "v" and one.signals:
+                for signal in one.signals:
+                    self._screen.print_lines(*candidate_view.format_signal(signal))
             elif typed not in keys or typed == "?":
-                self._desk.explain({key: _KEYS[key] for key in keys})
-            elif said := self._answer(one, typed):
+                self._screen.print_keys({key: _KEY_HELP[key] for key in keys})
+            elif said := self._apply_answer(one, typed):
                 self.answers.append(said)
                 return
 
-    def _answer(self, one: Broken, key: str) -> str:
+    def _apply_answer(self, one: BrokenRule, key: str) -> str:
         """Carry it out; empty if nothing was decided."""
         try:
-            self._desk.renew()
-            return {"e": self._sharpen, "x": self._retire, "n": self._leave}[key](one)
-        except (Changed, ReflectError) as error:
-            self._desk.say_error(error)
+            self._screen.reload()
+            return {"e": self._reword, "x": self._retire, "n": self._leave_unchanged}[key](one)
+        except (FileChanged, ReflectError) as error:
+            self._screen.print_error(error)
             return ""
 
-    def _sharpen(self, one: Broken) -> str:
-        sat, rule = self._desk.sitting, one.rule
-        advice = [*console.ADVICE, "", f"{rule['id']} in {rule['target']['path']}", one.headline]
-        saved = self._console.edit(sat.store, rule["text"], advice)
+    def _reword(self, one: BrokenRule) -> str:
+        ctx, rule = self._screen.queue, one.rule
+        advice = [*console.EDIT_ADVICE, "", f"{rule['id']} in {rule['target']['path']}", one.headline]
+        saved = self._console.edit_text(ctx.store, rule["text"], advice)
         if not saved or saved == rule["text"]:
-            self._desk.say("nothing was changed")
+            self._screen.print_lines("nothing was changed")
             return ""
-        amendment = amend.amend(sat, rule, amend.Wanted(saved))
-        require_unrefused(amendment.findings)
-        self._desk.show_change(amendment.diff)
+        amendment = amend.plan_amendment(ctx, rule, amend.AmendRequest(saved))
+        require_not_refused(amendment.findings)
+        self._screen.show_change(amendment.diff)
         for found in amendment.findings:
-            self._desk.say(*candidate_view.finding_lines(found, ""))
+            self._screen.print_lines(*candidate_view.format_finding(found, ""))
         is_risky = any(found.kind == "risk" for found in amendment.findings)
         is_meant = (
-            self._console.types_first_word(amendment.new["text"], "use it anyway")
+            self._console.confirm_first_word(amendment.new["text"], "use it anyway")
             if is_risky
-            else self._console.confirms("change the rule like this")
+            else self._console.confirm("change the rule like this")
         )
         if not is_meant:
-            self._desk.say("nothing was changed")
+            self._screen.print_lines("nothing was changed")
             return ""
-        done = amend.carry_out(sat, amendment, self._by(rule))
-        self._settled(f"amended {done.learning} in '{printable(done.target)}'", rule, done.target)
-        return SHARPENED
+        done = amend.write_amendment(ctx, amendment, self._find_author(rule))
+        self._finish_answer(f"amended {done.learning} in '{printable(done.target)}'", rule, done.target)
+        return REWORDED
 
-    def _retire(self, one: Broken) -> str:
-        sat, rule = self._desk.sitting, one.rule
-        reversal = revert.propose(sat, revert.find(sat, rule["id"]))
-        self._desk.show_change(reversal.diff)
-        if not self._console.confirms("retire the rule"):
-            self._desk.say("nothing was changed")
+    def _retire(self, one: BrokenRule) -> str:
+        ctx, rule = self._screen.queue, one.rule
+        reversal = revert.plan_revert(ctx, revert.select_by_name(ctx, rule["id"]))
+        self._screen.show_change(reversal.diff)
+        if not self._console.confirm("retire the rule"):
+            self._screen.print_lines("nothing was changed")
             return ""
-        done = revert.carry_out(sat, reversal, self._by(rule))
-        self._settled(f"retired {rule['id']}", rule, done.target)
+        done = revert.write_revert(ctx, reversal, self._find_author(rule))
+        self._finish_answer(f"retired {rule['id']}", rule, done.target)
         return RETIRED
 
-    def _leave(self, one: Broken) -> str:
-        recurring.leave(self._desk.sitting, one, self._by(one.rule))
-        self._desk.settled(f"{one.rule['id']} unchanged; asked again when 3 more sessions break it")
-        return KEPT
+    def _leave_unchanged(self, one: BrokenRule) -> str:
+        broken_rules.leave_unchanged(self._screen.queue, one, self._find_author(one.rule))
+        self._screen.finish_answer(f"{one.rule['id']} unchanged; asked again when 3 more sessions break it")
+        return KEPT_UNCHANGED
 
-    def _by(self, rule: Learning) -> By:
-        wish = Wish(rule["id"], rule["text"], rule["target"]["kind"])
-        return find_approver(self._desk.front, self._desk.sitting, wish)[0]
+    def _find_author(self, rule: Learning) -> DecisionAuthor:
+        wish = ApprovalRequest(rule["id"], rule["text"], rule["target"]["kind"])
+        return find_approver(self._screen.cli, self._screen.queue, wish)[0]
 
-    def _settled(self, said: str, rule: Learning, changed: str) -> None:
-        self._desk.settled(said, "" if rule["scope"] == "global" else changed)
-
-
-def _facts(desk: Desk, one: Broken) -> Iterator[str]:
-    for quote in one.quotes[:_QUOTED]:
-        yield from candidate_view.field("you said", f'"{quote}"')
-    if not one.said:
-        yield from candidate_view.field("seen in", "tool calls that the rule forbids")
-    yield from candidate_view.field("last", f"{ago(one.last)} ago")
-    yield from candidate_view.field("in", desk.sitting.place.label(one.rule["target"]["path"]))
-    yield from candidate_view.field("rule", one.rule["id"])
+    def _finish_answer(self, said: str, rule: Learning, changed: str) -> None:
+        self._screen.finish_answer(said, "" if rule["scope"] == "global" else changed)
 
 
-def listed(found: Sequence[Broken]) -> Iterator[str]:
-    """Two lines each, for where nobody can be asked."""
-    room = candidate_view.width()
+def _format_facts(screen: ReviewScreen, one: BrokenRule) -> Iterator[str]:
+    for quote in one.quotes[:_MAX_QUOTES]:
+        yield from candidate_view.format_field("you said", f'"{quote}"')
+    if not one.signals:
+        yield from candidate_view.format_field("seen in", "tool calls that the rule forbids")
+    yield from candidate_view.format_field("last", f"{format_age(one.last_broken)} ago")
+    yield from candidate_view.format_field("in", screen.queue.place.label(one.rule["target"]["path"]))
+    yield from candidate_view.format_field("rule", one.rule["id"])
+
+
+def format_list(found: Sequence[BrokenRule]) -> Iterator[str]:
+    """Yield two lines for each rule, if nobody can be asked."""
+    room = candidate_view.text_width()
     for one in found:
         yield f"{one.rule['id']}  {one.headline}"
         yield f"    {one_line(one.rule['text'], room - 4)}"
 
 
-def _road(front: Front, ctx: Context, one: Broken) -> tuple[str, str]:
+def _find_channel(cli: CliContext, ctx: Context, one: BrokenRule) -> tuple[str, str]:
     """Inside Claude Code a person must have picked it as the answer to a question about this rule."""
-    if not approver.is_inside_client(front.env):
-        return service.road_of(front.env, front.at_terminal), ""
-    return "ask-user-question", approver.answered(ctx.store, front.env, wish_about_broken(ctx, one, "leave"))
+    if not approver.is_inside_client(cli.env):
+        return service.get_channel(cli.env, cli.is_at_terminal), ""
+    return "ask-user-question", approver.require_answer(
+        ctx.store, cli.env, build_broken_rule_request(ctx, one, "leave")
+    )
 
 
-def leave(front: Front, identity: str, later: bool, never: bool, dry_run: bool) -> None:
+def leave_rule_unchanged(cli: CliContext, identity: str, later: bool, never: bool, dry_run: bool) -> None:
     """Carry out `dismiss LRN`: the rule stays as it is."""
     if never:
         hint = f"to retire the rule: reflect-git revert {identity}"
         raise ReflectError("--never is for proposed rules, not for approved ones", hint, "usage", EXIT_USAGE)
-    queue = open_queue(front, None, everything=True)
-    one = recurring.find_one(queue, identity)
+    queue = open_queue(cli, None, everything=True)
+    one = broken_rules.get_broken_rule(queue, identity)
     decisions: list[str] = []
     commit = None
-    road, answer = ("", "") if later else _road(front, queue, one)
+    road, answer = ("", "") if later else _find_channel(cli, queue, one)
     if not later and not dry_run:
-        by = service.author(queue.store, road)
-        decisions, commit = recurring.leave(queue, one, by, used(answer, one.rule["id"]))
-    if front.json:
-        front.data({"decision": decisions[0] if decisions else None, "decisions": decisions, "commit": commit})
+        by = service.get_author(queue.store, road)
+        decisions, commit = broken_rules.leave_unchanged(queue, one, by, mark_answer_used(answer, one.rule["id"]))
+    if cli.json:
+        cli.print_json({"decision": decisions[0] if decisions else None, "decisions": decisions, "commit": commit})
         return
     would = "would leave" if dry_run else "left"
-    front.tell(f"{one.rule['id']} skipped" if later else f"{would} {one.rule['id']} unchanged")
+    cli.print_text(f"{one.rule['id']} skipped" if later else f"{would} {one.rule['id']} unchanged")
     if commit:
-        front.talk(f"commit {commit[:10]}; asked again when 3 more sessions break it")
-        front.talk(way_back(road, commit))
+        cli.print_note(f"commit {commit[:10]}; asked again when 3 more sessions break it")
+        cli.print_note(format_undo_hint(road, commit))

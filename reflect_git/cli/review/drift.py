@@ -1,7 +1,6 @@
-"""The first part of a review, one after the other: rules that differ from their files, what Claude wrote by itself, and
-what the person's own git took out of the store.
+"""The first part of a review: rules that differ from their files, text that Claude wrote, and records removed with git.
 
-What Claude did comes first. Nothing is written until the person answers, and each answer is stored at once.
+Changes by Claude come first. Nothing is written until the person answers, and each answer is stored at once.
 """
 
 from __future__ import annotations
@@ -13,42 +12,42 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git import audit
-from reflect_git.cli.confirm import person
-from reflect_git.cli.context import ago, one_line, printable
+from reflect_git.cli.confirm import find_revert_author
+from reflect_git.cli.context import format_age, one_line, printable
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.output.console import Console, Ended
+from reflect_git.cli.output.console import Console, InputEnded
 from reflect_git.cli.review_setup import find_approver
 from reflect_git.errors import ReflectError
-from reflect_git.platform.instruction_files import Changed
-from reflect_git.records.history import called
+from reflect_git.platform.instruction_files import FileChanged
+from reflect_git.records.history import get_decision_name
 from reflect_git.records.ids import plural
 from reflect_git.rules import project_commits, restore, revert
-from reflect_git.rules.approver import Wish
+from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.drift import drift, line_owner, resolve_drift
 from reflect_git.rules.drift.change_author import CLAUDE
 from reflect_git.rules.drift.drift import Difference, Drift
 from reflect_git.rules.drift.line_owner import Passage
 from reflect_git.rules.restore import Removal
-from reflect_git.rules.write_change import require_unrefused, shown
+from reflect_git.rules.write_change import build_diff, require_not_refused
 from reflect_git.store.main import user_git
-from reflect_git.targets.plan import line_of_text
+from reflect_git.targets.plan import find_text_line
 
 if TYPE_CHECKING:
-    from reflect_git.cli.review.screen import Desk
+    from reflect_git.cli.review.screen import ReviewScreen
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
 
-    Asked = Difference | Passage | Removal
+    DriftItem = Difference | Passage | Removal
     from reflect_git.cli.output.console import Console
-    from reflect_git.records.schema import By
+    from reflect_git.records.schema import DecisionAuthor
     from reflect_git.rules.amend import Amendment
     from reflect_git.rules.drift.drift import Difference
     from reflect_git.rules.drift.line_owner import Passage
     from reflect_git.rules.restore import Removal
-    from reflect_git.rules.revert import Reversal
+    from reflect_git.rules.revert import RevertPlan
     from reflect_git.targets.plan import Plan
 
-_KEYS = {
+_KEY_HELP = {
     "b": "change the file as shown, in one commit",
     "f": "adopt the file's wording, in one commit",
     "x": "retire the rule, in one commit",
@@ -57,8 +56,8 @@ _KEYS = {
     "q": "quit; keep the rest for later",
     "?": "this help",
 }
-_WRITE = "bfx"  # offered only where the card is able to
-_DID = {
+_WRITE_KEYS = "bfx"  # offered only where the card is able to
+_HEADLINES = {
     (CLAUDE, "missing"): "Claude removed this rule",
     (CLAUDE, "different"): "Claude changed this rule",
     (CLAUDE, drift.RETURNED): "Claude brought this rule back",
@@ -67,342 +66,353 @@ _DID = {
     ("you", drift.RETURNED): "you brought this rule back",
 }
 # What the project's own git history explains is reported, not asked.
-_ON_BRANCH = {
+_BRANCH_NOTES = {
     "missing": "missing",
     "different": "worded differently",
     drift.RETURNED: "still present but no longer in force",
 }
 
 
-def look(ctx: Context) -> tuple[Drift, list[Asked]]:
-    """What differs here, and what of it is asked, in this order: what Claude did, then the rest."""
+def find_drift(ctx: Context) -> tuple[Drift, list[DriftItem]]:
+    """Return the differences here and those to ask about: changes by Claude first, then the rest."""
     store, env, place = ctx.store, ctx.env, ctx.place
-    found = drift.look(store, env, place, ctx.scan.history)
-    written = line_owner.look(store, env, place, found.pages, drift.left(store), drift.SECONDS)
-    by_claude = [one for one in found.asked if one.author == CLAUDE]
-    rest = [one for one in found.asked if one.author != CLAUDE]
-    return found, [*by_claude, *written, *rest, *restore.look(store, ctx.scan.history)]
+    found = drift.find_drift(store, env, place, ctx.scan.history)
+    written = line_owner.find_passages(store, env, place, found.files, drift.load_ignored(store), drift.SEARCH_SECONDS)
+    by_claude = [one for one in found.open_differences if one.author == CLAUDE]
+    rest = [one for one in found.open_differences if one.author != CLAUDE]
+    return found, [*by_claude, *written, *rest, *restore.list_removals(store, ctx.scan.history)]
 
 
-class Differences:
-    def __init__(self, desk: Desk, console: Console, asked: Sequence[Asked]) -> None:
-        self._desk = desk
+class DriftReview:
+    def __init__(self, screen: ReviewScreen, console: Console, asked: Sequence[DriftItem]) -> None:
+        self._screen = screen
         self._console = console
-        self._asked = list(asked)
-        self._seen: set[str] = set()
+        self._items = list(asked)
+        self._seen_marks: set[str] = set()
         self.answers: list[str] = []
 
     @property
-    def open(self) -> int:
-        """How many have no answer yet."""
-        skipped = len(self._seen) - len(self.answers)
-        return skipped + len(self._left())
+    def open_count(self) -> int:
+        """Count the differences that have no answer yet."""
+        skipped = len(self._seen_marks) - len(self.answers)
+        return skipped + len(self._list_unseen())
 
     def run(self) -> bool:
         """Until each was answered or left for another time; `q` ends the whole review. True if anything was asked."""
-        while left := self._left():
-            one, number = left[0], f"{len(self._seen) + 1} of {len(self._seen) + len(left)}"
-            card = _card(self._desk, one)
-            self._desk.say("", click.style(f"Change {number} — {card.headline}", bold=True), "")
+        while left := self._list_unseen():
+            one, number = left[0], f"{len(self._seen_marks) + 1} of {len(self._seen_marks) + len(left)}"
+            card = _build_card(self._screen, one)
+            self._screen.print_lines("", click.style(f"Change {number} — {card.headline}", bold=True), "")
             card.show()
-            self._ask(card, one.mark, f"({number.replace(' of ', '/')})")
-        return bool(self._seen)
+            self._ask_card(card, one.key, f"({number.replace(' of ', '/')})")
+        return bool(self._seen_marks)
 
-    def _left(self) -> list[Asked]:
-        return [one for one in self._asked if one.mark not in self._seen]
+    def _list_unseen(self) -> list[DriftItem]:
+        return [one for one in self._items if one.key not in self._seen_marks]
 
-    def _ask(self, card: RuleCard | PassageCard | RemovalCard, mark: str, place: str) -> None:
-        """Until there is an answer, or it has to be shown anew."""
+    def _ask_card(self, card: RuleCard | PassageCard | RemovalCard, mark: str, place: str) -> None:
+        """Ask until there is an answer, or until the card has to be shown again."""
         while True:
-            keys = [key for key in _KEYS if key not in _WRITE or key in card.able]
-            typed = self._console.key(f"{place} {card.question} [{','.join(keys)}]? ")
+            keys = [key for key in _KEY_HELP if key not in _WRITE_KEYS or key in card.write_keys]
+            typed = self._console.read_key(f"{place} {card.question} [{','.join(keys)}]? ")
             if typed == "q":
-                raise Ended
+                raise InputEnded
             if typed == "s":
-                self._seen.add(mark)
+                self._seen_marks.add(mark)
                 return
             if typed not in keys or typed == "?":
-                self._help(card, keys)
-            elif self._is_answered(card, mark, typed):
+                self._print_help(card, keys)
+            elif self._apply_answer(card, mark, typed):
                 return
 
-    def _is_answered(self, card: RuleCard | PassageCard | RemovalCard, mark: str, key: str) -> bool:
-        """Every change of a file makes the others be looked at anew: each is shown as it would be written."""
+    def _apply_answer(self, card: RuleCard | PassageCard | RemovalCard, mark: str, key: str) -> bool:
+        """Carry out an answer. After each change of a file, check the others again, so that every diff is current."""
         try:
             said = card.answer(key, self._console)
-        except Changed as error:
-            self._desk.say_error(error)
-            self._look_again()
+        except FileChanged as error:
+            self._screen.print_error(error)
+            self._reload()
             return True
         except ReflectError as error:
-            self._desk.say_error(error)
+            self._screen.print_error(error)
             return False
         if said:
-            self._seen.add(mark)
+            self._seen_marks.add(mark)
             self.answers.append(said)
-            self._look_again()
+            self._reload()
         return bool(said)
 
-    def _look_again(self) -> None:
-        self._desk.renew()
-        self._asked = look(self._desk.sitting)[1]
+    def _reload(self) -> None:
+        self._screen.reload()
+        self._items = find_drift(self._screen.queue)[1]
 
-    def _help(self, card: RuleCard | PassageCard | RemovalCard, keys: Sequence[str]) -> None:
-        self._desk.explain({key: card.meanings.get(key) or _KEYS[key] for key in keys})
+    def _print_help(self, card: RuleCard | PassageCard | RemovalCard, keys: Sequence[str]) -> None:
+        self._screen.print_keys({key: card.key_help.get(key) or _KEY_HELP[key] for key in keys})
 
 
-def _card(desk: Desk, one: Asked) -> RuleCard | PassageCard | RemovalCard:
-    """Loaded with the first: most of the time nothing differs."""
+def _build_card(screen: ReviewScreen, one: DriftItem) -> RuleCard | PassageCard | RemovalCard:
+    """Return the card for a difference."""
     if isinstance(one, Removal):
-        return RemovalCard(desk, one)
+        return RemovalCard(screen, one)
 
-    return RuleCard(desk, one) if isinstance(one, Difference) else PassageCard(desk, one)
+    return RuleCard(screen, one) if isinstance(one, Difference) else PassageCard(screen, one)
 
 
-def listed(place: Place, asked: Sequence[Asked]) -> Iterator[str]:
-    """Two lines each, for where nobody can be asked."""
-    room = candidate_view.width()
+def format_list(place: Place, asked: Sequence[DriftItem]) -> Iterator[str]:
+    """Yield two lines for each difference, if nobody can be asked."""
+    room = candidate_view.text_width()
     for number, one in enumerate(asked, 1):
-        yield f"{number:>3}  {one_line(headline(one), room - 5)}"
-        yield f"     {one_line(_what(place, one), room - 5)}"
+        yield f"{number:>3}  {one_line(format_headline(one), room - 5)}"
+        yield f"     {one_line(_format_item(place, one), room - 5)}"
 
 
-def _what(place: Place, one: Asked) -> str:
+def _format_item(place: Place, one: DriftItem) -> str:
     if isinstance(one, Removal):
-        return ", ".join(map(restore.name_of, one.decisions))
+        return ", ".join(map(restore.get_revert_name, one.decisions))
     text = "\n".join(one.lines) if isinstance(one, Passage) else one.learning["text"]
-    return f"{place.label(one.page.path)}: {text}"
+    return f"{place.label(one.file.path)}: {text}"
 
 
-def notes(place: Place, found: Drift) -> Iterator[str]:
-    """What is as it should be, or cannot be asked."""
+def format_notes(place: Place, found: Drift) -> Iterator[str]:
+    """Yield notes on differences that are fine, and on those that cannot be asked."""
     for trouble in found.troubles:
         yield click.style(printable(trouble), fg="yellow")
-    for kind, words in _ON_BRANCH.items():
-        ones = [one for one in found.elsewhere if one.found.kind == kind]
-        files = ", ".join(dict.fromkeys(place.label(one.page.path) for one in ones))
+    for kind, words in _BRANCH_NOTES.items():
+        ones = [one for one in found.branch_differences if one.found.kind == kind]
+        files = ", ".join(dict.fromkeys(place.label(one.file.path) for one in ones))
         if ones:
             told = f"{plural(len(ones), 'rule')} {words} on this branch"
             yield printable(f"{told} ({files}); nothing to do")
-    if found.foreign:
-        yield f"{plural(found.foreign, 'entry', 'entries')} from another store: left alone"
+    if found.foreign_count:
+        yield f"{plural(found.foreign_count, 'entry', 'entries')} from another store: left alone"
 
 
-def headline(one: Asked) -> str:
+def format_headline(one: DriftItem) -> str:
     if isinstance(one, Removal):
-        return removal_headline(one)
+        return format_removal_headline(one)
     call = one.call
-    did = "Claude wrote this by itself" if isinstance(one, Passage) else _DID[one.author, one.found.kind]
-    return f"{did} in session {call.session[:8]}, {ago(call.timestamp)} ago" if call else did
+    did = "Claude wrote this by itself" if isinstance(one, Passage) else _HEADLINES[one.author, one.found.kind]
+    return f"{did} in session {call.session[:8]}, {format_age(call.timestamp)} ago" if call else did
 
 
-PUT_BACK, AMENDED, RETIRED, LEFT = "put back", "amended", "retired", "ignored"
-_LONGEST = 20
+RESTORED, AMENDED, RETIRED, IGNORED = "put back", "amended", "retired", "ignored"
+_MAX_LINES = 20
 # A rule that is gone from its file has no wording there to keep: it can be retired.
-_FOR_GOOD = {"missing": "x", "different": "f"}
+_ADOPT_KEYS = {"missing": "x", "different": "f"}
 _QUESTIONS = {drift.RETURNED: "Remove it"}
 
 
 class RuleCard:
-    """A rule that differs from its file. `able`: which of the keys that write something can do so."""
+    """A rule that differs from its file. `write_keys`: which of the keys that write something can do so."""
 
-    meanings: Mapping[str, str] = {}
+    key_help: Mapping[str, str] = {}
 
-    def __init__(self, desk: Desk, one: Difference) -> None:
-        self._desk, self._one = desk, one
-        self._plan, self._trouble = self._planned()
-        self.headline = headline(one)
+    def __init__(self, screen: ReviewScreen, one: Difference) -> None:
+        self._screen, self._difference = screen, one
+        self._plan, self._error = self._plan_restore()
+        self.headline = format_headline(one)
         self.question = _QUESTIONS.get(one.found.kind, "Put it back")
-        self.able = ("b" if self._plan else "") + (
-            _FOR_GOOD[one.found.kind] if resolve_drift.may_be_for_good(one) else ""
+        self.write_keys = ("b" if self._plan else "") + (
+            _ADOPT_KEYS[one.found.kind] if resolve_drift.can_adopt(one) else ""
         )
 
-    def _planned(self) -> tuple[Plan | None, ReflectError | None]:
+    def _plan_restore(self) -> tuple[Plan | None, ReflectError | None]:
         try:
-            return resolve_drift.put_back(self._desk.sitting, self._one), None
+            return resolve_drift.plan_rule_restore(self._screen.queue, self._difference), None
         except ReflectError as error:
             return None, error
 
     def show(self) -> None:
-        one, found = self._one, self._one.found
-        self._desk.say(*_texts(found.approved or one.learning["text"]), "")
+        one, found = self._difference, self._difference.found
+        self._screen.print_lines(*_format_texts(found.approved or one.learning["text"]), "")
         if found.live and found.kind == "different":
-            self._desk.say(
-                *(line for part in found.live.splitlines() for line in candidate_view.field("now reads", part))
+            self._screen.print_lines(
+                *(line for part in found.live.splitlines() for line in candidate_view.format_field("now reads", part))
             )
-        path = self._desk.sitting.place.label(one.page.path)
-        where = f"{path}, line {line_of_text(one.page.data, found)}" if found.line else path
-        self._desk.say(*candidate_view.field("in" if found.line else "gone from", where))
-        self._desk.say(*candidate_view.field("rule", one.learning["id"]))
-        if self._trouble:
-            self._desk.say(*candidate_view.field("refused", self._trouble.message, "red"))
-            self._desk.say(*([candidate_view.way(self._trouble.hint, "red")] if self._trouble.hint else ()))
+        path = self._screen.queue.place.label(one.file.path)
+        where = f"{path}, line {find_text_line(one.file.data, found)}" if found.line else path
+        self._screen.print_lines(*candidate_view.format_field("in" if found.line else "gone from", where))
+        self._screen.print_lines(*candidate_view.format_field("rule", one.learning["id"]))
+        if self._error:
+            self._screen.print_lines(*candidate_view.format_field("refused", self._error.message, "red"))
+            self._screen.print_lines(
+                *([candidate_view.format_way_out(self._error.hint, "red")] if self._error.hint else ())
+            )
         if self._plan:
-            self._desk.say("")
-            self._desk.show_change(shown(self._desk.sitting.place, [self._plan]))
+            self._screen.print_lines("")
+            self._screen.show_change(build_diff(self._screen.queue.place, [self._plan]))
 
     def answer(self, key: str, console: Console) -> str:
         if key == "i":
-            drift.leave(self._desk.sitting.store, self._one.mark)
-            self._desk.say("ignored here until it changes")
-            return LEFT
-        self._desk.renew()
-        return self._put_back() if key == "b" else self._for_good(console)
+            drift.ignore_difference(self._screen.queue.store, self._difference.key)
+            self._screen.print_lines("ignored here until it changes")
+            return IGNORED
+        self._screen.reload()
+        return self._restore() if key == "b" else self._adopt_file(console)
 
-    def _put_back(self) -> str:
+    def _restore(self) -> str:
         if self._plan is None:
             return ""
-        done = resolve_drift.carry_back(self._desk.sitting, self._one, self._plan, self._by())
-        self._settled(f"put {done.learning} back into '{printable(done.target)}'", done.target)
-        return PUT_BACK
+        done = resolve_drift.write_rule_restore(self._screen.queue, self._difference, self._plan, self._find_author())
+        self._finish_answer(f"put {done.learning} back into '{printable(done.target)}'", done.target)
+        return RESTORED
 
-    def _for_good(self, console: Console) -> str:
-        sitting, one = self._desk.sitting, self._one
+    def _adopt_file(self, console: Console) -> str:
+        ctx, one = self._screen.queue, self._difference
         if one.found.kind == "missing":
-            resolve_drift.withdraw(sitting, one, self._by())
-            self._settled(f"retired {one.learning['id']}")
+            resolve_drift.withdraw_rule(ctx, one, self._find_author())
+            self._finish_answer(f"retired {one.learning['id']}")
             return RETIRED
-        amendment = resolve_drift.for_good(sitting, one)
-        require_unrefused(amendment.findings)
-        if not self._is_sure(amendment, console):
-            self._desk.say("nothing was changed")
+        amendment = resolve_drift.plan_adoption(ctx, one)
+        require_not_refused(amendment.findings)
+        if not self._confirm_adoption(amendment, console):
+            self._screen.print_lines("nothing was changed")
             return ""
-        done = resolve_drift.carry_on(sitting, one, amendment, self._by())
-        self._settled(f"amended {one.learning['id']} to the file's wording", done.target)
+        done = resolve_drift.write_adoption(ctx, one, amendment, self._find_author())
+        self._finish_answer(f"amended {one.learning['id']} to the file's wording", done.target)
         return AMENDED
 
-    def _is_sure(self, amendment: Amendment, console: Console) -> bool:
+    def _confirm_adoption(self, amendment: Amendment, console: Console) -> bool:
         """Show a change of the file before asking, and have the rule's first word typed if there is a risk."""
         for found in amendment.findings:
             if found.kind == "mended":
-                self._desk.say(*candidate_view.finding_lines(found, ""))
+                self._screen.print_lines(*candidate_view.format_finding(found, ""))
         if amendment.diff:
-            self._desk.show_change(amendment.diff)
-            if not console.confirms("change the file like this"):
+            self._screen.show_change(amendment.diff)
+            if not console.confirm("change the file like this"):
                 return False
         risks = [found for found in amendment.findings if found.kind == "risk"]
         for found in risks:
-            self._desk.say(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
-        return not risks or console.types_first_word(amendment.new["text"], "keep it anyway")
+            self._screen.print_lines(click.style(f"risk: {printable(found.message)}", fg="red", bold=True))
+        return not risks or console.confirm_first_word(amendment.new["text"], "keep it anyway")
 
-    def _by(self) -> By:
-        learning = self._one.learning
-        wish = Wish(learning["id"], learning["text"], learning["target"]["kind"])
-        return find_approver(self._desk.front, self._desk.sitting, wish)[0]
+    def _find_author(self) -> DecisionAuthor:
+        learning = self._difference.learning
+        wish = ApprovalRequest(learning["id"], learning["text"], learning["target"]["kind"])
+        return find_approver(self._screen.cli, self._screen.queue, wish)[0]
 
-    def _settled(self, said: str, changed: str = "") -> None:
-        self._desk.settled(said, "" if self._one.page.target.is_global else changed)
+    def _finish_answer(self, said: str, changed: str = "") -> None:
+        self._screen.finish_answer(said, "" if self._difference.file.target.is_global else changed)
 
 
 class PassageCard:
     """Lines that Claude wrote by itself."""
 
-    meanings: Mapping[str, str] = {}
+    key_help: Mapping[str, str] = {}
 
-    def __init__(self, desk: Desk, passage: Passage) -> None:
-        self._desk, self._passage = desk, passage
-        self.headline = headline(passage)
-        self.able = "b" if passage.plan else ""
+    def __init__(self, screen: ReviewScreen, passage: Passage) -> None:
+        self._screen, self._passage = screen, passage
+        self.headline = format_headline(passage)
+        self.write_keys = "b" if passage.plan else ""
         self.question = "Remove it" if passage.plan else "Ignore it"
 
     def show(self) -> None:
         passage = self._passage
-        for line in passage.lines[:_LONGEST]:
-            self._desk.say(*_texts(line))
-        if len(passage.lines) > _LONGEST:
-            self._desk.say(f"    … and {plural(len(passage.lines) - _LONGEST, 'more line')}")
-        self._desk.say("", *candidate_view.field("in", self._desk.sitting.place.label(passage.page.path)))
+        for line in passage.lines[:_MAX_LINES]:
+            self._screen.print_lines(*_format_texts(line))
+        if len(passage.lines) > _MAX_LINES:
+            self._screen.print_lines(f"    … and {plural(len(passage.lines) - _MAX_LINES, 'more line')}")
+        self._screen.print_lines(
+            "", *candidate_view.format_field("in", self._screen.queue.place.label(passage.file.path))
+        )
         if passage.call.prompt:
-            self._desk.say(*candidate_view.field("you typed", f'"{_brief(passage.call.prompt)}"'))
+            self._screen.print_lines(*candidate_view.format_field("you typed", f'"{_shorten(passage.call.prompt)}"'))
         if passage.plan:
-            self._desk.say("")
-            self._desk.show_change(shown(self._desk.sitting.place, [passage.plan]))
+            self._screen.print_lines("")
+            self._screen.show_change(build_diff(self._screen.queue.place, [passage.plan]))
         else:
-            self._desk.say(
-                *candidate_view.field("note", "changed since, so it cannot be removed exactly: edit the file")
+            self._screen.print_lines(
+                *candidate_view.format_field("note", "changed since, so it cannot be removed exactly: edit the file")
             )
 
     def answer(self, key: str, console: Console) -> str:
         if key == "i":
-            drift.leave(self._desk.sitting.store, self._passage.mark)
-            self._desk.say("ignored here until it changes")
-            return LEFT
-        self._desk.renew()
-        target = self._passage.page.target
-        wish = Wish(target.path, "\n".join(self._passage.lines), target.kind)
-        by, _ = find_approver(self._desk.front, self._desk.sitting, wish)
-        done = resolve_drift.take_back(self._desk.sitting, self._passage, by)
+            drift.ignore_difference(self._screen.queue.store, self._passage.key)
+            self._screen.print_lines("ignored here until it changes")
+            return IGNORED
+        self._screen.reload()
+        target = self._passage.file.target
+        wish = ApprovalRequest(target.path, "\n".join(self._passage.lines), target.kind)
+        by, _ = find_approver(self._screen.cli, self._screen.queue, wish)
+        done = resolve_drift.remove_passage(self._screen.queue, self._passage, by)
         changed = "" if target.is_global else done.target
-        self._desk.settled(f"removed it from '{printable(done.target)}'", changed)
-        return PUT_BACK
+        self._screen.finish_answer(f"removed it from '{printable(done.target)}'", changed)
+        return RESTORED
 
 
-def _texts(text: str) -> Iterator[str]:
+def _format_texts(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        yield from candidate_view.text_lines(line)
+        yield from candidate_view.format_text(line)
 
 
-def _brief(text: str) -> str:
+def _shorten(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= 200 else f"{flat[:199]}…"
 
 
-KEPT, REMOVALS_RETIRED = "left in force", "retired"
-_MOST = 20
+KEPT_IN_FORCE, REMOVALS_RETIRED = "left in force", "retired"
+_MAX_DECISIONS = 20
 
 
 class RemovalCard:
-    """`able`: which of the keys that write something can do so."""
+    """`write_keys`: which of the keys that write something can do so."""
 
     question = "Retire it"
-    meanings: Mapping[str, str] = {
+    key_help: Mapping[str, str] = {
         "x": "retire it: revert what the commit removed",
         "i": "keep it in force; do not ask again",
     }
 
-    def __init__(self, desk: Desk, removal: Removal) -> None:
-        self._desk, self._removal = desk, removal
-        self._sitting = project_commits.moved_to(desk.sitting, removal.decisions)
-        self._reversal, self._trouble = self._proposed()
-        self.headline = removal_headline(removal)
-        self.able = "x" if self._reversal else ""
+    def __init__(self, screen: ReviewScreen, removal: Removal) -> None:
+        self._screen, self._removal = screen, removal
+        self._ctx = project_commits.with_project_of(screen.queue, removal.decisions)
+        self._reversal, self._error = self._propose_revert()
+        self.headline = format_removal_headline(removal)
+        self.write_keys = "x" if self._reversal else ""
 
-    def _proposed(self) -> tuple[Reversal | None, ReflectError | None]:
+    def _propose_revert(self) -> tuple[RevertPlan | None, ReflectError | None]:
         try:
-            return revert.propose(self._sitting, self._removal.chosen), None
+            return revert.plan_revert(self._ctx, self._removal.selection), None
         except ReflectError as error:
             return None, error
 
     def show(self) -> None:
-        desk, history = self._desk, self._sitting.scan.history
-        for made in self._removal.decisions[:_MOST]:
-            desk.say(*candidate_view.text_lines(revert.title_of(history, [made])))
-            desk.say(*candidate_view.field(called(made), f"{restore.name_of(made)}, in force again"), "")
-        if len(self._removal.decisions) > _MOST:
-            desk.say(f"    … and {len(self._removal.decisions) - _MOST} more", "")
-        if self._trouble:
-            desk.say_error(self._trouble)
+        screen, history = self._screen, self._ctx.scan.history
+        for made in self._removal.decisions[:_MAX_DECISIONS]:
+            screen.print_lines(*candidate_view.format_text(revert.describe_decisions(history, [made])))
+            screen.print_lines(
+                *candidate_view.format_field(
+                    get_decision_name(made), f"{restore.get_revert_name(made)}, in force again"
+                ),
+                "",
+            )
+        if len(self._removal.decisions) > _MAX_DECISIONS:
+            screen.print_lines(f"    … and {len(self._removal.decisions) - _MAX_DECISIONS} more", "")
+        if self._error:
+            screen.print_error(self._error)
         if self._reversal:
-            desk.say(*(line for note in self._reversal.notes for line in candidate_view.field("note", note)))
-            desk.show_change(self._reversal.diff)
+            screen.print_lines(
+                *(line for note in self._reversal.notes for line in candidate_view.format_field("note", note))
+            )
+            screen.show_change(self._reversal.diff)
 
     def answer(self, key: str, _: Console) -> str:
-        front, commit = self._desk.front, self._removal.commit
-        by = person(front, self._sitting)
+        cli, commit = self._screen.cli, self._removal.commit
+        by = find_revert_author(cli, self._ctx)
         if key == "i" or self._reversal is None:
-            audit.leave_removed(self._sitting.store, front.env, time.time(), front.scan, commit, by)
-            self._desk.settled("kept in force")
-            return KEPT
-        done = revert.carry_out(self._sitting, self._reversal, by)
-        user_git.forget_removed(self._sitting.store, commit)
-        self._desk.settled(f"retired it, commit {done.commit[:10]}", self._changed(done.target))
+            audit.accept_removed(self._ctx.store, cli.env, time.time(), cli.scan, commit, by)
+            self._screen.finish_answer("kept in force")
+            return KEPT_IN_FORCE
+        done = revert.write_revert(self._ctx, self._reversal, by)
+        user_git.delete_removed(self._ctx.store, commit)
+        self._screen.finish_answer(f"retired it, commit {done.commit[:10]}", self._get_changed_file(done.target))
         return REMOVALS_RETIRED
 
-    def _changed(self, target: str) -> str:
-        """A file of the project in which the person sits."""
-        is_here = self._sitting.place.root == self._desk.sitting.place.root
+    def _get_changed_file(self, target: str) -> str:
+        """Return the target if it is a file of the current project, else an empty text."""
+        is_here = self._ctx.place.root == self._screen.queue.place.root
         return target if is_here and not target.startswith(("/", "~")) else ""
 
 
-def removal_headline(removal: Removal) -> str:
+def format_removal_headline(removal: Removal) -> str:
     return f"your commit {removal.commit[:10]} removed this from the store"

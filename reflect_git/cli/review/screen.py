@@ -1,6 +1,6 @@
-"""The desk of a review: a candidate is laid out on it with the change it would make, and the change is carried out.
+"""The screen of a review: show a candidate with its change, and carry the change out.
 
-A proposal is always held against the rules and files as they are now, those just approved included.
+A proposal is always checked against the current rules and files, including those just approved.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.candidates.candidate import Lazily
+from reflect_git.candidates.candidate import LazyCandidates
 from reflect_git.candidates.gate import CONTRADICTION, EXCEPTION, REFUSED
-from reflect_git.candidates.matcher import matcher_for
-from reflect_git.cli.context import Front, age, printable
+from reflect_git.candidates.matcher import get_candidate_matcher
+from reflect_git.cli.context import CliContext, format_duration, printable
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.review_setup import find_approver, show_diff
+from reflect_git.cli.review_setup import find_approver, print_diff
 from reflect_git.errors import ReflectError
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import learnings_index, project_files, queue
-from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, carry_out, propose_after
-from reflect_git.rules.approver import Wish
+from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, plan_approval_after, write_approval
+from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from reflect_git.candidates.gate import Finding
     from reflect_git.candidates.gather import Candidate
-    from reflect_git.records.schema import By, Signal
+    from reflect_git.records.schema import DecisionAuthor, Signal
     from reflect_git.rules.approve import Request
     from reflect_git.rules.queue import Queue
 
-_KEYS = {
+_WAYS_OUT = {
     "needs-wording": "e to word it, c to let Claude word it", "question": "e to word it", "added": "e to take it out",
     "secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to retype it",
     "elsewhere": "t and 'global' to use it in all projects",
@@ -41,153 +41,167 @@ _KEYS = {
 }  # fmt: skip
 
 
-class Desk:
-    def __init__(self, front: Front, here: Queue, diff_filter: str = "") -> None:
-        self.front = front
-        self.sitting = here
-        self._changed: dict[str, set[str]] = {}  # files of the project in the order they were changed, and by what
-        self._filter = diff_filter
-        self._tried: dict[tuple[str, str], Candidate] = {}
+class ReviewScreen:
+    def __init__(self, cli: CliContext, here: Queue, diff_filter: str = "") -> None:
+        self.cli = cli
+        self.queue = here
+        self._changes_by_file: dict[
+            str, set[str]
+        ] = {}  # files of the project in the order they were changed, and by what
+        self._diff_filter = diff_filter
+        self._backtests: dict[tuple[str, str], Candidate] = {}
         self.has_client = False  # whether Claude can be asked for a wording
 
-    def lay_out(self, request: Request, number: str, notes: Sequence[tuple[str, str, str]] = ()) -> Proposal | None:
+    def show_candidate(
+        self, request: Request, number: str, notes: Sequence[tuple[str, str, str]] = ()
+    ) -> Proposal | None:
         """Show a candidate with all that a person needs to answer; the change, if one can be made.
 
         `notes` are (name, text, way out) of what a model says about it.
         """
-        candidate = self._with_backtest(request.candidate, request.text)
-        proposal, trouble = self._attempt(request)
+        candidate = self._add_backtest(request.candidate, request.text)
+        proposal, trouble = self._try_propose(request)
         text = proposal.learning["text"] if proposal else request.text or candidate.text
         is_quote = candidate.needs_wording and not request.text
         shown = (
-            [*candidate_view.text_lines(f'"{text}"'), "    (needs wording)"]
+            [*candidate_view.format_text(f'"{text}"'), "    (needs wording)"]
             if is_quote
-            else candidate_view.text_lines(text)
+            else candidate_view.format_text(text)
         )
         shown = [*shown, "    (worded by Claude)"] if request.wording else shown
-        self.say("", self._headline(candidate, number), "", *shown, "")
-        self.say(*candidate_view.facts(candidate, proposal.findings if proposal else ()))
+        self.print_lines("", self._format_headline(candidate, number), "", *shown, "")
+        self.print_lines(*candidate_view.format_facts(candidate, proposal.findings if proposal else ()))
         for other in request.joined:
-            self.say(*candidate_view.field("and you said", f'"{other.quote}"'))
+            self.print_lines(*candidate_view.format_field("and you said", f'"{other.quote}"'))
         for name, said, way_out in notes:
-            self.say(*candidate_view.field(name, said), *([candidate_view.way(way_out, None)] if way_out else []))
+            self.print_lines(
+                *candidate_view.format_field(name, said),
+                *([candidate_view.format_way_out(way_out, None)] if way_out else []),
+            )
         if trouble is not None:
-            self.say(*candidate_view.field("refused", trouble.message, "red"))
-            self.say(candidate_view.way(_way_on(trouble), "red"))
+            self.print_lines(*candidate_view.format_field("refused", trouble.message, "red"))
+            self.print_lines(candidate_view.format_way_out(_format_error_hint(trouble), "red"))
         if proposal is not None:
-            self.say(*candidate_view.field("goes to", self.destination(proposal)))
+            self.print_lines(*candidate_view.format_field("goes to", self.format_destination(proposal)))
             for old in proposal.replaced:
-                self.say(*candidate_view.field("replaces", f"{old['id']}: {old['text']}"))
-            ways = [self._way_out(found, proposal) for found in proposal.findings]
+                self.print_lines(*candidate_view.format_field("replaces", f"{old['id']}: {old['text']}"))
+            ways = [self._format_way_out(found, proposal) for found in proposal.findings]
             for at, found in enumerate(proposal.findings):  # the same advice for several stands below the last of them
-                self.say(*candidate_view.finding_lines(found, ways[at] if ways[at] not in ways[at + 1 :] else ""))
+                self.print_lines(
+                    *candidate_view.format_finding(found, ways[at] if ways[at] not in ways[at + 1 :] else "")
+                )
             if not is_quote:  # nobody is shown a file with a text that cannot be approved
-                self.say("")
+                self.print_lines("")
                 self.show_change(proposal.diff)
         return proposal
 
     def propose(self, request: Request, earlier: Sequence[Proposal] = ()) -> Proposal:
-        """The change; `earlier` are those that are carried out before it."""
-        project = self._foreign_project(request.candidate)
+        """Return the change that a request makes, after the changes in `earlier`."""
+        project = self._get_other_project(request.candidate)
         if project and not (request.to or request.candidate.target).startswith("global"):
             raise ReflectError(
                 f"you said it in another project, '{project}'",
                 "t and 'global'; or quit and run review in that project", code="other-project",
             )  # fmt: skip
-        return propose_after(self.sitting, request, earlier)
+        return plan_approval_after(self.queue, request, earlier)
 
-    def _attempt(self, request: Request) -> tuple[Proposal | None, ReflectError | None]:
+    def _try_propose(self, request: Request) -> tuple[Proposal | None, ReflectError | None]:
         try:
             return self.propose(request), None
         except ReflectError as error:
             return None, error
 
-    def _with_backtest(self, candidate: Candidate, text: str) -> Candidate:
+    def _add_backtest(self, candidate: Candidate, text: str) -> Candidate:
         """Add the backtest of the text that is shown; made when it is first looked at."""
-        matcher = matcher_for(candidate, text)
+        matcher = get_candidate_matcher(candidate, text)
         shown = (candidate.id, matcher["pattern"] if matcher else "")
-        if shown not in self._tried:
-            self._tried[shown] = queue.tried(self.sitting, candidate._replace(matcher=matcher))
-        return self._tried[shown]
+        if shown not in self._backtests:
+            self._backtests[shown] = queue.with_backtest(self.queue, candidate._replace(matcher=matcher))
+        return self._backtests[shown]
 
-    def _way_out(self, found: Finding, proposal: Proposal) -> str:
+    def _format_way_out(self, found: Finding, proposal: Proposal) -> str:
         if found.code == NEEDS_WORDING and not self.has_client:
             return "e to word it"
-        return _way_out(found, proposal)
+        return _format_way_out(found, proposal)
 
-    def _headline(self, candidate: Candidate, number: str) -> str:
-        parts = [candidate.type.replace("_", " "), candidate_view.last_said(candidate)]
+    def _format_headline(self, candidate: Candidate, number: str) -> str:
+        parts = [candidate.type.replace("_", " "), candidate_view.format_last_seen(candidate)]
         parts += ["unlikely"] if candidate.tier == "weak" else []
-        project = self._foreign_project(candidate)
+        project = self._get_other_project(candidate)
         parts += [f"in {printable(project)}"] if project else []
         return click.style(f"Proposed rule {number} — {', '.join(parts)}", bold=True)
 
-    def _foreign_project(self, candidate: Candidate) -> str:
-        """The name of the project it comes from, if that is not this one."""
+    def _get_other_project(self, candidate: Candidate) -> str:
+        """Return the name of the candidate's project if it is another one, else an empty text."""
         project = candidate.project
-        return "" if project is None or project["key"] in self.sitting.place.keys else project["name"]
+        return "" if project is None or project["key"] in self.queue.place.keys else project["name"]
 
-    def destination(self, proposal: Proposal) -> str:
-        path = self.sitting.place.label_of(proposal.plans[0].target)
+    def format_destination(self, proposal: Proposal) -> str:
+        path = self.queue.place.label_of(proposal.plans[0].target)
         return f"{path} ({proposal.to})"
 
     def show_change(self, diff: str) -> None:
-        """In colour, and through the filter that the person has for `git add -p`."""
-        if self._filter and self.front.uses_color(True):
+        """Show a diff in colour, through the user's filter for `git add -p`."""
+        if self._diff_filter and self.cli.uses_color(True):
             import subprocess  # few have a filter
 
-            shell = ["/bin/sh", "-c", self._filter]
+            shell = ["/bin/sh", "-c", self._diff_filter]
             done = subprocess.run(shell, input=printable(diff), capture_output=True, text=True, check=False)
             if done.returncode == 0 and done.stdout:
-                self.front.out(done.stdout.rstrip("\n"))
+                self.cli.print_line(done.stdout.rstrip("\n"))
                 return
-        show_diff(self.front, diff)
+        print_diff(self.cli, diff)
 
-    def person(self, candidate: Candidate) -> By:
-        """Who sits here."""
-        return find_approver(self.front, self.sitting, Wish(candidate.id, candidate.text, candidate.target))[0]
+    def find_author(self, candidate: Candidate) -> DecisionAuthor:
+        """Return the person at the terminal."""
+        return find_approver(self.cli, self.queue, ApprovalRequest(candidate.id, candidate.text, candidate.target))[0]
 
-    def carry_out(self, proposal: Proposal) -> str:
-        """What was shown; the id of the learning, or nothing if somebody answered elsewhere meanwhile."""
-        self.renew()
+    def apply_proposal(self, proposal: Proposal) -> str:
+        """Approve the change as shown and return the rule's id.
+
+        Return an empty text if the candidate was answered elsewhere meanwhile.
+        """
+        self.reload()
         candidate = proposal.request.candidate
-        if not self._still_waits(candidate):
-            self.say(f"{candidate.id} was answered elsewhere in the meantime")
+        if not self._is_waiting(candidate):
+            self.print_lines(f"{candidate.id} was answered elsewhere in the meantime")
             return ""
-        by, _ = find_approver(self.front, self.sitting, Wish(candidate.id, proposal.learning["text"], proposal.to))
-        done = carry_out(self.sitting, proposal, by)
-        self.say(f"approved {done.learning} into '{printable(done.target)}'")
+        by, _ = find_approver(
+            self.cli, self.queue, ApprovalRequest(candidate.id, proposal.learning["text"], proposal.to)
+        )
+        done = write_approval(self.queue, proposal, by)
+        self.print_lines(f"approved {done.learning} into '{printable(done.target)}'")
         for plan in proposal.plans:
             if not plan.target.is_global:
-                self.note_change(self.sitting.place.label_of(plan.target), done.learning)
-        self.renew()
-        learnings_index.write(self.sitting.store, self.sitting.scan)
+                self.note_change(self.queue.place.label_of(plan.target), done.learning)
+        self.reload()
+        learnings_index.write(self.queue.store, self.queue.scan)
         return done.learning
 
     def note_change(self, path: str, learning: str = "") -> None:
-        """A file of the project was changed, by a learning that may be taken back or for good."""
-        self._changed.setdefault(path, set()).add(learning)
+        """Remember a changed file of the project, and the rule that changed it, if it can still be reverted."""
+        self._changes_by_file.setdefault(path, set()).add(learning)
 
     @property
-    def changed(self) -> list[str]:
+    def changed_files(self) -> list[str]:
         """Files of the project to commit, in the order they were changed."""
-        return [path for path, changes in self._changed.items() if changes]
+        return [path for path, changes in self._changes_by_file.items() if changes]
 
-    def renew(self) -> None:
-        """As store and files are now."""
-        place, store = self.sitting.place, self.sitting.store
-        self.sitting = self.sitting.replace(scan=self.front.scan(store), said=project_files.baselines(place))
+    def reload(self) -> None:
+        """Read the store and files again."""
+        place, store = self.queue.place, self.queue.store
+        self.queue = self.queue.replace(scan=self.cli.scan(store), said=project_files.load_statements(place))
 
-    def settled(self, said: str, changed: str = "") -> None:
-        """A change of a rule was answered: say so, and look at everything anew. `changed`: a file of the project."""
-        self.say(said)
+    def finish_answer(self, said: str, changed: str = "") -> None:
+        """Report an answer about a rule and read everything again. `changed_files` is a changed file of the project."""
+        self.print_lines(said)
         if changed:
             self.note_change(changed)
-        self.renew()
-        learnings_index.write(self.sitting.store, self.sitting.scan)
+        self.reload()
+        learnings_index.write(self.queue.store, self.queue.scan)
 
-    def _still_waits(self, candidate: Candidate) -> bool:
-        columns = self.sitting.scan.columns
+    def _is_waiting(self, candidate: Candidate) -> bool:
+        columns = self.queue.scan.columns
         wanted = set(candidate.signals)
         return any(
             status == "captured"
@@ -195,157 +209,157 @@ class Desk:
             if identity in wanted
         )
 
-    def take_back(self, learning: str) -> None:
-        """An approval of a moment ago: out of its file, and its signals wait again."""
+    def undo_approval(self, learning: str) -> None:
+        """Undo an approval of this review: remove the rule from its file and reopen its signals."""
         from reflect_git.rules import revert
 
-        self.renew()
-        rule = self.sitting.scan.history.learnings[learning]
-        by, _ = find_approver(self.front, self.sitting, Wish(learning, rule["text"], rule["target"]["kind"]))
-        self.show_change(revert.take_back(self.sitting, learning, by).diff)
-        for changes in self._changed.values():
+        self.reload()
+        rule = self.queue.scan.history.learnings[learning]
+        by, _ = find_approver(self.cli, self.queue, ApprovalRequest(learning, rule["text"], rule["target"]["kind"]))
+        self.show_change(revert.revert_approval(self.queue, learning, by).diff)
+        for changes in self._changes_by_file.values():
             changes.discard(learning)
-        self.renew()
-        learnings_index.write(self.sitting.store, self.sitting.scan)
+        self.reload()
+        learnings_index.write(self.queue.store, self.queue.scan)
 
     def show_signals(self, candidate: Candidate) -> None:
-        for signal in self._signals_of(candidate):
-            self.say(*candidate_view.signal_lines(signal))
+        for signal in self._load_signals(candidate):
+            self.print_lines(*candidate_view.format_signal(signal))
 
-    def _signals_of(self, candidate: Candidate) -> list[Signal]:
-        scan, wanted = self.sitting.scan, set(candidate.signals)
-        return scan.whole(row for row in scan.rows if scan.columns["id"][row] in wanted)
+    def _load_signals(self, candidate: Candidate) -> list[Signal]:
+        scan, wanted = self.queue.scan, set(candidate.signals)
+        return scan.get_signals(row for row in scan.rows if scan.columns["id"][row] in wanted)
 
-    def goes_in(self, candidate: Candidate) -> str:
-        """How long until it is forgotten."""
-        ttl, shown = expiry.lifetime(self.sitting.store), expiry.shown(self.sitting.store)
-        ends = [expiry.goes_on(signal, ttl, shown) for signal in self._signals_of(candidate)]
-        return age(max(0.0, max(ends) - time.time()))
+    def format_expiry(self, candidate: Candidate) -> str:
+        """Format how long until a candidate expires."""
+        ttl, shown = expiry.get_ttl_days(self.queue.store), expiry.load_shown_ids(self.queue.store)
+        ends = [expiry.get_expiry_time(signal, ttl, shown) for signal in self._load_signals(candidate)]
+        return format_duration(max(0.0, max(ends) - time.time()))
 
-    def say(self, *lines: str, hang: int = 0) -> None:
+    def print_lines(self, *lines: str, hang: int = 0) -> None:
         for line in lines:
-            self.front.tell(line, hang)
+            self.cli.print_text(line, hang)
 
-    def explain(self, meanings: Mapping[str, str]) -> None:
+    def print_keys(self, meanings: Mapping[str, str]) -> None:
         """Print each key with its meaning."""
         wide = max(map(len, meanings))
         lines = (click.style(f"{key:<{wide}}  {said}", fg="red", bold=True) for key, said in meanings.items())
-        self.say(*lines, hang=wide + 2)
+        self.print_lines(*lines, hang=wide + 2)
 
-    def say_error(self, error: ReflectError) -> None:
-        self.say(click.style("error: ", fg="red", bold=True) + printable(error.message))
+    def print_error(self, error: ReflectError) -> None:
+        self.print_lines(click.style("error: ", fg="red", bold=True) + printable(error.message))
         if error.hint:
-            self.say(click.style(f"hint: {printable(error.hint)}", fg="yellow"))
+            self.print_lines(click.style(f"hint: {printable(error.hint)}", fg="yellow"))
 
 
-def contradicted(proposal: Proposal | None) -> str:
-    """The one rule that stands against it, if nothing else does."""
+def find_contradicted_rule(proposal: Proposal | None) -> str:
+    """Return the one rule that contradicts the proposal, if nothing else prevents it."""
     against = [found for found in proposal.findings if found.kind == REFUSED] if proposal else []
-    return _rule_in(against[0]) if [found.code for found in against] == [CONTRADICTION] else ""
+    return _parse_rule_id(against[0]) if [found.code for found in against] == [CONTRADICTION] else ""
 
 
-def _rule_in(found: Finding) -> str:
-    return found.way_out.rpartition(" ")[2]
+def _parse_rule_id(found: Finding) -> str:
+    return found.hint.rpartition(" ")[2]
 
 
-def _way_out(found: Finding, proposal: Proposal) -> str:
-    """In keys where there is one, else as a command that can be run as it stands."""
+def _format_way_out(found: Finding, proposal: Proposal) -> str:
+    """Suggest keys if there are any, else a complete command."""
     if found.code == CONTRADICTION:
-        if contradicted(proposal):
+        if find_contradicted_rule(proposal):
             return "r to replace that rule"
-        rules = [_rule_in(each) for each in proposal.findings if each.code == CONTRADICTION]
+        rules = [_parse_rule_id(each) for each in proposal.findings if each.code == CONTRADICTION]
         wanted = " ".join(f"--supersedes {rule}" for rule in rules)
         return f"to replace it: reflect-git approve {proposal.request.candidate.id} --to {proposal.to} {wanted}"
     if found.code == "duplicate":
         return "n to dismiss it, e to reword it"
-    return _KEYS.get(found.code, found.way_out) if found.way_out else ""
+    return _WAYS_OUT.get(found.code, found.hint) if found.hint else ""
 
 
-def _way_on(trouble: ReflectError) -> str:
+def _format_error_hint(trouble: ReflectError) -> str:
     return "t and 'global'" if trouble.code == "no-project" else trouble.hint or "t to choose another target"
 
 
-APPROVED, SKIPPED, NO, NEVER = "approved", "skipped", "dismissed", "dismissed for good"
-ELSEWHERE = "answered elsewhere"
+APPROVED, SKIPPED, DISMISSED, DISMISSED_FOR_GOOD = "approved", "skipped", "dismissed", "dismissed for good"
+ANSWERED_ELSEWHERE = "answered elsewhere"
 
 
 class Answer(NamedTuple):
     """`record` is the learning or the decision it made; `first_seen` the signals that a skip marked as seen.
 
-    `request` is what stood on the screen: another wording or target comes back with the card. `joined` are the places
-    of cards that were answered by the same rule.
+    `request` is what stood on the screen: another wording or target comes back with the card. `joined_positions` are
+    the places of cards that were answered by the same rule.
     """
 
-    at: int
-    said: str
+    position: int
+    outcome: str
     record: str = ""
     first_seen: tuple[str, ...] = ()
     request: Request | None = None
-    joined: tuple[int, ...] = ()
+    joined_positions: tuple[int, ...] = ()
 
 
-class Deck:
+class ReviewCursor:
     def __init__(self, *cards: Sequence[Candidate]) -> None:
-        self.cards = _joined(cards)
+        self.cards = _chain_lazily(cards)
         self.answers: list[Answer] = []
-        self.at = 0
+        self.position = 0
 
     @property
     def card(self) -> Candidate:
-        return self.cards[self.at]
+        return self.cards[self.position]
 
-    def open(self) -> list[int]:
-        """The places that have no answer yet."""
-        answered = {at for answer in self.answers for at in (answer.at, *answer.joined)}
+    def list_open(self) -> list[int]:
+        """Return the positions of cards without an answer."""
+        answered = {at for answer in self.answers for at in (answer.position, *answer.joined_positions)}
         return [at for at in range(len(self.cards)) if at not in answered]
 
-    def next(self) -> int | None:
-        return min((at for at in self.open() if at > self.at), default=None)
+    def find_next(self) -> int | None:
+        return min((at for at in self.list_open() if at > self.position), default=None)
 
-    def previous(self) -> int | None:
-        return max((at for at in self.open() if at < self.at), default=None)
+    def find_previous(self) -> int | None:
+        return max((at for at in self.list_open() if at < self.position), default=None)
 
-    def answer(self, answer: Answer) -> None:
+    def add_answer(self, answer: Answer) -> None:
         """Note it and go on to the next open one; behind the last, to the first that was left."""
         self.answers.append(answer)
-        following = self.next()
-        self.at = following if following is not None else min(self.open(), default=self.at)
+        following = self.find_next()
+        self.position = following if following is not None else min(self.list_open(), default=self.position)
 
-    def take_back(self) -> Answer:
+    def pop_answer(self) -> Answer:
         """Forget the last answer and go back to its card."""
         answer = self.answers.pop()
-        self.at = answer.at
+        self.position = answer.position
         return answer
 
-    def add(self, cards: Sequence[Candidate]) -> bool:
-        """More cards, behind the others. True if it goes on to the first of them: not while the one in hand is open."""
-        goes_on = self.at not in self.open()
+    def add_cards(self, cards: Sequence[Candidate]) -> bool:
+        """Append cards. Return True if the current card is answered, so that the first new one is next."""
+        goes_on = self.position not in self.list_open()
         if goes_on:
-            self.at = len(self.cards)
-        self.cards = _joined((self.cards, cards))
+            self.position = len(self.cards)
+        self.cards = _chain_lazily((self.cards, cards))
         return goes_on
 
     def search(self, words: str) -> int | None:
-        """The next open card, round the end, that has these words in its text or in what was said."""
-        open_cards = self.open()
-        order = [at for at in open_cards if at > self.at] + [at for at in open_cards if at <= self.at]
+        """Find the next open card with these words in its text or quote; wrap around at the end."""
+        open_cards = self.list_open()
+        order = [at for at in open_cards if at > self.position] + [at for at in open_cards if at <= self.position]
         wanted = words.casefold()
         for at in order:
             if wanted in f"{self.cards[at].text}\n{self.cards[at].quote}".casefold():
                 return at
         return None
 
-    def count(self, said: str) -> int:
-        return sum(answer.said == said for answer in self.answers)
+    def count_outcome(self, said: str) -> int:
+        return sum(answer.outcome == said for answer in self.answers)
 
 
-def _joined(parts: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
+def _chain_lazily(parts: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
     """Return one sequence of all parts. Candidates are still made when they are looked at: there may be thousands."""
     places = [(part, at) for part in parts for at in range(len(part))]
-    return Lazily(len(places), lambda at: places[at][0][places[at][1]])
+    return LazyCandidates(len(places), lambda at: places[at][0][places[at][1]])
 
 
-def chosen_numbers(typed: str, offered: Mapping[str, int]) -> list[int]:
+def parse_numbers(typed: str, offered: Mapping[str, int]) -> list[int]:
     """Parse '1,3-5' into the places of the offered numbers; nothing if any part is not among them."""
     chosen: list[int] = []
     for part in typed.replace(",", " ").split():

@@ -23,71 +23,73 @@ if TYPE_CHECKING:
 
     from reflect_git.candidates.gather import Candidate
     from reflect_git.cli.output.console import Console
-    from reflect_git.cli.review.screen import Deck, Desk
-    from reflect_git.rules.model_wording import Price, Reworded
+    from reflect_git.cli.review.screen import ReviewCursor, ReviewScreen
+    from reflect_git.rules.model_wording import ModelWording, Price
     from reflect_git.store.repository import Store
 
-_ANSWERS = {
+_ANSWER_HELP = {
     "y": "always: review asks Claude from now on, up to the daily limit",
     "o": "once: only in this review",
     "n": "no; not offered again, but c still asks for a single one",
     "?": "this help",
 }
-_CHANGE = "undo with: reflect-git config reflect.wording"
-_PATIENCE = 1.0
-_ONCE = {"once": "o"}
-_BRIEF = 50
+_UNDO_HINT = "undo with: reflect-git config reflect.wording"
+_PROGRESS_DELAY = 1.0
+_ANSWER_WORDS = {"once": "o"}
+_QUOTE_WIDTH = 50
 
 
 class Wordings:
     """The wordings of one review. `is_allowed`: the person said yes, always or for this review. `is_automatic`: to all
     cards, not only to those for which the key is pressed."""
 
-    def __init__(self, desk: Desk, console: Console) -> None:
-        self.desk = desk
+    def __init__(self, screen: ReviewScreen, console: Console) -> None:
+        self.screen = screen
         self.console = console
-        self.has_client = bool(claude_call.find_client(desk.front.env))
+        self.has_client = bool(claude_call.find_client(screen.cli.env))
         self.is_allowed = self.is_automatic = False
-        self.found: dict[str, Reworded] = {}
-        self._tried: set[str] = set()
+        self.by_id: dict[str, ModelWording] = {}
+        self._tried_ids: set[str] = set()
 
-    def begin(self, deck: Deck) -> None:
+    def offer_wordings(self, cursor: ReviewCursor) -> None:
         """Offer it where nobody has answered yet and something needs wording; ask at once where it is switched on."""
         if not self.has_client:
             return
         from reflect_git.rules import model_wording
 
-        first = _next_open(deck)
-        self.is_allowed = self.is_automatic = model_wording.is_on(self.desk.sitting)
+        first = _list_next_cards(cursor)
+        self.is_allowed = self.is_automatic = model_wording.is_on(self.screen.queue)
         count = sum(each.needs_wording for each in first)
-        if count and model_wording.is_undecided(self.desk.sitting):
-            fresh = [each for each in first if each.id not in model_wording.recall(self.desk.sitting, first)]
+        if count and model_wording.is_undecided(self.screen.queue):
+            fresh = [
+                each for each in first if each.id not in model_wording.load_cached_wordings(self.screen.queue, first)
+            ]
             if fresh:
                 verb = "needs" if count == 1 else "need"
                 need = f"; {count} {verb} it" if len(fresh) > count else ""
-                self.is_automatic = self._offer(f"Claude can word {len(fresh)} of these{need}", fresh)
-        self.prepare(deck)
+                self.is_automatic = self._ask_permission(f"Claude can word {len(fresh)} of these{need}", fresh)
+        self.word_next_cards(cursor)
 
-    def prepare(self, deck: Deck) -> None:
+    def word_next_cards(self, cursor: ReviewCursor) -> None:
         """Have the card in hand and those behind it worded, if that is allowed and was not tried yet.
 
         Wordings of an earlier review are shown without a call, unless the person switched wording off.
         """
-        if not self.has_client or not deck.open() or deck.card.id in self._tried:
+        if not self.has_client or not cursor.list_open() or cursor.card.id in self._tried_ids:
             return
         from reflect_git.rules import model_wording
 
-        cards = _next_open(deck)
-        if self.is_automatic or model_wording.is_undecided(self.desk.sitting):
-            self.found = model_wording.recall(self.desk.sitting, cards) | self.found
-        fresh = [each for each in cards if each.id not in self.found]
+        cards = _list_next_cards(cursor)
+        if self.is_automatic or model_wording.is_undecided(self.screen.queue):
+            self.by_id = model_wording.load_cached_wordings(self.screen.queue, cards) | self.by_id
+        fresh = [each for each in cards if each.id not in self.by_id]
         if self.is_automatic and fresh:
-            self._tried |= {each.id for each in cards}
+            self._tried_ids |= {each.id for each in cards}
             try:
-                self._word(fresh)
+                self._word_cards(fresh)
             except ReflectError as error:
                 self.is_automatic = False  # one sentence, not one for every card; the key still asks
-                self.desk.say_error(error)
+                self.screen.print_error(error)
 
     def word_card(self, card: Candidate) -> bool:
         """Have one card worded, because the person pressed the key; False if they said no to the price.
@@ -96,26 +98,26 @@ class Wordings:
         """
         from reflect_git.rules import model_wording
 
-        self.found |= model_wording.recall(self.desk.sitting, [card]) if card.id not in self.found else {}
-        if card.id in self.found and self.found[card.id].text:
+        self.by_id |= model_wording.load_cached_wordings(self.screen.queue, [card]) if card.id not in self.by_id else {}
+        if card.id in self.by_id and self.by_id[card.id].text:
             return True
-        claude_call.require_client(self.desk.front.env)
-        if not self.is_allowed and not self._offer("Claude can word this one", [card]):
+        claude_call.require_client(self.screen.cli.env)
+        if not self.is_allowed and not self._ask_permission("Claude can word this one", [card]):
             return False
-        self.is_automatic = self.is_automatic or model_wording.is_on(self.desk.sitting)
-        self._word([card])
+        self.is_automatic = self.is_automatic or model_wording.is_on(self.screen.queue)
+        self._word_cards([card])
         return True
 
-    def request_for(self, card: Candidate) -> Request:
-        """Return what the card proposes: Claude's wording if there is one, else what was said."""
-        worded = self.found.get(card.id)
+    def build_request(self, card: Candidate) -> Request:
+        """Return the proposed text of a card: Claude's wording if there is one, else the user's words."""
+        worded = self.by_id.get(card.id)
         if worded is None or not worded.text or worded.text == card.text:
             return Request(card)
         return Request(card, text=worded.text, wording=worded.spent)
 
-    def notes_on(self, request: Request, deck: Deck) -> list[tuple[str, str, str]]:
+    def format_notes(self, request: Request, cursor: ReviewCursor) -> list[tuple[str, str, str]]:
         """Return (name, text, way out) of what Claude says about a card beside its wording."""
-        card, worded = request.candidate, self.found.get(request.candidate.id)
+        card, worded = request.candidate, self.by_id.get(request.candidate.id)
         if worded is None:
             return []
         notes = []
@@ -125,102 +127,106 @@ class Wordings:
             notes.append(("Claude says", f"not a lasting rule: {worded.no_rule}", "n to dismiss it, e to word it"))
         if worded.trouble:
             notes.append(("Claude", worded.trouble, "c to ask again, e to word it"))
-        at = self.place_of_same(request, deck)
+        at = self.find_same_card(request, cursor)
         if at is not None:
-            other = deck.cards[at]
-            said = f"same as {at + 1} of {len(deck.cards)}: {one_line(other.quote, _BRIEF)}"
+            other = cursor.cards[at]
+            said = f"same as {at + 1} of {len(cursor.cards)}: {one_line(other.quote, _QUOTE_WIDTH)}"
             notes.append(("Claude says", said, "m to merge both into one rule"))
         return notes
 
-    def place_of_same(self, request: Request, deck: Deck) -> int | None:
+    def find_same_card(self, request: Request, cursor: ReviewCursor) -> int | None:
         """Return the place of the undecided card that Claude takes for the same, unless both are one already."""
         own = request.candidate.id
-        twins = {self.found[own].same_as} if own in self.found else set()
-        twins |= {other for other, worded in self.found.items() if worded.same_as == own}
+        twins = {self.by_id[own].same_as} if own in self.by_id else set()
+        twins |= {other for other, worded in self.by_id.items() if worded.same_as == own}
         joined = {each.id for each in request.joined}
-        for at in deck.open():
-            if deck.cards[at].id in twins - joined and at != deck.at:
+        for at in cursor.list_open():
+            if cursor.cards[at].id in twins - joined and at != cursor.position:
                 return at
         return None
 
-    def _offer(self, lead: str, cards: Sequence[Candidate]) -> bool:
+    def _ask_permission(self, lead: str, cards: Sequence[Candidate]) -> bool:
         """Show the price and take the answer; True if Claude may be asked now."""
         from reflect_git.rules import model_wording
 
-        price = model_wording.price_of(self.desk.sitting, cards)
-        question = f"{lead} ({_told(price)}). Allow? [y]es always, [o]nce, [n]o "
-        while (typed := _ONCE.get(typed := self.console.key(question), typed)) not in ("y", "o", "n"):
-            self.desk.explain(_ANSWERS)
-        if typed == "y" or (typed == "n" and model_wording.is_undecided(self.desk.sitting)):
-            self._remember(model_wording.ON if typed == "y" else model_wording.OFF)
+        price = model_wording.estimate_price(self.screen.queue, cards)
+        question = f"{lead} ({_format_price(price)}). Allow? [y]es always, [o]nce, [n]o "
+        while (typed := _ANSWER_WORDS.get(typed := self.console.read_key(question), typed)) not in ("y", "o", "n"):
+            self.screen.print_keys(_ANSWER_HELP)
+        if typed == "y" or (typed == "n" and model_wording.is_undecided(self.screen.queue)):
+            self._write_setting(model_wording.ON if typed == "y" else model_wording.OFF)
         self.is_allowed = typed != "n"
         return self.is_allowed
 
-    def _remember(self, value: str) -> None:
+    def _write_setting(self, value: str) -> None:
         from reflect_git.rules.model_wording import SETTING
 
-        front, store = self.desk.front, self.desk.sitting.store
-        by = service.author(store, service.road_of(front.env, front.at_terminal))
-        policy.switch(store, {SETTING: value}, by, utc_precise())
-        self.desk.say(f"set {SETTING} to {value}; {_CHANGE} {'off' if value != 'off' else 'claude'}")
+        cli, store = self.screen.cli, self.screen.queue.store
+        by = service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
+        policy.set_policies(store, {SETTING: value}, by, utc_precise())
+        self.screen.print_lines(f"set {SETTING} to {value}; {_UNDO_HINT} {'off' if value != 'off' else 'claude'}")
 
-    def _word(self, cards: Sequence[Candidate]) -> None:
+    def _word_cards(self, cards: Sequence[Candidate]) -> None:
         from reflect_git.rules import model_wording
 
-        store = self.desk.sitting.store
+        store = self.screen.queue.store
         progress = _Progress(f"Claude words {plural(len(cards), 'proposed rule')}")
         try:
-            done = model_wording.word(self.desk.sitting, cards, progress.tick)
+            done = model_wording.word_rules(self.screen.queue, cards, progress.update)
         finally:
-            progress.end()
-        self.found |= done.found
-        self._tried |= set(done.found)
-        count = sum(bool(each.text) for each in done.found.values())
-        self.desk.say(
-            f"Claude worded {count} of {plural(len(done.found), 'proposed rule')} ({done.tokens:,} tokens, "
-            f"{dollars(done.usd)}; {dollars(done.today)} of ${usage.cap_of(store):.2f} today)"
+            progress.clear()
+        self.by_id |= done.wordings
+        self._tried_ids |= set(done.wordings)
+        count = sum(bool(each.text) for each in done.wordings.values())
+        self.screen.print_lines(
+            f"Claude worded {count} of {plural(len(done.wordings), 'proposed rule')} ({done.tokens:,} tokens, "
+            f"{format_dollars(done.usd)}; {format_dollars(done.usd_today)} of ${usage.get_cap(store):.2f} today)"
         )
 
 
 class _Progress:
-    """One line on stderr after a second, for a person who waits."""
+    """A line on stderr that appears after a second."""
 
     def __init__(self, text: str) -> None:
         self._text = printable(text)
         self._shown = ""
 
-    def tick(self, seconds: float) -> None:
+    def update(self, seconds: float) -> None:
         line = f"{self._text} … {int(seconds)} s"
-        if seconds >= _PATIENCE and line != self._shown and sys.stderr.isatty():
+        if seconds >= _PROGRESS_DELAY and line != self._shown and sys.stderr.isatty():
             self._shown = line
             sys.stderr.write(f"\r{line}")
             sys.stderr.flush()
 
-    def end(self) -> None:
+    def clear(self) -> None:
         if self._shown:
             sys.stderr.write(f"\r{' ' * len(self._shown)}\r")
             sys.stderr.flush()
 
 
-def price_of_one(store: Store) -> str:
+def format_price_of_one(store: Store) -> str:
     """Say what it costs to have one rule worded, and what a day may cost."""
     from reflect_git.rules import model_wording
 
-    return f"{_told(model_wording.typical_price(store))} for one, at most ${usage.cap_of(store):.2f} a day"
+    price = _format_price(model_wording.estimate_typical_price(store))
+    return f"{price} for one, at most ${usage.get_cap(store):.2f} a day"
 
 
-def _told(price: Price) -> str:
+def _format_price(price: Price) -> str:
     """Say what a call is expected to take, in round numbers."""
-    return f"about {round(price.tokens, -2):,} tokens, {dollars(price.usd)}"
+    return f"about {round(price.tokens, -2):,} tokens, {format_dollars(price.usd)}"
 
 
-def dollars(usd: float) -> str:
+def format_dollars(usd: float) -> str:
     """Return an amount in whole cents, rounded up: a price is never shown as nothing."""
     return f"${math.ceil(max(usd, 0.0001) * 100 - 1e-9) / 100:.2f}"
 
 
-def _next_open(deck: Deck) -> list[Candidate]:
+def _list_next_cards(cursor: ReviewCursor) -> list[Candidate]:
     """Return the card in hand and the undecided ones behind it, as many as go into one call."""
-    from reflect_git.rules.model_wording import AT_ONCE
+    from reflect_git.rules.model_wording import MAX_RULES_PER_CALL
 
-    return [deck.cards[at] for at in islice((at for at in deck.open() if at >= deck.at), AT_ONCE)]
+    return [
+        cursor.cards[at]
+        for at in islice((at for at in cursor.list_open() if at >= cursor.position), MAX_RULES_PER_CALL)
+    ]

@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.capture.transcript import Reader
-from reflect_git.capture.transcript.calls import IN_TEXT, edits_in
+from reflect_git.capture.transcript import TranscriptReader
+from reflect_git.capture.transcript.calls import MENTION_PREFIX, find_edits
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.platform.project import top_of
 from reflect_git.platform.project_git import Checkout
 from reflect_git.records import json_form
-from reflect_git.records.ids import seconds_of
+from reflect_git.records.ids import parse_utc
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files
@@ -36,13 +36,13 @@ BRANCH, CLAUDE, YOU = "branch", "claude", "you"
 State = Callable[["bytes | None"], "Finding | None"]
 
 
-def explains(call: Call, live: bytes | None, found: Finding, state: State) -> bool:
+def explains_finding(call: EditCall, live: bytes | None, found: Finding, state: State) -> bool:
     """Tell whether this call brought the entry into the state in which it was found."""
     if call.texts:
         if found.live:
-            return bool(call.shows(found.live))
-        return any(found.id in text for text in call.texts) or call.shows(found.approved) == "certain"
-    sides = call.sides((live or b"").decode("utf-8", "replace"))
+            return bool(call.match_line(found.live))
+        return any(found.id in text for text in call.texts) or call.match_line(found.approved) == "certain"
+    sides = call.get_before_and_after((live or b"").decode("utf-8", "replace"))
     if sides is None:
         return False
     before, after = (None if text is None else text.encode("utf-8", "surrogatepass") for text in sides)
@@ -50,14 +50,14 @@ def explains(call: Call, live: bytes | None, found: Finding, state: State) -> bo
     return made is not None and made.is_same(found) and not (was and was.is_same(made) and not call.is_new)
 
 
-class Heads:
+class HeadLookup:
     """The HEAD of each work tree, looked up once."""
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self._known: dict[str, Checkout | None] = {}
+        self._checkouts: dict[str, Checkout | None] = {}
 
-    def has(self, path: str, live: bytes | None, found: Finding, state: State, is_global: bool) -> bool:
+    def has_entry(self, path: str, live: bytes | None, found: Finding, state: State, is_global: bool) -> bool:
         """Tell whether HEAD has the entry as the file has it, so that a branch, a stash or a clone made the change.
 
         An existing file that git does not track is not git's; nor is a global file that is in no commit.
@@ -65,42 +65,42 @@ class Heads:
         checkout = self._checkout(path)
         if checkout is None:
             return False
-        committed = checkout.file(path)
+        committed = checkout.read_head_file(path)
         if committed is None and (live is not None or is_global):
             return live is not None and checkout.is_unmerged(path)
         there = state(committed)
         return bool(there and there.is_same(found)) or checkout.is_unmerged(path)
 
-    def moved(self, path: str) -> float | None:
+    def get_checkout_time(self, path: str) -> float | None:
         """Return when git last checked out other files there, or None if unknown."""
         checkout = self._checkout(path)
-        return checkout.moved() if checkout else None
+        return checkout.get_last_update_time() if checkout else None
 
     def _checkout(self, path: str) -> Checkout | None:
         folder = os.path.dirname(path)
-        top = top_of(folder if os.path.isdir(folder) else _existing(folder))
+        top = top_of(folder if os.path.isdir(folder) else _find_existing_folder(folder))
         if top is None:
             return None
-        if top not in self._known:
+        if top not in self._checkouts:
             checkout = Checkout(self._program, top)
-            self._known[top] = checkout if checkout.has_commit() else None
-        return self._known[top]
+            self._checkouts[top] = checkout if checkout.has_commit() else None
+        return self._checkouts[top]
 
 
-def _existing(folder: str) -> str:
+def _find_existing_folder(folder: str) -> str:
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     return folder
 
 
-_BEFORE = 1 << 20  # bytes searched for the person's words before a call
-_TURNS = 500  # turns searched for a call's result: calls can run in parallel
-_KEPT = 2000
-_VERSION = 2  # format of the cached offsets; version 1 had no Bash calls
-_EDITORS = ("Edit", "Write", "MultiEdit")
+_PROMPT_BYTES = 1 << 20  # bytes searched for the person's words before a call
+_MAX_RESULT_TURNS = 500  # turns searched for a call's result: calls can run in parallel
+_MAX_TRANSCRIPTS = 2000
+_CACHE_VERSION = 2  # format of the cached offsets; version 1 had no Bash calls
+_EDIT_TOOLS = ("Edit", "Write", "MultiEdit")
 
 
-class Call(NamedTuple):
+class EditCall(NamedTuple):
     """A call by which Claude changed a file; `pieces` are (old, new) pairs.
 
     `before` and `after`: the whole file, as far as the client stored it. `is_new`: there was no file. `prompt`: what
@@ -117,11 +117,11 @@ class Call(NamedTuple):
     prompt: str
     texts: tuple[str, ...] = ()
 
-    def shows(self, line: str) -> str:
+    def match_line(self, line: str) -> str:
         """Return whether a Bash call certainly or probably wrote a line; "" for other tools."""
-        return shell_writes.shows(self.texts, line) if self.texts else ""
+        return shell_writes.match_line(self.texts, line) if self.texts else ""
 
-    def sides(self, live: str) -> tuple[str | None, str] | None:
+    def get_before_and_after(self, live: str) -> tuple[str | None, str] | None:
         """Return the file before and after; if the client stored no file, apply the edit backwards to the live one."""
         if self.after is not None:
             return self.before, self.after
@@ -135,7 +135,7 @@ class Call(NamedTuple):
         return before, live
 
 
-class Known:
+class EditCache:
     """A cache of where each transcript has calls that change Markdown files, so that no byte is read twice.
 
     It holds offsets and file names, and is disposable.
@@ -144,98 +144,98 @@ class Known:
     def __init__(self, store: Store) -> None:
         self._path = store.private_path("cache", "edits")
         try:
-            known = json_form.loads((files.read_if_there(self._path, 1 << 24) or b"{}").decode("utf-8", "replace"))
+            known = json_form.loads((files.read_if_exists(self._path, 1 << 24) or b"{}").decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             known = {}
-        is_current = isinstance(known, dict) and known.get("version") == _VERSION
-        self._known: dict[str, Any] = known["transcripts"] if is_current else {}
+        is_current = isinstance(known, dict) and known.get("version") == _CACHE_VERSION
+        self._offsets: dict[str, Any] = known["transcripts"] if is_current else {}
 
-    def edits(self, path: str, projects: str, deadline: float) -> list[tuple[int, str]]:
-        upto, listed = self._recall(path)
+    def find_edits(self, path: str, projects: str, deadline: float) -> list[tuple[int, str]]:
+        upto, listed = self._get_cached(path)
         if upto < os.stat(path).st_size:
-            more, upto = edits_in(path, upto, projects, deadline)
+            more, upto = find_edits(path, upto, projects, deadline)
             listed += more
-            self._known.pop(path, None)
-            self._known[path] = [upto, listed]
+            self._offsets.pop(path, None)
+            self._offsets[path] = [upto, listed]
         return listed
 
-    def _recall(self, path: str) -> tuple[int, list[tuple[int, str]]]:
+    def _get_cached(self, path: str) -> tuple[int, list[tuple[int, str]]]:
         """Return the cached offsets of a transcript; a transcript that became shorter is a new one."""
         try:
-            upto, listed = self._known[path]
+            upto, listed = self._offsets[path]
             found = [(int(offset), str(name)) for offset, name in listed]
             return (int(upto), found) if upto <= os.stat(path).st_size else (0, [])
         except (KeyError, TypeError, ValueError):
             return 0, []
 
-    def keep(self) -> None:
-        kept = {path: found for path, found in list(self._known.items())[-_KEPT:] if redact(path) == path}
-        data = json.dumps({"version": _VERSION, "transcripts": kept}).encode()
+    def write(self) -> None:
+        kept = {path: found for path, found in list(self._offsets.items())[-_MAX_TRANSCRIPTS:] if redact(path) == path}
+        data = json.dumps({"version": _CACHE_VERSION, "transcripts": kept}).encode()
         try:
-            if data != files.read_if_there(self._path, 1 << 24):
-                files.write_whole(self._path, data, sync=False)
+            if data != files.read_if_exists(self._path, 1 << 24):
+                files.write_atomic(self._path, data, sync=False)
         except OSError:  # read again next time
             pass
 
 
-def calls(
+def find_edit_calls(
     store: Store, env: Mapping[str, str], place: Place, wanted: Collection[str], since: str, seconds: float,
     everywhere: bool = False,
-) -> list[Call]:  # fmt: skip
+) -> list[EditCall]:  # fmt: skip
     """Return the calls on these files after a moment, newest first, as far as they can be found in `seconds`.
 
     How far each transcript was read is cached, so the next run continues there.
     """
-    deadline, projects, known = time.monotonic() + seconds, paths.projects_dir(env), Known(store)
+    deadline, projects, known = time.monotonic() + seconds, paths.projects_dir(env), EditCache(store)
     names = {os.path.basename(path) for path in wanted}
-    found: list[Call] = []
-    for path in _transcripts(projects, place, seconds_of(since), everywhere) if names else ():
+    found: list[EditCall] = []
+    for path in _list_transcripts(projects, place, parse_utc(since), everywhere) if names else ():
         if time.monotonic() > deadline:
             break
         try:
-            listed = known.edits(path, projects, deadline)
+            listed = known.find_edits(path, projects, deadline)
             offsets = [offset for offset, name in listed if name in names]
-            found += _read(path, projects, offsets, wanted, since.removesuffix("Z"), deadline)
-            if any(name.startswith(IN_TEXT) and name[1:] in names for _, name in listed):
-                found += _bash_calls(path, projects, wanted, since.removesuffix("Z"))
+            found += _read_calls(path, projects, offsets, wanted, since.removesuffix("Z"), deadline)
+            if any(name.startswith(MENTION_PREFIX) and name[1:] in names for _, name in listed):
+                found += _find_bash_calls(path, projects, wanted, since.removesuffix("Z"))
         except (ReflectError, OSError):
             continue
-    known.keep()
+    known.write()
     return sorted(found, key=lambda call: call.timestamp, reverse=True)
 
 
-def _bash_calls(path: str, projects: str, wanted: Collection[str], since: str) -> Iterator[Call]:
+def _find_bash_calls(path: str, projects: str, wanted: Collection[str], since: str) -> Iterator[EditCall]:
     for one in shell_writes.find_bash_calls(path, projects, wanted, since):
-        yield Call(one.path, (), None, None, False, one.session, one.timestamp, "", one.texts)
+        yield EditCall(one.path, (), None, None, False, one.session, one.timestamp, "", one.texts)
 
 
-def _read(
+def _read_calls(
     path: str, projects: str, offsets: list[int], wanted: Collection[str], since: str, deadline: float
-) -> Iterator[Call]:
+) -> Iterator[EditCall]:
     """Yield calls from the last one back, until one is older than `since`."""
     for offset in reversed(offsets):
-        turn = _result(path, projects, offset) if time.monotonic() < deadline else None
+        turn = _find_result(path, projects, offset) if time.monotonic() < deadline else None
         if turn is None:
             continue
         if turn.timestamp <= since:
             return
-        call = _call(turn, _prompt(path, projects, offset))
+        call = _parse_call(turn, _find_prompt(path, projects, offset))
         if call is not None and call.path in wanted:
             yield call
 
 
-def _result(path: str, projects: str, offset: int) -> Turn | None:
+def _find_result(path: str, projects: str, offset: int) -> Turn | None:
     """Return the result of the call on this line, or None if it failed, was refused or is unfinished."""
-    for turn in Reader(path, offset, _TURNS, projects=projects):
+    for turn in TranscriptReader(path, offset, _MAX_RESULT_TURNS, projects=projects):
         if turn.kind == "tool" and turn.tool:
-            return turn if turn.tool in _EDITORS and not turn.is_error else None
+            return turn if turn.tool in _EDIT_TOOLS and not turn.is_error else None
     return None
 
 
-def _prompt(path: str, projects: str, offset: int) -> str:
+def _find_prompt(path: str, projects: str, offset: int) -> str:
     """Return what the person had typed last, redacted."""
     last: Turn | None = None
-    for turn in Reader(path, max(0, offset - _BEFORE), projects=projects):
+    for turn in TranscriptReader(path, max(0, offset - _PROMPT_BYTES), projects=projects):
         if turn.offset >= offset:
             break
         if turn.kind == "user":
@@ -243,34 +243,34 @@ def _prompt(path: str, projects: str, offset: int) -> str:
     return last.text if last else ""
 
 
-def _transcripts(projects: str, place: Place, oldest: float, everywhere: bool) -> list[str]:
+def _list_transcripts(projects: str, place: Place, oldest: float, everywhere: bool) -> list[str]:
     """List transcripts of sessions in the project and below, or anywhere, and of their agents, newest first."""
     slug = os.path.basename(os.path.dirname(project_files.memory_dir(place)))
     listed: list[tuple[float, str]] = []
-    for folder in _folders(projects):
+    for folder in _list_folders(projects):
         name = os.path.basename(folder)
         if everywhere or (place.root and (name == slug or name.startswith(f"{slug}-"))):
-            listed += _files_in(folder)
-            for session in _folders(folder):
-                listed += _files_in(os.path.join(session, "subagents"))
+            listed += _list_transcript_files(folder)
+            for session in _list_folders(folder):
+                listed += _list_transcript_files(os.path.join(session, "subagents"))
     return [path for moment, path in sorted(listed, reverse=True) if moment >= oldest]
 
 
-def _folders(path: str) -> list[str]:
+def _list_folders(path: str) -> list[str]:
     try:
         return [entry.path for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
 
 
-def _files_in(folder: str) -> list[tuple[float, str]]:
+def _list_transcript_files(folder: str) -> list[tuple[float, str]]:
     try:
         return [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.name.endswith(".jsonl")]
     except OSError:
         return []
 
 
-def _call(turn: Turn, prompt: str) -> Call | None:
+def _parse_call(turn: Turn, prompt: str) -> EditCall | None:
     """Build the call from the turn with its result, or return None if it is malformed."""
     name = turn.input.get("file_path")
     if not isinstance(name, str) or "\0" in name:
@@ -283,26 +283,26 @@ def _call(turn: Turn, prompt: str) -> Call | None:
         if not isinstance(content, str):
             return None
         is_new = turn.details.get("type") == "create"
-        return Call(path, ((before or "", content),), before, content, is_new, turn.session, turn.timestamp, prompt)
-    pieces = tuple(_pieces(turn.input))
+        return EditCall(path, ((before or "", content),), before, content, is_new, turn.session, turn.timestamp, prompt)
+    pieces = tuple(_get_pieces(turn.input))
     is_new = bool(pieces) and not pieces[0][0] and not before
-    after = None if before is None else _applied(before, turn.input)
-    return Call(path, pieces, before, after, is_new, turn.session, turn.timestamp, prompt) if pieces else None
+    after = None if before is None else _apply_edits(before, turn.input)
+    return EditCall(path, pieces, before, after, is_new, turn.session, turn.timestamp, prompt) if pieces else None
 
 
-def _edits(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _get_edits(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     listed = given.get("edits")
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else [given]
 
 
-def _pieces(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for edit in _edits(given):
+def _get_pieces(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for edit in _get_edits(given):
         old, new = edit.get("old_string"), edit.get("new_string")
         if isinstance(old, str) and isinstance(new, str):
             yield old, new
 
 
-def _applied(text: str, given: Mapping[str, Any]) -> str:
-    for edit, (old, new) in zip(_edits(given), _pieces(given), strict=False):
+def _apply_edits(text: str, given: Mapping[str, Any]) -> str:
+    for edit, (old, new) in zip(_get_edits(given), _get_pieces(given), strict=False):
         text = text.replace(old, new, -1 if edit.get("replace_all") else 1) if old else new
     return text

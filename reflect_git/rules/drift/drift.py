@@ -13,17 +13,25 @@ from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files, instruction_files
-from reflect_git.records.ids import digest, seconds_of
+from reflect_git.records.ids import digest, parse_utc
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.rules.approve import item_of, says, target_of
-from reflect_git.rules.drift.change_author import BRANCH, CLAUDE, YOU, Call, Heads, calls, explains
-from reflect_git.rules.snapshot import EVERYWHERE, FOLDER, entries_in, mark_of, news_for
-from reflect_git.store.purge.purge_marks import Gone
+from reflect_git.rules.approve import item_of, matches_text, target_of
+from reflect_git.rules.drift.change_author import (
+    BRANCH,
+    CLAUDE,
+    YOU,
+    EditCall,
+    HeadLookup,
+    explains_finding,
+    find_edit_calls,
+)
+from reflect_git.rules.snapshot import FOLDER, GLOBAL_FOLDER, find_pending_decisions, get_folder_suffix, parse_entries
+from reflect_git.store.purge.purge_marks import PurgeMarks
 from reflect_git.store.repository import MAIN
-from reflect_git.targets import plan, targets
-from reflect_git.targets.inert import same
+from reflect_git.targets import plan, target_files
 from reflect_git.targets.plan import Finding
-from reflect_git.targets.targets import Target
+from reflect_git.targets.safe_text import is_same_text
+from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
     from reflect_git.records.history import History
@@ -32,10 +40,10 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 RETURNED = "returned"  # an entry of a rule that is not in force, or belongs to another file
-SECONDS = 1.0
+SEARCH_SECONDS = 1.0
 _ID = re.compile(rb"LRN-[0-9]{8}-[0-9a-z]+")
-_KEPT = 5000
-_RULES = 500
+_MAX_IGNORED = 5000
+_MAX_RULE_FILES = 500
 
 
 class TargetFile(NamedTuple):
@@ -51,82 +59,87 @@ class Difference(NamedTuple):
     """A rule whose file differs from what was approved. `author` is branch, claude (by `call`) or you."""
 
     learning: Learning
-    page: TargetFile
+    file: TargetFile
     found: Finding
     author: str = YOU
-    call: Call | None = None
+    call: EditCall | None = None
 
     @property
-    def mark(self) -> str:
+    def key(self) -> str:
         """Return the key to remember if a person ignores it: this state of this rule in this work tree."""
-        return digest(self.page.path, self.learning["id"], self.found.kind, self.found.live)
+        return digest(self.file.path, self.learning["id"], self.found.kind, self.found.live)
 
 
 class Drift(NamedTuple):
     """The differences found.
 
-    `asked`: for a person to answer, Claude's first. `elsewhere`: not on this branch. `foreign`: number of entries with
-    ids unknown to this store. `troubles`: files that cannot be parsed, and entries of purged rules.
+    `open_differences`: for a person to answer, Claude's first. `branch_differences`: not on this branch.
+    `foreign_count`: number of entries with ids unknown to this store. `troubles`: files that cannot be parsed, and
+    entries of purged rules.
     """
 
-    asked: tuple[Difference, ...] = ()
-    elsewhere: tuple[Difference, ...] = ()
-    foreign: int = 0
+    open_differences: tuple[Difference, ...] = ()
+    branch_differences: tuple[Difference, ...] = ()
+    foreign_count: int = 0
     troubles: tuple[str, ...] = ()
-    pages: tuple[TargetFile, ...] = ()
+    files: tuple[TargetFile, ...] = ()
 
 
-def look(store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SECONDS) -> Drift:
+def find_drift(
+    store: Store, env: Mapping[str, str], place: Place, history: History, seconds: float = SEARCH_SECONDS
+) -> Drift:
     """Compare every rule that this machine wrote here with its file; write nothing."""
-    written, gone = _Written(store, place), Gone(store)
-    arriving = _Arriving(written, history, news_for(place, history, store.machine))
-    ours = [one for one in history.in_force() if place.reaches(one)]
-    pages = tuple(page for one in pages_here(place, ours) for page in _here(one, written))
+    written, gone = _WrittenRules(store, place), PurgeMarks(store)
+    arriving = _PendingDecisions(written, history, find_pending_decisions(place, history, store.machine))
+    ours = [one for one in history.get_rules_in_force() if place.is_in_scope(one)]
+    pages = tuple(page for one in list_target_files(place, ours) for page in _with_expected_rules(one, written))
     found: list[Difference] = []
     troubles: list[str] = []
     foreign = 0
     for page in pages:
-        for one in _findings(page):
+        for one in _compare_file(page):
             learning = history.learnings.get(one.id)
             where = f"{place.label(page.path)}:{one.line}" if one.line else place.label(page.path)
             if one.kind == "marker":
                 troubles.append(f"{where}: {one.live}")
-            elif learning is None and gone.has(one.id):
-                troubles.append(f"{where}: '{one.id}' was purged and stands here still: delete the entry")
+            elif learning is None and gone.is_purged(one.id):
+                troubles.append(f"{where}: '{one.id}' was purged, but is still here: delete the entry")
             elif learning is None:
                 foreign += 1
             elif one.kind != "foreign":
                 if not arriving.explains(page, one):
                     found.append(Difference(learning, page, one))
             # Otherwise it was reverted on another machine and is removed here later.
-            elif not written.has_in(one.id, page.target):
+            elif not written.has_written(one.id, page.target):
                 found.append(Difference(learning, page, one._replace(kind=RETURNED)))
-    told = left(store)
-    judged = _judged(store, env, place, history, [one for one in found if one.mark not in told], seconds)
+    told = load_ignored(store)
+    judged = _find_authors(store, env, place, history, [one for one in found if one.key not in told], seconds)
     asked = sorted((one for one in judged if one.author != BRANCH), key=lambda one: one.author != CLAUDE)
     elsewhere = tuple(one for one in judged if one.author == BRANCH)
     return Drift(tuple(asked), elsewhere, foreign, tuple(troubles), pages)
 
 
-def _here(page: TargetFile, written: _Written) -> Iterator[TargetFile]:
+def _with_expected_rules(page: TargetFile, written: _WrittenRules) -> Iterator[TargetFile]:
     """Yield the file with the rules expected in it: those we wrote, and those that came with the file."""
     data = page.data or b""
-    rules = tuple(one for one in page.rules if one["id"].encode() in data or written.has_in(one["id"], page.target))
+    rules = tuple(
+        one for one in page.rules if one["id"].encode() in data or written.has_written(one["id"], page.target)
+    )
     if rules or page.data is not None:
         yield page._replace(rules=rules)
 
 
-def _findings(page: TargetFile) -> list[Finding]:
+def _compare_file(page: TargetFile) -> list[Finding]:
     """Compare the file with its rules; report a file that cannot be parsed as one finding."""
     if not page.rules and b"LRN-" not in (page.data or b""):
         return []
     try:
-        return plan.of_file(page.target.form, page.data, [item_of(rule) for rule in page.rules])
+        return plan.compare_file(page.target.form, page.data, [item_of(rule) for rule in page.rules])
     except ReflectError as error:  # not text, too large, or broken
         return [Finding("marker", "", live=error.message)]
 
 
-class _Written:
+class _WrittenRules:
     """The rules that this machine wrote: rules approved elsewhere, or only recorded, were never in a file here."""
 
     def __init__(self, store: Store, place: Place) -> None:
@@ -134,7 +147,7 @@ class _Written:
         self._place = place
 
     @cached_property
-    def _mirrors(self) -> dict[tuple[str, str], list[bytes]]:
+    def _snapshots(self) -> dict[tuple[str, str], list[bytes]]:
         """Map (suffix of the snapshot folder, path of the file) to our part of it as last written."""
         found: dict[tuple[str, str], list[bytes]] = {}
         tree = self._store.git.tree(MAIN, f"{FOLDER}/{self._store.machine}")
@@ -143,53 +156,53 @@ class _Written:
             found.setdefault((folder.rpartition("-")[2], name), []).append(data.partition(b"\n\n")[2])
         return found
 
-    def has_in(self, identity: str, target: Target) -> bool:
-        return any(self._having(identity, target))
+    def has_written(self, identity: str, target: Target) -> bool:
+        return any(self._find_snapshots(identity, target))
 
-    def texts(self, identity: str, target: Target) -> list[str]:
+    def get_texts(self, identity: str, target: Target) -> list[str]:
         """Return the rule as we last wrote it into this file, for each key of the project."""
-        return [entries_in(target.kind, data).get(identity, "") for data in self._having(identity, target)]
+        return [parse_entries(target.kind, data).get(identity, "") for data in self._find_snapshots(identity, target)]
 
-    def _having(self, identity: str, target: Target) -> Iterator[bytes]:
-        folders = [EVERYWHERE] if target.is_global else map(mark_of, self._place.keys)
+    def _find_snapshots(self, identity: str, target: Target) -> Iterator[bytes]:
+        folders = [GLOBAL_FOLDER] if target.is_global else map(get_folder_suffix, self._place.keys)
         for folder in folders:
-            for data in self._mirrors.get((folder, target.path), ()):
+            for data in self._snapshots.get((folder, target.path), ()):
                 if identity.encode() in _ID.findall(data):
                     yield data
 
 
-class _Arriving(NamedTuple):
+class _PendingDecisions(NamedTuple):
     """Decisions made elsewhere since: nobody edited the file, it only lacks the decision."""
 
-    written: _Written
+    written: _WrittenRules
     history: History
-    news: Mapping[str, Decision]
+    decisions: Mapping[str, Decision]
 
     def explains(self, page: TargetFile, found: Finding) -> bool:
         """Tell whether the file has what we last wrote there or, if we never did, an earlier wording of the rule."""
-        if found.kind != "different" or found.id not in self.news:
+        if found.kind != "different" or found.id not in self.decisions:
             return False
-        texts = self.written.texts(found.id, page.target)
-        if texts and not any(same(found.live, text) for text in texts):
+        texts = self.written.get_texts(found.id, page.target)
+        if texts and not any(is_same_text(found.live, text) for text in texts):
             return False
-        return any(says(was, found.live) for was in self.history.wordings(found.id))
+        return any(matches_text(was, found.live) for was in self.history.get_versions(found.id))
 
 
-def pages_here(place: Place, rules: Iterable[Learning]) -> Iterator[TargetFile]:
+def list_target_files(place: Place, rules: Iterable[Learning]) -> Iterator[TargetFile]:
     """Yield the files that rules belong in, and every other instruction file that exists."""
     listed: dict[str, TargetFile] = {}
     for rule in rules:
-        for page in _page(place, target_of(rule)):
+        for page in _read_target_file(place, target_of(rule)):
             before = listed.setdefault(page.path, page)
             listed[page.path] = before._replace(rules=(*before.rules, rule))
-    for target in _usual(place):
-        for page in _page(place, target):
+    for target in _list_usual_targets(place):
+        for page in _read_target_file(place, target):
             if page.data is not None:
                 listed.setdefault(page.path, page)
     yield from listed.values()
 
 
-def _page(place: Place, target: Target) -> Iterator[TargetFile]:
+def _read_target_file(place: Place, target: Target) -> Iterator[TargetFile]:
     try:
         path = place.path_of(target)
         yield TargetFile(target, path, instruction_files.read(path))
@@ -197,55 +210,55 @@ def _page(place: Place, target: Target) -> Iterator[TargetFile]:
         return
 
 
-def _usual(place: Place) -> Iterator[Target]:
+def _list_usual_targets(place: Place) -> Iterator[Target]:
     """Yield the usual instruction files of the client and the project."""
-    yield targets.GLOBAL
+    yield target_files.GLOBAL_TARGET
     if place.root:
-        yield from (targets.of_file(name, is_global=False) for name in targets.USUAL_FILES)
+        yield from (target_files.get_target_for_file(name, is_global=False) for name in target_files.USUAL_FILES)
     for kind, base, folder in (("global-rules", place.config, "rules"), ("rules", place.root, ".claude/rules")):
-        for path in files.files_below(os.path.join(base, *folder.split("/")))[:_RULES] if base else ():
+        for path in files.list_files(os.path.join(base, *folder.split("/")))[:_MAX_RULE_FILES] if base else ():
             if path.endswith(".md"):
                 yield Target(kind, os.path.relpath(path, base))
 
 
-def _judged(
+def _find_authors(
     store: Store, env: Mapping[str, str], place: Place, history: History, found: list[Difference], seconds: float
 ) -> list[Difference]:
     """Return the differences with their authors."""
     if not found:
         return []
     last = {made["subject"]: made["timestamp"] for made in history.decisions}
-    heads = Heads(store.git.program)
-    everywhere = any(one.page.target.is_global for one in found)
+    heads = HeadLookup(store.git.program)
+    everywhere = any(one.file.target.is_global for one in found)
     since = min(last.get(one.learning["id"], "") for one in found)
-    made = calls(store, env, place, {one.page.path for one in found}, since, seconds, everywhere)
+    made = find_edit_calls(store, env, place, {one.file.path for one in found}, since, seconds, everywhere)
     return [_with_author(one, heads, made, last.get(one.learning["id"], "")) for one in found]
 
 
-def _with_author(one: Difference, heads: Heads, made: list[Call], since: str) -> Difference:
+def _with_author(one: Difference, heads: HeadLookup, made: list[EditCall], since: str) -> Difference:
     """Return the difference with its author.
 
     Claude's transcript counts more than a commit: what Claude removed may not be in any commit yet.
     """
-    page, found = one.page, one.found
+    page, found = one.file, one.found
 
     def state(data: bytes | None) -> Finding | None:
-        return state_in(page, one.learning, data)
+        return find_state(page, one.learning, data)
 
     later = (call for call in made if call.path == page.path and call.timestamp > since.removesuffix("Z"))
-    call = next((call for call in later if explains(call, page.data, found, state)), None)
-    if heads.has(page.path, page.data, found, state, page.target.is_global):
-        moved = heads.moved(page.path)
-        if call is None or moved is None or seconds_of(call.timestamp) < moved:
+    call = next((call for call in later if explains_finding(call, page.data, found, state)), None)
+    if heads.has_entry(page.path, page.data, found, state, page.target.is_global):
+        moved = heads.get_checkout_time(page.path)
+        if call is None or moved is None or parse_utc(call.timestamp) < moved:
             return one._replace(author=BRANCH)
     return one._replace(author=CLAUDE, call=call) if call else one
 
 
-def state_in(page: TargetFile, learning: Learning, data: bytes | None) -> Finding | None:
+def find_state(page: TargetFile, learning: Learning, data: bytes | None) -> Finding | None:
     """Return the state of a rule in these bytes; None if it is as approved or cannot be parsed."""
     belongs = any(rule["id"] == learning["id"] for rule in page.rules)
     try:
-        listed = plan.of_file(page.target.form, data, [item_of(learning)] if belongs else [])
+        listed = plan.compare_file(page.target.form, data, [item_of(learning)] if belongs else [])
     except ReflectError:
         return None
     for one in listed:
@@ -254,13 +267,15 @@ def state_in(page: TargetFile, learning: Learning, data: bytes | None) -> Findin
     return None
 
 
-def left(store: Store) -> list[str]:
+def load_ignored(store: Store) -> list[str]:
     """Return the marks of the differences that a person chose to ignore."""
-    return (files.read_if_there(store.private_path("left"), 1 << 24) or b"").decode("ascii", "replace").split()
+    return (files.read_if_exists(store.private_path("left"), 1 << 24) or b"").decode("ascii", "replace").split()
 
 
-def leave(store: Store, mark: str) -> None:
+def ignore_difference(store: Store, mark: str) -> None:
     """Ignore a difference on this machine until it changes."""
-    known = left(store)
+    known = load_ignored(store)
     if mark not in known:
-        files.write_whole(store.private_path("left"), "".join(f"{one}\n" for one in [*known, mark][-_KEPT:]).encode())
+        files.write_atomic(
+            store.private_path("left"), "".join(f"{one}\n" for one in [*known, mark][-_MAX_IGNORED:]).encode()
+        )

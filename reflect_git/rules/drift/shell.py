@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 UNKNOWN = "\0"
-_DEEPEST = 8
+_MAX_DEPTH = 8
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _RESERVED = frozenset(
     ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "fi", "done", "esac")
 )
-_DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
+_DECLARATIONS = frozenset(("export", "declare", "local", "readonly", "typeset"))
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "e": "\x1b", "\\": "\\", "'": "'", '"': '"', "0": "\0"}
 # A one-statement program that prints a text.
-PRINTS = re.compile(r"""\s*(?:print|puts|console\.log)\b\s*\(?\s*(['"])([^'"`$#\\]*)\1\s*\)?\s*;?\s*""")
-_ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|0?[0-7]{1,3}|.)", re.DOTALL)
+PRINT_STATEMENT = re.compile(r"""\s*(?:print|puts|console\.log)\b\s*\(?\s*(['"])([^'"`$#\\]*)\1\s*\)?\s*;?\s*""")
+_ESCAPE_SEQUENCE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|0?[0-7]{1,3}|.)", re.DOTALL)
 
 
 @dataclass
 class Command:
     """One simple command.
 
-    `input`: its literal standard input, UNKNOWN if it cannot be determined, None without one. `feeds`: the command
+    `input`: its literal standard input, UNKNOWN if it cannot be determined, None without one. `piped_from`: the command
     before it in a pipeline. `variables`: those assigned so far.
     """
 
     words: list[str] = field(default_factory=list)
     redirects: list[tuple[str, str]] = field(default_factory=list)
     input: str | None = None
-    feeds: Command | None = None
+    piped_from: Command | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     is_background: bool = False
 
@@ -50,32 +50,32 @@ class Command:
         return self.words[0].rpartition("/")[2] if self.words else ""
 
 
-def read(
+def parse_commands(
     text: str, variables: Mapping[str, str] | None = None, depth: int = 0, files: Mapping[str, str] | None = None
 ) -> list[Command]:  # fmt: skip
     """Return the simple commands of a text, including those in substitutions, in order of appearance.
 
     `files` are texts by path that a substitution may print.
     """
-    reader = _Reader(text, dict(variables or {}), depth, files or {})
-    reader.read()
-    return [one for one in reader.found if one.words or one.redirects]
+    reader = _Parser(text, dict(variables or {}), depth, files or {})
+    reader.parse()
+    return [one for one in reader.commands if one.words or one.redirects]
 
 
-class _Reader:
-    """A parser over one text; `found` collects the commands."""
+class _Parser:
+    """A parser over one text; `commands` collects the commands."""
 
     def __init__(self, text: str, variables: dict[str, str], depth: int, files: Mapping[str, str]) -> None:
         self.text, self.at, self.depth = text.replace("\\\n", ""), 0, depth
         self.variables, self.files = variables, files
-        self.found: list[Command] = []
+        self.commands: list[Command] = []
         self.command = Command()
         self.word: list[str] | None = None
         self.operator = ""  # a redirection that awaits its target
         self.is_quoted = False  # the word contains quotes: a heredoc with this delimiter is not expanded
         self.heredocs: list[tuple[Command, str, bool, bool]] = []
 
-    def read(self) -> None:
+    def parse(self) -> None:
         while self.at < len(self.text):
             character = self.text[self.at]
             if character in " \t":
@@ -150,21 +150,21 @@ class _Reader:
             self.at = end + 1
             return self._substitute(text[at + 1 : end])
         if text.startswith("$(", at):
-            end = _closing(text, at + 1)
+            end = _find_closing(text, at + 1)
             self.at = end + 1
             if text.startswith("$((", at):
                 self._expand_all(text[at + 3 : end])
                 return UNKNOWN
             return self._substitute(text[at + 2 : end])
         if text.startswith("${", at):
-            end = _closing(text, at + 1, "{}")
+            end = _find_closing(text, at + 1, "{}")
             self.at = end + 1
-            return self._value(text[at + 2 : end])
+            return self._expand_braces(text[at + 2 : end])
         name = _NAME.match(text, at + 1)
         self.at = name.end() if name else at + 1
         return self.variables.get(name[0], UNKNOWN) if name else "$"
 
-    def _value(self, inner: str) -> str:
+    def _expand_braces(self, inner: str) -> str:
         """Return the value of the inside of `${…}`; a default counts if the variable is unknown."""
         default = re.fullmatch(r"(\w+):?[-=+](.*)", inner, re.DOTALL)
         if default and not self.variables.get(default[1]):
@@ -172,33 +172,35 @@ class _Reader:
             return self._expand_all(given) or UNKNOWN
         changed = re.fullmatch(r"(\w+)(//?|##?|%%?|,,?|\^\^?|:)(.*)", inner, re.DOTALL)
         if changed and not default:
-            return _changed(self.variables.get(changed[1], UNKNOWN), changed[2], changed[3])
+            return _transform_value(self.variables.get(changed[1], UNKNOWN), changed[2], changed[3])
         return self.variables.get(default[1] if default else re.sub(r"\[[@*0]\]$", "", inner), UNKNOWN)
 
     def _expand_all(self, text: str) -> str:
         """Return a text with its expansions resolved, as in double quotes; also collect their commands."""
-        if self.depth >= _DEEPEST or not {"$", "`"} & set(text):
+        if self.depth >= _MAX_DEPTH or not {"$", "`"} & set(text):
             return text
-        reader = _Reader(text.replace('"', '\\"'), self.variables, self.depth + 1, self.files)
+        reader = _Parser(text.replace('"', '\\"'), self.variables, self.depth + 1, self.files)
         reader._read_double()
-        self.found += reader.found
+        self.commands += reader.commands
         return "".join(reader.word or ())
 
     def _substitute(self, inner: str) -> str:
-        if self.depth >= _DEEPEST:
+        if self.depth >= _MAX_DEPTH:
             return UNKNOWN
-        listed = read(inner, self.variables, self.depth + 1, self.files)
-        self.found += listed
+        listed = parse_commands(inner, self.variables, self.depth + 1, self.files)
+        self.commands += listed
         return (output_of(listed[-1], self.files) or UNKNOWN).rstrip("\n") if listed else ""
 
     def _read_redirect(self) -> None:
         match = re.compile(r"&>>?|<<<|<<-?|<>|[<>]\(|>>|>\||[<>]&?").match(self.text, self.at)
         operator = match[0] if match else self.text[self.at]
         if operator in ("<(", ">("):
-            end = _closing(self.text, self.at + 1)
+            end = _find_closing(self.text, self.at + 1)
             inner = self.text[self.at + 2 : end]
-            listed = read(inner, self.variables, self.depth + 1, self.files) if self.depth < _DEEPEST else []
-            self.found += listed
+            listed = (
+                parse_commands(inner, self.variables, self.depth + 1, self.files) if self.depth < _MAX_DEPTH else []
+            )
+            self.commands += listed
             self._add((output_of(listed[-1], self.files) if listed else "") or UNKNOWN)
             self.at = end + 1
             return
@@ -214,10 +216,10 @@ class _Reader:
         is_background = character == "&" and not self.text.startswith("&&", self.at)
         self._end_word()
         # A pipe after a group reads the output of its last command.
-        before = self.command if self.command.words or not self.found else self.found[-1]
+        before = self.command if self.command.words or not self.commands else self.commands[-1]
         self._end_command(is_background)
         if is_pipe:
-            self.command.feeds = before
+            self.command.piped_from = before
         self.at += 1
 
     def _end_word(self) -> None:
@@ -233,7 +235,7 @@ class _Reader:
             self.command.redirects.append((operator, word))
         elif self.command.words or word not in _RESERVED:
             assigned = _ASSIGNMENT.fullmatch(word)
-            if assigned and (not self.command.words or self.command.words[0] in _DECLARING):
+            if assigned and (not self.command.words or self.command.words[0] in _DECLARATIONS):
                 before = self.variables.get(assigned[1], "") if assigned[2] else ""
                 self.variables[assigned[1]] = before + assigned[3]
             else:
@@ -252,10 +254,10 @@ class _Reader:
             text = input_of(command, self.files) or UNKNOWN
             self.variables.update(dict.fromkeys(command.words[1:], text.rstrip("\n")))
         elif command.words[:2] == ["printf", "-v"] and len(command.words) > 3:
-            self.variables[command.words[2]] = _printf(command.words[3], command.words[4:])
+            self.variables[command.words[2]] = _format_printf(command.words[3], command.words[4:])
         if command.words or command.redirects:
-            self.found.append(command)
-        if command.words or command.redirects or command.feeds is None:
+            self.commands.append(command)
+        if command.words or command.redirects or command.piped_from is None:
             self.command = Command()
 
     def _read_heredocs(self) -> None:
@@ -275,7 +277,7 @@ class _Reader:
         self.heredocs = []
 
 
-def _closing(text: str, at: int, pair: str = "()") -> int:
+def _find_closing(text: str, at: int, pair: str = "()") -> int:
     """Return where the parenthesis or brace at this position is closed, skipping quotations."""
     depth, quote = 0, ""
     while at < len(text):
@@ -294,7 +296,7 @@ def _closing(text: str, at: int, pair: str = "()") -> int:
     return len(text)
 
 
-def _changed(value: str, operator: str, rest: str) -> str:
+def _transform_value(value: str, operator: str, rest: str) -> str:
     """Return a variable's value after `${x/a/b}`, `${x#a}`, `${x%a}`, `${x:1:2}` and `${x,,}`; patterns are literal."""
     if UNKNOWN in value or UNKNOWN in rest:
         return UNKNOWN
@@ -320,7 +322,7 @@ def unescape(text: str) -> str:
             return chr(int(code[1:], 16))
         return chr(int(code, 8) & 0xFF) if code.isdigit() else _ESCAPES.get(code, match[0])
 
-    return _ESCAPED.sub(one, text)
+    return _ESCAPE_SEQUENCE.sub(one, text)
 
 
 def input_of(command: Command, files: Mapping[str, str] | None = None) -> str | None:
@@ -329,8 +331,8 @@ def input_of(command: Command, files: Mapping[str, str] | None = None) -> str | 
         return command.input
     source = next((target for operator, target in command.redirects if operator in ("<", "<&", "<>")), "")
     if source:
-        return _text_of(source, files)
-    return output_of(command.feeds, files) if command.feeds is not None else None
+        return _get_file_text(source, files)
+    return output_of(command.piped_from, files) if command.piped_from is not None else None
 
 
 def output_of(command: Command, files: Mapping[str, str] | None = None) -> str:
@@ -339,32 +341,34 @@ def output_of(command: Command, files: Mapping[str, str] | None = None) -> str:
     if command.name == "echo":
         return unescape(" ".join(rest)) + "\n"
     if command.name == "printf" and rest:
-        return _printf(rest[0], rest[1:])
+        return _format_printf(rest[0], rest[1:])
     if command.name in ("which", "realpath", "readlink") or command.words[:2] in (["command", "-v"], ["type", "-p"]):
         return command.words[-1]
     given = input_of(command, files)
     if command.name in ("cat", "tee", "rev") or (not command.words and given):  # `$(< file)`
         named = [word for word in rest if word == "-" or not word.startswith("-")] if command.name == "cat" else []
-        known = [given or UNKNOWN if word == "-" else _text_of(word, files) for word in named] or [given or UNKNOWN]
+        known = [given or UNKNOWN if word == "-" else _get_file_text(word, files) for word in named] or [
+            given or UNKNOWN
+        ]
         text = "".join(known)
         return text.strip()[::-1] if command.name == "rev" else text
-    printed = next((match for word in rest if (match := PRINTS.fullmatch(word))), None)
+    printed = next((match for word in rest if (match := PRINT_STATEMENT.fullmatch(word))), None)
     if printed:
         return f"{printed[2]}\n"
     if command.name in ("base64", "xxd"):
-        return _decoded(command, given or UNKNOWN)
+        return _decode(command, given or UNKNOWN)
     # Any other program may print part of its input, after unknown text.
-    read_by_name = (_text_of(word, files) for word in rest)
+    read_by_name = (_get_file_text(word, files) for word in rest)
     known = [text for text in (*read_by_name, given or UNKNOWN) if UNKNOWN not in text]
     return "\n".join((UNKNOWN, *known))
 
 
-def _text_of(path: str, files: Mapping[str, str] | None) -> str:
+def _get_file_text(path: str, files: Mapping[str, str] | None) -> str:
     listed = files or {}
     return listed.get(path, listed.get(path.rpartition("/")[2], UNKNOWN))
 
 
-def _printf(form: str, values: Sequence[str]) -> str:
+def _format_printf(form: str, values: Sequence[str]) -> str:
     text = unescape(form)
     for value in values:
         head, sign, tail = next((text.partition(one) for one in ("%s", "%b", "%q") if one in text), (text, "", ""))
@@ -372,7 +376,7 @@ def _printf(form: str, values: Sequence[str]) -> str:
     return text
 
 
-def _decoded(command: Command, text: str) -> str:
+def _decode(command: Command, text: str) -> str:
     """Return decoded base64 or hex, if the encoded text is known."""
     if UNKNOWN in text:
         return UNKNOWN

@@ -20,11 +20,11 @@ from reflect_git.store.main import backups, journal, main_branch
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
-WAIT = 10.0
+LOCK_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A change of one file. `present` and `absent` are texts that show in the live file that it was made.
 
     `folders` is the number of parent folders that are created or deleted with the file.
@@ -39,88 +39,88 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Done:
+class ChangeResult:
     """The commit and the backup branch of a change."""
 
     commit: str
     backup: str
 
 
-def carry_out(
-    store: Store, learning: str, changes: Sequence[Change], records: Mapping[str, bytes], message: str, now: float
-) -> Done:
+def apply_changes(
+    store: Store, learning: str, changes: Sequence[FileChange], records: Mapping[str, bytes], message: str, now: float
+) -> ChangeResult:
     """Back up, write the files, commit. `message` may contain `{backup}` for the backup branch."""
-    with store.locked(WAIT):
+    with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         kept = [(one.path, one.before) for one in changes]
-        backup = backups.make(store, learning, kept, now) if kept else ""
+        backup = backups.create(store, learning, kept, now) if kept else ""
         text = message.replace("{backup}", backup)
-        facts = {"changes": [_packed(change) for change in changes], "message": text,
+        facts = {"changes": [_encode_change(change) for change in changes], "message": text,
                  "files": {path: data.decode("utf-8") for path, data in records.items()}}  # fmt: skip
         standing = journal.begin(store, "apply", (), facts)
         try:
-            _write(changes)
-            commit = main_branch.record(store, records, text)
+            _write_files(changes)
+            commit = main_branch.commit_files(store, records, text)
         except (ReflectError, OSError):
             # The failure may have happened after the commit: then the next command finishes.
-            if not main_branch.has(store, records) and _take_back(changes):
+            if not main_branch.has_files(store, records) and _restore_files(changes):
                 journal.end(standing)
             raise
         journal.end(standing)
-    return Done(commit, backup)
+    return ChangeResult(commit, backup)
 
 
-def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+def finish_change(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Finish after a kill: commit the change if the files have it, otherwise drop it."""
-    changes = [_unpacked(item) for item in facts["changes"]]
+    changes = [_decode_change(item) for item in facts["changes"]]
     for change in changes:  # first, because a file created by linking has two names until the temporary one is removed
-        for left in instruction_files.leftovers(change.path, (change.before, change.after)):
+        for left in instruction_files.remove_leftovers(change.path, (change.before, change.after)):
             store.log(f"'{left}' holds an edit from a killed process; nobody has seen it")
-    made = [change for change in changes if _is_made(change)]
+    made = [change for change in changes if _is_applied(change)]
     new = {name: text.encode("utf-8") for name, text in facts["files"].items()}
     if made and len(made) < len(changes):
-        made = _complete(changes, made)
+        made = _write_remaining(changes, made)
     if made or (not changes and new):
-        main_branch.record(store, new, facts["message"])
+        main_branch.commit_files(store, new, facts["message"])
     for change in changes:
-        _tidy(change)
+        _remove_empty_folders(change)
     journal.end(path)
 
 
-def _write(changes: Sequence[Change]) -> None:
-    done: list[Change] = []
+def _write_files(changes: Sequence[FileChange]) -> None:
+    done: list[FileChange] = []
     for change in changes:
         try:
             instruction_files.replace(change.path, change.before, change.after)
         except BaseException:
-            _tidy(change)
-            _take_back(done)
+            _remove_empty_folders(change)
+            _restore_files(done)
             raise
         done.append(change)
-        _tidy(change)
+        _remove_empty_folders(change)
 
 
-def _tidy(change: Change) -> None:
+def _remove_empty_folders(change: FileChange) -> None:
     """Remove folders that were created for a file that no longer exists."""
     if change.folders and instruction_files.read(change.path) is None:
-        instruction_files.remove_folders(change.path, change.folders)
+        instruction_files.remove_empty_folders(change.path, change.folders)
 
 
-def _take_back(changes: Sequence[Change]) -> bool:
+def _restore_files(changes: Sequence[FileChange]) -> bool:
     """Restore the files unless they were changed since; return whether no change is left."""
     clean = True
     for change in reversed(changes):
         try:
             if instruction_files.read(change.path) == change.after:
                 instruction_files.replace(change.path, change.after, change.before)
-                _tidy(change)
-            clean = clean and not _is_made(change)
+                _remove_empty_folders(change)
+            clean = clean and not _is_applied(change)
         except (ReflectError, OSError):
             clean = False
     return clean
 
 
-def _is_made(change: Change) -> bool:
+def _is_applied(change: FileChange) -> bool:
     data = instruction_files.read(change.path)
     if data == change.after:
         return change.after != change.before
@@ -129,17 +129,17 @@ def _is_made(change: Change) -> bool:
     return bool(told) and all(mark in text for mark in change.present) and not any(m in text for m in change.absent)
 
 
-def _complete(changes: Sequence[Change], made: list[Change]) -> list[Change]:
+def _write_remaining(changes: Sequence[FileChange], made: list[FileChange]) -> list[FileChange]:
     """Write the remaining files of a partly written change; if that fails, restore all of them."""
     rest = [change for change in changes if change not in made]
     try:
-        _write(rest)
+        _write_files(rest)
     except (ReflectError, OSError):
-        return [] if _take_back(made) else list(changes)
+        return [] if _restore_files(made) else list(changes)
     return list(changes)
 
 
-def _packed(change: Change) -> dict[str, Any]:
+def _encode_change(change: FileChange) -> dict[str, Any]:
     fields = asdict(change)
     for name in ("before", "after"):
         data = fields[name]
@@ -147,7 +147,7 @@ def _packed(change: Change) -> dict[str, Any]:
     return fields
 
 
-def _unpacked(fields: Mapping[str, Any]) -> Change:
+def _decode_change(fields: Mapping[str, Any]) -> FileChange:
     before, after = (None if fields[name] is None else base64.b64decode(fields[name]) for name in ("before", "after"))
     marks = tuple(fields["present"]), tuple(fields["absent"])
-    return Change(fields["path"], before, after, *marks, fields.get("folders", 0))
+    return FileChange(fields["path"], before, after, *marks, fields.get("folders", 0))

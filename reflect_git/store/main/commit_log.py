@@ -10,8 +10,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reflect_git.platform.git import NOBODY, GitError
-from reflect_git.store.repository import MAIN, id_in
+from reflect_git.platform.git import COMMITTER, GitError
+from reflect_git.store.repository import MAIN, get_record_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 ADDED, CHANGED, DELETED = "A", "M", "D"
-_AT_ONCE = 2000
+_BATCH_SIZE = 2000
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Change:
     new: str
 
     @property
-    def record(self) -> str:
+    def record_id(self) -> str:
         """Return the id of the record at this path, or an empty text."""
-        return id_in(self.path)
+        return get_record_id(self.path)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Commit:
     @property
     def is_ours(self) -> bool:
         """Return whether the committer is reflect-git. Anybody can forge that."""
-        return self.committer == NOBODY
+        return self.committer == COMMITTER
 
     @property
     def subject(self) -> str:
@@ -70,9 +70,13 @@ class Commit:
                 found.setdefault(name, []).append(value)
         return found
 
-    def records(self, kind: str = ADDED, prefix: str = "") -> list[str]:
+    def list_records(self, kind: str = ADDED, prefix: str = "") -> list[str]:
         """List the ids of the records that it added, changed or deleted."""
-        return [one.record for one in self.changes if one.kind == kind and one.record.startswith(prefix) and one.record]
+        return [
+            one.record_id
+            for one in self.changes
+            if one.kind == kind and one.record_id.startswith(prefix) and one.record_id
+        ]
 
 
 def read(store: Store, tip: str = MAIN, *excluded: str) -> list[Commit]:
@@ -80,55 +84,55 @@ def read(store: Store, tip: str = MAIN, *excluded: str) -> list[Commit]:
     hidden = [f"^{name}" for name in excluded]
     listed = store.git.run("rev-list", "--topo-order", "--end-of-options", tip, *hidden).out.decode("ascii").split()
     found: list[Commit] = []
-    for start in range(0, len(listed), _AT_ONCE):
-        found += _read(store, listed[start : start + _AT_ONCE])
+    for start in range(0, len(listed), _BATCH_SIZE):
+        found += _read_batch(store, listed[start : start + _BATCH_SIZE])
     return found
 
 
-def _read(store: Store, ids: Sequence[str]) -> Iterator[Commit]:
-    changes = _changes(store, ids)
+def _read_batch(store: Store, ids: Sequence[str]) -> Iterator[Commit]:
+    changes = _read_changes(store, ids)
     for commit, data in zip(ids, store.git.blobs(ids)):
         if not data:
             raise GitError(("cat-file",), store.git.run("cat-file", "commit", commit, check=False))
-        yield _parsed(commit, data, tuple(changes.get(commit, ())))
+        yield _parse_commit(commit, data, tuple(changes.get(commit, ())))
 
 
-def _parsed(commit: str, data: bytes, changes: tuple[Change, ...]) -> Commit:
+def _parse_commit(commit: str, data: bytes, changes: tuple[Change, ...]) -> Commit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     fields: dict[str, list[str]] = {}
     for line in head.split("\n"):
         name, _, value = line.partition(" ")
         fields.setdefault(name, []).append(value)
-    author, _ = _person(fields.get("author", [""])[0])
-    committer, seconds = _person(fields.get("committer", [""])[0])
+    author, _ = _parse_person(fields.get("author", [""])[0])
+    committer, seconds = _parse_person(fields.get("committer", [""])[0])
     is_signed = "gpgsig" in fields or "gpgsig-sha256" in fields
     return Commit(
         commit, tuple(fields.get("parent", [])), author, committer, seconds, is_signed, message, changes
     )  # fmt: skip
 
 
-def _person(text: str) -> tuple[str, int]:
+def _parse_person(text: str) -> tuple[str, int]:
     """Parse `Name <mail> 1770000000 +0000` into person and time."""
     name, _, rest = text.rpartition("> ")
     words = rest.split()
     return f"{name}>", int(words[0]) if words and words[0].isdigit() else 0
 
 
-def _changes(store: Store, ids: Sequence[str]) -> dict[str, list[Change]]:
+def _read_changes(store: Store, ids: Sequence[str]) -> dict[str, list[Change]]:
     feed = "".join(f"{commit}\n" for commit in ids).encode()
     out = store.git.run("diff-tree", "--stdin", "-r", "-z", "-c", "--root", "--no-renames", stdin=feed).out
     found: dict[str, list[Change]] = {}
     commit, words = "", iter(out.split(b"\0"))
     for word in words:
         if word.startswith(b":"):
-            found[commit].append(_change(word, next(words)))
+            found[commit].append(_parse_change(word, next(words)))
         elif word:
             commit = word.decode("ascii")
             found[commit] = []
     return found
 
 
-def _change(meta: bytes, path: bytes) -> Change:
+def _parse_change(meta: bytes, path: bytes) -> Change:
     """Parse `:mode mode old new K`. A merge has one colon, mode, blob and letter for each parent."""
     parents = len(meta) - len(meta.lstrip(b":"))
     words = meta.decode("ascii").split()

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 
-AGE = 2.0
+STALE_SECONDS = 2.0
 
 
-def bury(store: Store, lock_file: str, deadline: float, not_before: float = 0.0) -> bool:
+def move_stale_lock(store: Store, lock_file: str, deadline: float, not_before: float = 0.0) -> bool:
     """Move a stale lock file of ours away after two seconds without change; return whether it was moved.
 
     It stays if it is older than the step that could have left it (`not_before`), or too young to be sure before
@@ -37,29 +37,29 @@ def bury(store: Store, lock_file: str, deadline: float, not_before: float = 0.0)
         if made < not_before:
             return False
         age = time.time() - made
-        if age >= AGE or age < -AGE:
-            lay_aside(store, lock_file)
+        if age >= STALE_SECONDS or age < -STALE_SECONDS:
+            move_lock_aside(store, lock_file)
             return True
         if time.monotonic() >= deadline:
             return False
         time.sleep(0.05)
 
 
-def lay_aside(store: Store, lock_file: str) -> None:
+def move_lock_aside(store: Store, lock_file: str) -> None:
     """Move a lock file into the store's private folder."""
     name = f"{lock_file.replace('/', '_')}-{os.urandom(4).hex()}"
     store.log(f"moved the dead lock '{lock_file}' away")
     files.rename(os.path.join(store.git_dir, lock_file), store.private_path("corpses", name))
 
 
-_LIMIT = 64 << 20
+_MAX_BYTES = 64 << 20
 
 
 def begin(store: Store, kind: str, locks: Sequence[str], facts: Mapping[str, Any], sync: bool = True) -> str:
     """Write a journal and return its path. Without `sync` it survives a kill, but perhaps not a power cut."""
     path = store.private_path("journal", f"{kind}-{os.urandom(4).hex()}.json")
     try:
-        files.write_whole(path, json_form.dumps({"kind": kind, "locks": list(locks), **facts}), sync)
+        files.write_atomic(path, json_form.dumps({"kind": kind, "locks": list(locks), **facts}), sync)
     except OSError:  # perhaps written but not synced: the step has not begun, so nothing may finish it
         files.discard(path)
         raise
@@ -71,18 +71,18 @@ def end(path: str) -> None:
     files.remove(path)
 
 
-def is_standing(store: Store) -> bool:
+def has_entries(store: Store) -> bool:
     """Return whether a step was interrupted."""
-    return bool(files.names_in(store.private_path("journal")))
+    return bool(files.list_names(store.private_path("journal")))
 
 
-def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
+def load_entries(store: Store) -> list[tuple[str, dict[str, Any]]]:
     """Return (path, facts) of every journal. Quarantine unreadable ones: their step never started."""
     found = []
-    for name in files.names_in(store.private_path("journal")):
+    for name in files.list_names(store.private_path("journal")):
         path = store.private_path("journal", name)
         try:
-            facts = json_form.loads(files.read_regular(path, _LIMIT))
+            facts = json_form.loads(files.read_regular(path, _MAX_BYTES))
             if not isinstance(facts, dict):
                 raise ValueError("not a mapping")
         except (OSError, ValueError, RecursionError):
@@ -92,14 +92,14 @@ def standing(store: Store) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def bury_locks(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+def move_stale_locks(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Move away the locks that a killed git left in this step, and mark a new attempt.
 
     A lock older than the attempt belongs to another process: the attempt may have failed because of it.
     """
 
-    deadline = time.monotonic() + AGE + 0.5
+    deadline = time.monotonic() + STALE_SECONDS + 0.5
     begun = os.stat(path).st_mtime
     for lock in facts.get("locks", ()):
-        bury(store, lock, deadline, not_before=begun)
+        move_stale_lock(store, lock, deadline, not_before=begun)
     os.utime(path)

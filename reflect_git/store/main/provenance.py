@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from reflect_git.platform import files
-from reflect_git.platform.git import NOBODY
-from reflect_git.store.repository import MAIN, RESTORED
+from reflect_git.platform.git import COMMITTER
+from reflect_git.store.repository import MAIN, RESTORE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
     # (mode, path, blob), as git lists a tree
-    Listed = tuple[str, str, str]
+    TreeFile = tuple[str, str, str]
 
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree
-_GONE, _FOLDER, _SUBMODULE = "000000", "040000", "160000"
-_KEPT, _LARGEST = "origins", 1 << 30
-_WALK = ("log", "--format=%H %T %cn <%ce>%n%P%n%s", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree
+_DELETED_MODE, _FOLDER_MODE, _SUBMODULE_MODE = "000000", "040000", "160000"
+_ORIGINS_FILE, _MAX_BYTES = "origins", 1 << 30
+_LOG_ARGUMENTS = ("log", "--format=%H %T %cn <%ce>%n%P%n%s", "--raw", "-r", "-t", "-c", "-z", "--root", "--no-abbrev",
          "--no-renames")  # fmt: skip
 
 
-class History:
+class FileHistory:
     """The commits of a walk: files added by this program, files added by others, and all object ids.
 
     Of a merge only what none of its parents has: the rest is in their histories, or known.
@@ -36,8 +36,8 @@ class History:
 
     def __init__(self, out: bytes) -> None:
         self.commits = 0
-        self.made: dict[Listed, None] = {}
-        self.others: dict[Listed, None] = {}
+        self.by_program: dict[TreeFile, None] = {}
+        self.by_others: dict[TreeFile, None] = {}
         self.objects: set[str] = set()
         self.parents: set[bytes] = set()
         fields = iter(out.split(b"\0"))
@@ -45,60 +45,60 @@ class History:
             if field[:1] == b"\n":
                 field = field[1:]
             if field[:1] == b":":
-                self._changed(field, next(fields))
+                self._parse_change(field, next(fields))
             elif field:
-                self._begin(field)
+                self._parse_commit(field)
 
-    def _begin(self, head: bytes) -> None:
+    def _parse_commit(self, head: bytes) -> None:
         """Parse the header of a commit: `<commit> <tree> <committer>`, the parents, the subject."""
         self.commits += 1
         head, parents, subject = head.split(b"\n", 2)
         self.parents.update(parents.split())
         self.objects.update((head[:40].decode("ascii"), head[41:81].decode("ascii")))
         # A restored file has the content that was last there by hand.
-        is_made = head[82:] == NOBODY.encode() and not subject.startswith(RESTORED.encode())
-        self._files = self.made if is_made else self.others
+        is_made = head[82:] == COMMITTER.encode() and not subject.startswith(RESTORE_PREFIX.encode())
+        self._files = self.by_program if is_made else self.by_others
 
-    def _changed(self, meta: bytes, path: bytes) -> None:
+    def _parse_change(self, meta: bytes, path: bytes) -> None:
         """Parse a change: a colon, mode and object for each parent, then the new mode and object."""
         words = meta.decode("ascii").split()
         parents = words[0].count(":")
         mode, oid = words[parents], words[2 * parents + 1]
-        if mode == _GONE:
+        if mode == _DELETED_MODE:
             return
-        if mode != _SUBMODULE:
+        if mode != _SUBMODULE_MODE:
             self.objects.add(oid)
-        if mode != _FOLDER or oid == EMPTY:  # a folder consists of its files; an empty one is only a name
+        if mode != _FOLDER_MODE or oid == EMPTY_TREE:  # a folder consists of its files; an empty one is only a name
             self._files[mode, os.fsdecode(path), oid] = None
 
     @property
-    def files(self) -> list[Listed]:
+    def files(self) -> list[TreeFile]:
         """List all files, by whomever."""
-        return list({**self.made, **self.others})
+        return list({**self.by_program, **self.by_others})
 
     @property
-    def by_hand(self) -> list[Listed]:
+    def by_hand(self) -> list[TreeFile]:
         """List the files that only commits of others added."""
-        return [one for one in self.others if one not in self.made]
+        return [one for one in self.by_others if one not in self.by_program]
 
 
-def walk(commit: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the git arguments for a `History`: commits reachable from `commit` but not from `known`."""
-    return (*_WALK, "--end-of-options", commit, *(f"^{one}" for one in known))
+def get_log_arguments(commit: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the git arguments for a `FileHistory`: commits reachable from `commit` but not from `known`."""
+    return (*_LOG_ARGUMENTS, "--end-of-options", commit, *(f"^{one}" for one in known))
 
 
-def once_ours(store: Store, listed: Iterable[Listed]) -> set[Listed]:
+def find_once_on_main(store: Store, listed: Iterable[TreeFile]) -> set[TreeFile]:
     """Return the files that main here has or had at the same path.
 
     Searching for their bytes in the store would prove nothing: they may belong to another file or to a fetch of the
     user.
     """
     wanted = list(listed)
-    tips = [*(commit for commit, *_ in _reflog(store)), MAIN] if wanted else []
-    return _once_in(store, tips, wanted)
+    tips = [*(commit for commit, *_ in _read_reflog(store)), MAIN] if wanted else []
+    return _find_in_history(store, tips, wanted)
 
 
-def once_theirs(store: Store, listed: Iterable[Listed]) -> set[Listed]:
+def find_once_on_remote(store: Store, listed: Iterable[TreeFile]) -> set[TreeFile]:
     """Return the files that came from a remote, this or an earlier one.
 
     main was fast-forwarded to a commit that has or had them, or this program merged such a commit.
@@ -106,51 +106,53 @@ def once_theirs(store: Store, listed: Iterable[Listed]) -> set[Listed]:
     wanted = list(listed)
     if not wanted:
         return set()
-    merges = ("log", "--merges", "--format=%P", "--fixed-strings", f"--committer={NOBODY}", MAIN)
+    merges = ("log", "--merges", "--format=%P", "--fixed-strings", f"--committer={COMMITTER}", MAIN)
     lines = store.git.run(*merges).out.decode("ascii").splitlines()
-    found = _once_in(store, [*_forward(store), *(parent for line in lines for parent in line.split()[1:])], wanted)
-    return found | set(_kept(store)).intersection(wanted)
+    found = _find_in_history(
+        store, [*_list_fast_forwards(store), *(parent for line in lines for parent in line.split()[1:])], wanted
+    )
+    return found | set(_load_origins(store)).intersection(wanted)
 
 
-def keep(store: Store, is_gone: Callable[[str, str], bool]) -> None:
+def save_origins(store: Store, is_gone: Callable[[str, str], bool]) -> None:
     """Save which files made by hand came from a remote, before main's reflog is deleted.
 
     Paths and blobs for which `is_gone` is true are left out. The caller holds the lock.
     """
-    tips = "".join(f"{tip}\n" for tip in _forward(store))
-    came = History(store.git.run(*_WALK, "--stdin", stdin=tips.encode()).out).by_hand if tips else []
-    known = _kept(store)
+    tips = "".join(f"{tip}\n" for tip in _list_fast_forwards(store))
+    came = FileHistory(store.git.run(*_LOG_ARGUMENTS, "--stdin", stdin=tips.encode()).out).by_hand if tips else []
+    known = _load_origins(store)
     if not came and not known:
         return
     stays = [one for one in dict.fromkeys([*known, *came]) if not is_gone(one[1], one[2])]
     lines = [f"{mode} blob {blob}\t{path}\0" for mode, path, blob in stays]
-    files.write_whole(store.private_path(_KEPT), os.fsencode("".join(lines)))
+    files.write_atomic(store.private_path(_ORIGINS_FILE), os.fsencode("".join(lines)))
 
 
-def _kept(store: Store) -> list[Listed]:
+def _load_origins(store: Store) -> list[TreeFile]:
     try:
-        return list(entries(files.read_if_there(store.private_path(_KEPT), _LARGEST) or b""))
+        return list(parse_entries(files.read_if_exists(store.private_path(_ORIGINS_FILE), _MAX_BYTES) or b""))
     except ValueError:  # changed by hand
         return []
 
 
-def _forward(store: Store) -> list[str]:
+def _list_fast_forwards(store: Store) -> list[str]:
     """List the remote commits that main was fast-forwarded to."""
-    log = _reflog(store)
+    log = _read_reflog(store)
     return [
         commit for (commit, parents, who, said), before in zip(log, log[1:])
-        if said.startswith("sync: ") and (who != NOBODY or parents.split()[:1] != before[:1])
+        if said.startswith("sync: ") and (who != COMMITTER or parents.split()[:1] != before[:1])
     ]  # fmt: skip
 
 
-def _reflog(store: Store) -> list[list[str]]:
+def _read_reflog(store: Store) -> list[list[str]]:
     """Return main's reflog, newest first: commit, parents, committer, reason."""
     asked = ("reflog", "show", "--format=%H%x00%P%x00%cn <%ce>%x00%gs", MAIN)
     out = store.git.run(*asked, check=False).out.decode("utf-8", "replace")
     return [line.split("\0") for line in out.split("\n")[:-1]]
 
 
-def _once_in(store: Store, tips: Iterable[str], wanted: Sequence[Listed]) -> set[Listed]:
+def _find_in_history(store: Store, tips: Iterable[str], wanted: Sequence[TreeFile]) -> set[TreeFile]:
     """Return the files that the history of one of these commits has at the same path."""
     starts = "".join(f"{tip}\n" for tip in tips)
     if not starts:
@@ -158,11 +160,11 @@ def _once_in(store: Store, tips: Iterable[str], wanted: Sequence[Listed]) -> set
     paths = "".join(f"{path}\n" for _, path, _ in wanted)
     asked = ("log", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--root", "--full-history",
              "-z", "--stdin")  # fmt: skip
-    found = set(_differences(store.git.run(*asked, stdin=os.fsencode(f"{starts}--\n{paths}")).out))
+    found = set(_parse_differences(store.git.run(*asked, stdin=os.fsencode(f"{starts}--\n{paths}")).out))
     return {one for one in wanted if one in found}
 
 
-def entries(out: bytes) -> Iterator[Listed]:
+def parse_entries(out: bytes) -> Iterator[TreeFile]:
     """Parse the output of `git ls-tree -z`."""
     for entry in out.split(b"\0"):
         if entry:
@@ -171,7 +173,7 @@ def entries(out: bytes) -> Iterator[Listed]:
             yield mode.decode("ascii"), os.fsdecode(path), blob.decode("ascii")
 
 
-def _differences(out: bytes) -> Iterator[Listed]:
+def _parse_differences(out: bytes) -> Iterator[TreeFile]:
     fields = out.split(b"\0")
     for meta, path in zip(fields[0::2], fields[1::2]):
         _, mode, _, blob, _ = meta[1:].decode("ascii").split()

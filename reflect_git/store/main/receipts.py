@@ -13,8 +13,8 @@ import os
 
 from reflect_git.platform import files
 from reflect_git.records.ids import utc
-from reflect_git.store.inbox import STORED
-from reflect_git.store.repository import MAIN, id_in
+from reflect_git.store.inbox import STORED_FILE
+from reflect_git.store.repository import MAIN, get_record_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,89 +24,93 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 FILE = "receipts"
-_LARGEST = 1 << 26
-_DECISION = "DEC-"
-_LOST = "lost-"
-_CAME = "came-"
-_TOLD = "origins-told"  # first line of a file that says which decisions came from elsewhere
-EMPTY = f"{_TOLD}\n".encode()
+_MAX_BYTES = 1 << 26
+_DECISION_PREFIX = "DEC-"
+_LOST_PREFIX = "lost-"
+_FETCHED_PREFIX = "came-"
+_FIRST_LINE = "origins-told"  # first line of a file that says which decisions came from elsewhere
+EMPTY_FILE = f"{_FIRST_LINE}\n".encode()
 
 
-def is_lacking(store: Store) -> bool:
+def is_missing(store: Store) -> bool:
     """Return whether the file is missing."""
     return not os.path.exists(store.private_path(FILE))
 
 
-def is_untold(store: Store) -> bool:
-    """Return whether an older program wrote the file, which does not say what came from elsewhere."""
+def is_old_format(store: Store) -> bool:
+    """Return whether an older program wrote the file, without the decisions of other machines."""
     try:
         with open(store.private_path(FILE), "rb") as file:
-            return file.read(len(_TOLD)) != _TOLD.encode()
+            return file.read(len(_FIRST_LINE)) != _FIRST_LINE.encode()
     except OSError:
         return True
 
 
-def begin(store: Store) -> None:
+def create_or_upgrade(store: Store) -> None:
     """Create the file from the decisions on main. The caller holds the lock."""
     from reflect_git.store import machines
 
-    if is_lacking(store):
-        known = _decisions(store.git.tree(MAIN, "decisions")) if store.git.resolve(MAIN) else []
+    if is_missing(store):
+        known = _filter_decisions(store.git.tree(MAIN, "decisions")) if store.git.resolve(MAIN) else []
         # The list of stored signals is as old as receipts. If it exists, the receipts were deleted.
-        is_lost = os.path.exists(store.private_path(STORED))
-        ours = {store.machine} if is_lost else {store.machine, *machines.noted(store)}
-        _write_receipt(store, [*([f"{_LOST}{utc()}"] if is_lost else []), *known, *_of_others(store, known, ours)])
-    elif is_untold(store):
-        ours = {store.machine, *machines.noted(store)}
-        _write_receipt(store, [*(_lines(store) or ()), *_of_others(store, read(store) or [], ours)])
+        is_lost = os.path.exists(store.private_path(STORED_FILE))
+        ours = {store.machine} if is_lost else {store.machine, *machines.read_names(store)}
+        _write_lines(
+            store, [*([f"{_LOST_PREFIX}{utc()}"] if is_lost else []), *known, *_list_fetched(store, known, ours)]
+        )
+    elif is_old_format(store):
+        ours = {store.machine, *machines.read_names(store)}
+        _write_lines(store, [*(_read_lines(store) or ()), *_list_fetched(store, read_ids(store) or [], ours)])
 
 
-def _of_others(store: Store, known: Iterable[str], ours: Iterable[str]) -> list[str]:
+def _list_fetched(store: Store, known: Iterable[str], ours: Iterable[str]) -> list[str]:
     """Return a line for each of these decisions whose record names another machine."""
     if not known or not store.git.resolve(MAIN):
         return []
     out = store.git.run("grep", "-E", "^machine:", MAIN, "--", "decisions", check=False).out.decode("utf-8", "replace")
-    names = {id_in(line.split(":", 2)[1]): line.rpartition(" ")[2].strip("\"'") for line in out.splitlines()}
-    return [f"{_CAME}{one}" for one in known if names.get(one, store.machine) not in set(ours)]
+    names = {get_record_id(line.split(":", 2)[1]): line.rpartition(" ")[2].strip("\"'") for line in out.splitlines()}
+    return [f"{_FETCHED_PREFIX}{one}" for one in known if names.get(one, store.machine) not in set(ours)]
 
 
-def came(store: Store) -> set[str]:
+def get_fetched_ids(store: Store) -> set[str]:
     """Return the ids of the decisions that a sync brought."""
-    return {one[len(_CAME) :] for one in _lines(store) or () if one.startswith(_CAME)}
+    return {one[len(_FETCHED_PREFIX) :] for one in _read_lines(store) or () if one.startswith(_FETCHED_PREFIX)}
 
 
-def lost_at(store: Store) -> str:
+def get_loss_time(store: Store) -> str:
     """Return when the loss of the receipts was noticed; empty if they were never lost."""
-    return next((one.removeprefix(_LOST) for one in _lines(store) or () if one.startswith(_LOST)), "")
+    return next(
+        (one.removeprefix(_LOST_PREFIX) for one in _read_lines(store) or () if one.startswith(_LOST_PREFIX)), ""
+    )
 
 
-def add(store: Store, paths: Iterable[str], from_elsewhere: bool = False) -> None:
+def add_receipts(store: Store, paths: Iterable[str], from_elsewhere: bool = False) -> None:
     """Add a receipt for each decision among these paths of main. The caller holds the lock."""
-    new = _decisions(paths)
+    new = _filter_decisions(paths)
     if not new:
         return
-    begin(store)
-    known = _lines(store) or []
+    create_or_upgrade(store)
+    known = _read_lines(store) or []
     lacking = [one for one in new if one not in set(known)]
     if lacking:
-        _write_receipt(store, [*known, *lacking, *(f"{_CAME}{one}" for one in lacking if from_elsewhere)])
+        _write_lines(store, [*known, *lacking, *(f"{_FETCHED_PREFIX}{one}" for one in lacking if from_elsewhere)])
 
 
-def read(store: Store) -> Optional[list[str]]:
+def read_ids(store: Store) -> Optional[list[str]]:
     """Return the ids that have a receipt; None for a store without receipts."""
-    lines = _lines(store)
-    return None if lines is None else [one for one in lines if one.startswith(_DECISION)]
+    lines = _read_lines(store)
+    return None if lines is None else [one for one in lines if one.startswith(_DECISION_PREFIX)]
 
 
-def _lines(store: Store) -> Optional[list[str]]:
-    data = files.read_if_there(store.private_path(FILE), _LARGEST)
+def _read_lines(store: Store) -> Optional[list[str]]:
+    data = files.read_if_exists(store.private_path(FILE), _MAX_BYTES)
     return None if data is None else data.decode("ascii", "replace").split()
 
 
-def _decisions(paths: Iterable[str]) -> list[str]:
-    return [one for one in map(id_in, paths) if one.startswith(_DECISION)]
+def _filter_decisions(paths: Iterable[str]) -> list[str]:
+    return [one for one in map(get_record_id, paths) if one.startswith(_DECISION_PREFIX)]
 
 
-def _write_receipt(store: Store, ids: Iterable[str]) -> None:
-    lines = dict.fromkeys((_TOLD, *ids))
-    files.write_whole(store.private_path(FILE), "".join(f"{one}\n" for one in lines).encode("ascii", "replace"))
+def _write_lines(store: Store, ids: Iterable[str]) -> None:
+    lines = dict.fromkeys((_FIRST_LINE, *ids))
+    files.write_atomic(store.private_path(FILE), "".join(f"{one}\n" for one in lines).encode("ascii", "replace"))

@@ -11,7 +11,7 @@ import os
 import time
 
 from reflect_git.platform import files
-from reflect_git.platform.git import SYNCED, GitError
+from reflect_git.platform.git import SYNC_CONFIG, GitError
 from reflect_git.store import inbox
 from reflect_git.store.main import journal
 from reflect_git.store.repository import BACKUP, INBOX
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-PACKED = "packed-refs.lock"
+PACKED_REFS_LOCK = "packed-refs.lock"
 # these steps need no repair after a kill, only their locks moved away; older versions know this kind too
 _KIND = "upkeep"
 _OPTION = "option"  # a line of `git update-ref --stdin` that names no ref
 # Only the holder of the store's lock writes these, so a two-second-old lock on one of them has no owner.
-_OURS = (INBOX, BACKUP, "refs/reflect/")
+_OUR_PREFIXES = (INBOX, BACKUP, "refs/reflect/")
 
 
 def update(store: Store, commands: str) -> None:
@@ -41,15 +41,15 @@ def update(store: Store, commands: str) -> None:
     refs = [line[1] for line in words if line[0] != _OPTION]
     deletes = any(line[0] == "delete" for line in words)
     if refs:
-        take(store, locks_of(refs, deletes), lambda: store.git.update_refs(commands))
+        run_with_locks(store, get_lock_files(refs, deletes), lambda: store.git.update_refs(commands))
 
 
 def run(store: Store, locks: Sequence[str], *words: str, **options: Any) -> Result:
     """Run a git command that creates these lock files; see `Git.run` for the options. The caller holds the lock."""
-    return take(store, locks, lambda: store.git.run(*words, **options))
+    return run_with_locks(store, locks, lambda: store.git.run(*words, **options))
 
 
-def take(store: Store, locks: Sequence[str], step: Callable[[], T]) -> T:
+def run_with_locks(store: Store, locks: Sequence[str], step: Callable[[], T]) -> T:
     """Run a step in which git creates these lock files. The caller holds the lock.
 
     If git fails because it was killed or met a stale lock, the lock is moved away before the error is raised.
@@ -58,31 +58,34 @@ def take(store: Store, locks: Sequence[str], step: Callable[[], T]) -> T:
     try:
         result = step()
     except GitError:
-        _bury(store, standing, locks)
+        _move_stale_locks(store, standing, locks)
         journal.end(standing)
         raise
     journal.end(standing)
     return result
 
 
-def locks_of(refs: Iterable[str], deletes: bool = False) -> list[str]:
+def get_lock_files(refs: Iterable[str], deletes: bool = False) -> list[str]:
     """Return the lock files that git creates to write these refs."""
-    return [*(f"{ref}.lock" for ref in refs), *([PACKED] if deletes else [])]
+    return [*(f"{ref}.lock" for ref in refs), *([PACKED_REFS_LOCK] if deletes else [])]
 
 
-def _bury(store: Store, standing: str, locks: Iterable[str]) -> None:
-    deadline = time.monotonic() + journal.AGE + 0.5
+def _move_stale_locks(store: Store, standing: str, locks: Iterable[str]) -> None:
+    deadline = time.monotonic() + journal.STALE_SECONDS + 0.5
     begun = os.stat(standing).st_mtime
     for lock in locks:
-        journal.bury(store, lock, deadline, not_before=0.0 if lock.startswith(_OURS) else begun)
+        journal.move_stale_lock(store, lock, deadline, not_before=0.0 if lock.startswith(_OUR_PREFIXES) else begun)
 
 
-NEXT = "refs/reflect/next"
+NEXT_REF = "refs/reflect/next"
 # A git killed while writing or deleting that ref may leave these; it needs the second to delete a ref.
-LOCKS = (f"{NEXT}.lock", PACKED)
-MARK, FAST_IMPORT = "reflect-git", "fast-import"  # content of .keep files: ours, and those of a failed fast-import
+NEXT_REF_LOCKS = (f"{NEXT_REF}.lock", PACKED_REFS_LOCK)
+KEEP_MARK, FAST_IMPORT_MARK = (
+    "reflect-git",
+    "fast-import",
+)  # content of .keep files: ours, and those of a failed fast-import
 _ATTEMPTS = 8
-_PAUSE = 0.02
+_PAUSE_SECONDS = 0.02
 
 
 def fast_import(store: Store, ref: str, stream: Sequence[bytes], force: bool = False) -> str:
@@ -90,56 +93,56 @@ def fast_import(store: Store, ref: str, stream: Sequence[bytes], force: bool = F
 
     Its objects stay in a pack, since a running gc deletes loose objects younger than its start.
     """
-    if inbox.count_packs(store) >= inbox.MANY_PACKS:
+    if inbox.count_packs(store) >= inbox.MAX_PACKS:
         store.git.run("repack", "--geometric=2", "-d", "-q", check=False)
     words = ("fast-import", "--quiet", "--done", *(["--force"] if force else []))
-    data, locks = b"".join(stream), locks_of([ref])
-    config = (*SYNCED, inbox.KEEP_PACK)
+    data, locks = b"".join(stream), get_lock_files([ref])
+    config = (*SYNC_CONFIG, inbox.KEEP_PACK_CONFIG)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return run(store, locks, *words, stdin=data, config=config).out.decode("ascii").strip()
         except GitError:
             inbox.remove_crash_reports(store)
             # otherwise the same pack cannot be written again, because its mark exists
-            release_packs(store, (FAST_IMPORT,))
+            remove_keep_marks(store, (FAST_IMPORT_MARK,))
             if attempt == _ATTEMPTS:
                 raise
-        time.sleep(_PAUSE * attempt)
+        time.sleep(_PAUSE_SECONDS * attempt)
     return ""
 
 
-def hold(store: Store, commit: str) -> bool:
+def protect_commit(store: Store, commit: str) -> bool:
     """Protect a commit that fast-import did not create; return False if it is already gone."""
     try:
-        update(store, f"update {NEXT} {commit}\n")
+        update(store, f"update {NEXT_REF} {commit}\n")
     except GitError:
         return False
     return True
 
 
-def release(store: Store) -> None:
+def delete_next_ref(store: Store) -> None:
     """Remove the protecting ref: a branch has the commit, or it is no longer needed."""
     try:
-        update(store, f"delete {NEXT}\n")
+        update(store, f"delete {NEXT_REF}\n")
     except GitError as error:  # the next commit overwrites it
-        store.log(f"'{NEXT}' stays: {error}")
+        store.log(f"'{NEXT_REF}' stays: {error}")
 
 
 def keep_pack(store: Store, name: str) -> None:
     """Mark a pack as kept, before it arrives."""
-    files.write_whole(_pack(store, f"{name}.keep"), f"{MARK}\n".encode(), sync=False)
+    files.write_atomic(_get_pack_path(store, f"{name}.keep"), f"{KEEP_MARK}\n".encode(), sync=False)
 
 
-def release_packs(store: Store, marks: Sequence[str] = (MARK, FAST_IMPORT)) -> None:
+def remove_keep_marks(store: Store, marks: Sequence[str] = (KEEP_MARK, FAST_IMPORT_MARK)) -> None:
     """Remove the marks of packs whose objects a branch has now, including those of killed processes."""
-    for name in files.names_in(_pack(store, "")):
-        if name.endswith(".keep") and _mark(_pack(store, name)) in marks:
-            files.remove(_pack(store, name))
+    for name in files.list_names(_get_pack_path(store, "")):
+        if name.endswith(".keep") and _read_mark(_get_pack_path(store, name)) in marks:
+            files.remove(_get_pack_path(store, name))
 
 
-def _mark(path: str) -> str:
-    return (files.read_if_there(path, 64) or b"").decode("utf-8", "replace").strip()
+def _read_mark(path: str) -> str:
+    return (files.read_if_exists(path, 64) or b"").decode("utf-8", "replace").strip()
 
 
-def _pack(store: Store, name: str) -> str:
+def _get_pack_path(store: Store, name: str) -> str:
     return os.path.join(store.git_dir, "objects", "pack", name)

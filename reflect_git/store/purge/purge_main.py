@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import plural
-from reflect_git.records.purge_marks import is_mirror
-from reflect_git.records.search_text import Sought
+from reflect_git.records.purge_marks import is_target_snapshot
+from reflect_git.records.search_text import TextSearch
 from reflect_git.store import pending
 from reflect_git.store.main import backups, commit_log, journal, main_branch, move_main, ref_updates, user_git
 from reflect_git.store.purge import purge_refs, purge_search
-from reflect_git.store.purge.purge_search import Doomed
-from reflect_git.store.repository import BACKUP, INBOX, MAIN, id_in
+from reflect_git.store.purge.purge_search import PurgeSet
+from reflect_git.store.repository import BACKUP, INBOX, MAIN, get_record_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -28,68 +28,70 @@ if TYPE_CHECKING:
     from reflect_git.store.main.commit_log import Commit
     from reflect_git.store.repository import Store
 
-_NONE: Mapping[str, Collection[str]] = MappingProxyType({})
-_LARGEST = 1 << 26
-_LOCKS = ("HEAD.lock", "refs/heads/main.lock", *ref_updates.LOCKS)
+_NO_RECORDS: Mapping[str, Collection[str]] = MappingProxyType({})
+_MAX_BYTES = 1 << 26
+_LOCKS = ("HEAD.lock", "refs/heads/main.lock", *ref_updates.NEXT_REF_LOCKS)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a purge would remove: records by id, their blobs, backups by name.
+class PurgePreview:
+    """The records (by id), blobs and backups (by name) that a purge would remove.
 
-    `others` are other files of ours with the text. `mirrors` are target snapshots with it in their names. `objects` are
-    all git objects that contain it, `commits` the history of main.
+    `other_files` are other files of ours with the text. `snapshots` are target snapshots with it in their names.
+    `objects` are all git objects that contain it, `commits` the history of main.
     """
 
     records: tuple[str, ...]
     blobs: tuple[str, ...]
     backups: tuple[str, ...]
-    others: tuple[str, ...]
-    mirrors: tuple[str, ...]
+    other_files: tuple[str, ...]
+    snapshots: tuple[str, ...]
     objects: frozenset[str]
     commits: tuple[Commit, ...]
 
     @property
     def is_empty(self) -> bool:
         """Return whether nothing would be removed."""
-        return not (self.records or self.backups or self.others or self.mirrors or self.objects)
+        return not (self.records or self.backups or self.other_files or self.snapshots or self.objects)
 
 
-def look(store: Store, sought: Sought, ids: Collection[str], about: Mapping[str, Collection[str]] = _NONE) -> Found:
+def preview_purge(
+    store: Store, sought: TextSearch, ids: Collection[str], about: Mapping[str, Collection[str]] = _NO_RECORDS
+) -> PurgePreview:
     """Find everything that contains the text, and these records in any case. Changes nothing.
 
     `about` maps a learning to the records that are removed with it.
     """
-    spoiled = purge_search.objects(store, Doomed((), sought))
+    spoiled = purge_search.find_objects(store, PurgeSet((), sought))
     commits = commit_log.read(store)
-    ids, found = _closed(commits, ids, spoiled, about)
+    ids, found = _add_related_records(commits, ids, spoiled, about)
     for ref in store.git.refs(INBOX):
         for path, blob in store.git.tree(ref).items():
-            if id_in(path) and (id_in(path) in ids or blob in spoiled):
-                found.setdefault(id_in(path), set()).add(blob)
-    for name in pending.pending(store):
-        data = files.read_if_there(store.private_path("pending", name), _LARGEST) or b""
-        if name[:-5] in ids or sought.in_bytes(data):
+            if get_record_id(path) and (get_record_id(path) in ids or blob in spoiled):
+                found.setdefault(get_record_id(path), set()).add(blob)
+    for name in pending.list_pending(store):
+        data = files.read_if_exists(store.private_path("pending", name), _MAX_BYTES) or b""
+        if name[:-5] in ids or sought.matches_bytes(data):
             found.setdefault(name[:-5], set())
-    mirrors = _named(commits, sought)
+    mirrors = _find_named_snapshots(commits, sought)
     blobs = {blob for listed in found.values() for blob in listed if blob.strip("0")}
     # The rewrite drops these paths; their marks remove the same bytes on other machines.
     changes = [change for one in commits for change in one.changes if change.path in mirrors]
     blobs |= {change.new for change in changes if change.new.strip("0")}
-    return Found(
-        tuple(sorted(found)), tuple(sorted(blobs | _files(commits, spoiled))), _backups(store, spoiled),
-        tuple(_others(store, sought)), mirrors, frozenset(spoiled | blobs), tuple(commits),
+    return PurgePreview(
+        tuple(sorted(found)), tuple(sorted(blobs | _find_blobs(commits, spoiled))), _find_backups(store, spoiled),
+        tuple(_find_other_files(store, sought)), mirrors, frozenset(spoiled | blobs), tuple(commits),
     )  # fmt: skip
 
 
-def _closed(
+def _add_related_records(
     commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str], about: Mapping[str, Collection[str]]
 ) -> tuple[set[str], dict[str, set[str]]]:
     """Add everything about a purged learning, and the learning of a purged decision, whose state would be unknown."""
     subjects = {one: learning for learning, listed in about.items() for one in listed}
     wanted = set(ids)
     while True:
-        found = _on_main(commits, wanted, spoiled)
+        found = _find_on_main(commits, wanted, spoiled)
         learned = {subjects.get(one, one) for one in found}
         more = learned | {one for learning in learned for one in about.get(learning, ())}
         if more <= wanted:
@@ -97,37 +99,37 @@ def _closed(
         wanted |= more
 
 
-def _on_main(commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str]) -> dict[str, set[str]]:
+def _find_on_main(commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str]) -> dict[str, set[str]]:
     """Return record → its blobs."""
     found: dict[str, set[str]] = {}
     for commit in commits:
         for change in commit.changes:
-            if change.record and (change.record in ids or change.new in spoiled):
-                found.setdefault(change.record, set()).add(change.new)
+            if change.record_id and (change.record_id in ids or change.new in spoiled):
+                found.setdefault(change.record_id, set()).add(change.new)
     return found
 
 
-def _others(store: Store, sought: Sought) -> list[str]:
+def _find_other_files(store: Store, sought: TextSearch) -> list[str]:
     """List other files with the text, except those of main and the inbox and files derived from them."""
     known = {*store.git.tree(MAIN), *(path for ref in store.git.refs(INBOX) for path in store.git.tree(ref))}
-    return [path for path in purge_search.places(store, sought) if path not in known and not _is_derived(path)]
+    return [path for path in purge_search.find_files(store, sought) if path not in known and not _is_derived(path)]
 
 
 def _is_derived(path: str) -> bool:
     return path.startswith((".git/reflect/cache/", "learnings/"))
 
 
-def _files(commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
+def _find_blobs(commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
     """Return the blobs of target snapshots and user files that contain the text, in any version."""
     return {change.new for commit in commits for change in commit.changes if change.new in spoiled}
 
 
-def _named(commits: Collection[Commit], sought: Sought) -> tuple[str, ...]:
-    mirrors = {change.path for commit in commits for change in commit.changes if is_mirror(change.path)}
-    return tuple(path for path in sorted(mirrors) if sought.in_text(path))
+def _find_named_snapshots(commits: Collection[Commit], sought: TextSearch) -> tuple[str, ...]:
+    mirrors = {change.path for commit in commits for change in commit.changes if is_target_snapshot(change.path)}
+    return tuple(path for path in sorted(mirrors) if sought.matches_text(path))
 
 
-def _backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
+def _find_backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
     ours = filter(backups.is_backup, store.git.refs(BACKUP))
     kept = {ref: store.git.tree(ref, backups.FOLDER).values() for ref in ours}
     return tuple(ref.removeprefix("refs/heads/") for ref, blobs in kept.items() if any(b in spoiled for b in blobs))
@@ -135,7 +137,7 @@ def _backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
 
 def require_ready(store: Store) -> None:
     """Raise an error for anything of the user's that would keep the old history alive."""
-    if store.git.checked_out() != MAIN:
+    if store.git.get_head_branch() != MAIN:
         hint = f"go back with: git -C '{store.root}' switch main"
         raise ReflectError("main is not checked out in the store", hint, code="head")
     if store.git.refs("refs/stash"):
@@ -147,23 +149,28 @@ def require_ready(store: Store) -> None:
         raise ReflectError("the store has a second work tree", hint, code="worktree")
 
 
-def carry_out(
-    store: Store, found: Found, sought: Sought, marks: Collection[str], new: Mapping[str, bytes], subject: str
+def run_purge(
+    store: Store,
+    found: PurgePreview,
+    sought: TextSearch,
+    marks: Collection[str],
+    new: Mapping[str, bytes],
+    subject: str,
 ) -> str:
     """Purge; return the new main. `new` are the files that record the purge on main. The caller holds the lock."""
     require_ready(store)
     old = store.git.resolve(MAIN) or ""
     try:
-        base = _rewritten(store, found, sought, marks, old)
-        made = main_branch.make_commit(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
-        swap(store, old, made, sought, marks, subject)
+        base = _rewrite_main(store, found, sought, marks, old)
+        made = main_branch.create_commit(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
+        replace_main(store, old, made, sought, marks, subject)
     finally:
-        purge_search.discard(store)
-        purge_search.release(store)
+        purge_search.delete_repository(store)
+        purge_search.delete_rewritten_refs(store)
     return made
 
 
-def swap(store: Store, old: str, new: str, sought: Sought, marks: Collection[str], subject: str) -> None:
+def replace_main(store: Store, old: str, new: str, sought: TextSearch, marks: Collection[str], subject: str) -> None:
     """Replace main by a history without purged content, then clean everything else. The caller holds the lock.
 
     Also used for a purge made on another machine.
@@ -176,32 +183,32 @@ def swap(store: Store, old: str, new: str, sought: Sought, marks: Collection[str
         if store.git.resolve(MAIN) != new:
             journal.end(standing)
         raise
-    finish(store, standing, facts)
+    finish_purge(store, standing, facts)
 
 
-def _rewritten(store: Store, found: Found, sought: Sought, marks: Collection[str], old: str) -> str:
+def _rewrite_main(store: Store, found: PurgePreview, sought: TextSearch, marks: Collection[str], old: str) -> str:
     """Return main without the text; the same commit if main never contained it."""
-    doomed = Doomed(marks, sought)
-    is_told = any(purge_search.retold(commit, doomed) for commit in found.commits)
-    if not is_told and not found.mirrors and not purge_refs.holds(store, old, found.objects):
+    doomed = PurgeSet(marks, sought)
+    is_told = any(purge_search.build_purged_messages(commit, doomed) for commit in found.commits)
+    if not is_told and not found.snapshots and not purge_refs.contains_any(store, old, found.objects):
         return old
-    made = purge_search.rewrite(store, {MAIN: old}, doomed, found.commits)
+    made = purge_search.rewrite_history(store, {MAIN: old}, doomed, found.commits)
     if MAIN not in made:
         raise ReflectError("nothing would be left of main", "give a narrower pattern", code="everything")
     return made[MAIN]
 
 
-def finish(store: Store, path: str, facts: Mapping[str, Any]) -> None:
+def finish_purge(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     """Continue if main has moved; drop the journal of a purge that never happened."""
     main = store.git.resolve(MAIN)
-    purge_search.discard(store)
+    purge_search.delete_repository(store)
     if main and user_git.is_ancestor(store, str(facts["new"]), main):
-        purge_refs.forget(store, facts["marks"], Sought(facts["patterns"]))
+        purge_refs.clean_store(store, facts["marks"], TextSearch(facts["patterns"]))
     journal.end(path)
 
 
-def remains(store: Store, sought: Sought) -> list[str]:
+def find_remains(store: Store, sought: TextSearch) -> list[str]:
     """List where the store still contains the text: user files, git objects, names in history."""
-    count = len(purge_search.objects(store, Doomed((), sought)))
-    named = [f"{name} (a name in history)" for name in purge_search.names(store) if sought.in_text(name)]
-    return [*purge_search.places(store, sought), *([plural(count, "git object")] if count else []), *named]
+    count = len(purge_search.find_objects(store, PurgeSet((), sought)))
+    named = [f"{name} (a name in history)" for name in purge_search.list_names(store) if sought.matches_text(name)]
+    return [*purge_search.find_files(store, sought), *([plural(count, "git object")] if count else []), *named]

@@ -22,96 +22,99 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
     from reflect_git.records.schema import Project
-    from reflect_git.store.reading.reader import Reader
+    from reflect_git.store.reading.reader import RecordParser
     from reflect_git.store.repository import Store
 
     Text = Union[bytes, mmap.mmap]
 
-_LINES, _FIGURES = "main-lines", "main-figures"
-_LARGE = 2000  # records; below that the other cache is as fast
+_LINES_FILE, _FIGURES_FILE = "main-lines", "main-figures"
+_MIN_CACHED_RECORDS = 2000  # records; below that the other cache is as fast
 _ID = re.compile(rb'"id":"([A-Z]{3}-[0-9]{8}-[0-9a-z]{8})"')
-_KEY, _TIME, _SESSION, _PROJECT = (
-    signal_columns.HEAD.index(name) for name in ("key", "timestamp", "session_id", "project")
+_KEY_COLUMN, _TIME_COLUMN, _SESSION_COLUMN, _PROJECT_COLUMN = (
+    signal_columns.INDEXED_FIELDS.index(name) for name in ("key", "timestamp", "session_id", "project")
 )
 
 
-class Excerpt:
+class RecordLookup:
     """The store at one moment, for queries about some ids."""
 
-    def __init__(self, store: Store, by_hand: Optional[Reader] = None) -> None:
+    def __init__(self, store: Store, by_hand: Optional[RecordParser] = None) -> None:
         refs = store.git.refs(INBOX, MAIN)
-        part = reader._Part(store, "inbox", reader._FOLDERS[INBOX], by_hand)
+        part = reader._BranchCache(store, "inbox", reader._FOLDERS[INBOX], by_hand)
         part.refresh({ref: oid for ref, oid in refs.items() if ref.startswith(INBOX)})
-        self._shelves = [reader._pending(store), *part.shelves.values()]
-        waiting = b"\n".join([text for shelf in self._shelves for text in shelf.others.values()])
-        self._texts: list[Text] = [*_main(store, refs.get(MAIN, ""), by_hand), waiting]
+        self._tables = [reader._load_pending(store), *part.tables.values()]
+        waiting = b"\n".join([text for shelf in self._tables for text in shelf.other_records.values()])
+        self._texts: list[Text] = [*_load_main_lines(store, refs.get(MAIN, ""), by_hand), waiting]
 
-    def mentioning(self, *words: str, figures: bool = True) -> dict[str, Any]:
+    def find_mentions(self, *words: str, figures: bool = True) -> dict[str, Any]:
         """Return id → record of everything except signals that mentions one of these ids.
 
         Without `figures`, session statistics are not searched.
         """
         texts = self._texts if figures else self._texts[:1]
-        lines = {line for word in words for text in texts for line in _lines_with(text, word.encode())}
+        lines = {line for word in words for text in texts for line in _iter_lines_with(text, word.encode())}
         found = map(json.loads, lines)
         return {record["id"]: record for record in found if record["version"] <= VERSION}
 
-    def has(self, identity: str) -> bool:
-        """Return whether an id exists. Listing all `identities` takes 0.25 s at 100,000 records."""
+    def has_id(self, identity: str) -> bool:
+        """Return whether an id exists. Listing all `list_ids` takes 0.25 s at 100,000 records."""
         mark = f'"id":"{identity}"'.encode()
         return any(text.find(mark) >= 0 for text in self._texts) or any(
-            identity in shelf.columns[0] for shelf in self._shelves
+            identity in shelf.columns[0] for shelf in self._tables
         )
 
-    def identities(self) -> list[str]:
+    def list_ids(self) -> list[str]:
         """List all ids, including signals."""
         found = {match.decode() for text in self._texts for match in _ID.findall(text)}
-        return sorted(found.union(*(shelf.columns[0] for shelf in self._shelves)))
+        return sorted(found.union(*(shelf.columns[0] for shelf in self._tables)))
 
-    def signals(self, identities: Collection[str]) -> list[Any]:
+    def get_signals(self, identities: Collection[str]) -> list[Any]:
         """Return those of these signals that still exist, as captured, oldest first."""
         wanted = set(identities)
         parts: dict[str, tuple[Any, ...]] = {}
-        for shelf in self._shelves:
+        for shelf in self._tables:
             for row, identity in enumerate(shelf.columns[0]) if wanted else ():
                 if identity in wanted:
                     parts[identity] = ("captured", 0, [], None, *(column[row] for column in shelf.pieces))
-        found: list[Any] = json.loads(b"".join(signal_columns.json_parts(parts.values())))
+        found: list[Any] = json.loads(b"".join(signal_columns.build_json(parts.values())))
         return sorted(found, key=lambda signal: (signal["timestamp"], signal["id"]))
 
-    def said(self, keys: Collection[str]) -> list[tuple[str, str, str, Optional[Project]]]:
+    def find_by_keys(self, keys: Collection[str]) -> list[tuple[str, str, str, Optional[Project]]]:
         """Return id, time, session and project of every signal with one of these keys."""
         return [
-            (shelf.columns[0][row], *(shelf.columns[field][row] for field in (_TIME, _SESSION, _PROJECT)))
-            for shelf in self._shelves
-            for row, key in enumerate(shelf.columns[_KEY])
+            (
+                shelf.columns[0][row],
+                *(shelf.columns[field][row] for field in (_TIME_COLUMN, _SESSION_COLUMN, _PROJECT_COLUMN)),
+            )
+            for shelf in self._tables
+            for row, key in enumerate(shelf.columns[_KEY_COLUMN])
             if key in keys
         ]
 
 
-def _main(store: Store, tip: str, by_hand: Optional[Reader]) -> list[Text]:
+def _load_main_lines(store: Store, tip: str, by_hand: Optional[RecordParser]) -> list[Text]:
     """Return the records of main, one a line, after a line with the commit; session statistics separately."""
-    paths = [store.private_path("cache", name) for name in (_LINES, _FIGURES)]
+    paths = [store.private_path("cache", name) for name in (_LINES_FILE, _FIGURES_FILE)]
     head = f"reflect-git lines 1 {tip}\n".encode("ascii")
-    kept = [text for text in map(_mapped, paths) if text is not None and text[: len(head)] == head]
+    kept = [text for text in map(_map_file, paths) if text is not None and text[: len(head)] == head]
     if len(kept) == len(paths):
         return list(kept)
-    part = reader._Part(store, "main", reader._FOLDERS[MAIN], by_hand)
+    part = reader._BranchCache(store, "main", reader._FOLDERS[MAIN], by_hand)
     part.refresh({MAIN: tip})
-    others = part.shelves[MAIN].others
+    others = part.tables[MAIN].other_records
     texts = [
         head
         + b"\n".join([text for path, text in others.items() if path.startswith("exposure/") is are_figures])
         + b"\n"
         for are_figures in (False, True)
     ]
-    if len(others) >= _LARGE:
+    if len(others) >= _MIN_CACHED_RECORDS:
         for path, text in zip(paths, texts):
-            files.write_whole(path, text, sync=False)
+            files.write_atomic(path, text, sync=False)
     return list(texts)
 
 
-def _mapped(path: str) -> Optional[mmap.mmap]:
+def _map_file(path: str) -> Optional[mmap.mmap]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -124,7 +127,7 @@ def _mapped(path: str) -> Optional[mmap.mmap]:
         os.close(descriptor)
 
 
-def _lines_with(text: Text, word: bytes) -> Iterator[bytes]:
+def _iter_lines_with(text: Text, word: bytes) -> Iterator[bytes]:
     at = text.find(word)
     while at >= 0:
         end = text.find(b"\n", at)

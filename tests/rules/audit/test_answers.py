@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reflect_git.rules import client_questions
-from reflect_git.rules.approve import Request, carry_out, propose
+from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests.rules.audit.books import TABS, report, start
-from tests.rules.queues import BY, PNPM, say, sit
+from tests.rules.audit.audited_store import TABS, create_audited_store, run_audit
+from tests.rules.queues import BY, PNPM, capture_signal, open_queue
 from tests.sessions import Session
 
 if TYPE_CHECKING:
-    from reflect_git.records.schema import By
+    from reflect_git.records.schema import DecisionAuthor
 
-ASKED: By = {**BY, "road": "ask-user-question"}
+ASKED: DecisionAuthor = {**BY, "road": "ask-user-question"}
 LABEL = "Add to project CLAUDE.md"
 
 
 @pytest.fixture
 def store(store_home: Path, home: Path) -> Store:
-    return start(store_home, home)
+    return create_audited_store(store_home, home)
 
 
 @pytest.fixture
@@ -38,22 +38,22 @@ def session(home: Path) -> Session:
 
 def answer(store: Store, session: Session, words: str, basis: Mapping[str, str] | None, label: str = LABEL) -> str:
     """Ask the person, answer, and approve; the transcript has it unless `label` is empty."""
-    signal = say(store, words, session_id=session.name)
-    queue = sit(store, {**os.environ, "CLAUDE_CODE_SESSION_ID": session.name})
-    candidate = queue.gathered.of(signal)
+    signal = capture_signal(store, words, session_id=session.name)
+    queue = open_queue(store, {**os.environ, "CLAUDE_CODE_SESSION_ID": session.name})
+    candidate = queue.candidates.find_candidate(signal)
     assert candidate is not None
     if label:
-        question: dict[str, Any] = client_questions.question(queue, candidate, 1, 1)
+        question: dict[str, Any] = client_questions.store_candidate_question(queue, candidate, 1, 1)
         answered = {"questions": [question], "answers": {question["question"]: label}}
         call = session.begin_call("AskUserQuestion", {"questions": [question]})
         session.end_call(call, "answered", False, toolUseResult=answered)
         basis = {"session": session.name, "call": call} if basis is None else basis
-    proposal = propose(queue, Request(candidate, to="project"))
-    return carry_out(queue, proposal, ASKED, basis).learning
+    proposal = plan_approval(queue, Request(candidate, to="project"))
+    return write_approval(queue, proposal, ASKED, basis).learning
 
 
 def found(store: Store) -> list[str]:
-    return [one.code for one in report(store).findings]
+    return [one.code for one in run_audit(store).findings]
 
 
 def test_an_answer_that_the_transcript_tells(store: Store, session: Session) -> None:
@@ -69,7 +69,7 @@ def test_an_answer_that_the_client_did_not_write(store: Store, session: Session)
     answer(store, session, PNPM, None)
     session.last = own
     session.end_call(call, "done", False)
-    (one,) = report(store).findings
+    (one,) = run_audit(store).findings
     assert (one.code, "the client did not write that answer" in one.message) == ("answer-unfounded", True)
 
 
@@ -93,13 +93,13 @@ def test_an_answer_that_was_used_twice_for_one_text(store: Store, session: Sessi
 
     answer(store, session, PNPM, None)
     (first,) = reader.read(store).history.decisions
-    again = api.decision(
+    again = api.build_decision(
         store, "amended", first["subject"], ASKED, utc_precise(), text=first["text"], target=first["target"],
         meta=dict(first["meta"]),
     )  # fmt: skip
     trailers = {"Learning-Id": [first["subject"]], "Session": [session.name], "Target": ["CLAUDE.md"],
                 "Approved-By": ["ask-user-question"]}  # fmt: skip
-    api.record(store, [again], "amend: again", trailers)
+    api.commit_records(store, [again], "amend: again", trailers)
     assert found(store) == ["answer-replayed"]
     session.path.unlink()
     assert found(store) == ["answer-replayed", "transcript-gone"]
@@ -117,7 +117,7 @@ def test_more_answers_than_a_dialogue_has_questions(store: Store, session: Sessi
 
 def test_an_answer_that_means_something_else(store: Store, session: Session) -> None:
     answer(store, session, PNPM, None, label="Skip")
-    (one,) = report(store).findings
+    (one,) = run_audit(store).findings
     assert (one.code, "answered 'Skip'" in one.message) == ("answer-unfounded", True)
 
 

@@ -7,9 +7,9 @@ import base64
 import pytest
 
 from reflect_git.audit import commands
-from reflect_git.audit.commands import Place
+from reflect_git.audit.commands import WatchedPaths
 from reflect_git.audit.invocations import CAPTURES, HOOK, KEYS, OPAQUE, RUNS, STORE, TRANSCRIPT
-from reflect_git.rules.drift.shell_writes import Written
+from reflect_git.rules.drift.shell_writes import SessionWrites
 
 SIG = "SIG-20260211-7k3v9q2m"
 APPROVE = f"reflect-git approve {SIG} --to global"
@@ -143,7 +143,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize("command", ORDINARY)
 def test_an_ordinary_call(command: str) -> None:
-    assert commands.suspicions(command, Written()) == []
+    assert commands.find_suspicions(command, SessionWrites()) == []
 
 
 DECIDING = [
@@ -306,7 +306,7 @@ DECIDING = [
 
 @pytest.mark.parametrize("command", DECIDING)
 def test_a_call_that_could_have_decided(command: str) -> None:
-    assert RUNS in {one.kind for one in commands.suspicions(command, Written())}
+    assert RUNS in {one.kind for one in commands.find_suspicions(command, SessionWrites())}
 
 
 OTHERS = [
@@ -384,25 +384,25 @@ OTHERS = [
 
 @pytest.mark.parametrize(("command", "kind"), OTHERS)
 def test_a_call_that_goes_another_way(command: str, kind: str) -> None:
-    assert kind in {one.kind for one in commands.suspicions(command, Written())}
+    assert kind in {one.kind for one in commands.find_suspicions(command, SessionWrites())}
 
 
 def test_the_store_and_the_folder_a_call_runs_in() -> None:
-    place = Place(store=("/srv/store",), cwd="/srv/store")
-    assert [one.kind for one in commands.suspicions("git commit -qm x", Written(), place)] == [STORE]
-    assert commands.suspicions("git commit -qm x", Written(), Place(cwd="/srv/shop")) == []
+    place = WatchedPaths(store=("/srv/store",), cwd="/srv/store")
+    assert [one.kind for one in commands.find_suspicions("git commit -qm x", SessionWrites(), place)] == [STORE]
+    assert commands.find_suspicions("git commit -qm x", SessionWrites(), WatchedPaths(cwd="/srv/shop")) == []
 
 
 def test_what_a_suspicion_says() -> None:
-    (plain,) = commands.suspicions(APPROVE, Written())
+    (plain,) = commands.find_suspicions(APPROVE, SessionWrites())
     assert (plain.verb, plain.ids, plain.is_plain, plain.is_scheduled) == ("approve", frozenset({SIG}), True, False)
-    (behind,) = commands.suspicions(f"{APPROVE} &", Written())
+    (behind,) = commands.find_suspicions(f"{APPROVE} &", SessionWrites())
     assert not behind.is_plain
-    (late,) = commands.suspicions(f"echo '{APPROVE}' | at now + 2 hours", Written())
+    (late,) = commands.find_suspicions(f"echo '{APPROVE}' | at now + 2 hours", SessionWrites())
     assert (late.is_plain, late.is_scheduled) == (False, True)
-    (later,) = commands.suspicions(f"tmux new-window 'sleep 3600; {APPROVE}'", Written())
+    (later,) = commands.find_suspicions(f"tmux new-window 'sleep 3600; {APPROVE}'", SessionWrites())
     assert later.is_scheduled
-    (waits,) = commands.suspicions(f"python3 -c \"time.sleep(3600); '{APPROVE}'\"", Written())
+    (waits,) = commands.find_suspicions(f"python3 -c \"time.sleep(3600); '{APPROVE}'\"", SessionWrites())
     assert waits.is_scheduled
 
 
@@ -423,43 +423,45 @@ SCRIPTS = [
 
 @pytest.mark.parametrize(("path", "text", "command"), SCRIPTS)
 def test_a_script_that_a_session_wrote(path: str, text: str, command: str) -> None:
-    written = Written()
+    written = SessionWrites()
     written.add(path, text)
-    assert RUNS in {one.kind for one in commands.suspicions(command, written)}
-    assert commands.suspicions(command, Written()) == []
-    assert commands.suspicions(f"cat {path}; chmod +x {path}; git add {path}", written) == []
+    assert RUNS in {one.kind for one in commands.find_suspicions(command, written)}
+    assert commands.find_suspicions(command, SessionWrites()) == []
+    assert commands.find_suspicions(f"cat {path}; chmod +x {path}; git add {path}", written) == []
 
 
 def test_a_script_that_one_call_writes_and_another_runs() -> None:
-    written = Written()
-    assert commands.suspicions(f"cat > /tmp/a <<'EOF'\n{APPROVE}\nEOF", written) == []
-    assert commands.suspicions("cp /tmp/a /tmp/b.sh", written) == []
-    assert RUNS in {one.kind for one in commands.suspicions("bash /tmp/b.sh", written)}
+    written = SessionWrites()
+    assert commands.find_suspicions(f"cat > /tmp/a <<'EOF'\n{APPROVE}\nEOF", written) == []
+    assert commands.find_suspicions("cp /tmp/a /tmp/b.sh", written) == []
+    assert RUNS in {one.kind for one in commands.find_suspicions("bash /tmp/b.sh", written)}
 
 
 def test_a_file_that_is_run_without_being_named() -> None:
-    assert commands.is_armed("/srv/Makefile", f"all:\n\ttmux new-window '{APPROVE}'\n")
-    assert not commands.is_armed("/srv/README.md", f"Run `{APPROVE}`.\n")
-    assert not commands.is_armed("/srv/Makefile", "all:\n\treflect-git status\n")
-    assert commands.runs_anything("make all") and not commands.runs_anything("ls; cat x | grep y; git status")
+    assert commands.decides_when_run("/srv/Makefile", f"all:\n\ttmux new-window '{APPROVE}'\n")
+    assert not commands.decides_when_run("/srv/README.md", f"Run `{APPROVE}`.\n")
+    assert not commands.decides_when_run("/srv/Makefile", "all:\n\treflect-git status\n")
+    assert commands.runs_programs("make all") and not commands.runs_programs("ls; cat x | grep y; git status")
 
 
 @pytest.mark.parametrize("command", ["pytest -q", "npm test", "go test ./...", "cargo test", "git commit -qm x"])
 def test_a_program_that_runs_files_of_the_project(command: str) -> None:
-    assert commands.runs_anything(command)
+    assert commands.runs_programs(command)
 
 
 def test_a_command_that_git_runs_later() -> None:
-    written = Written()
-    commands.suspicions(f"git config alias.st '!{APPROVE}'", written)
-    assert written.is_armed and written.arms_git
-    assert commands.runs_anything("git st", written.arms_git)
-    commands.suspicions("git config core.editor vim", harmless := Written())
-    assert not harmless.is_armed and not harmless.arms_git
+    written = SessionWrites()
+    commands.find_suspicions(f"git config alias.st '!{APPROVE}'", written)
+    assert written.has_stored_command and written.changes_git_programs
+    assert commands.runs_programs("git st", written.changes_git_programs)
+    commands.find_suspicions("git config core.editor vim", harmless := SessionWrites())
+    assert not harmless.has_stored_command and not harmless.changes_git_programs
 
 
 def test_the_ids_that_a_call_decides() -> None:
-    (one,) = commands.suspicions(f"reflect-git approve {SIG} --reason 'as in LRN-20260211-7k3v9q2m'", Written())
+    (one,) = commands.find_suspicions(
+        f"reflect-git approve {SIG} --reason 'as in LRN-20260211-7k3v9q2m'", SessionWrites()
+    )
     assert one.ids == {SIG}
-    (other,) = commands.suspicions(f"reflect-git approve {SIG} $MORE", Written())
+    (other,) = commands.find_suspicions(f"reflect-git approve {SIG} $MORE", SessionWrites())
     assert other.ids == frozenset()

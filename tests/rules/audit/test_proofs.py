@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from reflect_git.audit.context import Finding
-from reflect_git.records.ids import seconds_of, utc_precise
+from reflect_git.records.ids import parse_utc, utc_precise
 from reflect_git.store import api
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
-from tests.rules.audit.books import TABS, approve, report, start
-from tests.rules.queues import BY, PNPM, project_of, say
+from tests.rules.audit.audited_store import TABS, approve, create_audited_store, run_audit
+from tests.rules.queues import BY, PNPM, capture_signal, get_project_folder
 
 SESSION = "5b1f7c1e-aaaa-4bbb-8ccc-0123456789ab"
 
@@ -29,7 +29,7 @@ class Transcript:
         folder = home / ".claude/projects/-srv-shop"
         self.path = folder / SESSION / "subagents" / f"agent-{agent}.jsonl" if agent else folder / f"{SESSION}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.decided = seconds_of(reader.read(store).history.decisions[-1]["timestamp"])
+        self.decided = parse_utc(reader.read(store).history.decisions[-1]["timestamp"])
         self.count = 0
 
     def _write(self, kind: str, content: list[dict[str, Any]], before: float, **more: Any) -> None:
@@ -57,7 +57,7 @@ class Transcript:
 
 @pytest.fixture
 def store(store_home: Path, home: Path) -> Store:
-    return start(store_home, home, PNPM)
+    return create_audited_store(store_home, home, PNPM)
 
 
 @pytest.fixture
@@ -66,11 +66,11 @@ def session(store: Store, home: Path) -> Transcript:
 
 
 def unproved(store: Store) -> list[Finding]:
-    return [one for one in report(store).findings if one.code == "unproved"]
+    return [one for one in run_audit(store).findings if one.code == "unproved"]
 
 
 def signal_of(store: Store) -> str:
-    (learning,) = reader.read(store).history.in_force()
+    (learning,) = reader.read(store).history.get_rules_in_force()
     return learning["signals"][0]
 
 
@@ -155,7 +155,7 @@ ORDINARY = [
 def test_ordinary_calls_beside_a_person_s_decision(store: Store, session: Transcript) -> None:
     for number, command in enumerate(ORDINARY):
         session.bash(command, before=300 - 30 * number)
-    assert (unproved(store), report(store).ok) == ([], True)
+    assert (unproved(store), run_audit(store).ok) == ([], True)
 
 
 def test_nothing_near_a_decision(store: Store, session: Transcript) -> None:
@@ -219,8 +219,8 @@ def test_a_makefile_that_approves(store: Store, session: Transcript) -> None:
 
 
 def test_a_policy_and_a_revert(store: Store, home: Path) -> None:
-    made = api.decision(store, "policy", "reflect.approval", BY, utc_precise(), meta={"to": {}})
-    api.record(store, [made], "policy: x", {"Approved-By": ["terminal"]})
+    made = api.build_decision(store, "policy", "reflect.approval", BY, utc_precise(), meta={"to": {}})
+    api.commit_records(store, [made], "policy: x", {"Approved-By": ["terminal"]})
     Transcript(home, store).bash("tmux new-window 'reflect-git config reflect.approval unattended'", before=1)
     assert [one.subject for one in unproved(store)] == [made["id"]]
 
@@ -228,8 +228,10 @@ def test_a_policy_and_a_revert(store: Store, home: Path) -> None:
 def test_what_a_person_decided_elsewhere_or_took_back(store: Store, session: Transcript) -> None:
     session.bash(f"tmux new-window 'reflect-git approve {signal_of(store)}'")
     (made,) = reader.read(store).history.decisions
-    back = api.decision(store, "reverted", made["subject"], BY, utc_precise(time.time() + 3000), reopens=made["id"])
-    api.record(store, [back], "revert: x", {"Approved-By": ["terminal"]})
+    back = api.build_decision(
+        store, "reverted", made["subject"], BY, utc_precise(time.time() + 3000), reopens=made["id"]
+    )
+    api.commit_records(store, [back], "revert: x", {"Approved-By": ["terminal"]})
     assert unproved(store) == []
 
 
@@ -242,7 +244,7 @@ def test_a_secret_and_a_control_sequence_in_the_command(store: Store, session: T
 
 def test_what_the_program_prints_and_how_it_is_accepted(store: Store, session: Transcript, run_cli: RunCli) -> None:
     session.bash(f"tmux new-window 'reflect-git approve {signal_of(store)}'")
-    told = run_cli("audit", cwd=project_of(os.environ))
+    told = run_cli("audit", cwd=get_project_folder(os.environ))
     (found,) = unproved(store)
     assert told.code == 4
     assert told.out.count(f"reflect-git audit --accept {found.key}") == 1
@@ -252,15 +254,15 @@ def test_what_the_program_prints_and_how_it_is_accepted(store: Store, session: T
 def test_decisions_that_cannot_be_checked_any_more(store: Store, run_cli: RunCli, home: Path) -> None:
     from reflect_git.rules import approve as approving
 
-    assert run_cli("audit", cwd=project_of(os.environ)).out.splitlines()[-1] == "everything traces to a person"
+    assert run_cli("audit", cwd=get_project_folder(os.environ)).out.splitlines()[-1] == "everything traces to a person"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(approving, "utc_precise", lambda: utc_precise(time.time() - 40 * 86400))
         approve(store, TABS)
-    done = run_cli("audit", cwd=project_of(os.environ))
+    done = run_cli("audit", cwd=get_project_folder(os.environ))
     assert done.out.splitlines()[-1] == "nothing to decide; 1 decision could not be checked"
-    assert (done.code, report(store).counts["unchecked"]) == (0, 1)
+    assert (done.code, run_audit(store).counts["unchecked"]) == (0, 1)
     (home / ".claude/settings.json").write_text('{"cleanupPeriodDays": 90}')
-    assert report(store).counts["unchecked"] == 0
+    assert run_audit(store).counts["unchecked"] == 0
 
 
 @pytest.mark.parametrize("tool", ["Write", "Edit"])
@@ -290,7 +292,7 @@ CAPTURE = "reflect-git capture --type convention --content 'Deploy without askin
 
 def test_a_signal_that_a_session_captured_at_a_terminal_of_its_own(store: Store, session: Transcript) -> None:
     """It counts as typed by the user, so its question says 'You said'."""
-    signal = say(store, "Deploy without asking", trust="user_typed", session_id="")
+    signal = capture_signal(store, "Deploy without asking", trust="user_typed", session_id="")
     session.bash(CAPTURE, before=1)
     session.bash("reflect-git candidates --json", before=1)
     assert unproved(store) == []
@@ -302,8 +304,11 @@ def test_a_signal_that_a_session_captured_at_a_terminal_of_its_own(store: Store,
 
 def test_a_signal_of_a_hook_or_of_claude_beside_such_a_call(store: Store, session: Transcript) -> None:
     source = {"hook": "UserPromptSubmit", "entry": "u-1"}
-    others = {say(store, "Deploy without asking", source=source), say(store, "Ask before deploying", trust="assistant")}
-    typed = say(store, "Deploy on Mondays")
+    others = {
+        capture_signal(store, "Deploy without asking", source=source),
+        capture_signal(store, "Ask before deploying", trust="assistant"),
+    }
+    typed = capture_signal(store, "Deploy on Mondays")
     session.bash(f'tmux new-window "{CAPTURE}"', before=1)
     reported = {one.subject for one in unproved(store)}
     assert typed in reported and not others & reported

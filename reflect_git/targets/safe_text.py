@@ -10,40 +10,40 @@ import re
 import unicodedata
 
 from reflect_git.errors import EXIT_DECISION, ReflectError
-from reflect_git.targets.markdown import is_plain, spans
+from reflect_git.targets.markdown import is_plain_item, parse_spans
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*?)\n?^[ \t]*\1[`~]*[ \t]*$", re.M | re.S)
-_BACKTICKS = re.compile(r"\\[!-/:-@\[-`{-~]|`+")
-_WORD = re.compile(r"(?<!\\)\b\w+\Z")
+_FENCE_PATTERN = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*?)\n?^[ \t]*\1[`~]*[ \t]*$", re.M | re.S)
+_BACKTICK_PATTERN = re.compile(r"\\[!-/:-@\[-`{-~]|`+")
+_WORD_PATTERN = re.compile(r"(?<!\\)\b\w+\Z")
 # Claude Code imports `@path` after a space or at the beginning, other programs elsewhere too. An address or URL is not
 # an import. A path ends at the next space; a backslash or double quotes make a space part of it.
-_IMPORT = re.compile(r"(?<![\w./%+@\\-])@(?:\"[^\s\"`\\][^\"`\\]*\"|(?:\\.|[^\s`\\])+\\?)")
-_CLOSING = {")": "(", "]": "[", "}": "{"}
-_AFTER_A_WORD = ".,;:!?'\">*”’»"
-_REMINDER = re.compile(r"<(?=\s*/?\s*system-reminder)", re.I)
-_OURS = re.compile(r"<!--(?=\s*(?:reflect-git|LRN-))", re.I)
-_SIGN = re.compile(r"[-*+]\s+(?=\S)")
-_NUMBER = re.compile(r"(\d{1,9})([.)])")
-_JOINERS = "\u200c\u200d"
+_IMPORT_PATTERN = re.compile(r"(?<![\w./%+@\\-])@(?:\"[^\s\"`\\][^\"`\\]*\"|(?:\\.|[^\s`\\])+\\?)")
+_CLOSING_BRACKETS = {")": "(", "]": "[", "}": "{"}
+_TRAILING_SIGNS = ".,;:!?'\">*”’»"
+_REMINDER_PATTERN = re.compile(r"<(?=\s*/?\s*system-reminder)", re.I)
+_OWN_COMMENT_PATTERN = re.compile(r"<!--(?=\s*(?:reflect-git|LRN-))", re.I)
+_BULLET_SIGN_PATTERN = re.compile(r"[-*+]\s+(?=\S)")
+_NUMBER_PATTERN = re.compile(r"(\d{1,9})([.)])")
+_JOINER_CHARACTERS = "\u200c\u200d"
 _EMOJI_SELECTORS = "\ufe0e\ufe0f"
 # Characters that draw nothing although Unicode calls them letters or marks.
-_FILLERS = "\u115f\u1160\u17b4\u17b5\u3164\uffa0\u034f"
-_PASSES = 12
+_FILLER_CHARACTERS = "\u115f\u1160\u17b4\u17b5\u3164\uffa0\u034f"
+_MAX_PASSES = 12
 
 
-def inert(text: str) -> tuple[str, list[str]]:
+def make_safe(text: str) -> tuple[str, list[str]]:
     """Return the text as it will be written, and a list of what was changed."""
     mended: list[str] = []
-    line = _fold(_unfence(_visible(text, mended), mended), mended)
-    for _ in range(_PASSES):
+    line = _join_lines(_inline_code_blocks(_drop_invisible(text, mended), mended), mended)
+    for _ in range(_MAX_PASSES):
         before = line
-        line = _start(" ".join(_mend(line, mended).split()), mended)
+        line = _fix_start(" ".join(_fix_spans(line, mended).split()), mended)
         if line == before:
             break
     return line, list(dict.fromkeys(mended))
 
 
-def code(text: str) -> str:
+def format_code(text: str) -> str:
     """Return a code span with as few backticks as its text allows."""
     text = " ".join(text.split())
     lengths = {len(run) for run in re.findall("`+", text)}
@@ -52,7 +52,7 @@ def code(text: str) -> str:
     return f"{fence}{padding}{text}{padding}{fence}" if text else ""
 
 
-def _visible(text: str, mended: list[str]) -> str:
+def _drop_invisible(text: str, mended: list[str]) -> str:
     """Remove or replace characters that nobody can see."""
     kept = []
     for place, character in enumerate(text):
@@ -71,17 +71,17 @@ def _is_hidden(text: str, place: int) -> bool:
     if character.isspace() or (character.isascii() and character.isprintable()):
         return False
     before = text[place - 1] if place else ""
-    if character in _JOINERS:
-        return not _joins(before)
+    if character in _JOINER_CHARACTERS:
+        return not _may_join(before)
     if character in _EMOJI_SELECTORS:
         return not before or not (_is_symbol(before) or before in "#*0123456789")
     if 0xFE00 <= ord(character) <= 0xFE0F or 0xE0000 <= ord(character) <= 0xE0FFF:
         return True
     # Keep unassigned characters: this Python may be older than the newest emoji.
-    return character in _FILLERS or unicodedata.category(character) in ("Cc", "Cf", "Co")
+    return character in _FILLER_CHARACTERS or unicodedata.category(character) in ("Cc", "Cf", "Co")
 
 
-def _joins(before: str) -> bool:
+def _may_join(before: str) -> bool:
     """Return whether a joiner is legal here: in emoji and in scripts that use it. Elsewhere it only hides something."""
     if not before:
         return False
@@ -93,17 +93,17 @@ def _is_symbol(character: str) -> bool:
     return is_sign or "\U0001f000" <= character <= "\U0001faff"
 
 
-def _unfence(text: str, mended: list[str]) -> str:
+def _inline_code_blocks(text: str, mended: list[str]) -> str:
     """Turn code blocks into inline code."""
 
     def put(match: re.Match[str]) -> str:
         mended.append("wrote a code block as code in the line")
-        return f" {code(match[2])} "
+        return f" {format_code(match[2])} "
 
-    return _FENCE.sub(put, text.replace("\r\n", "\n"))
+    return _FENCE_PATTERN.sub(put, text.replace("\r\n", "\n"))
 
 
-def _fold(text: str, mended: list[str]) -> str:
+def _join_lines(text: str, mended: list[str]) -> str:
     """Fold several lines into one."""
     lines = sum(bool(part.strip()) for part in text.splitlines())
     if lines > 1:
@@ -113,32 +113,32 @@ def _fold(text: str, mended: list[str]) -> str:
     return " ".join(text.split())
 
 
-def _mend(line: str, mended: list[str]) -> str:
-    line = _without_comments(line, mended)
-    if _REMINDER.search(line):
+def _fix_spans(line: str, mended: list[str]) -> str:
+    line = _remove_comments(line, mended)
+    if _REMINDER_PATTERN.search(line):
         mended.append("made a 'system-reminder' tag plain text")
-        line = _REMINDER.sub("&lt;", line)
+        line = _REMINDER_PATTERN.sub("&lt;", line)
     written = ""
-    for span in spans(line):
+    for span in parse_spans(line):
         if span.kind == "code":
-            written = _join(written, code(_mend_code(span.text, mended)))
+            written = _append_text(written, format_code(_fix_code(span.text, mended)))
         elif span.kind == "tag":
-            written = _mend_tag(written, span.text, mended)
+            written = _fix_tag(written, span.text, mended)
         elif span.kind == "link":
             written += span.text if "`" not in span.text else f"&lt;{span.text[1:]}"
         else:
-            written = _mend_text(written, span.text, mended)
+            written = _fix_text(written, span.text, mended)
     return written
 
 
-def _join(written: str, rest: str) -> str:
+def _append_text(written: str, rest: str) -> str:
     """Append text, with a space where backticks would merge into one run or a backslash would escape one."""
     apart = rest.startswith("`") and written.endswith(("`", "\\"))
     return f"{written} {rest}" if apart else written + rest
 
 
-def _without_comments(line: str, mended: list[str]) -> str:
-    while (start := _comment(line)) is not None:
+def _remove_comments(line: str, mended: list[str]) -> str:
+    while (start := _find_comment(line)) is not None:
         end = line.find("-->", start + 2)
         if end < 0:
             mended.append("made an open HTML comment plain text")
@@ -148,52 +148,56 @@ def _without_comments(line: str, mended: list[str]) -> str:
     return line
 
 
-def _comment(line: str) -> int | None:
+def _find_comment(line: str) -> int | None:
     if "<!--" not in line:
         return None
-    prose = (span for span in spans(line) if span.kind != "code" and "<!--" in span.text)
+    prose = (span for span in parse_spans(line) if span.kind != "code" and "<!--" in span.text)
     return next((span.start + span.text.index("<!--") for span in prose), None)
 
 
-def _mend_code(text: str, mended: list[str]) -> str:
+def _fix_code(text: str, mended: list[str]) -> str:
     is_open = text.rfind("<!--") > text.rfind("-->")
-    if is_open or _OURS.search(text):
+    if is_open or _OWN_COMMENT_PATTERN.search(text):
         mended.append("made an HTML comment in code plain text")
         return text.replace("<!--", "&lt;!--")
     return text
 
 
-def _mend_tag(written: str, tag: str, mended: list[str]) -> str:
+def _fix_tag(written: str, tag: str, mended: list[str]) -> str:
     if "`" in tag:
         mended.append("made a '<' plain text")
         return f"{written}&lt;{tag[1:]}"
-    word = None if tag.startswith("</") else _WORD.search(written)
+    word = None if tag.startswith("</") else _WORD_PATTERN.search(written)
     whole = (word[0] if word else "") + tag
     mended.append(f"quoted '{whole}' so that Claude does not read it as a tag")
-    return _join(written[: len(written) - len(whole) + len(tag)], code(whole))
+    return _append_text(written[: len(written) - len(whole) + len(tag)], format_code(whole))
 
 
-def _mend_text(written: str, text: str, mended: list[str]) -> str:
+def _fix_text(written: str, text: str, mended: list[str]) -> str:
     text = _escape_backticks(text, mended)
     place = 0
-    for match in _IMPORT.finditer(text):
-        path = _without_punctuation(match[0], is_emphasised="*" in text[: match.start()])
+    for match in _IMPORT_PATTERN.finditer(text):
+        path = _strip_punctuation(match[0], is_emphasised="*" in text[: match.start()])
         if len(path) == 1:
             continue
         path, end = path.replace("\\`", "`"), match.start() + len(path)  # in code a backslash escapes nothing
         mended.append(f"quoted '{path}' so that Claude does not import it")
-        written = _join(written + text[place : match.start()], code(path))
+        written = _append_text(written + text[place : match.start()], format_code(path))
         place = end
     return written + text[place:]
 
 
-def _without_punctuation(path: str, is_emphasised: bool) -> str:
+def _strip_punctuation(path: str, is_emphasised: bool) -> str:
     """Strip what belongs to the sentence: a full stop, a bracket opened before, the end of an emphasis."""
     if path.startswith('@"') and path.endswith('"') and len(path) > 3:
         return path
     while len(path) > 1 and path[-2] != "\\":
         last = path[-1]
-        is_own = path.count(_CLOSING[last]) >= path.count(last) if last in _CLOSING else last not in _AFTER_A_WORD
+        is_own = (
+            path.count(_CLOSING_BRACKETS[last]) >= path.count(last)
+            if last in _CLOSING_BRACKETS
+            else last not in _TRAILING_SIGNS
+        )
         if is_own or (last == "*" and not is_emphasised):
             break
         path = path[:-1]
@@ -207,26 +211,26 @@ def _escape_backticks(text: str, mended: list[str]) -> str:
         mended.append("escaped a backtick without a partner")
         return "\\`" * len(match[0])
 
-    return _BACKTICKS.sub(put, text)
+    return _BACKTICK_PATTERN.sub(put, text)
 
 
-def _start(line: str, mended: list[str]) -> str:
+def _fix_start(line: str, mended: list[str]) -> str:
     """Remove or escape leading characters that would make the line a heading, a list or a quotation."""
-    while sign := _SIGN.match(line):
+    while sign := _BULLET_SIGN_PATTERN.match(line):
         mended.append(f"took '{sign[0].strip()}' off the beginning")
         line = line[sign.end() :]
-    if not line or is_plain(line):
+    if not line or is_plain_item(line):
         return line
     mended.append(f"escaped '{line[0]}' at the beginning")
-    number = _NUMBER.match(line)
+    number = _NUMBER_PATTERN.match(line)
     return f"{number[1]}\\{line[number.end(1) :]}" if number else f"\\{line}"
 
 
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_ESCAPE_PATTERN = re.compile(r"\\([!-/:-@\[-`{-~])")
+_BULLET_PATTERN = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 
 
-class Reworded(ReflectError):
+class RewordedError(ReflectError):
     """Raised when an entry in a file no longer has the approved text."""
 
     def __init__(self, identity: str, approved: str, live: str) -> None:
@@ -241,32 +245,32 @@ class Reworded(ReflectError):
         self.live = live
 
 
-def same(entry_text: str, text: str) -> bool:
+def is_same_text(entry_text: str, text: str) -> bool:
     """Return whether texts are equal apart from blank lines, bullets, wrapping, emphasis marks and escapes."""
-    return entry_text == text or normal(entry_text) == normal(inert(text)[0])
+    return entry_text == text or normalize_text(entry_text) == normalize_text(make_safe(text)[0])
 
 
-def normal(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return the form in which texts are compared; not for people."""
     parts = []
-    for span in spans(" ".join(text.split())):
+    for span in parse_spans(" ".join(text.split())):
         if span.kind == "code":
-            parts.append(code(span.text))
+            parts.append(format_code(span.text))
         elif span.kind == "link":
             parts.append(span.text[1:-1])  # linters put bare addresses into <>
         else:
             # Linters also move the spaces next to what looks like emphasis.
-            parts.append(re.sub(r"\s*[*_]\s*", "_", _ESCAPED.sub(r"\1", span.text)))
-    return _close_up("".join(parts).strip())
+            parts.append(re.sub(r"\s*[*_]\s*", "_", _ESCAPE_PATTERN.sub(r"\1", span.text)))
+    return _drop_wide_spaces("".join(parts).strip())
 
 
-def unbullet(lines: list[str]) -> str:
+def strip_bullet(lines: list[str]) -> str:
     """Return the text of a list item or paragraph in one line."""
-    first = _BULLET.sub("", lines[0], count=1) if lines else ""
+    first = _BULLET_PATTERN.sub("", lines[0], count=1) if lines else ""
     return " ".join(" ".join([first, *lines[1:]]).split())
 
 
-def _close_up(text: str) -> str:
+def _drop_wide_spaces(text: str) -> str:
     """Drop spaces next to wide characters: a line of Chinese or Japanese may be broken anywhere."""
     words = text.split(" ")
     joined = words[0]

@@ -14,30 +14,30 @@ from pathlib import Path
 from tests.conftest import REAL_GIT
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 @contextmanager
-def daemon(base: Path) -> Iterator[int]:
+def run_daemon(base: Path) -> Iterator[int]:
     """Run a daemon at git://127.0.0.1:PORT/…, for reading and writing."""
-    port = free_port()
+    port = find_free_port()
     child = subprocess.Popen(
         [REAL_GIT, "daemon", "--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={base}",
          "--export-all", "--enable=receive-pack", "--informative-errors", str(base)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        _wait_for(port)
+        _wait_for_port(port)
         yield port
     finally:
         child.terminate()
         child.wait()
 
 
-def _wait_for(port: int) -> None:
+def _wait_for_port(port: int) -> None:
     for _ in range(200):
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
@@ -47,7 +47,7 @@ def _wait_for(port: int) -> None:
     raise AssertionError("git daemon does not answer")
 
 
-class Wire:
+class CuttingProxy:
     """A connection to a port that is cut after so many bytes in either direction; never, with None."""
 
     def __init__(self, port: int) -> None:
@@ -66,9 +66,9 @@ class Wire:
                 client, _ = self._server.accept()
             except OSError:
                 return
-            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+            threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
-    def _carry(self, client: socket.socket) -> None:
+    def _forward(self, client: socket.socket) -> None:
         left = [self.cut_after if self.cut_after is not None else 1 << 60]
         try:
             server = socket.create_connection(("127.0.0.1", self.target))
@@ -104,28 +104,28 @@ class Wire:
                 pass
 
 
-class _Backend(http.server.BaseHTTPRequestHandler):
+class _HttpBackend(http.server.BaseHTTPRequestHandler):
     base: Path
 
     def log_message(self, format: str, *args: object) -> None:
         pass
 
     def do_GET(self) -> None:
-        self._run(b"")
+        self._run_backend(b"")
 
     def do_POST(self) -> None:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            self._run(b"".join(iter(self._chunk, b"")))
+            self._run_backend(b"".join(iter(self._read_chunk, b"")))
         else:
-            self._run(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+            self._run_backend(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
-    def _chunk(self) -> bytes:
+    def _read_chunk(self) -> bytes:
         size = int(self.rfile.readline().split(b";")[0], 16)
         data = self.rfile.read(size)
         self.rfile.readline()
         return data
 
-    def _run(self, body: bytes) -> None:
+    def _run_backend(self, body: bytes) -> None:
         path, _, query = self.path.partition("?")
         env = {
             "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.base), "GIT_HTTP_EXPORT_ALL": "1",
@@ -146,8 +146,8 @@ class _Backend(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def http_backend(base: Path) -> Iterator[int]:
-    handler = type("Backend", (_Backend,), {"base": base})
+def run_http_backend(base: Path) -> Iterator[int]:
+    handler = type("Backend", (_HttpBackend,), {"base": base})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -43,7 +43,7 @@ class Slot:
 
 
 @dataclass
-class Storm:
+class CaptureStress:
     root: Path
     captures: int
     mode: str
@@ -52,11 +52,11 @@ class Storm:
     codes: list[int] = field(default_factory=list)
     kills: int = 0
 
-    def rage(self, processes: int) -> set[str]:
+    def run(self, processes: int) -> set[str]:
         """Run everything; return the acknowledged ids."""
         chance = random.Random(self.seed)
         slots = [self._start(number) for number in range(processes)]
-        while running := self._running(slots):
+        while running := self._list_running(slots):
             time.sleep(0.05)
             if len(running) > processes // 4:
                 self._kill(chance.choice(running))
@@ -75,7 +75,7 @@ class Storm:
         with open(log, "ab") as out:
             return Slot(subprocess.Popen(command, env=env, stdout=out))
 
-    def _running(self, slots: list[Slot]) -> list[Slot]:
+    def _list_running(self, slots: list[Slot]) -> list[Slot]:
         for number, slot in enumerate(slots):
             code = slot.process.poll()
             if code is None or slot.ended:
@@ -91,22 +91,22 @@ class Storm:
         pid = slot.process.pid
         self.kills += 1
         if self.mode in (GIT, BOTH):
-            for child in children_of(pid):
-                _end(child)
+            for child in find_children(pid):
+                _kill_process(child)
         if self.mode in (HOOK, BOTH):
             slot.killed = True
-            _end(pid)
+            _kill_process(pid)
             slot.process.wait()
 
 
-def children_of(pid: int) -> list[int]:
+def find_children(pid: int) -> list[int]:
     try:
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
 
 
-def _end(pid: int) -> None:
+def _kill_process(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:

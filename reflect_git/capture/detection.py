@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reflect_git.capture.detectors import edits, failed_searches, fix, repeated_failures, repeated_requests
-from reflect_git.capture.detectors.moment import Clock
-from reflect_git.capture.detectors.outcome import Judge
-from reflect_git.capture.score import score
-from reflect_git.capture.score_features import split
+from reflect_git.capture.detectors.common import Clock
+from reflect_git.capture.detectors.outcome import OutcomeCache
+from reflect_git.capture.score import score_message
+from reflect_git.capture.score_features import split_sentences
 from reflect_git.records.ids import count_words
 from reflect_git.redact import redact
 
@@ -18,57 +18,60 @@ if TYPE_CHECKING:
     from reflect_git.capture.new_signal import Facts
     from reflect_git.capture.transcript import Turn
 
-    See = Callable[[Turn], Sequence[Facts]]
-    Stumble = Callable[[Turn, Exception], object]
+    DetectFunction = Callable[[Turn], Sequence[Facts]]
+    ErrorHandler = Callable[[Turn, Exception], object]
 
     class Detector(Protocol):
         """Looks at the turns it wants, and gives the facts of a signal at the turn that completes its evidence."""
 
-        def wants(self, kind: str, tool: str, is_error: bool) -> bool: ...
+        def accepts(self, kind: str, tool: str, is_error: bool) -> bool: ...
 
-        def see(self, turn: Turn) -> Sequence[Facts]: ...
+        def detect(self, turn: Turn) -> Sequence[Facts]: ...
 
-    class Past(Protocol):
-        """What is known of earlier sessions."""
+    class RequestHistory(Protocol):
+        """Requests of earlier sessions."""
 
-        def sessions(self, key: str, session: str) -> int:
-            """Notes that this session made the request, and says in how many sessions it was made."""
+        def count_sessions(self, key: str, session: str) -> int:
+            """Record that this session made the request. Return the number of sessions that made it."""
             ...
 
     from collections.abc import Sequence
     from typing import Any
 
     from reflect_git.capture.new_signal import Facts
-    from reflect_git.capture.score import Verdict
+    from reflect_git.capture.score import ScoreResult
     from reflect_git.capture.transcript import Turn
     from reflect_git.redact import Redacted
 
 # What counts without a person, too.
-FAILURES = frozenset(
+FAILURE_FAMILIES = frozenset(
     (repeated_failures.FAMILY, repeated_failures.LOOP_FAMILY, repeated_failures.STOP_FAMILY, fix.FAMILY)
 )
-_AGENTS = 16
-_ROUTES = 256
+_MAX_AGENTS = 16
+_MAX_ROUTES = 256
 
 
-class Memory:
+class InMemoryRequestCounter:
     """Counts requests over the sessions of one run of the program."""
 
     def __init__(self) -> None:
-        self._made: dict[str, set[str]] = {}
+        self._sessions_by_request: dict[str, set[str]] = {}
 
-    def sessions(self, key: str, session: str) -> int:
-        made = self._made.setdefault(key, set())
+    def count_sessions(self, key: str, session: str) -> int:
+        made = self._sessions_by_request.setdefault(key, set())
         made.add(session)
         return len(made)
 
 
-def go_on(turn: Turn, error: Exception) -> None:
+def ignore_error(turn: Turn, error: Exception) -> None:
     """Ignore a detector's failure: one message must not prevent the others from being mined."""
 
 
-def signals_in(
-    turns: Iterable[Turn], past: Optional[Past] = None, everything: bool = False, stumble: Optional[Stumble] = None
+def find_signals(
+    turns: Iterable[Turn],
+    past: Optional[RequestHistory] = None,
+    everything: bool = False,
+    stumble: Optional[ErrorHandler] = None,
 ) -> Iterator[Facts]:
     """Yield the fields of every signal, each at the turn that completes its evidence.
 
@@ -76,104 +79,116 @@ def signals_in(
     For earlier turns, which the last pass has seen, it may find something else. A detector's failure at a turn is
     passed to `stumble` and mining continues; without `stumble` it is raised.
     """
-    crews = _Crews(past, everything, stumble)
+    crews = _DetectorGroups(past, everything, stumble)
     for turn in turns:
-        crew = crews.agent(turn.agent) if turn.sidechain else crews.main
+        crew = crews.get_agent_group(turn.agent) if turn.sidechain else crews.main
         if turn.kind == "assistant" or turn.kind == "user":
             crew.clock.texts += 1
-        yield from crew.see(turn)
+        yield from crew.detect(turn)
 
 
-class _Crew:
+class _DetectorGroup:
     """The detectors for one conversation, each called only for the turns it wants."""
 
-    def __init__(self, detectors: list[Detector], clock: Clock, stumble: Optional[Stumble]) -> None:
+    def __init__(self, detectors: list[Detector], clock: Clock, stumble: Optional[ErrorHandler]) -> None:
         self.clock = clock
-        self._stumble = stumble
+        self._on_error = stumble
         self._detectors = detectors
-        self._watching: dict[tuple[str, str, bool], list[See]] = {}
+        self._routes: dict[tuple[str, str, bool], list[DetectFunction]] = {}
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
-        watching = self._watching.get((turn.kind, turn.tool, turn.is_error))
+    def detect(self, turn: Turn) -> Sequence[Facts]:
+        watching = self._routes.get((turn.kind, turn.tool, turn.is_error))
         if watching is None:
-            watching = self._route(turn.kind, turn.tool, turn.is_error)
+            watching = self._add_route(turn.kind, turn.tool, turn.is_error)
         found: Sequence[Facts] = ()
         for see in watching:
             try:
                 seen = see(turn)
             except Exception as error:
-                if self._stumble is None:
+                if self._on_error is None:
                     raise
-                self._stumble(turn, error)
+                self._on_error(turn, error)
                 continue
             # One message is one signal at the most: who comes first has it.
             if seen and not (found and turn.kind == "user"):
                 found = [*found, *seen]
         return found
 
-    def _route(self, kind: str, tool: str, is_error: bool) -> list[See]:
-        if len(self._watching) >= _ROUTES:
-            self._watching.clear()
-        watching: list[See] = [detector.see for detector in self._detectors if detector.wants(kind, tool, is_error)]
-        self._watching[kind, tool, is_error] = watching
+    def _add_route(self, kind: str, tool: str, is_error: bool) -> list[DetectFunction]:
+        if len(self._routes) >= _MAX_ROUTES:
+            self._routes.clear()
+        watching: list[DetectFunction] = [
+            detector.detect for detector in self._detectors if detector.accepts(kind, tool, is_error)
+        ]
+        self._routes[kind, tool, is_error] = watching
         return watching
 
 
-class _Crews:
+class _DetectorGroups:
     """The detectors for the main conversation and for each subagent.
 
     Failures of a subagent form no series with those of others, and nobody typed its prompts.
     """
 
-    def __init__(self, past: Optional[Past], everything: bool, stumble: Optional[Stumble]) -> None:
-        self._agents: dict[str, _Crew] = {}
-        self._stumble = stumble
+    def __init__(self, past: Optional[RequestHistory], everything: bool, stumble: Optional[ErrorHandler]) -> None:
+        self._agents: dict[str, _DetectorGroup] = {}
+        self._on_error = stumble
         clock = Clock()
         said: list[Detector] = [
-            Messages(everything),
-            repeated_requests.Asked(),
-            *([repeated_requests.Again(past)] if past is not None else ()),
+            MessageDetector(everything),
+            repeated_requests.LastingAnswerDetector(),
+            *([repeated_requests.RepeatedRequestDetector(past)] if past is not None else ()),
         ]
-        shown: list[Detector] = [edits.Edits(clock), edits.Undo(clock), failed_searches.Thrash(clock)]
-        self.main = _Crew([*said, *_failures(clock), repeated_failures.Stop(), *shown], clock, stumble)
+        shown: list[Detector] = [
+            edits.RepeatedEditDetector(clock),
+            edits.UndoneEditDetector(clock),
+            failed_searches.FailedSearchDetector(clock),
+        ]
+        self.main = _DetectorGroup(
+            [*said, *_build_failure_detectors(clock), repeated_failures.StopDetector(), *shown], clock, stumble
+        )
 
-    def agent(self, name: str) -> _Crew:
+    def get_agent_group(self, name: str) -> _DetectorGroup:
         crew = self._agents.pop(name, None)
         if crew is None:
             clock = Clock()
-            crew = _Crew(_failures(clock), clock, self._stumble)
+            crew = _DetectorGroup(_build_failure_detectors(clock), clock, self._on_error)
         self._agents[name] = crew
-        if len(self._agents) > _AGENTS:
+        if len(self._agents) > _MAX_AGENTS:
             del self._agents[next(iter(self._agents))]
         return crew
 
 
-def _failures(clock: Clock) -> list[Detector]:
-    judge = Judge()
-    return [repeated_failures.Repeated(clock, judge), fix.Fix(clock, judge), repeated_failures.Loop(clock, judge)]
+def _build_failure_detectors(clock: Clock) -> list[Detector]:
+    judge = OutcomeCache()
+    return [
+        repeated_failures.RepeatedFailureDetector(clock, judge),
+        fix.FixDetector(clock, judge),
+        repeated_failures.FailureLoopDetector(clock, judge),
+    ]
 
 
-_STEPS = 2
-_SENTENCES, _SHORT = 3, 240
-_FLEETING = 2  # "no thanks" helps no later session
-_TOLD = 4  # words: "All done." is no report
+_MIN_PRAISED_STEPS = 2
+_MAX_SENTENCES, _SHORT_LIMIT = 3, 240
+_MAX_MOMENTARY_WORDS = 2  # "no thanks" helps no later session
+_MIN_REPORT_WORDS = 4  # words: "All done." is no report
 _CATEGORIES = {"command": "command", "gotcha": "gotcha", "discovery": "project-structure"}
 
 
-class Scene:
+class MessageContext:
     """The context of a message: the work since the last one."""
 
     def __init__(self) -> None:
         self.first = True
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self.steps = 0
         self.assistant = ""
         self.interrupted = False
         self.failed = False
 
-    def watch(self, turn: Turn) -> None:
+    def add_turn(self, turn: Turn) -> None:
         """Record a turn.
 
         A transcript may begin in the middle of a session, so earlier work means that a message is not the first.
@@ -187,7 +202,7 @@ class Scene:
             self.steps += 1
             self.failed = turn.is_error and not turn.refused
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "first": self.first, "steps": self.steps, "assistant": self.assistant,
             "asked": self.assistant.rstrip().endswith("?"), "after_interrupt": self.interrupted,
@@ -195,41 +210,41 @@ class Scene:
         }  # fmt: skip
 
 
-class Messages:
+class MessageDetector:
     """Decides whether a message is a signal.
 
     Praise counts only after several steps of work. A refusal is always deliberate.
     """
 
     def __init__(self, everything: bool = False) -> None:
-        self._scene = Scene()
+        self._context = MessageContext()
         self._everything = everything  # for people who wonder why a message was not captured
 
-    def wants(self, kind: str, tool: str, is_error: bool) -> bool:
+    def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind != "instructions"
 
-    def see(self, turn: Turn) -> Sequence[Facts]:
+    def detect(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind != "user":
-            self._scene.watch(turn)
+            self._context.add_turn(turn)
             return ()
-        scene = self._scene
-        verdict = score(turn.raw, turn.via, scene.facts())
+        scene = self._context
+        verdict = score_message(turn.raw, turn.via, scene.to_dict())
         # A sentence by itself has lost the tag, or the word, that made it a secret: choose it from the redacted text.
         if (verdict.is_signal or self._everything) and turn.text != turn.raw:
-            verdict = score(turn.text, turn.via, scene.facts())
-        is_praise = verdict.type == "pattern" and scene.steps < _STEPS
+            verdict = score_message(turn.text, turn.via, scene.to_dict())
+        is_praise = verdict.type == "pattern" and scene.steps < _MIN_PRAISED_STEPS
         captured = verdict.is_signal and not is_praise
-        facts = [_facts(turn, verdict, captured)] if captured or self._everything else []
+        facts = [_build_facts(turn, verdict, captured)] if captured or self._everything else []
         if captured and verdict.type == "pattern" and not verdict.durable:
-            _name_praised(facts[0], scene.assistant)
+            _use_assistant_report(facts[0], scene.assistant)
         scene.first = False
-        scene.forget()
+        scene.reset()
         return facts
 
 
-def _facts(turn: Turn, verdict: Verdict, captured: bool) -> Facts:
-    content = _carrying(turn.text, verdict.sentence)
-    durable = verdict.durable and count_words(content) > _FLEETING
+def _build_facts(turn: Turn, verdict: ScoreResult, captured: bool) -> Facts:
+    content = _choose_content(turn.text, verdict.sentence)
+    durable = verdict.durable and count_words(content) > _MAX_MOMENTARY_WORDS
     facts: Facts = {
         "type": verdict.type if captured else "discovery",
         "family": "message",
@@ -248,20 +263,24 @@ def _facts(turn: Turn, verdict: Verdict, captured: bool) -> Facts:
     return facts
 
 
-def _name_praised(facts: Facts, assistant: str) -> None:
+def _use_assistant_report(facts: Facts, assistant: str) -> None:
     """Use the assistant's own report as the content: "perfect" means nothing alone and would merge all praise."""
-    told = [part for part in split(redact(assistant)) if count_words(part) >= _TOLD and part[-1] not in "?？:"]
+    told = [
+        part
+        for part in split_sentences(redact(assistant))
+        if count_words(part) >= _MIN_REPORT_WORDS and part[-1] not in "?？:"
+    ]
     if told:
         facts["content"] = redact(told[0])
         facts["trust"] = "assistant"
 
 
-def _carrying(text: Redacted, best: str) -> Redacted:
+def _choose_content(text: Redacted, best: str) -> Redacted:
     """Return the sentence that carries the signal; for a short message, all of it.
 
     "No." and what to do instead belong together.
     """
-    sentences = split(text)
+    sentences = split_sentences(text)
     whole = " ".join(sentences)
-    is_short = bool(best) and len(sentences) <= _SENTENCES and len(whole) <= _SHORT
+    is_short = bool(best) and len(sentences) <= _MAX_SENTENCES and len(whole) <= _SHORT_LIMIT
     return redact(whole if is_short else best) if best else text

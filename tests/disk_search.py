@@ -9,29 +9,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def places_of(root: Path, *texts: str) -> list[str]:
+def find_texts(root: Path, *texts: str) -> list[str]:
     """Return where any of the texts is, in any encoding; empty if nobody could find them."""
     needles = [text.encode() for text in texts]
-    return [place for place, data in everything(root) if any(needle in data for needle in needles)]
+    return [place for place, data in iter_contents(root) if any(needle in data for needle in needles)]
 
 
-def everything(root: Path) -> Iterator[tuple[str, bytes]]:
-    yield from _files(root)
-    yield from _objects(root)
+def iter_contents(root: Path) -> Iterator[tuple[str, bytes]]:
+    yield from _iter_files(root)
+    yield from _iter_objects(root)
 
 
-def _files(root: Path) -> Iterator[tuple[str, bytes]]:
+def _iter_files(root: Path) -> Iterator[tuple[str, bytes]]:
     """Yield every file as it is, and inflated wherever a zlib stream may begin."""
     for base, _, names in os.walk(root):
         for name in names:
             path = Path(base, name)
             data = path.read_bytes()
             yield str(path), data
-            for offset in _streams(data):
+            for offset in _find_stream_offsets(data):
                 yield f"{path} inflated at {offset}", _inflate(data[offset:])
 
 
-def _streams(data: bytes) -> Iterator[int]:
+def _find_stream_offsets(data: bytes) -> Iterator[int]:
     """Yield offsets that may begin a zlib stream: 0x78 and a second byte that makes the pair divisible by 31."""
     at = data.find(b"\x78")
     while at >= 0:
@@ -53,7 +53,7 @@ def _inflate(data: bytes) -> bytes:
     return out
 
 
-def _objects(root: Path) -> Iterator[tuple[str, bytes]]:
+def _iter_objects(root: Path) -> Iterator[tuple[str, bytes]]:
     """Yield every object git can still name, reachable or not; deltas are resolved, unlike by raw inflating."""
     command = ["git", "-C", str(root), "cat-file", "--batch-all-objects", "--unordered", "--batch"]
     data = subprocess.run(command, capture_output=True, check=True).stdout

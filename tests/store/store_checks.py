@@ -13,26 +13,26 @@ from reflect_git.capture import service
 from reflect_git.records.ids import utc_precise
 from reflect_git.store import maintenance, policy, recover
 from reflect_git.store.reading import reader
-from reflect_git.store.repository import Store, id_in
-from tests.conftest import store_faults
+from reflect_git.store.repository import Store, get_record_id
+from tests.conftest import find_store_problems
 from tests.faults import git
 from tests.store.operations import DAY, facts
 
 if TYPE_CHECKING:
-    from reflect_git.records.schema import By, Signal
+    from reflect_git.records.schema import DecisionAuthor, Signal
 
 
-def opened(root: Path) -> Store:
+def open_store(root: Path) -> Store:
     return service.open_store({**os.environ, "REFLECT_GIT_HOME": str(root)})
 
 
-def swept(root: Path) -> Store:
+def open_recovered_store(root: Path) -> Store:
     """Open the store as the next command does."""
-    return service.open_swept({**os.environ, "REFLECT_GIT_HOME": str(root)})
+    return service.open_recovered_store({**os.environ, "REFLECT_GIT_HOME": str(root)})
 
 
 def capture(store: Store, content: str, **more: Any) -> Signal:
-    signal, _ = service.capture(store, facts(content, **more), os.environ, wait=5)
+    signal, _ = service.capture_signal(store, facts(content, **more), os.environ, wait=5)
     return signal
 
 
@@ -40,7 +40,7 @@ def inbox_ids(root: Path) -> set[str]:
     """Return every signal in the tip of any inbox."""
     found: set[str] = set()
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/heads/inbox/").split():
-        found.update(id_in(path) for path in git(root, "ls-tree", "-r", "--name-only", ref).splitlines())
+        found.update(get_record_id(path) for path in git(root, "ls-tree", "-r", "--name-only", ref).splitlines())
     return found - {""}
 
 
@@ -50,10 +50,10 @@ def main_paths(root: Path) -> set[str]:
 
 def require_promises(root: Path, acknowledged: Iterable[str] = ()) -> Store:
     """Check that the next command repairs everything: nothing acknowledged is lost, git is content, no lock is left."""
-    store = swept(root)
+    store = open_recovered_store(root)
     missing = set(acknowledged) - inbox_ids(root)
     assert not missing, f"acknowledged and not in the inbox: {sorted(missing)}"
-    assert not (faults := store_faults(root)), "\n".join(faults)
+    assert not (faults := find_store_problems(root)), "\n".join(faults)
     for name in ("pending", "journal", "quarantine"):
         left = os.listdir(store.private_path(name))
         assert not [n for n in left if not n.startswith(".tmp-")], f"left in {name}: {left}"
@@ -65,27 +65,27 @@ def require_promises(root: Path, acknowledged: Iterable[str] = ()) -> Store:
     return store
 
 
-def keep_up(store: Store, now: float) -> int:
+def run_maintenance(store: Store, now: float) -> int:
     """Run a day's maintenance; return how many signals expired."""
-    recover.sweep(store)
+    recover.recover_store(store)
     with store.locked(5):
-        return maintenance.upkeep(store, reader.read(store), now)
+        return maintenance.run_maintenance(store, reader.read(store), now)
 
 
-def days_later(store: Store, days: float) -> int:
+def run_maintenance_after(store: Store, days: float) -> int:
     """Run maintenance as on a machine in use: a clock that was seen a week before is trusted."""
     now = time.time() + days * DAY
-    return keep_up(store, now - 8 * DAY) + keep_up(store, now)
+    return run_maintenance(store, now - 8 * DAY) + run_maintenance(store, now)
 
 
-def copies(root: Path) -> set[str]:
+def list_copies(root: Path) -> set[str]:
     """Return the ids of the plain copies in signals/."""
-    found = {id_in(str(path.relative_to(root))) for path in (root / "signals").rglob("*.yaml")}
+    found = {get_record_id(str(path.relative_to(root))) for path in (root / "signals").rglob("*.yaml")}
     return found - {""}
 
 
 # git waits 0.1 s for a lock on a ref; on a busy machine its holder can sleep longer than that.
-PATIENT = ["-c", "core.filesRefLockTimeout=10000"]
+LOCK_TIMEOUT_OPTIONS = ["-c", "core.filesRefLockTimeout=10000"]
 
 
 def user_commit(root: Path, name: str, text: str) -> subprocess.CompletedProcess[str]:
@@ -93,11 +93,11 @@ def user_commit(root: Path, name: str, text: str) -> subprocess.CompletedProcess
     (root / name).write_text(text, encoding="utf-8")
     git(root, "add", name)
     user = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
-    command = ["git", "-C", str(root), *PATIENT, *user, "commit", "-qm", name]
+    command = ["git", "-C", str(root), *LOCK_TIMEOUT_OPTIONS, *user, "commit", "-qm", name]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def allow_unattended(root: Path) -> None:
     """Allow unattended approval as a person does at a terminal: the setting, and the decision behind it."""
-    by: By = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
-    policy.switch(Store(str(root), os.environ), {"reflect.approval": "unattended"}, by, utc_precise())
+    by: DecisionAuthor = {"road": "terminal", "name": "Ada", "email": "ada@example.com"}
+    policy.set_policies(Store(str(root), os.environ), {"reflect.approval": "unattended"}, by, utc_precise())

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any, Optional
 
-from reflect_git.capture.mining import Memory, signals_in
-from reflect_git.capture.transcript import Reader
+from reflect_git.capture.detection import InMemoryRequestCounter, find_signals
+from reflect_git.capture.transcript import TranscriptReader
 
 Step = dict[str, Any]
 EMPTY_GREP, EMPTY_GLOB = "No matches found", "No files found"
-NOT_THERE = "<tool_use_error>String to replace not found in file.\nString: {}</tool_use_error>"
-UNREAD = "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>"
+STRING_NOT_FOUND = "<tool_use_error>String to replace not found in file.\nString: {}</tool_use_error>"
+FILE_NOT_READ = "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>"
 CANCELLED = "<tool_use_error>Sibling tool call errored</tool_use_error>"
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
@@ -20,44 +20,46 @@ REFUSED = (
 )
 
 
-def call(tool: str, given: dict[str, Any], output: str, is_error: bool = False, **extra: Any) -> Step:
+def build_call(tool: str, given: dict[str, Any], output: str, is_error: bool = False, **extra: Any) -> Step:
     return {"tool": tool, "input": given, "output": output, "is_error": is_error, **extra}
 
 
-def ran(command: str, output: str = "ok") -> Step:
-    return call("Bash", {"command": command}, output)
+def bash_call(command: str, output: str = "ok") -> Step:
+    return build_call("Bash", {"command": command}, output)
 
 
-def broke(command: str, output: str, code: int = 1) -> Step:
-    return call("Bash", {"command": command}, f"Exit code {code}\n{output}", True)
+def failed_bash_call(command: str, output: str, code: int = 1) -> Step:
+    return build_call("Bash", {"command": command}, f"Exit code {code}\n{output}", True)
 
 
-def edited(path: str, old: str = "a", new: str = "b") -> Step:
+def edit_call(path: str, old: str = "a", new: str = "b") -> Step:
     given = {"file_path": path, "old_string": old, "new_string": new}
-    return call("Edit", given, f"The file {path} has been updated successfully.")
+    return build_call("Edit", given, f"The file {path} has been updated successfully.")
 
 
-def missed(path: str, old: str = "a", new: str = "b") -> Step:
-    return call("Edit", {"file_path": path, "old_string": old, "new_string": new}, NOT_THERE.format(old), True)
+def failed_edit_call(path: str, old: str = "a", new: str = "b") -> Step:
+    return build_call(
+        "Edit", {"file_path": path, "old_string": old, "new_string": new}, STRING_NOT_FOUND.format(old), True
+    )
 
 
-def globbed(pattern: str, output: str = EMPTY_GLOB) -> Step:
-    return call("Glob", {"pattern": pattern}, output)
+def glob_call(pattern: str, output: str = EMPTY_GLOB) -> Step:
+    return build_call("Glob", {"pattern": pattern}, output)
 
 
-def grepped(pattern: str, output: str = EMPTY_GREP) -> Step:
-    return call("Grep", {"pattern": pattern}, output)
+def grep_call(pattern: str, output: str = EMPTY_GREP) -> Step:
+    return build_call("Grep", {"pattern": pattern}, output)
 
 
-def said(text: str) -> Step:
+def assistant_text(text: str) -> Step:
     return {"said": text}
 
 
-def typed(text: str) -> Step:
+def user_text(text: str) -> Step:
     return {"typed": text}
 
 
-def rows(steps: list[Step], session: str = "s-1", **common: Any) -> list[dict[str, Any]]:
+def build_entries(steps: list[Step], session: str = "s-1", **common: Any) -> list[dict[str, Any]]:
     """Return one entry per block, as the client writes them."""
     made: list[dict[str, Any]] = []
 
@@ -87,18 +89,25 @@ def rows(steps: list[Step], session: str = "s-1", **common: Any) -> list[dict[st
     return made
 
 
-def written(folder: Path, steps: list[Step], session: str = "s-1", **common: Any) -> str:
+def write_transcript(folder: Path, steps: list[Step], session: str = "s-1", **common: Any) -> str:
     path = folder / f"{session}.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(steps, session, **common)), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in build_entries(steps, session, **common)), encoding="utf-8"
+    )
     return str(path)
 
 
-def mined(
-    folder: Path, steps: list[Step], session: str = "s-1", past: Optional[Memory] = None, **common: Any
+def mine_steps(
+    folder: Path, steps: list[Step], session: str = "s-1", past: Optional[InMemoryRequestCounter] = None, **common: Any
 ) -> list[dict[str, Any]]:
-    return [{**facts} for facts in signals_in(Reader(written(folder, steps, session, **common), ended=True), past)]
+    return [
+        {**facts}
+        for facts in find_signals(
+            TranscriptReader(write_transcript(folder, steps, session, **common), ended=True), past
+        )
+    ]
 
 
-def families(folder: Path, steps: list[Step]) -> list[str]:
+def find_failures(folder: Path, steps: list[Step]) -> list[str]:
     """Return what the detectors of this package found; messages have their own tests."""
-    return [facts["family"] for facts in mined(folder, steps) if facts["family"] != "message"]
+    return [facts["family"] for facts in mine_steps(folder, steps) if facts["family"] != "message"]

@@ -18,15 +18,15 @@ from pathlib import Path
 
 from reflect_git.platform import files
 from reflect_git.store.main import backups, journal
-from tests import forks
+from tests import fork_server
 from tests.counters import count
 from tests.faults import git
-from tests.store.probe import opened, require_promises, swept
-from tests.stress import killing
-from tests.sync.clones import Clone, bare
+from tests.store.store_checks import open_recovered_store, open_store, require_promises
+from tests.stress import kill_operations
+from tests.sync.clones import Clone, create_bare_repository
 
 OPERATIONS = ("capture", "capture", "approve", "approve", "revert", "sync", "purge")
-MOST_EFFECTS = {"capture": 15, "approve": 90, "revert": 90, "sync": 80, "purge": 160}
+MAX_EFFECTS = {"capture": 15, "approve": 90, "revert": 90, "sync": 80, "purge": 160}
 BASE = b"# Shop\r\n\r\nOur own text, without an end"
 # Rules are named in the opening marker of a plain list, and each on its own line under headings.
 _ENTRY = re.compile(rb"(?:<!--|(?<=\w)) (LRN-[0-9]{8}-[0-9a-z]{8})(?= -->|:)")
@@ -41,20 +41,20 @@ class User(threading.Thread):
         super().__init__(daemon=True)
         self._root, self._chance, self._pause = root, random.Random(seed), pause
         self._is_over = threading.Event()
-        self.at_work = threading.Lock()
-        self.done: Counter[str] = Counter()
+        self.action_lock = threading.Lock()
+        self.counts: Counter[str] = Counter()
         self._number = 0
 
     def run(self) -> None:
         while not self._is_over.wait(self._pause * self._chance.uniform(0.5, 1.5)):
-            with self.at_work:
-                self._act(self._chance.choice(("gc", "commit", "branch")))
+            with self.action_lock:
+                self._run_action(self._chance.choice(("gc", "commit", "branch")))
 
     def stop(self) -> None:
         self._is_over.set()
         self.join(60)
 
-    def _act(self, what: str) -> None:
+    def _run_action(self, what: str) -> None:
         self._number += 1
         if what == "gc":
             ended = self._git("gc", "--quiet", "--prune=now")
@@ -64,14 +64,14 @@ class User(threading.Thread):
             ended = self._git("update-ref", "refs/heads/mine", made)
         else:
             ended = self.commit(f"notes-{self._number % 5}.txt")
-        self.done[what if ended.returncode == 0 else f"{what} refused"] += 1
+        self.counts[what if ended.returncode == 0 else f"{what} refused"] += 1
 
     def commit(self, name: str) -> subprocess.CompletedProcess[str]:
         (self._root / name).write_text(f"note {self._number}\n", encoding="utf-8")
         self._git("add", name)
         return self._git("commit", "-qm", name)
 
-    def finish(self) -> None:
+    def commit_rest(self) -> None:
         """Commit what is left from a refused commit."""
         for _ in range(20):
             self._git("add", "--update", "notes-*.txt")
@@ -85,27 +85,27 @@ class User(threading.Thread):
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
-class Kills:
+class KillRun:
     """A store, a project with a CLAUDE.md, a remote and a second machine, for a number of kills."""
 
     def __init__(self, home: Path, root: Path, folder: Path, seed: int) -> None:
-        self.root, self.seed, self.chance = root, seed, random.Random(seed)
+        self.root, self.seed, self.rng = root, seed, random.Random(seed)
         self.file = home / "shop" / "CLAUDE.md"
         self.file.parent.mkdir()
         git(self.file.parent, "init", "-q", "-b", "main")
         self.file.write_bytes(BASE)
-        remote = bare(folder / "remote.git")
+        remote = create_bare_repository(folder / "remote.git")
         self.machine = Clone(root, str(remote))
         self.other = Clone(folder / "other", str(remote))
         self.acknowledged: dict[str, str] = {}  # signal → the word it contains
         self.words: list[str] = []
-        self.struck_purges: set[str] = set()  # started and killed: completed by the next command, or not at all
+        self.killed_purges: set[str] = set()  # started and killed: completed by the next command, or not at all
         self.purged: set[str] = set()
         self.blobs: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.backups: set[str] = set()
         self.approved: dict[str, str] = {}  # learning → the word it contains
-        self.past: list[str] = []
+        self.action_log: list[str] = []
         self.kills: Counter[str] = Counter()
 
     def run(self, kills: int, pause: float = 1.5, every: int = 15) -> None:
@@ -119,16 +119,16 @@ class Kills:
                 self._step()
                 if self.kills.total() >= checked + every:
                     checked = self.kills.total()
-                    with user.at_work:
+                    with user.action_lock:
                         self.check(user)
         finally:
             user.stop()
         self.check(user)
-        for name, number in (*self.kills.items(), *user.done.items()):
+        for name, number in (*self.kills.items(), *user.counts.items()):
             count(f"kills: {name}", number)
 
     def _step(self) -> None:
-        operation = self.chance.choice(OPERATIONS)
+        operation = self.rng.choice(OPERATIONS)
         word = f"zq{self.seed:x}x{len(self.words):04d}"
         if operation == "capture":
             self.words.append(word)
@@ -136,38 +136,43 @@ class Kills:
             left = sorted(set(self.acknowledged.values()) - self.purged)
             if len(left) < 4:
                 return
-            word = self.chance.choice(left)
-        elif operation == "sync" and self.chance.random() < 0.3:
-            self.other.approve(self.chance.randrange(1 << 20))
+            word = self.rng.choice(left)
+        elif operation == "sync" and self.rng.random() < 0.3:
+            self.other.approve(self.rng.randrange(1 << 20))
             self.other.sync()
-        code, said = self._killed(operation, word)
-        self._note(operation, word, code, said)
+        code, said = self._run_killed(operation, word)
+        self._record_result(operation, word, code, said)
 
-    def _killed(self, operation: str, word: str) -> tuple[int, list[str]]:
+    def _run_killed(self, operation: str, word: str) -> tuple[int, list[str]]:
         env = {
-            **os.environ, "REFLECT_GIT_HOME": str(self.root), "TMPDIR": str(self.root.parent), killing.WORD: word,
-            killing.CHOICE: str(self.chance.randrange(100)),
-        }  # fmt: skip
-        way = self.chance.choice(("effect", "effect", "moment", "group"))
+            **os.environ,
+            "REFLECT_GIT_HOME": str(self.root),
+            "TMPDIR": str(self.root.parent),
+            kill_operations.WORD_VARIABLE: word,
+            kill_operations.CHOICE_VARIABLE: str(self.rng.randrange(100)),
+        }
+        way = self.rng.choice(("effect", "effect", "moment", "group"))
         if way == "effect":
-            env["REFLECT_GIT_FAULT"] = f"kill:{self.chance.randint(1, MOST_EFFECTS[operation])}"
-        wait = self.chance.uniform(0.0, 0.6)
-        self.past.append(f"{operation} {word} {env.get('REFLECT_GIT_FAULT') or f'{way} after {wait:.3f} s'}")
+            env["REFLECT_GIT_FAULT"] = f"kill:{self.rng.randint(1, MAX_EFFECTS[operation])}"
+        wait = self.rng.uniform(0.0, 0.6)
+        self.action_log.append(f"{operation} {word} {env.get('REFLECT_GIT_FAULT') or f'{way} after {wait:.3f} s'}")
         told, out = os.pipe()
         with open(os.devnull, "r+b") as null, open(self.root.parent / "complaints", "ab") as complaints:
             streams = (null.fileno(), out, complaints.fileno())
-            begun = forks.start(("operation", killing.__name__, operation), streams, env, self.file.parent)
+            begun = fork_server.start(
+                ("operation", kill_operations.__name__, operation), streams, env, self.file.parent
+            )
         os.close(out)
         if way != "effect":
             time.sleep(wait)
             if begun.poll() is None:  # otherwise its pid may belong to another process by now
-                _end(begun.pid, way)
+                _kill_process(begun.pid, way)
         code = begun.wait(_SECONDS)
         with open(told, encoding="utf-8") as said:
             return code, said.read().split()
 
-    def _note(self, operation: str, word: str, code: int, said: list[str]) -> None:
-        self.past[-1] += f" → {code} {' '.join(said)}"
+    def _record_result(self, operation: str, word: str, code: int, said: list[str]) -> None:
+        self.action_log[-1] += f" → {code} {' '.join(said)}"
         if code == -signal.SIGKILL:
             self.kills[operation] += 1
         if operation == "capture":
@@ -175,23 +180,23 @@ class Kills:
         elif operation == "approve":
             self.approved.update((one[:21], one[22:]) for one in said)
         elif operation == "purge":
-            (self.purged if said else self.struck_purges).add(word)
+            (self.purged if said else self.killed_purges).add(word)
 
     def check(self, user: User) -> None:
         try:
             self._check(user)
         except AssertionError as error:
-            past = "\n".join(self.past[-25:])
+            past = "\n".join(self.action_log[-25:])
             raise AssertionError(f"seed {self.seed}, after {self.kills.total()} kills: {error}\n{past}") from error
 
     def _check(self, user: User) -> None:
         self._recover()  # a lock left by a killed process blocks the user's own commit
-        user.finish()
+        user.commit_rest()
         self._recover()
-        safe = self.purged | self.struck_purges
+        safe = self.purged | self.killed_purges
         store = require_promises(self.root, [one for one, word in self.acknowledged.items() if word not in safe])
-        self._end_purges()
-        rules, entries = killing.own_rules(store), _ENTRY.findall(self.file.read_bytes())
+        self._finish_purges()
+        rules, entries = kill_operations.list_own_rules(store), _ENTRY.findall(self.file.read_bytes())
         said = sorted(entry.decode() for entry in entries)
         assert said == rules, f"the file has {said}, the history {rules}"
         if not rules:
@@ -199,24 +204,24 @@ class Kills:
         self._require_records()
         self._require_backups()
         for word in self.purged:
-            assert (where := self._told_of(word)) is None, f"'{word}' was purged and is in {where}"
+            assert (where := self._find_word(word)) is None, f"'{word}' was purged and is in {where}"
 
     def _recover(self) -> None:
         """Recover as the next commands do: one that runs while the user's git writes leaves it to another."""
         deadline = time.monotonic() + _RECOVERY
-        while journal.is_standing(swept(self.root)) and time.monotonic() < deadline:
+        while journal.has_entries(open_recovered_store(self.root)) and time.monotonic() < deadline:
             time.sleep(0.3)
-        left = files.names_in(str(self.root / ".git/reflect/journal"))
+        left = files.list_names(str(self.root / ".git/reflect/journal"))
         log = self.root / ".git/reflect/log"
         assert not left, f"not finished: {left}; {log.read_text()[-600:] if log.exists() else ''}"
 
-    def _end_purges(self) -> None:
+    def _finish_purges(self) -> None:
         """Repeat killed purges: either they were completed and there is nothing to purge, or they are completed now."""
-        for word in sorted(self.struck_purges - self.purged):
-            env = {**os.environ, "REFLECT_GIT_HOME": str(self.root), killing.WORD: word}
-            done = forks.run(("operation", killing.__name__, "purge"), env, self.file.parent)
+        for word in sorted(self.killed_purges - self.purged):
+            env = {**os.environ, "REFLECT_GIT_HOME": str(self.root), kill_operations.WORD_VARIABLE: word}
+            done = fork_server.run(("operation", kill_operations.__name__, "purge"), env, self.file.parent)
             assert done.returncode in (0, 3), f"'{word}' cannot be purged: {done.stderr.decode()}"
-            self.past.append(f"purge {word} again → {done.returncode} {done.stderr.decode().strip()}")
+            self.action_log.append(f"purge {word} again → {done.returncode} {done.stderr.decode().strip()}")
             self.purged.add(word)
 
     def _require_records(self) -> None:
@@ -246,16 +251,16 @@ class Kills:
         kept = set(git(self.root, "for-each-ref", "--format=%(refname)", "refs/heads/backup/").split())
         if not self.purged:
             assert self.backups <= kept, f"backups are gone: {sorted(self.backups - kept)}"
-        lost = backups.missing(opened(self.root), time.time())
+        lost = backups.find_missing(open_store(self.root), time.time())
         assert not lost, f"backups are gone, and no purge took them: {lost}"
         for name in sorted(kept):
             there = git(self.root, "ls-tree", "--name-only", name, "backup/").split()
-            named = backups.targets(git(self.root, "log", "-1", "--format=%B", name))
+            named = backups.parse_targets(git(self.root, "log", "-1", "--format=%B", name))
             lacking = [at for at, path in enumerate(named, 1) if path == str(self.file) and f"backup/{at}" not in there]
             assert named and not lacking, f"'{name}' lacks the project's file: it has {there}"
         self.backups = kept
 
-    def _told_of(self, word: str) -> str | None:
+    def _find_word(self, word: str) -> str | None:
         """Return where the store or the project still has a word: an object, a file, a name; None if nowhere."""
         for path in (*self.root.rglob("*"), self.file):
             if word in path.name or (path.is_file() and word.encode() in path.read_bytes()):
@@ -267,7 +272,7 @@ class Kills:
         return "a git object" if word.encode() in done.stdout else None
 
 
-def _end(pid: int, way: str) -> None:
+def _kill_process(pid: int, way: str) -> None:
     """Kill the process alone, whose git continues for a while, or its whole group."""
     try:
         if way == "group":
@@ -278,6 +283,6 @@ def _end(pid: int, way: str) -> None:
         pass
 
 
-def world(home: Path, root: Path, folder: Path, seed: int) -> Kills:
-    opened(root)
-    return Kills(home, root, folder, seed)
+def create_kill_run(home: Path, root: Path, folder: Path, seed: int) -> KillRun:
+    open_store(root)
+    return KillRun(home, root, folder, seed)

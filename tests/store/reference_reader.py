@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
-MAKES = {
+STATUS_BY_KIND = {
     "approved": "promoted", "applied": "promoted", "amended": "promoted", "superseded": "promoted",
     "dismissed": "dismissed", "never": "dismissed", "joined": "analyzed", "archived": "archived",
 }  # fmt: skip
@@ -21,22 +21,26 @@ class Reader:
         self.root = root
         self.records: dict[str, Record] = {}
         for path in (root / ".git/reflect/pending").glob("*.yaml"):
-            self._take(path.name, path.read_bytes())
+            self._add_record(path.name, path.read_bytes())
         for branch in self._git("for-each-ref", "--format=%(refname)", "refs/heads/inbox", "refs/heads/main").split():
             for name in self._git("ls-tree", "-r", "-z", "--name-only", branch).strip("\0").split("\0"):
-                self._take(Path(name).name, self._git("cat-file", "blob", f"{branch}:{name}").encode())
-        own = self._own()
-        said = [one for one in self._of("DEC-") if not own or one["machine"] in own]
+                self._add_record(Path(name).name, self._git("cat-file", "blob", f"{branch}:{name}").encode())
+        own = self._list_own_machines()
+        said = [one for one in self._list_by_prefix("DEC-") if not own or one["machine"] in own]
         self.decisions = sorted(said, key=lambda one: (one["timestamp"], one["reopens"] is not None, one["id"]))
         names = {one["id"] for one in said}
-        self.tallied = [line for one in self._of("TLY-") if not own or one["machine"] in own for line in one["lines"]]
+        self.tallied = [
+            line for one in self._list_by_prefix("TLY-") if not own or one["machine"] in own for line in one["lines"]
+        ]
         self.void = {one["id"] for one in said if self._is_void(one["id"])}
-        self.learnings = {one["id"]: self._amended(one) for one in self._of("LRN-") if one["decision"] in names}
+        self.learnings = {
+            one["id"]: self._apply_amendments(one) for one in self._list_by_prefix("LRN-") if one["decision"] in names
+        }
 
     def _git(self, *words: str) -> str:
         return subprocess.run(["git", "-C", self.root, *words], capture_output=True, text=True, check=True).stdout
 
-    def _own(self) -> set[str]:
+    def _list_own_machines(self) -> set[str]:
         """Return the machines whose decisions count; empty means all."""
         machine = self._git("config", "--local", "reflect.machine").strip()
         config = [line.partition("=") for line in self._git("config", "--local", "--list").splitlines()]
@@ -46,31 +50,31 @@ class Reader:
             return set()
         receipts = self.root / ".git/reflect/receipts"
         came = receipts.read_text().split() if receipts.exists() else []
-        here = {one["machine"] for one in self._of("DEC-") if f"came-{one['id']}" not in came}
+        here = {one["machine"] for one in self._list_by_prefix("DEC-") if f"came-{one['id']}" not in came}
         here |= {path.stem for path in self.root.glob("machines/*.yaml")} & set(listed)  # written by an older version
         ours = {machine, *(name for name in (names.read_text().split() if names.exists() else ()) if name in here)}
         said = [
-            one["meta"]["to"]["reflect.own"].split() for one in self._of("DEC-")
+            one["meta"]["to"]["reflect.own"].split() for one in self._list_by_prefix("DEC-")
             if (one["kind"], one["subject"], one["by"]["road"]) == ("policy", "reflect.own", "terminal")
             and one["machine"] in ours
         ]  # fmt: skip
         return ours | {name for names in said for name in names if name in listed}
 
-    def _take(self, name: str, data: bytes) -> None:
+    def _add_record(self, name: str, data: bytes) -> None:
         if name.endswith(".yaml"):
             pairs = (line.partition(": ") for line in data.decode().strip("\n").split("\n"))
             record = {key: json.loads(value) for key, _, value in pairs}
             if record.get("id") == name.removesuffix(".yaml"):
                 self.records[record["id"]] = record
 
-    def _of(self, prefix: str) -> list[Record]:
+    def _list_by_prefix(self, prefix: str) -> list[Record]:
         return [record for identity, record in self.records.items() if identity.startswith(prefix)]
 
     def _is_void(self, identity: str) -> bool:
         reverts = [one["id"] for one in self.decisions if one["kind"] == "reverted" and one["reopens"] == identity]
         return any(not self._is_void(one) for one in reverts)
 
-    def _amended(self, learning: Record) -> Record:
+    def _apply_amendments(self, learning: Record) -> Record:
         for one in self.decisions:
             if one["subject"] == learning["id"] and one["kind"] == "amended" and one["id"] not in self.void:
                 given = one["meta"].get("learning") or {}
@@ -89,32 +93,32 @@ class Reader:
             if identity not in against and one["decision"] not in self.void
         }  # fmt: skip
 
-    def _means(self, one: Record) -> Record:
+    def _resolve_reverts(self, one: Record) -> Record:
         taken = self.records.get(one["reopens"] or "") if one["kind"] == "reverted" else None
         if taken is None or taken["kind"] != "reverted" or taken["reopens"] not in self.records:
             return one
-        return self._means(self.records[taken["reopens"]])
+        return self._resolve_reverts(self.records[taken["reopens"]])
 
-    def _ends_in(self, one: Record) -> Record:
+    def _find_root_decision(self, one: Record) -> Record:
         taken = self.records.get(one["reopens"] or "") if one["kind"] == "reverted" else None
-        return self._ends_in(taken) if taken else one
+        return self._find_root_decision(taken) if taken else one
 
     def declined(self, machine: str) -> set[str]:
         last = {
-            one["subject"]: self._means(one) for one in self.decisions
+            one["subject"]: self._resolve_reverts(one) for one in self.decisions
             if one["kind"] in ("approved", "amended", "superseded", "reverted")
-            and self._ends_in(one)["kind"] != "applied"
+            and self._find_root_decision(one)["kind"] != "applied"
         }  # fmt: skip
         return {
             one["subject"] for one in self.decisions
             if (one["machine"], one["kind"], one["meta"].get("change")) == (machine, "applied", "declined")
             and one["id"] not in self.void and one["subject"] in self.in_force()
-            and self._means(self.records[one["meta"]["of"]]) == last[one["subject"]]
+            and self._resolve_reverts(self.records[one["meta"]["of"]]) == last[one["subject"]]
         }  # fmt: skip
 
-    def _makes(self, decision: Record) -> str:
+    def _get_new_status(self, decision: Record) -> str:
         if decision["kind"] != "reverted":
-            return MAKES.get(decision["kind"], "")
+            return STATUS_BY_KIND.get(decision["kind"], "")
         reopened = self.records.get(decision["reopens"] or "", {}).get("kind")
         if reopened in ("reverted", "amended", "superseded", "applied"):
             return ""
@@ -128,19 +132,19 @@ class Reader:
             learning = self.learnings.get(one["subject"])
             spoken = learning["signals"] if learning else [one["subject"], *one["meta"].get("signals", ())]
             if learning and one["kind"] in ("amended", "reverted"):
-                spoken = [*spoken, *self._said_again(learning["id"])]
+                spoken = [*spoken, *self._list_repeated_signals(learning["id"])]
             is_over = learning is not None and learning["decision"] in self.void and one["kind"] != "reverted"
             if signal in spoken and one["id"] not in self.void and not is_over:
-                found = self._makes(one) or found
+                found = self._get_new_status(one) or found
         return found
 
-    def _said_again(self, learning: str) -> list[str]:
+    def _list_repeated_signals(self, learning: str) -> list[str]:
         amended = [one for one in self.decisions if (one["kind"], one["subject"]) == ("amended", learning)]
         return [each for one in amended if one["id"] not in self.void for each in one["meta"].get("signals", ())]
 
     def signals(self) -> dict[str, tuple[str, int]]:
         """Map ids to status and confidence."""
-        found = self._of("SIG-")
+        found = self._list_by_prefix("SIG-")
         sessions = {(line[0], line[4]) for line in self.tallied}
         for one in found:
             sessions.add((one["key"], _hash(one["session_id"] or one["id"])))

@@ -14,12 +14,12 @@ IMPROVEMENTS_FILE = ".claude/improvements.md"
 USUAL_FILES = (*PROJECT_FILES, LOCAL_FILE, AGENTS_FILE, IMPROVEMENTS_FILE)  # of a project
 AGENTS_IMPORT = f"@{AGENTS_FILE}\n"
 KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "dir")
-_PLAIN = ("project", "project-local", "global", "global-rules", "improvements", "agents")
-_GLOBAL = ("global", "global-rules")
-FORMS = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
+_KINDS_WITHOUT_ARGUMENT = ("project", "project-local", "global", "global-rules", "improvements", "agents")
+_GLOBAL_KINDS = ("global", "global-rules")
+FORM_BY_KIND = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
 
 
-class Surroundings(NamedTuple):
+class ExistingFiles(NamedTuple):
     """The files in the project, relative to its root. `blocks` are those with our block."""
 
     existing: frozenset[str] = frozenset()
@@ -39,36 +39,36 @@ class Target(NamedTuple):
 
     @property
     def is_global(self) -> bool:
-        return self.kind in _GLOBAL
+        return self.kind in _GLOBAL_KINDS
 
     @property
     def form(self) -> str:
         """Return how the file is written: block, rules or improvements."""
-        return FORMS.get(self.kind, "block")
+        return FORM_BY_KIND.get(self.kind, "block")
 
 
-GLOBAL = Target("global", "CLAUDE.md")
+GLOBAL_TARGET = Target("global", "CLAUDE.md")
 
 
-def resolve(to: str, around: Surroundings, identity: str, title: str = "") -> Target:
+def resolve_target(to: str, around: ExistingFiles, identity: str, title: str = "") -> Target:
     """Return the target that `--to` names; id and title give a rules file its name."""
     kind, _, rest = to.partition(":")
-    if kind not in KINDS or (kind in _PLAIN and ":" in to) or (kind == "dir" and not rest):
+    if kind not in KINDS or (kind in _KINDS_WITHOUT_ARGUMENT and ":" in to) or (kind == "dir" and not rest):
         raise ReflectError(
-            f"'{to}' is no target",
+            f"'{to}' is not a target",
             "one of project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH",
             code="usage",
             exit_code=EXIT_USAGE,
         )
-    if kind not in _GLOBAL and not around.has_project:
+    if kind not in _GLOBAL_KINDS and not around.has_project:
         raise ReflectError(f"'{to}' needs a project, and this folder is in none", "use --to global", code="no-project")
-    from reflect_git.targets.rules_file import slug  # not needed for listing what is waiting
+    from reflect_git.targets.rules_file import build_slug  # not needed for listing what is waiting
 
-    path = _path(kind, rest, around, slug(rest or title, identity))
+    path = _build_path(kind, rest, around, build_slug(rest or title, identity))
     return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
 
 
-def of_file(path: str, is_global: bool) -> Target:
+def get_target_for_file(path: str, is_global: bool) -> Target:
     """Return the target for a file, judging by its name."""
     if is_global:
         return Target("global-rules" if path.startswith("rules/") else "global", path)
@@ -78,27 +78,27 @@ def of_file(path: str, is_global: bool) -> Target:
     return Target(kinds.get(path, "project" if path in PROJECT_FILES else "dir"), path)
 
 
-def in_folder(to: str) -> tuple[str, ...]:
+def list_folder_files(to: str) -> tuple[str, ...]:
     """Return the files in the folder of `dir:PATH` that affect what is written there."""
     kind, _, rest = to.partition(":")
     names = (PROJECT_FILES[0], AGENTS_FILE) if kind == "dir" and rest else ()
-    return tuple(posixpath.join(_inside(rest), name) for name in names)
+    return tuple(posixpath.join(_check_inside(rest), name) for name in names)
 
 
-def _hides_agents(kind: str, path: str, around: Surroundings) -> bool:
+def _hides_agents(kind: str, path: str, around: ExistingFiles) -> bool:
     """Return whether a new CLAUDE.md would hide an AGENTS.md: Claude Code then stops reading that."""
     beside = posixpath.join(posixpath.dirname(path), AGENTS_FILE)
     return kind in ("project", "dir") and path not in around.existing and beside in around.existing
 
 
-def _path(kind: str, rest: str, around: Surroundings, name: str) -> str:
+def _build_path(kind: str, rest: str, around: ExistingFiles, name: str) -> str:
     if kind == "project":
-        return _project(around)
+        return _choose_project_file(around)
     if kind == "dir":
-        return posixpath.join(_inside(rest), "CLAUDE.md")
+        return posixpath.join(_check_inside(rest), "CLAUDE.md")
     return {
         "project-local": LOCAL_FILE,
-        GLOBAL.kind: GLOBAL.path,
+        GLOBAL_TARGET.kind: GLOBAL_TARGET.path,
         "rules": f".claude/rules/reflect/{name}.md",
         "global-rules": f"rules/reflect/{name}.md",
         "improvements": IMPROVEMENTS_FILE,
@@ -106,13 +106,13 @@ def _path(kind: str, rest: str, around: Surroundings, name: str) -> str:
     }[kind]
 
 
-def _project(around: Surroundings) -> str:
+def _choose_project_file(around: ExistingFiles) -> str:
     found = [path for path in PROJECT_FILES if path in around.blocks]
     found += [path for path in PROJECT_FILES if path in around.existing]
     return (found or PROJECT_FILES)[0]
 
 
-def _inside(folder: str) -> str:
+def _check_inside(folder: str) -> str:
     path = posixpath.normpath(folder)
     if path.startswith(("/", "~", "../")) or path == ".." or "\0" in path:
         raise ReflectError(

@@ -15,10 +15,10 @@ from functools import cached_property
 from reflect_git.errors import ReflectError
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.targets import markdown
-from reflect_git.targets.inert import normal, unbullet
-from reflect_git.targets.markdown import Piece, is_blank, split
+from reflect_git.targets.markdown import Piece, is_blank, split_lines
+from reflect_git.targets.safe_text import normalize_text, strip_bullet
 
-TITLES = {
+CATEGORY_TITLES = {
     "command": "Commands",
     "convention": "Conventions",
     "gotcha": "Gotchas",
@@ -29,14 +29,16 @@ TITLES = {
     "test-structure": "Test structure",
     "configuration": "Configuration",
 }
-HEADINGS_FROM = 10  # rules in a block
-WAS_LIST = "list"  # note in a marker: with fewer rules the block becomes a list again
-_ORDER = list(TITLES)
-_RULE = re.compile(r"(LRN-[0-9]{8}-[0-9a-z]+)(?::([0-9a-f]{4}))?")
-BEGIN = re.compile(rf"<!--\s*reflect-git:begin((?:\s+(?:[a-z-]+(?:=[0-9a-f]+)?|{_RULE.pattern}))*)\s*-->")
+MIN_RULES_FOR_HEADINGS = 10  # rules in a block
+LIST_NOTE = "list"  # note in a marker: with fewer rules the block becomes a list again
+_CATEGORY_ORDER = list(CATEGORY_TITLES)
+_RULE_PATTERN = re.compile(r"(LRN-[0-9]{8}-[0-9a-z]+)(?::([0-9a-f]{4}))?")
+BEGIN_PATTERN = re.compile(
+    rf"<!--\s*reflect-git:begin((?:\s+(?:[a-z-]+(?:=[0-9a-f]+)?|{_RULE_PATTERN.pattern}))*)\s*-->"
+)
 
 
-class Listed(NamedTuple):
+class ListedRule(NamedTuple):
     """A rule as the first marker names it."""
 
     id: str
@@ -44,9 +46,12 @@ class Listed(NamedTuple):
     checksum: str
 
     @property
-    def rank(self) -> tuple[int, str]:
+    def sort_key(self) -> tuple[int, str]:
         """Return the sort key: category, then id."""
-        return (_ORDER.index(self.category) if self.category in TITLES else len(_ORDER), self.id)
+        return (
+            _CATEGORY_ORDER.index(self.category) if self.category in CATEGORY_TITLES else len(_CATEGORY_ORDER),
+            self.id,
+        )
 
 
 class Bullet(NamedTuple):
@@ -57,36 +62,36 @@ class Bullet(NamedTuple):
     text: str
 
 
-def checksum(text: str) -> str:
+def compute_checksum(text: str) -> str:
     """Return four digits that stay the same when a formatter wraps or escapes the text."""
-    return f"{zlib.crc32(normal(text).encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
+    return f"{zlib.crc32(normalize_text(text).encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
 
 
-def listed(identity: str, category: str, text: str) -> Listed:
+def build_listed_rule(identity: str, category: str, text: str) -> ListedRule:
     """Return a rule as the first marker names it."""
-    return Listed(identity, category, checksum(text))
+    return ListedRule(identity, category, compute_checksum(text))
 
 
-def parse(markers: Sequence[str]) -> tuple[dict[str, str], tuple[Listed, ...]]:
+def parse_markers(markers: Sequence[str]) -> tuple[dict[str, str], tuple[ListedRule, ...]]:
     """Return the notes and the rules in first markers; several markers are merged, each rule once."""
     notes: dict[str, str] = {}
-    rules: dict[str, Listed] = {}
+    rules: dict[str, ListedRule] = {}
     for marker in markers:
         category = ""
-        match = BEGIN.fullmatch(marker.strip())
+        match = BEGIN_PATTERN.fullmatch(marker.strip())
         for word in match[1].split() if match else ():
-            if rule := _RULE.fullmatch(word):
-                rules.setdefault(rule[1], Listed(rule[1], category, rule[2] or ""))
-            elif word in TITLES:
+            if rule := _RULE_PATTERN.fullmatch(word):
+                rules.setdefault(rule[1], ListedRule(rule[1], category, rule[2] or ""))
+            elif word in CATEGORY_TITLES:
                 category = word
             else:
                 name, _, value = word.partition("=")
                 notes[name] = value
     found = tuple(rules.values())
-    return notes, found if len(markers) < 2 else tuple(sorted(found, key=lambda rule: rule.rank))
+    return notes, found if len(markers) < 2 else tuple(sorted(found, key=lambda rule: rule.sort_key))
 
 
-def render(notes: dict[str, str], rules: Sequence[Listed]) -> str:
+def render_marker(notes: dict[str, str], rules: Sequence[ListedRule]) -> str:
     """Return the first marker."""
     words = [f"{name}={value}" if value else name for name, value in notes.items()]
     category = ""
@@ -98,19 +103,19 @@ def render(notes: dict[str, str], rules: Sequence[Listed]) -> str:
     return " ".join(["<!-- reflect-git:begin", *words, "-->"])
 
 
-def inserted(rules: Sequence[Listed], new: Listed) -> tuple[list[Listed], int]:
+def insert_rule(rules: Sequence[ListedRule], new: ListedRule) -> tuple[list[ListedRule], int]:
     """Return the rules with one more, in the order of categories and ids, and its position."""
-    place = next((number for number, one in enumerate(rules) if one.rank > new.rank), len(rules))
+    place = next((number for number, one in enumerate(rules) if one.sort_key > new.sort_key), len(rules))
     return [*rules[:place], new, *rules[place:]], place
 
 
-def assign(rules: Sequence[Listed], bullets: Sequence[Bullet], guess: bool) -> dict[str, Bullet]:
+def assign_bullets(rules: Sequence[ListedRule], bullets: Sequence[Bullet], guess: bool) -> dict[str, Bullet]:
     """Map ids to bullets: by checksum, or with `guess` the first free bullet between those of the neighbours.
 
     A rule whose bullet was deleted has none.
     """
     found: dict[str, int] = {}
-    sums = [checksum(bullet.text) for bullet in bullets]
+    sums = [compute_checksum(bullet.text) for bullet in bullets]
     free = set(range(len(bullets)))
     for rule in rules:
         place = next((at for at in sorted(free) if sums[at] == rule.checksum), None)
@@ -129,11 +134,11 @@ def assign(rules: Sequence[Listed], bullets: Sequence[Bullet], guess: bool) -> d
     return {identity: bullets[at] for identity, at in found.items()}
 
 
-_CATEGORIES = {title.lower(): category for category, title in TITLES.items()}
+_CATEGORY_BY_TITLE = {title.lower(): category for category, title in CATEGORY_TITLES.items()}
 
-_END = re.compile(r"<!--\s*reflect-git:end\s*-->")
-ID = re.compile(r"<!--\s*(LRN-[0-9]{8}-[0-9a-z]+)\s*-->")
-_BODIES = ("list", "paragraph")
+_END_PATTERN = re.compile(r"<!--\s*reflect-git:end\s*-->")
+ID_PATTERN = re.compile(r"<!--\s*(LRN-[0-9]{8}-[0-9a-z]+)\s*-->")
+_BODY_KINDS = ("list", "paragraph")
 
 
 class Entry(NamedTuple):
@@ -152,27 +157,27 @@ class Entry(NamedTuple):
     inside: bool
 
 
-class Trouble(NamedTuple):
+class MarkerProblem(NamedTuple):
     """Ambiguous markers. Kinds: unclosed, unopened, nested, doubled, entry-doubled."""
 
     kind: str
     line: int
-    words: str
+    message: str
 
 
 class Block(NamedTuple):
     """Our part of a file; `start` and `end` are the marker lines, None if there is no complete pair.
 
-    `listed` are the rules that the first marker names, and `header` the lines of that marker: two after a merge in
-    which both sides were kept.
+    `listed_rules` are the rules that the first marker names, and `header` the lines of that marker: two after a merge
+    in which both sides were kept.
     """
 
     start: int | None
     end: int | None
     notes: dict[str, str]
     entries: tuple[Entry, ...]
-    troubles: tuple[Trouble, ...]
-    listed: tuple[Listed, ...] = ()
+    problems: tuple[MarkerProblem, ...]
+    listed_rules: tuple[ListedRule, ...] = ()
     header: tuple[int, int] = (0, 0)
 
     @property
@@ -180,71 +185,71 @@ class Block(NamedTuple):
         """Return both marker lines; None if there is no complete pair."""
         return None if self.start is None or self.end is None else (self.start, self.end)
 
-    def entry(self, identity: str) -> Entry | None:
+    def get_entry(self, identity: str) -> Entry | None:
         """Return the entry with this id."""
         return next((entry for entry in self.entries if entry.id == identity), None)
 
 
-def find(data: bytes | None) -> Block | None:
+def find_block(data: bytes | None) -> Block | None:
     """Return our part of a file; None if there is neither a marker nor an entry."""
-    return locate(read(data))
+    return locate_block(read_page(data))
 
 
-def holds(data: bytes | None, identity: str) -> bool:
+def has_entry(data: bytes | None, identity: str) -> bool:
     """Return whether a file has an entry with this id."""
-    block = find(data)
-    return bool(block and block.entry(identity))
+    block = find_block(data)
+    return bool(block and block.get_entry(identity))
 
 
-def block_bytes(data: bytes | None) -> bytes:
+def get_block_bytes(data: bytes | None) -> bytes:
     """Return everything from the first marker to the last one; empty if there is no complete block."""
-    page = read(data)
-    block = locate(page)
+    page = read_page(data)
+    block = locate_block(page)
     return "".join(page.lines[block.pair[0] : block.pair[1] + 1]).encode() if block and block.pair else b""
 
 
-def locate(page: Page) -> Block | None:
+def locate_block(page: Page) -> Block | None:
     """Return our part of a page; None if there is neither a marker nor an entry."""
-    begins, ends, comments = _markers(page)
-    header = _header(page, begins)
+    begins, ends, comments = _find_markers(page)
+    header = _find_header(page, begins)
     begins = [line for line in begins if not header[0] <= line < header[1] - 1]
     pair = (begins[0], ends[0]) if len(begins) == len(ends) == 1 and begins[0] < ends[0] else None
-    notes, listed = parse(page.lines[header[0] : header[1]])
-    entries = [_read(page, index, pair) for index in comments]
-    entries += _listed(page, header, ends, pair, listed, entries)
+    notes, listed = parse_markers(page.lines[header[0] : header[1]])
+    entries = [_read_entry(page, index, pair) for index in comments]
+    entries += _find_listed_entries(page, header, ends, pair, listed, entries)
     entries.sort(key=lambda entry: entry.start)
     if not begins and not ends and not entries:
         return None
-    troubles = (*_marker_troubles(begins, ends), *_doubled(entries))
+    troubles = (*_find_marker_problems(begins, ends), *_find_doubled_entries(entries))
     if pair is None:
         return Block(None, None, {}, tuple(entries), troubles, listed, header)
     return Block(*pair, notes, tuple(entries), troubles, listed, header)
 
 
-def with_id(entry: Entry) -> bytes:
+def format_with_id(entry: Entry) -> bytes:
     """Return the entry below a comment with its id, as in a target snapshot."""
-    if ID.match(entry.raw.decode()) or not entry.raw:
+    if ID_PATTERN.match(entry.raw.decode()) or not entry.raw:
         return entry.raw
     newline = "\r\n" if entry.raw.endswith(b"\r\n") else "\n"
     return f"<!-- {entry.id} -->{newline}{newline}".encode() + entry.raw
 
 
-def _header(page: Page, begins: list[int]) -> tuple[int, int]:
+def _find_header(page: Page, begins: list[int]) -> tuple[int, int]:
     """Return the lines of the first marker; adjacent markers that name rules count as one."""
     if not begins:
         return 0, 0
     start = end = begins[0]
-    while end in begins and (end == start or all(parse([page.lines[at]])[1] for at in (end - 1, end))):
+    while end in begins and (end == start or all(parse_markers([page.lines[at]])[1] for at in (end - 1, end))):
         end += 1
     return start, end
 
 
-def _listed(
+def _find_listed_entries(
     page: Page,
     header: tuple[int, int],
     ends: list[int],
     pair: tuple[int, int] | None,
-    listed: tuple[Listed, ...],
+    listed: tuple[ListedRule, ...],
     known: list[Entry],
 ) -> list[Entry]:
     """Return the entries of rules that the first marker names.
@@ -257,11 +262,11 @@ def _listed(
     taken = {line for entry in known for line in range(entry.start, entry.end)}
     items = [item for piece in page.pieces if piece.kind == "list" for item in piece.items]
     bullets = [
-        Bullet(first, last, unbullet(list(page.lines[first:last])))
+        Bullet(first, last, strip_bullet(list(page.lines[first:last])))
         for first, last in items
         if header[1] <= first < end and first not in taken
     ]
-    found = assign(listed, bullets, guess=pair is not None)
+    found = assign_bullets(listed, bullets, guess=pair is not None)
     gone = Bullet(header[0], header[0], "")
     entries = []
     for rule in listed:
@@ -273,36 +278,36 @@ def _listed(
     return entries
 
 
-def _markers(page: Page) -> tuple[list[int], list[int], list[int]]:
+def _find_markers(page: Page) -> tuple[list[int], list[int], list[int]]:
     """Return the lines of first and of last markers, and the piece indexes of id comments."""
     begins, ends, comments = [], [], []
     for index, piece in enumerate(page.pieces):
         if piece.kind != "html" or piece.end != piece.start + 1:
             continue
         line = page.lines[piece.start].strip()
-        if BEGIN.fullmatch(line):
+        if BEGIN_PATTERN.fullmatch(line):
             begins.append(piece.start)
-        elif _END.fullmatch(line):
+        elif _END_PATTERN.fullmatch(line):
             ends.append(piece.start)
-        elif ID.fullmatch(line):
+        elif ID_PATTERN.fullmatch(line):
             comments.append(index)
     return begins, ends, comments
 
 
-def _read(page: Page, index: int, pair: tuple[int, int] | None) -> Entry:
+def _read_entry(page: Page, index: int, pair: tuple[int, int] | None) -> Entry:
     """Return the entry below an id comment."""
     comment = page.pieces[index]
     end, text = comment.end, ""
     body = page.pieces[index + 1] if index + 1 < len(page.pieces) else None
-    if body and body.kind in _BODIES and body.start == page.next_text(comment.end):
+    if body and body.kind in _BODY_KINDS and body.start == page.next_text(comment.end):
         start, end = body.items[0] if body.items else (body.start, body.end)
-        text = unbullet(list(page.lines[start:end]))
-    match = ID.fullmatch(page.lines[comment.start].strip())
+        text = strip_bullet(list(page.lines[start:end]))
+    match = ID_PATTERN.fullmatch(page.lines[comment.start].strip())
     inside = bool(pair and pair[0] < comment.start < pair[1])
     return Entry(
         id=match[1] if match else "",
         text=text,
-        category=_category(page, comment.start, pair) if inside else "",
+        category=_find_category(page, comment.start, pair) if inside else "",
         raw="".join(page.lines[comment.start : end]).encode(),
         start=comment.start,
         end=end,
@@ -310,61 +315,61 @@ def _read(page: Page, index: int, pair: tuple[int, int] | None) -> Entry:
     )
 
 
-def _category(page: Page, line: int, pair: tuple[int, int] | None) -> str:
-    headings = [piece for piece in headings_of(page, pair) if piece.start < line]
-    return category_of(headings[-1]) if headings else ""
+def _find_category(page: Page, line: int, pair: tuple[int, int] | None) -> str:
+    headings = [piece for piece in get_headings(page, pair) if piece.start < line]
+    return get_category(headings[-1]) if headings else ""
 
 
-def category_of(heading: Piece) -> str:
+def get_category(heading: Piece) -> str:
     """Return the category of a heading; empty if it is not one of ours."""
-    return _CATEGORIES.get(heading.text.strip().lower(), "")
+    return _CATEGORY_BY_TITLE.get(heading.text.strip().lower(), "")
 
 
-def headings_of(page: Page, pair: tuple[int, int] | None) -> list[Piece]:
+def get_headings(page: Page, pair: tuple[int, int] | None) -> list[Piece]:
     """Return the headings between the two markers."""
     if not pair:
         return []
     return [piece for piece in page.pieces if piece.kind == "heading" and pair[0] < piece.start < pair[1]]
 
 
-def _marker_troubles(begins: list[int], ends: list[int]) -> list[Trouble]:
-    found: list[Trouble] = []
+def _find_marker_problems(begins: list[int], ends: list[int]) -> list[MarkerProblem]:
+    found: list[MarkerProblem] = []
     opened: int | None = None
     pairs = 0
     for line in sorted([*begins, *ends]):
         if line in begins:
             if opened is not None:
-                found.append(Trouble("nested", line, "a block of ours begins before the one above it has ended"))
+                found.append(MarkerProblem("nested", line, "a block of ours begins before the one above it has ended"))
             opened = line
         elif opened is None:
-            found.append(Trouble("unopened", line, "a block of ours ends that never began"))
+            found.append(MarkerProblem("unopened", line, "a block of ours ends that never began"))
         else:
             opened, pairs = None, pairs + 1
             if pairs > 1:
-                found.append(Trouble("doubled", line, "the file has two blocks of ours"))
+                found.append(MarkerProblem("doubled", line, "the file has two blocks of ours"))
     if opened is not None:
-        found.append(Trouble("unclosed", opened, "a block of ours begins and never ends"))
+        found.append(MarkerProblem("unclosed", opened, "a block of ours begins and never ends"))
     return found
 
 
-def _doubled(entries: list[Entry]) -> list[Trouble]:
+def _find_doubled_entries(entries: list[Entry]) -> list[MarkerProblem]:
     seen: set[str] = set()
     found = []
     for entry in entries:
         if entry.id in seen:
-            found.append(Trouble("entry-doubled", entry.start, f"the entry of '{entry.id}' is there twice"))
+            found.append(MarkerProblem("entry-doubled", entry.start, f"the entry of '{entry.id}' is there twice"))
         seen.add(entry.id)
     return found
 
 
-LIMIT = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 BOM = "\ufeff"
-_BARE = ("\n", "\r\n", "\r")
+_LINE_ENDS = ("\n", "\r\n", "\r")
 # Lines that begin a new block whatever is above them.
 _SAFE_STARTS = ("#", "<!--")
 
 
-class Unfit(ReflectError):
+class UnfitFileError(ReflectError):
     """Raised for a file that cannot be patched without risk to its bytes."""
 
     def __init__(self, message: str, hint: str) -> None:
@@ -380,7 +385,7 @@ class Page:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        return markdown.pieces("".join(self.lines))
+        return markdown.parse_pieces("".join(self.lines))
 
     @property
     def data(self) -> bytes:
@@ -388,7 +393,7 @@ class Page:
 
     def splice(self, start: int, end: int, text: str) -> Page:
         """Return the page with lines `start` to `end` replaced."""
-        return replace(self, lines=(*self.lines[:start], *split(text), *self.lines[end:]))
+        return replace(self, lines=(*self.lines[:start], *split_lines(text), *self.lines[end:]))
 
     @property
     def newline(self) -> str:
@@ -424,28 +429,31 @@ class Page:
         The blank line stays if the lines that meet would otherwise become one block.
         """
         following = self.lines[end].lstrip(" ") if end < len(self.lines) else ""
-        if self.is_bare(start - 1) and (is_blank(following) or following.startswith(_SAFE_STARTS)):
+        if self.is_empty_line(start - 1) and (is_blank(following) or following.startswith(_SAFE_STARTS)):
             start -= 1
         return self.splice(start, end, "")
 
-    def is_bare(self, line: int) -> bool:
+    def is_empty_line(self, line: int) -> bool:
         """Return whether a line is empty except for its end, as those we add."""
-        return 0 <= line < len(self.lines) and self.lines[line] in _BARE
+        return 0 <= line < len(self.lines) and self.lines[line] in _LINE_ENDS
 
 
-def read(data: bytes | None) -> Page:
+def read_page(data: bytes | None) -> Page:
     """Return the page of a file; a missing file is an empty page."""
     data = data or b""
-    if len(data) > LIMIT:
-        raise Unfit(
-            f"file has {len(data)} bytes, more than {LIMIT}", "move parts of it into files of their own and import them"
+    if len(data) > MAX_FILE_BYTES:
+        raise UnfitFileError(
+            f"file has {len(data)} bytes, more than {MAX_FILE_BYTES}",
+            "move parts of it into files of their own and import them",
         )
     if b"\0" in data:
-        raise Unfit("file has NUL bytes, so it is not a text", "choose another target, or write the file anew as UTF-8")
+        raise UnfitFileError(
+            "file has NUL bytes, so it is not a text", "choose another target, or write the file anew as UTF-8"
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         hint = "convert it with 'iconv -f WINDOWS-1252 -t UTF-8', or whatever its encoding is"
-        raise Unfit(f"file is not UTF-8: byte {error.start + 1} cannot be read", hint) from None
+        raise UnfitFileError(f"file is not UTF-8: byte {error.start + 1} cannot be read", hint) from None
     bom = BOM if text.startswith(BOM) else ""
-    return Page(bom, tuple(split(text[len(bom) :])))
+    return Page(bom, tuple(split_lines(text[len(bom) :])))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.generate import DAYS, PROJECTS
-from reflect_git.capture.new_signal import draft_given
+from reflect_git.capture.new_signal import build_signal_from_input
 from reflect_git.records.ids import utc
 
 _DAY = 86400
@@ -75,16 +75,16 @@ _KINDS = (
 )  # fmt: skip
 
 
-def signals(count: int, machine: str, now: float) -> Iterator[dict[str, Any]]:
+def generate_signals(count: int, machine: str, now: float) -> Iterator[dict[str, Any]]:
     """Oldest first, over the last fortnight; the same words for the same count."""
     dice = random.Random(count)
     kinds = dice.choices([kind[1:] for kind in _KINDS], [kind[0] for kind in _KINDS], k=count)
     for number, (kind, confidence, trust) in enumerate(kinds):
         when = utc(now - DAYS * _DAY + (number + 1) * (DAYS * _DAY / count))
-        words = _words(dice)
+        words = _draw_words(dice)
         if not number:  # what review shows first has a matcher, so that the past is looked at
             kind, confidence, trust, words = "correction", 2, "user_typed", {**words, "a": "pnpm", "b": "npm"}
-        content = _content(kind, words, dice) if number else _SAID[0].format(**words)
+        content = _draw_content(kind, words, dice) if number else _SAID[0].format(**words)
         facts = {
             "type": kind, "confidence": confidence, "trust": trust, "timestamp": when, "content": content,
             "context": dice.choice(_ERRORS).format(**words) if trust == "tool_output" else "",
@@ -96,10 +96,10 @@ def signals(count: int, machine: str, now: float) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
         if trust.startswith("user"):
             facts["context"] = f"{facts['content']}. and then go on with the {words['thing']}"
-        yield dict(draft_given(facts, machine, when))
+        yield dict(build_signal_from_input(facts, machine, when))
 
 
-def _words(dice: random.Random) -> dict[str, Any]:
+def _draw_words(dice: random.Random) -> dict[str, Any]:
     a, b = dice.choice(_PAIRS)
     return {
         "a": a, "b": b, "thing": dice.choice(_THINGS).strip(), "verb": dice.choice(_VERBS), "area": dice.choice(_AREAS),
@@ -107,7 +107,7 @@ def _words(dice: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _content(kind: str, words: dict[str, Any], dice: random.Random) -> str:
+def _draw_content(kind: str, words: dict[str, Any], dice: random.Random) -> str:
     tried = dice.choice(_TRIED).format(**words)
     if kind == "failure":
         return f"Bash failed: {tried}"

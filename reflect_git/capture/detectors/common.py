@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reflect_git.capture.failure import EXCERPT_LIMIT
-from reflect_git.redact import clip, clip_middle, fill, flatten, redact, redact_ends
+from reflect_git.redact import clip, clip_middle, flatten, format_redacted, redact, redact_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # SPAN, a pass from the start would find more than one that continues.
 HORIZON = 9
 SPAN = 2 * HORIZON
-_CLIP = 160
+_TEXT_LIMIT = 160
 _NAME_LIMIT = 64
 _READ_LIMIT = 32 << 10
 
@@ -30,24 +30,24 @@ class Clock:
     def __init__(self) -> None:
         self.texts = 0
 
-    def is_near(self, texts: int) -> bool:
+    def is_recent(self, texts: int) -> bool:
         """Return whether a position is recent enough to count."""
         return self.texts - texts <= SPAN
 
 
-def completes(times: list[int], length: int) -> bool:
+def completes_series(times: list[int], length: int) -> bool:
     """Return whether the last event completes a series that was not complete before, so that it counts once.
 
     Looks back two horizons at most, so that the result does not depend on where reading began.
     """
-    return _is_row(times, length) and not _is_row(times[:-1], length)
+    return _has_series(times, length) and not _has_series(times[:-1], length)
 
 
-def _is_row(times: list[int], length: int) -> bool:
+def _has_series(times: list[int], length: int) -> bool:
     return sum(times[-1] - time <= HORIZON for time in times) >= length if times else False
 
 
-def facts_of(
+def build_facts(
     turn: Turn, family: str, kind: str, confidence: int, content: Redacted, *,
     context: Optional[Redacted] = None, category: str = "gotcha", trust: str = "tool_output", file: str = "",
     meta: Optional[Meta] = None,
@@ -55,7 +55,7 @@ def facts_of(
     """Return the fields of a signal, identified by the tool call or else by the transcript entry."""
     told: Meta = {"score": 0.5, "durable": True, **(meta or {})}
     if turn.sidechain:
-        told["agent"] = name_of(turn.agent)
+        told["agent"] = redact_name(turn.agent)
     facts: Facts = {
         "type": kind,
         "family": family,
@@ -78,22 +78,22 @@ def facts_of(
     return facts
 
 
-def name_of(text: str) -> Redacted:
+def redact_name(text: str) -> Redacted:
     """Redact and truncate a name from a transcript."""
     return clip(redact(text), _NAME_LIMIT)
 
 
-def shorten(text: str, limit: int = _CLIP) -> Redacted:
+def shorten(text: str, limit: int = _TEXT_LIMIT) -> Redacted:
     """Redact a whole text, then put it on one line and truncate it to fit into a sentence."""
     return flatten(redact_ends(text, _READ_LIMIT), limit)
 
 
-def text_in(turn: Turn, field: str) -> str:
+def get_input_text(turn: Turn, field: str) -> str:
     """Return a text field of a call's input; empty if it is missing or not a text."""
     value = turn.input.get(field)
     return value if type(value) is str else ""
 
 
-def quote(text: Redacted, limit: int = 120) -> Redacted:
+def format_code(text: Redacted, limit: int = 120) -> Redacted:
     """Format a text as code; backticks inside would end it and are replaced."""
-    return fill("`{}`", redact(flatten(text, limit).replace("`", "'")))
+    return format_redacted("`{}`", redact(flatten(text, limit).replace("`", "'")))

@@ -29,15 +29,15 @@ from typing import Any, NoReturn, Optional, Union
 
 REPO = Path(__file__).resolve().parent.parent
 LOCALE = "C.UTF-8"
-CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_NO_CACHE")
+CLOCK_VARIABLES = ("LD_PRELOAD", "FAKETIME", "FAKETIME_NO_CACHE")
 _LENGTH = struct.Struct("!I")
 _NUMBER = struct.Struct("!i")
 # The environment a process was started with is visible in /proc; a run writes its HOME there.
-_SHOWN = "HOME"
-_ROOM = 4000
+_SHOWN_VARIABLE = "HOME"
+_ENTRY_SIZE = 4000
 
 
-class Run:
+class ForkedRun:
     """A run that was started, with the parts of `subprocess.Popen` that are needed."""
 
     def __init__(self, pid: int, status: int) -> None:
@@ -46,10 +46,10 @@ class Run:
         self.returncode: Optional[int] = None
 
     def poll(self) -> Optional[int]:
-        return self._ended(0)
+        return self._poll_exit_code(0)
 
     def wait(self, timeout: Optional[float] = None) -> int:
-        code = self._ended(timeout)
+        code = self._poll_exit_code(timeout)
         if code is None:
             raise subprocess.TimeoutExpired("a run", timeout or 0.0)
         return code
@@ -57,7 +57,7 @@ class Run:
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
 
-    def _ended(self, seconds: Optional[float]) -> Optional[int]:
+    def _poll_exit_code(self, seconds: Optional[float]) -> Optional[int]:
         if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
             told = os.read(self._status, _NUMBER.size)
             os.close(self._status)
@@ -66,7 +66,7 @@ class Run:
         return self.returncode
 
 
-class _Nursery:
+class _ForkClient:
     """The forking process, as seen by the tests: requests go through a socket, one run at a time."""
 
     def __init__(self) -> None:
@@ -74,18 +74,18 @@ class _Nursery:
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair()
         # A clock that was set for the tests (`make clocks`) also applies to the runs.
-        clock = {name: os.environ[name] for name in CLOCK if name in os.environ}
+        clock = {name: os.environ[name] for name in CLOCK_VARIABLES if name in os.environ}
         surroundings = {
-            _SHOWN: "/nonexistent".ljust(_ROOM, "/"), "PATH": os.environ["PATH"], "LC_ALL": LOCALE,
+            _SHOWN_VARIABLE: "/nonexistent".ljust(_ENTRY_SIZE, "/"), "PATH": os.environ["PATH"], "LC_ALL": LOCALE,
             "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **clock,
         }  # fmt: skip
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forks", str(theirs.fileno())], pass_fds=(theirs.fileno(),), cwd="/",
+                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())], pass_fds=(theirs.fileno(),), cwd="/",
                 env=surroundings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
 
-    def start(self, asked: Mapping[str, Any], descriptors: Sequence[int]) -> Run:
+    def start(self, asked: Mapping[str, Any], descriptors: Sequence[int]) -> ForkedRun:
         ours, theirs = os.pipe()
         try:
             with self._lock:
@@ -96,24 +96,24 @@ class _Nursery:
         finally:
             os.close(theirs)
         assert told, f"the process that forks is gone: {self._process.poll()}"
-        return Run(_NUMBER.unpack(told)[0], ours)
+        return ForkedRun(_NUMBER.unpack(told)[0], ours)
 
 
-_nursery: Optional[_Nursery] = None
+_fork_client: Optional[_ForkClient] = None
 
 
 def start(
     work: Sequence[str], descriptors: Sequence[int], env: Mapping[str, str], cwd: Union[str, Path],
     terminal: bool = False,
-) -> Run:  # fmt: skip
+) -> ForkedRun:  # fmt: skip
     """Start `("cli", *words)` or `("operation", module, name)`; with `terminal`, stdin becomes its terminal."""
-    global _nursery
-    if _nursery is None or _nursery.owner != os.getpid():
-        _nursery = _Nursery()
+    global _fork_client
+    if _fork_client is None or _fork_client.owner != os.getpid():
+        _fork_client = _ForkClient()
     umask = os.umask(0o077)
     os.umask(umask)
     asked = {"work": list(work), "env": dict(env), "cwd": str(cwd), "umask": umask, "terminal": terminal}
-    return _nursery.start(asked, descriptors)
+    return _fork_client.start(asked, descriptors)
 
 
 def run(
@@ -126,14 +126,14 @@ def run(
     finally:
         for descriptor in (feed[0], out[1], err[1]):
             os.close(descriptor)
-    told = _exchange(feed[1], (out[0], err[0]), stdin, time.monotonic() + timeout)
+    told = _communicate(feed[1], (out[0], err[0]), stdin, time.monotonic() + timeout)
     if told is None:
         os.killpg(begun.pid, signal.SIGKILL)
         raise subprocess.TimeoutExpired(list(work), timeout)
     return subprocess.CompletedProcess(list(work), begun.wait(timeout), *told)
 
 
-def _exchange(feed: int, sources: Sequence[int], data: bytes, deadline: float) -> Optional[list[bytes]]:
+def _communicate(feed: int, sources: Sequence[int], data: bytes, deadline: float) -> Optional[list[bytes]]:
     """Write to one descriptor and read the others to their end; None if the deadline passes first."""
     chunks: dict[int, list[bytes]] = {source: [] for source in sources}
     view = memoryview(data)
@@ -148,7 +148,7 @@ def _exchange(feed: int, sources: Sequence[int], data: bytes, deadline: float) -
                 break
             for key, _ in ready:
                 if key.fd == feed:
-                    view = _fed(feed, view)
+                    view = _write_some(feed, view)
                     is_over = not view
                 else:
                     chunks[key.fd].append(os.read(key.fd, 1 << 16))
@@ -162,7 +162,7 @@ def _exchange(feed: int, sources: Sequence[int], data: bytes, deadline: float) -
     return None if late else [b"".join(chunks[source]) for source in sources]
 
 
-def _fed(feed: int, view: memoryview) -> memoryview:
+def _write_some(feed: int, view: memoryview) -> memoryview:
     try:
         return view[os.write(feed, view) :] if view else view
     except BlockingIOError:
@@ -171,7 +171,7 @@ def _fed(feed: int, view: memoryview) -> memoryview:
         return view[len(view) :]
 
 
-class _Server:
+class _ForkServer:
     """The process that forks."""
 
     def __init__(self, descriptor: int) -> None:
@@ -189,11 +189,11 @@ class _Server:
             ready, _, _ = select.select([asking, self._wake], [], [])
             if self._wake in ready:
                 os.read(self._wake, 4096)
-            if asking in ready and not self._begin():
+            if asking in ready and not self._handle_request():
                 return
             self._reap()
 
-    def _begin(self) -> bool:
+    def _handle_request(self) -> bool:
         head, descriptors, _, _ = socket.recv_fds(self._socket, _LENGTH.size, 4)
         if not head:
             return False
@@ -203,7 +203,7 @@ class _Server:
             import_module(asked["work"][1])
         pid = os.fork()
         if not pid:
-            _become(asked, streams)
+            _run_child(asked, streams)
         self._running[pid] = status
         for stream in streams:
             os.close(stream)
@@ -223,7 +223,7 @@ class _Server:
             os.close(teller)
 
 
-def _become(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
+def _run_child(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
     """In the child: take on the requested environment, do the work, and exit."""
     code = 1
     try:
@@ -242,9 +242,9 @@ def _become(asked: dict[str, Any], streams: Sequence[int]) -> NoReturn:
         os.environ.update(asked["env"])
         time.tzset()
         tempfile.tempdir = None
-        _show(asked["env"].get(_SHOWN, ""))
+        _write_home(asked["env"].get(_SHOWN_VARIABLE, ""))
         _open_streams()
-        code = _ended(asked["work"])
+        code = _run_work(asked["work"])
         sys.stdout.flush()
     except BaseException:
         traceback.print_exc()
@@ -260,17 +260,17 @@ def _open_streams() -> None:
     sys.stderr = open(2, "w", 1, encoding="utf-8", errors=sys.stderr.errors, closefd=False)  # noqa: SIM115
 
 
-def _show(home: str) -> None:
+def _write_home(home: str) -> None:
     """Write HOME into the first, deliberately long entry of the environment, so that `_background` finds it."""
     if not os.path.exists("/proc/self/mem"):
         return
     start = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[47])
     with open("/proc/self/mem", "r+b", buffering=0) as memory:
         memory.seek(start)
-        memory.write(f"{_SHOWN}={home}\0".encode("utf-8", "surrogateescape")[:_ROOM])
+        memory.write(f"{_SHOWN_VARIABLE}={home}\0".encode("utf-8", "surrogateescape")[:_ENTRY_SIZE])
 
 
-def _ended(work: Sequence[str]) -> int:
+def _run_work(work: Sequence[str]) -> int:
     kind, *words = work
     try:
         _KINDS[kind](words)
@@ -279,14 +279,14 @@ def _ended(work: Sequence[str]) -> int:
     return 0
 
 
-def _cli(words: Sequence[str]) -> None:
+def _run_cli(words: Sequence[str]) -> None:
     from reflect_git.cli import start
 
     sys.argv = [str(start.__file__), *words]
-    start.run(start.asked_ahead())
+    start.run_program(start.start_prefetch())
 
 
-def _operation(words: Sequence[str]) -> None:
+def _run_operation(words: Sequence[str]) -> None:
     from reflect_git.capture import service
     from reflect_git.errors import ReflectError
 
@@ -299,10 +299,10 @@ def _operation(words: Sequence[str]) -> None:
         sys.exit(3)
 
 
-_KINDS: dict[str, Callable[[Sequence[str]], None]] = {"cli": _cli, "operation": _operation}
+_KINDS: dict[str, Callable[[Sequence[str]], None]] = {"cli": _run_cli, "operation": _run_operation}
 
 
-def _load() -> None:
+def _import_everything() -> None:
     import gc
 
     import reflect_git
@@ -313,6 +313,6 @@ def _load() -> None:
 
 
 if __name__ == "__main__":
-    server = _Server(int(sys.argv[1]))
-    _load()
+    server = _ForkServer(int(sys.argv[1]))
+    _import_everything()
     server.serve()
