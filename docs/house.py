@@ -18,11 +18,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
 # Top to bottom, as in pyproject.toml: a package imports only packages of lower layers.
 LAYERS = (
     ("cli", "hook"),
-    ("audit", "purge", "history", "doctor"),
-    ("memory",),
+    ("audit", "purge", "history", "doctor", "effect", "memory"),
     ("rules",),
     ("candidates",),
-    ("targets", "capture"),
+    ("targets", "capture", "guards"),
     ("sync", "language"),
     ("store",),
     ("platform",),

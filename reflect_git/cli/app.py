@@ -35,6 +35,7 @@ COMMANDS = {
     "show": ("Daily", "show a signal, rule, decision or commit"),
     "undo": ("Daily", "undo the last decision; run again to redo it"),
     "log": ("History", "show decisions: what, when and by whom"),
+    "effect": ("History", "show whether the rules help"),
     "revert": ("History", "revert a rule or a decision"),
     "restore": ("History", "list backups, or restore one byte for byte"),
     "incidents": ("Plumbing", "list failures that share a cause; show or mute one"),
@@ -165,7 +166,7 @@ def unknown_command_error(name: str) -> ReflectError:
     cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="More: 'reflect-git help COMMAND', 'help options', for scripts 'help plumbing'.",
+    epilog="More: 'reflect-git help COMMAND', 'help options', 'help plumbing' (scripts).",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
 @click.option(

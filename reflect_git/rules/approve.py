@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.candidates import gate
 from reflect_git.candidates.gate import Finding, get_lowest_trust
 from reflect_git.candidates.matcher import get_candidate_matcher
+from reflect_git.candidates.session_events import SessionEvents
 from reflect_git.candidates.statements import Statement
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.language.parse import parse_frame
@@ -387,6 +388,7 @@ def _build_decisions(
     candidate = proposal.request.candidate
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
+    meta |= {"baseline": _count_baseline(ctx, learning, candidate.key)}
     approved = api.build_decision(
         ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
         target=learning["target"], reason=proposal.request.reason, meta=meta,
@@ -399,6 +401,15 @@ def _build_decisions(
         for old in proposal.replaced
     ]  # fmt: skip
     return [approved, *gone]
+
+
+def _count_baseline(ctx: Context, learning: Learning, key: str) -> dict[str, Any]:
+    """Count the sessions so far in which the rule could have applied, to compare later ones with."""
+    columns, wanted = ctx.scan.columns, set(learning["signals"])
+    keys = {one for identity, one in zip(columns["id"], columns["key"], strict=True) if identity in wanted}
+    project = learning["project"]["key"] if learning["project"] else ""
+    seen = SessionEvents(ctx.scan, project_files.load_key_aliases(ctx.store, ctx.place))
+    return seen.count_baseline({key, *keys}, project, learning["timestamp"])
 
 
 def plan_approval_after(ctx: Context, request: Request, earlier: Sequence[Proposal]) -> Proposal:

@@ -71,6 +71,7 @@ CLAUDE.md:7  LRN-1  in force
   earlier text  "Use pnpm, not npm"
                 until WHEN, Ada at a terminal, MACHINE: npm is gone
   said again    1 time in 1 session, last WHEN
+  does it help  reflect-git effect LRN-1
   change it     reflect-git edit LRN-1
   revert it     reflect-git revert LRN-1
   commit        commit-1

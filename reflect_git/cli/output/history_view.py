@@ -131,5 +131,6 @@ def _format_sessions(story: RuleHistory) -> str:
 
 def format_commands(story: RuleHistory) -> Iterator[Line]:
     if story.ended_by is None:
+        yield "does it help", f"reflect-git effect {story.learning['id']}"
         yield "change it", f"reflect-git edit {story.learning['id']}"
         yield "revert it", f"reflect-git revert {story.learning['id']}"

@@ -1,0 +1,1 @@
+"""Measure whether rules help: count sessions before and after each approval, and judge the difference."""
