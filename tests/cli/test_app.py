@@ -169,7 +169,7 @@ def test_a_foreign_folder_is_refused(run_cli: RunCli, home: Path) -> None:
 def test_a_bug_is_a_sentence_with_a_report(run_cli: RunCli, home: Path, tmp_path: Path) -> None:
     site = tmp_path / "sitecustomize.py"
     site.write_text(
-        "import reflect_git.capture.service\nreflect_git.capture.service.open_swept = lambda *a, **k: 1 / 0\n"
+        "import reflect_git.capture.service\nreflect_git.capture.service.open_recovered_store = lambda *a, **k: 1 / 0\n"
     )
     result = run_cli("stats", env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPO}", "TMPDIR": str(tmp_path)})
     report = next(tmp_path.glob("reflect-git-bug-*.log"))
@@ -196,7 +196,7 @@ def test_an_interruption_ends_with_130(run_cli: RunCli, home: Path, tmp_path: Pa
     site = tmp_path / "sitecustomize.py"
     site.write_text(
         "import reflect_git.capture.service\ndef stop(*a, **k): raise KeyboardInterrupt\n"
-        "reflect_git.capture.service.open_swept = stop\n"
+        "reflect_git.capture.service.open_recovered_store = stop\n"
     )
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPO}"}
     stopped = run_cli("stats", env=env)
