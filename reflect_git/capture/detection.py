@@ -1,4 +1,4 @@
-"""The signals of a transcript: what the user said, and what shows without a word."""
+"""Find the signals of a transcript: what the user said, and what only the course of the session shows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The command line: the front that talks to people and to scripts."""
+"""The command line, for people and scripts."""

@@ -53,7 +53,7 @@ COMMANDS = {
     "improvements": ("Set-up", "list proposed improvements of the project"),
     "uninstall": ("Set-up", "remove the hooks; rules and store stay"),
     "demo": ("Set-up", "show everything in a minute, in a temporary home"),
-    "completion": ("Plumbing", "print the completion script of a shell"),
+    "completion": ("Plumbing", "print the completion script for a shell"),
     "help": ("Plumbing", "show help for a command, 'plumbing' or 'options'"),
     "capture": ("Plumbing", "store one signal by hand"),
     "mine": ("Plumbing", "show the signals of a transcript"),
@@ -162,7 +162,7 @@ def unknown_command_error(name: str) -> ReflectError:
     cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="More: 'reflect-git help COMMAND', 'help options', for scripts 'help plumbing'.",
+    epilog="More: 'reflect-git help COMMAND', 'help options', and 'help plumbing' for scripts.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
 @click.option(

@@ -1,4 +1,4 @@
-"""Front: the environment, the store and the output of every command."""
+"""The environment, the store and the output of every command."""
 
 from __future__ import annotations
 

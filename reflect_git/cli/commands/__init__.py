@@ -1,1 +1,1 @@
-"""One verb, one file; each has a click command called `command`."""
+"""Daily commands, one file for each or for a few related ones; the click command of `log` is `log_command`."""

@@ -1,4 +1,4 @@
-"""Run `reflect-git candidates`, `approve` and `dismiss`."""
+"""Run `reflect-git candidates`: list proposed rules, and print the questions for `/reflect`."""
 
 from __future__ import annotations
 
