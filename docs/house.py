@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
 LAYERS = (
     ("cli", "hook"),
     ("audit", "purge", "history", "doctor"),
+    ("memory",),
     ("rules",),
     ("candidates",),
     ("targets", "capture"),

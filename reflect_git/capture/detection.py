@@ -1,4 +1,4 @@
-"""Find the signals of a transcript: what the user said, and what only the course of the session shows."""
+"""Find the signals of a transcript: messages that say something lasting, and patterns in the tool calls."""
 
 from __future__ import annotations
 

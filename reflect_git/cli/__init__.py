@@ -1,1 +1,1 @@
-"""The command line, for people and scripts."""
+"""The command line, for people and for scripts."""

@@ -62,6 +62,7 @@ def is_maintenance_due(store: Store, now: float) -> bool:
 
 def _run_maintenance(store: Store, now: float, upkeep_is_due: bool) -> None:
     """Silent whatever happens: the next command that is due tries again, and `doctor` reads the log."""
+    from reflect_git.memory import incidents
     from reflect_git.platform import yaml_loose
     from reflect_git.store import inbox, recover
     from reflect_git.store.reading import reader
@@ -72,7 +73,9 @@ def _run_maintenance(store: Store, now: float, upkeep_is_due: bool) -> None:
             inbox.commit_all(store)
             session_state.move_to_main(store)
             if upkeep_is_due:
-                maintenance.run_maintenance(store, reader.read(store, yaml_loose.parse_edited), now)
+                snapshot = reader.read(store, yaml_loose.parse_edited)
+                maintenance.run_maintenance(store, snapshot, now, incidents.get_incident)
+                incidents.refresh_cache(store, reader.scan(store, yaml_loose.parse_edited))
     except StoreBusy:
         return
     except Exception as error:

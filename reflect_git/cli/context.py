@@ -1,4 +1,4 @@
-"""The environment, the store and the output of every command."""
+"""CliContext: the environment, the store and the output of every command."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import os
 import stat
 
 from reflect_git.errors import ReflectError
+from reflect_git.memory import incidents
 from reflect_git.platform import files, processes
 from reflect_git.records.ids import plural
 from reflect_git.store import copies, inbox, lost_signals, maintenance, opening, policy, recover
@@ -299,5 +300,5 @@ def run_maintenance(case: CheckContext) -> str:
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         inbox.commit_all(store)
-        gone = maintenance.run_maintenance(store, case.reload_snapshot(), case.now)
+        gone = maintenance.run_maintenance(store, case.reload_snapshot(), case.now, incidents.get_incident)
     return f"ran the upkeep; {plural(gone, 'signal')} went"

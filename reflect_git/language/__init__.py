@@ -1,1 +1,1 @@
-"""Parse sentences: what they mean, whether two say the same or contradict each other, and which ones work as rules."""
+"""Read sentences: parse them, compare their meaning, and choose the wording of a rule."""

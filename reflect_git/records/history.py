@@ -33,7 +33,8 @@ class History:
         self.decisions = sorted(
             decisions, key=lambda made: (made["timestamp"], made["reopens"] is not None, made["id"])
         )
-        self.tally_lines = [line for tally in tallies for line in tally["lines"]]
+        self.tallies = list(tallies)
+        self.tally_lines = [line for tally in self.tallies for line in tally["lines"]]
         self.void_decisions = _find_void_decisions(self.decisions)
         self._repeat_signals: dict[
             str, list[str]
@@ -317,6 +318,8 @@ EVENT_TYPES = {
     "sync": "synced",
     "join": "joined",
     "archive": "archived",
+    "mute": "muted",
+    "rootcause": "rootcause",
     "restore": "restored",
     "purge": "purged",
     "init": "begun",

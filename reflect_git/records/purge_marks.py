@@ -10,7 +10,7 @@ from reflect_git.records.ids import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from typing import Optional
 
 _MARK_LENGTH, _HEX = 32, frozenset("0123456789abcdef")  # of a mark
@@ -109,6 +109,17 @@ def remove_purged_entries(data: bytes, marks: Collection[str]) -> Optional[bytes
         return _remove_snapshot_entries(data, marks)
     found = re.search(_SUBJECT, data)  # whatever else a hand made of it
     return None if found and learning_mark(found[1].decode("ascii")) in marks else data
+
+
+def mentions_any(texts: Iterable[bytes], marks: Collection[str]) -> bool:
+    """Return whether a text contains the id of a record that was purged, or whose decisions were."""
+    import re
+
+    seen: set[bytes] = set()
+    for text in texts:
+        seen.update(re.findall(rb"\b[A-Z]{3}-[0-9]{8}-[0-9a-z]+", text))
+    ids = [one.decode("ascii") for one in seen]
+    return any(id_mark(one) in marks or learning_mark(one) in marks for one in ids)
 
 
 def has_purged_entry(data: bytes, marks: Collection[str]) -> bool:

@@ -172,7 +172,7 @@ STATUSES = ("captured", "analyzed", "promoted", "dismissed", "archived")
 TRUSTS = ("user_typed", "user_feedback", "assistant", "tool_output", "remote", "imported")
 DECISION_KINDS = (
     "approved", "dismissed", "never", "reverted", "amended", "applied", "superseded", "joined", "archived", "pinned",
-    "policy", "capture", "remote",
+    "policy", "capture", "remote", "muted", "rootcause",
 )  # fmt: skip
 # Decisions about settings, not about rules; a separate command reverts them.
 SETTING_KINDS = ("policy", "capture", "remote")

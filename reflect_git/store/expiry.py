@@ -21,16 +21,20 @@ from reflect_git.store.repository import INBOX, get_record_id, get_record_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from typing import Any, Optional
 
     from reflect_git.records.schema import Signal, Tally
     from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
 
+    # Returns the key and kind of the incident that a failure belongs to, or None.
+    GetIncident = Callable[[Signal], Optional[tuple[str, str]]]
+
 DAY = 86400
 DEFAULT_TTL = 14
 UNSEEN_TTL = 90
+INCIDENT_TYPE_PREFIX = "incident/"  # of the type in the second tally line of a failure, before the kind
 CANDIDATE_CACHE_PREFIX = "candidates-"  # prefix of caches that contain text of signals
 _MAX_TALLY_LINES = 400  # of a tally, which stays below the size limit of a record
 _USER_TRUST = ("user_typed", "user_feedback")
@@ -82,7 +86,7 @@ def list_own_signals(store: Store) -> list[str]:
     return [get_record_id(path) for path in store.git.tree(inbox.ensure_inbox(store), "signals") if get_record_id(path)]
 
 
-def expire_signals(store: Store, gone: list[Signal], now: float) -> None:
+def expire_signals(store: Store, gone: list[Signal], now: float, get_incident: Optional[GetIncident] = None) -> None:
     """Delete these signals. The caller holds the lock, and nothing is pending or interrupted."""
     if not gone:
         return
@@ -97,7 +101,7 @@ def expire_signals(store: Store, gone: list[Signal], now: float) -> None:
         "gone": [signal["id"] for signal in gone],
         "tallies": {
             get_record_path(tally["id"]): yaml_form.emit(tally).decode("utf-8")
-            for tally in build_tallies(store, gone, now)
+            for tally in build_tallies(store, gone, now, get_incident)
         },
     }
     standing = journal.begin(store, "roll", (f"{facts['old']}.lock", f"{facts['new']}.lock", "packed-refs.lock"), facts)
@@ -151,15 +155,24 @@ def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None
     ref_updates.fast_import(store, ref, stream)
 
 
-def build_tallies(store: Store, gone: list[Signal], now: float) -> list[Tally]:
-    """Return the tallies of these signals: key, type, project, day, session hash, trust; no text."""
-    lines = [
-        [
-            signal["key"], signal["type"], signal["project"]["key"] if signal["project"] else "",
-            signal["timestamp"][:10], session_hash(signal["session_id"] or signal["id"]), signal["trust"],
-        ]
-        for signal in gone
-    ]  # fmt: skip
+def build_tallies(
+    store: Store, gone: list[Signal], now: float, get_incident: Optional[GetIncident] = None
+) -> list[Tally]:  # fmt: skip
+    """Return the tallies of these signals: key, type, project, day, session hash, trust; no text.
+
+    A failure that belongs to an incident gets a second line with the incident's key. It has six texts like the others,
+    because older programs refuse a line with more.
+    """
+    lines = []
+    for signal in gone:
+        rest = [
+            signal["project"]["key"] if signal["project"] else "", signal["timestamp"][:10],
+            session_hash(signal["session_id"] or signal["id"]), signal["trust"],
+        ]  # fmt: skip
+        lines.append([signal["key"], signal["type"], *rest])
+        found = get_incident(signal) if get_incident and signal["type"] == "failure" else None
+        if found:
+            lines.append([found[0], f"{INCIDENT_TYPE_PREFIX}{found[1]}", *rest])
     today = utc(now)
     return [
         {

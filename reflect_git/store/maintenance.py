@@ -20,8 +20,9 @@ from reflect_git.store.repository import StoreBusy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Optional
 
+    from reflect_git.store.expiry import GetIncident
     from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
 
@@ -68,14 +69,17 @@ def is_clock_plausible(snapshot: Snapshot, last: float, now: float) -> bool:
     return now - since >= _MIN_CLOCK_RUN
 
 
-def run_maintenance(store: Store, snapshot: Snapshot, now: float) -> int:
-    """Do everything that is due; return how many signals expired. The caller holds the lock, after recovery."""
+def run_maintenance(store: Store, snapshot: Snapshot, now: float, get_incident: Optional[GetIncident] = None) -> int:
+    """Do everything that is due; return how many signals expired. The caller holds the lock, after recovery.
+
+    `get_incident` names the incident of an expiring failure, so that it is still counted afterwards.
+    """
     first_seen = _get_first_seen(store, expiry.find_misdated(store, snapshot, now), now)
     believable = is_clock_plausible(snapshot, get_last_run(store), now)
     notes = json_form.dumps({"last": now, "undated": first_seen})
     files.write_atomic(store.private_path("upkeep.json"), notes)
     gone = expiry.find_expired(store, snapshot, now, first_seen) if believable else []
-    expiry.expire_signals(store, gone, now)
+    expiry.expire_signals(store, gone, now, get_incident)
     copies.move_lost_to_pending(store)
     copies.restore_missing(store)
     from reflect_git.store import lost_signals  # not needed to check whether it is due

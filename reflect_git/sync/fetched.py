@@ -197,6 +197,17 @@ class Incoming:
             self._histories[asked] = self._walk_history(commit, known)
         return self._histories[asked]
 
+    def ancestry(self, commit: str, known: Sequence[str]) -> list[tuple[str, list[str], list[TreeFile]]]:
+        """List the commits reachable from `create_commit` but not from `known`: id, parents, new files; parents come first."""
+        asked = ("log", "--topo-order", "--reverse", "--format=%H %P", "--raw", "-r", "-c", "-z", "--root",
+                 "--no-abbrev", "--no-renames", "--end-of-options", commit, *(f"^{one}" for one in known))  # fmt: skip
+        return list(provenance.ancestry(self._run_query(commit, asked)))
+
+    def independent(self, commits: Sequence[str]) -> list[str]:
+        """Return those of these commits that no other one descends from."""
+        asked = ("merge-base", "--independent", *commits)
+        return self.git.run(*asked).out.decode("ascii").split() if len(commits) > 1 else list(commits)
+
     def _is_ancestor(self, commit: str, known: str) -> bool:
         """Return whether `create_commit` was met while walking back from `known`: it then adds nothing new."""
         walked = self._histories.get((known, commit))

@@ -1,4 +1,4 @@
-"""Exchange signals between a person's machines, if `reflect.sync.signals` is on: push own inboxes, fetch the others.
+"""Exchange signals between a person's own machines, if that was turned on.
 
 An inbox has one writer, so it never conflicts: it goes forward, or its next generation begins. What is not wholly as a
 store writes it does not come in. An inbox whose machine said nothing for 90 days is folded into a tally.

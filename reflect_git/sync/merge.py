@@ -111,7 +111,7 @@ def _require_unrewritten(
 ) -> None:  # fmt: skip
     """Raise an error if main on the remote was rewritten, after backing up what we had from there."""
     tip, was = known.get("tip"), known.get("main")
-    if not isinstance(tip, str) or offer.commit is None or planned.drops_own_history or planned.drops_remote_history:
+    if not isinstance(tip, str) or offer.commit is None or planned.drops_own_history:
         return
     if incoming.contains(offer.commit, tip):
         return
@@ -238,22 +238,23 @@ def _build_remote_commit(
     """Return the commit that main should become on the remote, and the paths that are new in it.
 
     Ours, if others would accept its whole history and theirs is part of it. Otherwise a commit that only the remote
-    has: everything there, and those files of ours that others accept.
+    has: everything there, and those files of ours that others accept. After a purge it starts with an empty tree.
     """
     there: Tree = {} if planned.drops_remote_history else offer.tree
-    known = [offer.commit] if offer.commit and not planned.drops_remote_history else []
+    base = None if planned.drops_remote_history else offer.commit
+    known = [base] if base else list(planned.stays)
     # A commit of ours upon it brings only what was looked at.
     bad = offers.find_unshareable(
         incoming, planned.ours, planned.tree, offer, store.machine, planned.drops_remote_history
     )
     _report_refused(report, planned, bad)
     new = find_shareable(planned, there, bad)
-    if not bad and (not known or known[0] in (target, *planned.parents) or incoming.contains(target, known[0])):
+    if not bad and all(one in (target, *planned.parents) or incoming.contains(target, one) for one in known):
         return target, list(new)
-    if known and not new:
-        return known[0], []
+    if base and not new:
+        return base, []
     parents = [*known, *([] if bad else [target])]
-    return incoming.create_commit(known[0] if known else None, new, parents, _build_message(store, len(new))), list(new)
+    return incoming.create_commit(base, new, parents, _build_message(store, len(new))), list(new)
 
 
 def save_sync_state(
@@ -287,8 +288,9 @@ class MergePlan(NamedTuple):
 
     `new_marks` name what others purged and this store did not know of. `drops_own_history` means that some of it is
     here, so our history is dropped. Matches of `patterns` in what stays are only reported: a remote says what was
-    purged, and nobody here has checked what else has those words. `drops_remote_history` means that we purged, so their
-    history is dropped.
+    purged, and nobody here has checked what else has those words. `drops_remote_history` means that their history has
+    what we purged. It is dropped, except for `stays`: the newest commits of theirs without it, which other machines may
+    know as the remote's main.
     """
 
     ours: str
@@ -303,6 +305,7 @@ class MergePlan(NamedTuple):
     drops_remote_history: bool = False
     patterns: tuple[str, ...] = ()
     new_marks: frozenset[str] = frozenset()
+    stays: tuple[str, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -317,7 +320,10 @@ def plan_merge(store: Store, incoming: Incoming, ours: str, before: MergedTree, 
     # Where one side has not purged yet what the other has, its history holds the text and is no parent of anything.
     # A machine that never had it, as a new one, keeps its history, and nobody has to agree to anything.
     forgets = _has_purged(store, offer.marks - here)
-    replaces = offer.has_records and bool(here - offer.marks)
+    stays = [str(offer.commit)]
+    if offer.has_records and here - offer.marks:
+        stays = vet_remote.unspoiled(incoming, str(offer.commit), ours, here)
+    replaces = stays != [str(offer.commit)]
     agreed = {} if forgets else {path: blob for path, blob in blobs.items() if offer.accepted.get(path) == blob}
     theirs = vet_remote.drop_purged_text(incoming, offer.accepted, marks, agreed)
     mended = offers.find_repaired(incoming, ours, before, offer, store.machine)
@@ -335,7 +341,7 @@ def plan_merge(store: Store, incoming: Incoming, ours: str, before: MergedTree, 
         ours, before, tree, _find_parents(incoming, ours, offer, forgets, replaces),
         tuple(path for path, blob in merged.tree.items() if kept.get(path) != blob),
         tuple(path for path, _ in merged.kept_beside), tuple(dropped), marks, forgets, replaces, patterns,
-        offer.marks - here,
+        offer.marks - here, tuple(stays) if replaces else (),
     )  # fmt: skip
 
 

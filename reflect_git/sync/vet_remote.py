@@ -7,6 +7,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from reflect_git.errors import ReflectError
+from reflect_git.platform.git import COMMITTER
 from reflect_git.platform.remote_git import LimitExceeded
 from reflect_git.records import yaml_form
 from reflect_git.records.named_tuple import NamedTuple
@@ -14,6 +15,7 @@ from reflect_git.records.purge_marks import (
     is_emptied_snapshot,
     is_purged_snapshot_path,
     learning_mark,
+    mentions_any,
     remove_purged_entries,
 )
 from reflect_git.store.repository import get_record_path, is_id
@@ -125,6 +127,25 @@ def _find_purged(incoming: Incoming, listed: Sequence[TreeFile], marks: frozense
     """Return the files that were purged, by their identity or by what they mention."""
     spoken = find_mentions(incoming, ((path, blob) for _, path, blob in listed), marks)
     return {one: _PURGED_REASON for one in listed if one[1:] in spoken or store_paths.is_purged(one[1], one[2], marks)}
+
+
+def unspoiled(incoming: Incoming, commit: str, ours: str, marks: frozenset[str]) -> list[str]:
+    """Return the newest commits of an offered history with nothing purged in or before them: `commit`, if it is one.
+
+    What main here has is clean, because the purge searched it. Marks do not say what a message must not contain, so a
+    commit that somebody made by hand, and that main here lacks, counts as purged too.
+    """
+    walked = incoming.ancestry(commit, [ours])
+    raw = incoming.read_blobs([one for one, *_ in walked], _MAX_BYTES_AT_ONCE) or [b""] * len(walked)
+    purged = _find_purged(incoming, list(dict.fromkeys(chain.from_iterable(listed for *_, listed in walked))), marks)
+    spoiled: set[str] = set()
+    before: set[str] = set()
+    for (one, parents, listed), data in zip(walked, raw):
+        is_spoiled = not spoiled.isdisjoint(parents) or not purged.keys().isdisjoint(listed)
+        if is_spoiled or f"\ncommitter {COMMITTER} ".encode() not in data or mentions_any([data], marks):
+            spoiled.add(one)
+            before.update(parents)
+    return incoming.independent(sorted(before - spoiled)) if commit in spoiled else [commit]
 
 
 def _drop_own_files(

@@ -15,37 +15,37 @@ from tests.conftest import REPO
 PACKAGE = REPO / "reflect_git"
 REDACTION = PACKAGE / "redact" / "__init__.py"
 SNIPPET = """
-from reflect_git.redact import Redacted, clip, fill, flatten, join, redact
+from reflect_git.redact import Redacted, clip, format_redacted, flatten, join_redacted, redact
 from reflect_git.capture.transcript import Turn
 from reflect_git.capture import failure, summary
-from reflect_git.capture.detectors.common import facts_of
-from reflect_git.capture.new_signal import draft
+from reflect_git.capture.detectors.common import build_facts
+from reflect_git.capture.new_signal import build_signal
 from reflect_git.capture.new_signal import Facts, Meta
 
 def build(turn: Turn, typed: str, clean: Redacted) -> None:
-    draft({"content": clean}, "box", "now")
-    draft({"content": clean, "context": join(", ", [clip(clean, 5), flatten(clean, 5)])}, "box", "now")
-    draft({"content": fill("{} failed", redact(typed)), "tags": [clean], "meta": {"goal": clean}}, "box", "now")
-    draft({"content": turn.text, "context": turn.output}, "box", "now")
-    facts_of(turn, "fix", "gotcha", 1, turn.text)
-    summary.facts_of([turn], [clean])
-    draft({"content": typed}, "box", "now")  # rejected
-    draft({"content": "typed"}, "box", "now")  # rejected
-    draft({"content": turn.raw}, "box", "now")  # rejected
-    draft({"content": turn.raw_output}, "box", "now")  # rejected
-    draft({"content": f"{clean} failed"}, "box", "now")  # rejected
-    draft({"content": clean[:5]}, "box", "now")  # rejected
-    draft({"content": clean, "context": typed}, "box", "now")  # rejected
-    draft({"content": clean, "tags": [typed]}, "box", "now")  # rejected
-    draft({"content": clean, "source": {"file": typed}}, "box", "now")  # rejected
-    draft({"content": clean, "meta": {"goal": typed}}, "box", "now")  # rejected
-    draft({"content": clean, "meta": {"todos": [typed]}}, "box", "now")  # rejected
-    draft({"content": clean, "meta": {"anything": typed}}, "box", "now")  # rejected
-    facts_of(turn, "fix", "gotcha", 1, typed)  # rejected
-    facts_of(turn, "fix", "gotcha", 1, clean, context=turn.raw_output)  # rejected
-    summary.facts_of([turn], [typed])  # rejected
-    fill("{} failed", typed)  # rejected
-    join(" ", [clean, typed])  # rejected
+    build_signal({"content": clean}, "box", "now")
+    build_signal({"content": clean, "context": join_redacted(", ", [clip(clean, 5), flatten(clean, 5)])}, "box", "now")
+    build_signal({"content": format_redacted("{} failed", redact(typed)), "tags": [clean], "meta": {"goal": clean}}, "box", "now")
+    build_signal({"content": turn.text, "context": turn.output}, "box", "now")
+    build_facts(turn, "fix", "gotcha", 1, turn.text)
+    summary.build_facts([turn], [clean])
+    build_signal({"content": typed}, "box", "now")  # rejected
+    build_signal({"content": "typed"}, "box", "now")  # rejected
+    build_signal({"content": turn.raw}, "box", "now")  # rejected
+    build_signal({"content": turn.raw_output}, "box", "now")  # rejected
+    build_signal({"content": f"{clean} failed"}, "box", "now")  # rejected
+    build_signal({"content": clean[:5]}, "box", "now")  # rejected
+    build_signal({"content": clean, "context": typed}, "box", "now")  # rejected
+    build_signal({"content": clean, "tags": [typed]}, "box", "now")  # rejected
+    build_signal({"content": clean, "source": {"file": typed}}, "box", "now")  # rejected
+    build_signal({"content": clean, "meta": {"goal": typed}}, "box", "now")  # rejected
+    build_signal({"content": clean, "meta": {"todos": [typed]}}, "box", "now")  # rejected
+    build_signal({"content": clean, "meta": {"anything": typed}}, "box", "now")  # rejected
+    build_facts(turn, "fix", "gotcha", 1, typed)  # rejected
+    build_facts(turn, "fix", "gotcha", 1, clean, context=turn.raw_output)  # rejected
+    summary.build_facts([turn], [typed])  # rejected
+    format_redacted("{} failed", typed)  # rejected
+    join_redacted(" ", [clean, typed])  # rejected
     clip(typed, 5)  # rejected
     flatten(typed, 5)  # rejected
 """

@@ -24,7 +24,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from reflect_git.capture import score
-print(score.score(sys.argv[2], "prompt", {}).score)
+print(score.score_message(sys.argv[2], "prompt", {}).score)
 """
 
 

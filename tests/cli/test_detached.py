@@ -20,10 +20,10 @@ from tests.conftest import REPO
 RUN = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git.capture import service as workflow
-from reflect_git.cli import background as detached
+from reflect_git.capture import service
+from reflect_git.cli import background
 sys.stdout.write("said once\\n")  # buffered: stdout is a pipe
-print(detached.work_if_due(workflow.open_store(os.environ)))
+print(background.start_background_work(service.open_store(os.environ)))
 """
 
 

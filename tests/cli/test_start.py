@@ -26,18 +26,21 @@ from tests.sync.sample_records import build_decision
 
 ENDED = """
 import atexit, os, sys, threading, time
-from reflect_git.cli import fast_start as ahead, app, start
+from reflect_git.cli import fast_start, app, start
 {before}
 def main(**_):
     sys.stdout.write("told")
     sys.exit({code})
-app.main, start.asked_ahead = main, lambda: {ahead}
+app.main, start.start_prefetch = main, lambda: {ahead}
 start.main()
 """
 
 
 def ended(
-    code: object = 0, before: str = "", stdout: int | IO[bytes] = subprocess.PIPE, ahead: str = "ahead.Ahead(None)"
+    code: object = 0,
+    before: str = "",
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    ahead: str = "fast_start.Prefetch(None)",
 ) -> subprocess.CompletedProcess[str]:
     program = ENDED.format(code=code, before=before, ahead=ahead)
     env = {**os.environ, "PYTHONPATH": str(REPO)}
@@ -52,7 +55,7 @@ def test_the_exit_code_and_what_was_said_go_out(code: object, seen: int) -> None
     assert (done.returncode, done.stdout, done.stderr) == (seen, "told", "")
 
 
-@pytest.mark.parametrize(("ahead", "taken_apart"), [("ahead.Ahead(None)", False), ("None", True)])
+@pytest.mark.parametrize(("ahead", "taken_apart"), [("fast_start.Prefetch(None)", False), ("None", True)])
 def test_only_a_look_ends_without_taking_the_interpreter_apart(ahead: str, taken_apart: bool) -> None:
     """Only a full interpreter shutdown releases a module's own names."""
     part = "class Part:\n    def __del__(self): os.write(2, b'gone')\npart = Part()"
@@ -62,7 +65,7 @@ def test_only_a_look_ends_without_taking_the_interpreter_apart(ahead: str, taken
 def test_an_interrupt_of_what_is_asked_ahead_ends_as_any_other() -> None:
     script = (
         "import sys\nfrom reflect_git.cli import start\ndef interrupted():\n    raise KeyboardInterrupt\n"
-        "start.asked_ahead, sys.argv = interrupted, ['reflect-git', 'sync', '--json']\nstart.main()\n"
+        "start.start_prefetch, sys.argv = interrupted, ['reflect-git', 'sync', '--json']\nstart.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
@@ -201,7 +204,7 @@ def test_a_plain_sync_sweeps_first(run_cli: RunCli, shared: Clone) -> None:
 
 
 def test_a_plain_sync_loads_no_click(run_cli: RunCli, shared: Clone) -> None:
-    program = "import sys; from reflect_git.cli import start; sys.argv[1:] = ['sync']; start.run(start.asked_ahead())"
+    program = "import sys; from reflect_git.cli import start; sys.argv[1:] = ['sync']; start.run_program(start.start_prefetch())"
     tells = f"import atexit, sys; atexit.register(lambda: print('click' in sys.modules)); {program}"
     env = {**os.environ, "PYTHONPATH": str(REPO)}
     done = subprocess.run([sys.executable, "-c", tells], env=env, capture_output=True, text=True, check=False)

@@ -131,7 +131,7 @@ def test_what_is_shown_as_it_is_stays_so(run_cli: RunCli, home: Path) -> None:
 
 
 def test_a_line_that_fits_loads_nothing_for_it() -> None:
-    program = "import os, sys\nfrom reflect_git.cli.context import Front\nFront(os.environ).talk('x')\n"
+    program = "import os, sys\nfrom reflect_git.cli.context import CliContext\nCliContext(os.environ).print_note('x')\n"
     program += "print([name for name in ('reflect_git.cli.output.wrap', 'textwrap', 're') if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(REPO)!r})\n{program}"],

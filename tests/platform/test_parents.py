@@ -16,7 +16,7 @@ from tests.conftest import REPO
 
 pytestmark = pytest.mark.skipif(not ancestry.can_list_parents(), reason="processes above are read from /proc")
 
-ASK = "from reflect_git.platform import processes as ancestry; print(ancestry.is_client_above())"
+ASK = "from reflect_git.platform import processes; print(processes.has_client_parent())"
 # A parent that gives its child another HOME, another store, and nothing else.
 PARENT = (
     "import subprocess, sys\n"

@@ -37,8 +37,8 @@ def test_it_has_a_session_of_its_own_and_gives_way(tmp_path: Path) -> None:
 
 def test_who_cannot_leave_its_session_does_not_weigh_on_it() -> None:
     program = (
-        "import os; from reflect_git.platform import processes as process; os.setpgid(0, 0); os.dup2(1, 5000)\n"
-        "is_alone = process.leave_the_caller(); process.give_way(is_alone)\n"
+        "import os; from reflect_git.platform import processes; os.setpgid(0, 0); os.dup2(1, 5000)\n"
+        "is_alone = processes.start_session(); processes.lower_priority(is_alone)\n"
         "group = '/proc/self/autogroup'; weight = open(group).read() if os.path.exists(group) else ''\n"
         "os.write(5000, f'{is_alone} {os.nice(0)} {weight}'.encode())"
     )

@@ -304,8 +304,8 @@ def test_a_working_directory_that_is_gone(home: Path, store_home: Path) -> None:
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1]); os.mkdir(sys.argv[2]); os.chdir(sys.argv[2]); "
         "os.rmdir(sys.argv[2])\n"
-        "from reflect_git.capture import service as workflow\n"
-        "print(workflow.capture(workflow.open_store(os.environ), {'content': 'x'}, os.environ)[0]['id'])"
+        "from reflect_git.capture import service\n"
+        "print(service.capture_signal(service.open_store(os.environ), {'content': 'x'}, os.environ)[0]['id'])"
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO), str(home / "gone")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home)
@@ -321,9 +321,9 @@ def test_what_is_preloaded_into_us_is_not_into_git(home: Path, store_home: Path)
     spy.chmod(0o755)
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from reflect_git.capture import service as workflow\n"
-        "store = workflow.open_store(os.environ); store.git.program = sys.argv[2]\n"
-        "workflow.capture(store, {'content': 'x'}, os.environ)"
+        "from reflect_git.capture import service\n"
+        "store = service.open_store(os.environ); store.git.program = sys.argv[2]\n"
+        "service.capture_signal(store, {'content': 'x'}, os.environ)"
     )
     hostile = {"LD_PRELOAD": "/nonexistent.so", "LD_LIBRARY_PATH": str(home), "PYTHONPATH": str(home), "BASH_ENV": "x"}
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO), str(spy)]
@@ -338,8 +338,8 @@ def test_fault_injection_is_for_stores_in_the_temporary_folder(home: Path, store
     open_store(store_home)
     env = {**os.environ, "REFLECT_GIT_FAULT": "kill:1", "TMPDIR": str(home / "elsewhere")}
     script = (
-        "import os, sys; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.capture import service as workflow\n"
-        "workflow.capture(workflow.open_store(os.environ), {'content': 'x'}, os.environ)"
+        "import os, sys; sys.path.insert(0, sys.argv[1])\nfrom reflect_git.capture import service\n"
+        "service.capture_signal(service.open_store(os.environ), {'content': 'x'}, os.environ)"
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(REPO)]
     assert subprocess.run(command, env=env, check=False).returncode == 0

@@ -28,25 +28,25 @@ NEW = {"machines/m.yaml": b'name: "m"\n'}
 CAPTURES = """
 import os, sys, time, select
 sys.path.insert(0, sys.argv[1])
-from reflect_git.capture import service as workflow
+from reflect_git.capture import service
 from tests.store import operations as o
-o.tell_acknowledged()
-store = workflow.open_store(os.environ)
+o.print_acknowledged()
+store = service.open_store(os.environ)
 while not select.select([0], [], [], float(sys.argv[2]))[0]:
-    workflow.capture(store, o.facts("while the user commits"), os.environ)
+    service.capture_signal(store, o.facts("while the user commits"), os.environ)
 """
 RECORDS = """
 import os, sys, time, select
 sys.path.insert(0, sys.argv[1])
-from reflect_git.capture import service as workflow
-from reflect_git.store.main import main_branch as mainline
+from reflect_git.capture import service
+from reflect_git.store.main import main_branch
 from tests.store import operations as o
-store, number = workflow.open_store(os.environ), 0
+store, number = service.open_store(os.environ), 0
 while not select.select([0], [], [], float(sys.argv[2]))[0]:
     path = f"machines/m{number}.yaml"
     with store.locked(20):
-        mainline.record(store, {path: f'name: "m{number}"\\n'.encode()}, f"sync: {number}\\n")
-    o.say(path)
+        main_branch.commit_files(store, {path: f'name: "m{number}"\\n'.encode()}, f"sync: {number}\\n")
+    o.print_now(path)
     number += 1
 """
 

@@ -21,13 +21,13 @@ MODES = (HOOK, GIT, BOTH)
 _WORKER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git.capture import service as workflow
+from reflect_git.capture import service
 from reflect_git.errors import ReflectError
 from tests.store import operations as o
-o.tell_acknowledged()
+o.print_acknowledged()
 for number in range(int(sys.argv[2])):
     try:
-        workflow.capture(workflow.open_store(os.environ), o.facts(f"capture {os.getpid()} {number}"), os.environ)
+        service.capture_signal(service.open_store(os.environ), o.facts(f"capture {os.getpid()} {number}"), os.environ)
     except (ReflectError, OSError):
         pass
 """

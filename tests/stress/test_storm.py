@@ -172,12 +172,12 @@ def test_a_hook_under_nice_does_not_wait_for_git(home: Path, store_home: Path) -
 SLOW = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from reflect_git.capture import service as workflow
+from reflect_git.capture import service
 from tests.store import operations as o
-o.tell_acknowledged()
-store = workflow.open_store(os.environ)
+o.print_acknowledged()
+store = service.open_store(os.environ)
 store.git.program = sys.argv[2]
-workflow.capture(store, o.facts("slowly"), os.environ)
+service.capture_signal(store, o.facts("slowly"), os.environ)
 """
 
 

@@ -41,11 +41,11 @@ def purge(clone: Clone) -> None:
     purge_squashed(clone, [PATH])
 
 
-def purge_really(clone: Clone, patterns: list[str]) -> None:
+def purge_really(clone: Clone, patterns: list[str], ids: tuple[str, ...] = (BAD["id"],)) -> None:
     """Purge and keep the rest of the history."""
     sought = TextSearch(patterns)
     with clone.store.locked(5):
-        found = purge_main.preview_purge(clone.store, sought, [BAD["id"]])
+        found = purge_main.preview_purge(clone.store, sought, ids)
         marks = store_paths.build_marks(found.records, found.blobs)
         said = store_paths.emit_purge(Purge(1, "2026-02-12T10:00:00Z", clone.store.machine, tuple(marks)))
         purge_main.run_purge(
@@ -60,7 +60,7 @@ def by_hand(clone: Clone) -> None:
 
 def test_the_remote_is_replaced_by_what_has_no_secret(pair: tuple[Clone, Clone], remote: Path) -> None:
     laptop, _ = pair
-    purge(laptop)
+    purge_really(laptop, [SECRET])
     laptop.sync()
     assert git(remote, "rev-parse", "main").strip() == laptop.tip
     git(remote, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")

@@ -1,1 +1,1 @@
-"""Daily commands, one file for each or for a few related ones; the click command of `log` is `log_command`."""
+"""Everyday commands; each has a click command that `cli/app.py` lists."""

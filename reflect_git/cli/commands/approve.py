@@ -1,4 +1,4 @@
-"""Run `reflect-git approve` and `dismiss`."""
+"""Run `reflect-git approve` and `dismiss`: decide about one proposed rule."""
 
 from __future__ import annotations
 

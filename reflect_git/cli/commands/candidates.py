@@ -1,4 +1,4 @@
-"""Run `reflect-git candidates`: list proposed rules, and print the questions for `/reflect`."""
+"""Run `reflect-git candidates`: list proposed rules."""
 
 from __future__ import annotations
 

@@ -60,10 +60,7 @@ class FileHistory:
         self._files = self.by_program if is_made else self.by_others
 
     def _parse_change(self, meta: bytes, path: bytes) -> None:
-        """Parse a change: a colon, mode and object for each parent, then the new mode and object."""
-        words = meta.decode("ascii").split()
-        parents = words[0].count(":")
-        mode, oid = words[parents], words[2 * parents + 1]
+        mode, oid = _after(meta)
         if mode == _DELETED_MODE:
             return
         if mode != _SUBMODULE_MODE:
@@ -80,6 +77,33 @@ class FileHistory:
     def by_hand(self) -> list[TreeFile]:
         """List the files that only commits of others added."""
         return [one for one in self.by_others if one not in self.by_program]
+
+
+def _after(meta: bytes) -> tuple[str, str]:
+    """Parse a change: a colon, mode and object for each parent, then the new mode and object, which are returned."""
+    words = meta.decode("ascii").split()
+    parents = words[0].count(":")
+    return words[parents], words[2 * parents + 1]
+
+
+def ancestry(out: bytes) -> Iterator[tuple[str, list[str], list[TreeFile]]]:
+    """Parse `git log -z --raw --format="%H %P"`: yield each commit with its parents and the files it added."""
+    fields = iter(out.split(b"\0"))
+    heads: list[str] = []
+    listed: list[TreeFile] = []
+    for field in fields:
+        field = field.lstrip(b"\n")
+        if field[:1] == b":":
+            mode, oid = _after(field)
+            path = os.fsdecode(next(fields))
+            if mode != _DELETED_MODE:
+                listed.append((mode, path, oid))
+        elif field:
+            if heads:
+                yield heads[0], heads[1:], listed
+            heads, listed = field.decode("ascii").split(), []
+    if heads:
+        yield heads[0], heads[1:], listed
 
 
 def get_log_arguments(commit: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def has_purged_content(store: Store, marks: Collection[str]) -> bool:
         doomed.has_id(get_record_id(path)) for path in _list_copies(store)
     ):
         return True
-    return bool(purge_search.find_objects(store, doomed)) or purge_search.mentions_any(store, doomed.marks)
+    return bool(purge_search.find_objects(store, doomed)) or purge_search.any_blob_mentions(store, doomed.marks)
 
 
 def contains_any(store: Store, ref: str, spoiled: Collection[str]) -> bool:

@@ -9,7 +9,7 @@ import os
 
 from reflect_git.platform import files
 from reflect_git.platform.git import SYNC_CONFIG, Git
-from reflect_git.records.purge_marks import blob_mark, id_mark, is_purged_rules_file, learning_mark
+from reflect_git.records.purge_marks import blob_mark, id_mark, is_purged_rules_file, mentions_any
 from reflect_git.records.search_text import PURGED, TextSearch
 from reflect_git.store.main import ref_updates
 from reflect_git.store.purge import purge_marks
@@ -70,19 +70,13 @@ def find_objects(store: Store, doomed: PurgeSet) -> set[str]:
     return found
 
 
-def mentions_any(store: Store, marks: Collection[str]) -> bool:
+def any_blob_mentions(store: Store, marks: Collection[str]) -> bool:
     """Return whether any object mentions a record that these marks name: decision, snapshot, backup or message."""
-    import re
-
     listing = store.git.run("cat-file", "--batch-all-objects", "--batch-check", "--unordered").out.decode("ascii")
     rows = [line.split() for line in listing.splitlines()]
     readable = [row[0] for row in rows if row[1] != "tree"]
-    seen: set[bytes] = set()
-    for start in range(0, len(readable), _BATCH_SIZE):
-        for data in store.git.blobs(readable[start : start + _BATCH_SIZE]):
-            seen.update(re.findall(rb"\b[A-Z]{3}-[0-9]{8}-[0-9a-z]+", data))
-    ids = [one.decode("ascii") for one in seen]
-    return any(id_mark(one) in marks or learning_mark(one) in marks for one in ids)
+    portions = (readable[start : start + _BATCH_SIZE] for start in range(0, len(readable), _BATCH_SIZE))
+    return mentions_any((data for some in portions for data in store.git.blobs(some)), marks)
 
 
 def get_commit_texts(data: bytes) -> list[bytes]:

@@ -200,7 +200,7 @@ DECIDING = [
     f"crontab - <<'EOF'\n* * * * * {APPROVE}\nEOF",
     f"python3 -c \"import pty; pty.spawn(['reflect-git', 'approve', '{SIG}'])\"",
     f"python3 - <<'EOF'\nimport subprocess\nsubprocess.run(['ref' + 'lect-git', 'approve', '{SIG}'])\nEOF",
-    "python3 -c 'from reflect_git.rules import approve; approve.carry_out()'",
+    "python3 -c 'from reflect_git.rules import approve; approve.write_approval()'",
     f'perl -e \'exec "reflect-git", "approve", "{SIG}"\'',
     f"node -e 'child_process.execSync(\"{APPROVE}\")'",
     f"find /usr/bin -name reflect-git -exec {{}} approve {SIG} \\; -exec reflect-git approve {SIG} \\;",

@@ -1,0 +1,97 @@
+"""Run `reflect-git rootcause`: record why an incident happens and what should change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from reflect_git import paths
+from reflect_git.capture import service
+from reflect_git.cli.commands.incidents import open_incident
+from reflect_git.cli.context import CliContext, printable
+from reflect_git.cli.options import WordChoice, dry_run_option, json_option, yes_option
+from reflect_git.memory import rootcause
+from reflect_git.memory.rootcause import CLASSES, Answers, RootCause
+from reflect_git.records.ids import plural
+
+
+@click.command()
+@click.argument("key", metavar="KEY")
+@click.option("--what", metavar="TEXT", default="", help="What happened.")
+@click.option("--why", metavar="TEXT", default="", help="Why it could happen: the gap in knowledge, process or tools.")
+@click.option("--change", metavar="TEXT", default="", help="The change to make from now on; becomes a proposed rule.")
+@click.option(
+    "--class", "kind", type=WordChoice("class", CLASSES), metavar="WORD", required=True, help=", ".join(CLASSES) + "."
+)
+@click.option("--scope", metavar="SCOPE", default="project", help="project, global or agent:NAME.")
+@dry_run_option
+@yes_option
+@json_option
+@click.pass_obj
+def rootcause_command(
+    cli: CliContext, key: str, what: str, why: str, change: str, kind: str, scope: str, dry_run: bool
+) -> None:  # fmt: skip
+    """Record the root cause of an incident, and propose a change for review.
+
+    The program adds the earlier failures and the rules that it compared the change with.
+
+    \b
+    Example:
+      reflect-git rootcause 3f9a --class missing-knowledge \\
+        --what "the tests failed without a database" \\
+        --why "nothing says that the tests need one" \\
+        --change "Start the database with 'make db' before the tests."
+    """
+    store, scan, incident = open_incident(cli, key)
+    cause = rootcause.prepare(scan.history, incident, Answers(what, why, change, kind, scope), paths.home_dir(cli.env))
+    if not cli.json:
+        _preview(cli, cause)
+    signal: str | None = None
+    decision: str | None = None
+    commit: str | None = None
+    if not dry_run:
+        if not cli.confirm("write this root cause?"):
+            raise click.Abort
+        trust = "user_typed" if cli.is_at_terminal else "assistant"
+        if cause.proposes_rule:
+            names = {one["name"]: one for one in scan.columns["project"] if one}
+            project = next((names[name] for name in incident.projects if name in names), None)
+            facts = rootcause.build_signal(cause, project, trust, cli.env.get("CLAUDE_CODE_SESSION_ID", ""))
+            signal = service.capture_signal(store, facts, cli.env, 5.0)[0]["id"]
+        by = service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
+        made, commit = rootcause.write(store, cause, by, signal or "")
+        decision = made["id"]
+    if cli.json:
+        cli.print_json(_document(cause, signal, decision, commit))
+        return
+    if decision and commit:
+        cli.print_text(f"recorded {decision}, commit {commit[:10]}{f'; proposed rule {signal}' if signal else ''}")
+    cli.print_note(printable(f"hint: {cause.hint}"))
+
+
+def _preview(cli: CliContext, cause: RootCause) -> None:
+    """Show everything that leaves this machine with the next sync."""
+    answers, before = cause.answers, cause.before
+    cli.print_line("will sync:")
+    for name, text in (("what", answers.what), ("why", answers.why), ("change", answers.change)):
+        cli.print_text(printable(f"  {name + ':':<8} {text}"), hang=11)
+    cli.print_line(printable(f"  {'class:':<8} {answers.kind}, scope {answers.scope}"))
+    said = (
+        f"{plural(before['count'], 'failure')} in {plural(before['sessions'], 'session')} since {before['first'][:10]}"
+    )
+    earlier = f", {plural(len(before['root_causes']), 'earlier root cause')}" if before["root_causes"] else ""
+    cli.print_line(f"  {'before:':<8} {said}{earlier}")
+    cli.print_text(f"  {cause.summary}")
+    cli.print_line(f"  {'propose:':<8} {cause.proposed}")
+
+
+def _document(cause: RootCause, signal: str | None, decision: str | None, commit: str | None) -> dict[str, Any]:
+    answers = cause.answers
+    return {
+        "key": cause.key, "what": answers.what, "why": answers.why, "change": answers.change, "class": answers.kind,
+        "scope": answers.scope, "before": cause.before, "checked": list(cause.checked),
+        "overlap": [{"rule": identity, "relation": relation} for identity, relation in cause.overlap],
+        "summary": cause.summary, "proposed": cause.proposed, "hint": cause.hint, "signal": signal,
+        "decision": decision, "commit": commit,
+    }  # fmt: skip

@@ -1,0 +1,202 @@
+"""Define the words and patterns by which `derive` reads a rule: one row for each form of a sentence."""
+
+from __future__ import annotations
+
+import re
+
+from reflect_git.language.words import load_table
+
+TABLE = load_table("guards")
+PROGRAMS = frozenset(load_table("programs")["programs"].split()) | frozenset(TABLE["more_programs"].split())
+ENGLISH = frozenset(load_table("programs")["english"].split()) | frozenset(
+    "open say port task tap standard future screen stack make node less service just black composer kind flux vault "
+    "expo next venv ws su dd kill air serve rush karma nose unittest migrate nix xo snap".split()
+)
+SUBCOMMANDS = frozenset(TABLE["subcommands"].split())
+JS = ["*.js", "*.jsx", "*.ts", "*.tsx", "*.mjs", "*.cjs", "*.mts", "*.cts", "*.vue", "*.svelte"]
+TESTS = ["**/tests/**", "**/test/**", "**/__tests__/**", "**/spec/**", "test_*", "*_test.*", "*.test.*", "*.spec.*"]
+FILE_KINDS = [(re.compile(phrase), globs) for phrase, globs in TABLE["file_kinds"].items()]
+BRANCH = r"(?:the )?`?[\w./*-]+`?(?:(?:,| or| and|/|, or) `?[\w./*-]+`?)*(?: branch(?:es)?)?"
+BRANCHES = frozenset(
+    "main master develop dev development production prod staging release trunk default stable live".split()
+)
+CONCEPTS = [
+    (
+        re.compile(each["phrase"].replace("(?P<b>B)", f"(?P<b>{BRANCH})")),
+        each["any"],
+        re.compile(each.get("only_phrase", ".*")),
+    )
+    for each in TABLE["concepts"]
+]
+CONTENT_FILES = [(re.compile(pattern), globs) for pattern, globs in TABLE["content_files"]]
+LIBRARIES = {name: kind for kind, names in TABLE["libraries"].items() for name in names.split()}
+
+CODE = re.compile(r"`+([^`]+)`+|\"([^\"\s][^\"]*)\"|“([^”]+)”")
+MASK = re.compile("\ue000(\\d+)\ue001")
+STATEMENT = re.compile(r"(?<=[.!?])\s+|\.$|!$|;\s*|\s+[—–]\s*|\s+-{1,2}\s+|:\s+|\n+|\s*→\s*|\s*=>\s*")
+PIECE = re.compile(
+    r",?\s+(?:but|and)\s+(?=(?:never|don't|do not|not)\b)|,\s+(?=(?:use|run|prefer|call|do not|don't|never|not|always|make|"
+    r"create|go through|instead|please|ask|move|no|avoid|only|let|add|write|put)\b)"
+)
+REASON = re.compile(
+    r",?\s+(?:because|since|otherwise|so that|which|due to)\b.*|,\s+(?:it|they|this|that|these|those|we|our|the|so|as|i|my|your?|he|she|there|"
+    r"everything|nobody|everyone|each|every)\b.*|\s+as (?:it|they|this|that|the|we)\b.*|\s+\(it .*",
+    re.S,
+)
+BAN = re.compile(
+    r"^(?:(?:please|we|you|and|but|claude|agents?|also|important|rule|note|seriously)[,:]? )*(?:(?:must|should|may|can|shall) )?"
+    r"(?:never(?: ever)?|do not(?: ever)?|don't(?: ever)?|dont|not|mustn't|shouldn't|can't|cannot|avoid|stop|refrain from|no(?: more)?|"
+    r"(?:always )?(?:ask|check with|check|confirm with|confirm)(?: (?:me|us|first|for (?:permission|approval|confirmation)|the user|with me|the team|a human))* before(?: you)?|"
+    r"(?:get|wait for) (?:my |explicit )*(?:approval|permission|confirmation|ok) before|(?:it is|it's) (?:forbidden|not allowed) to|"
+    r"(?:you're|you are) not allowed to|forbidden|banned|prohibited|nie|niemals|kein|keine)[:,]? (?P<what>.*)$",
+    re.I | re.S,
+)
+WANT = re.compile(
+    r"^(?:(?:please|always|we|instead|but|and|only|just|you should|you must|rather|then)[,:]? )*"
+    r"(?P<verb>use|run|prefer|call|choose|go through|go with|stick to|stick with|move|make|create|let|do|write|add|put|switch to|work with|rely on|reach for|test with|install with|manage \w+ with|install \w+ with|run \w+ with|run \w+ through|run \w+ via) (?P<what>.*)$",
+    re.I | re.S,
+)
+INSTEAD = re.compile(
+    r"^(?P<wanted>.*?),?\s+(?:instead of|rather than|in place of|over|not|never|and not|and never|but not|but never)\s+(?:(?:using|running|calling|use|the|with|plain|raw|bare) )*(?P<unwanted>.*)$",
+    re.I | re.S,
+)
+INSTEAD_FIRST = re.compile(
+    r"^(?:instead of|rather than) (?:(?:using|running|calling) )?(?P<unwanted>.*?),\s*(?P<wanted>.*)$", re.I | re.S
+)
+REPLACED = re.compile(r"^(?:replace|swap) (?P<unwanted>.*?) (?:with|by|for) (?P<wanted>.*)$", re.I | re.S)
+PASSIVE = re.compile(
+    r"^(?P<subject>.*?),? (?:is|are|must|should|may|can|has to|have to) (?:never|not|never to|not to)(?: ever)?(?: be)?(?: manually| directly)? "
+    r"(?P<verb>\w+(?:ed|en|un|ad|t))\b(?P<rest>.*)$",
+    re.I | re.S,
+)
+STATE = re.compile(
+    r"^(?P<subject>.*?) (?:(?:is|are) (?P<adjective>forbidden|banned|prohibited|not allowed|disallowed|off[- ]limits|read-?only|final|frozen|"
+    r"generated|auto-?generated|machine-generated|immutable|deprecated|taboo|not installed|not available|unavailable|broken here|managed by \w+)"
+    r"|(?:doesn't|does not|don't|do not) (?P<missing>exist|work)|isn't (?:installed|available))\b(?P<rest>.*)$",
+    re.I | re.S,
+)
+TAIL = re.compile(
+    r"[,\s]*\b(?:by hand|manually|directly|yourself|ever|again|anywhere|at all|please|on your own|in this (?:repo|repository|project|codebase)|"
+    r"in (?:the|our) (?:repo|repository|codebase|project)|here|for now|anymore|any more|under any circumstances|no matter what|on its own|in the shell|in bash|with bash|"
+    r"from the command line|in the terminal|from the shell|on this (?:machine|laptop|box)|locally|"
+    r"unless (?:i|we|you are|you're|the user|told|asked|explicitly|someone|instructed|requested)\b.*|"
+    r"without (?:asking|permission|approval|my|explicit|confirm|confirmation|telling|checking|being asked|consent|a review|prior|first asking|the user)\b.*)\s*$",
+    re.I | re.S,
+)
+CONDITION = re.compile(
+    r"\b(?:when|whenever|if|while|until|during|unless|except|after|before|as long as|once|outside|without|for|only|between|more than|less than|other than|apart from|besides|just)\b",
+    re.I,
+)
+NARROWS = re.compile(
+    r"\b(?:when|if|while|until|during|unless|only|(?:in|on|for) (?!every|all\b|any|this|our|the (?:whole|repo)|package|depend|install|everything)\w+)",
+    re.I,
+)
+FLAG = r"(?:\ue000\d+\ue001|--?[a-zA-Z][\w-]*(?:[= ](?:auto|\d+|[\w./]+))?)"
+NAMED = r"(?:\ue000\d+\ue001|[a-z][\w.-]*(?: [a-z][\w:-]*){0,2}?)"
+MUST = [
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"^(?:please )?(?:always )?(?:pass|give|add|include|set|specify|supply|append) (?:the )?(?P<flag>{FLAG})(?: flag| option)? (?:to|with|when (?:you )?(?:run|running|call|calling|using|use|invoking)|for|on|in) (?:every |all |any |each |the |a )*(?P<cmd>{NAMED})(?: commands?| calls?| runs?| invocations?| builds?)?$",
+        rf"^(?:please )?always use (?:the )?(?P<flag>{FLAG})(?: flag| option)? (?:with|when (?:you )?(?:run|running|call|calling|using|use|invoking)|for|on) (?:every |all |any |each |the |a )*(?P<cmd>{NAMED})(?: commands?| calls?)?$",
+        rf"^(?:please )?(?:always )?(?:give|pass) (?P<cmd>{NAMED}) (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
+        rf"^(?:please )?(?:always )?(?:give|pass|run|call) (?P<cmd>{NAMED}) (?:a |an |the |with a |with an )[\w -]+\((?P<flag>{FLAG})\)$",
+        rf"^(?:please )?(?:always|only) (?:run|use|call|invoke|execute|start) (?P<cmd>{NAMED}) with (?:the )?(?P<flag>{FLAG})(?: flag| option| set)?$",
+        rf"^(?:every |all |any |the )?(?P<cmd>{NAMED})(?: commands?| calls?| runs?)? (?:must|should|has to|have to|needs to|needs?|always needs?|requires?|always takes?|always runs?|is always run|is always called|always)(?: always)?(?: be)?(?: run| called| used| invoked)?(?: with| have| use)? (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
+        rf"^(?:run |use |call |invoke |execute )?(?P<cmd>{NAMED}) without (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
+    )
+]
+VERBS = {
+    "run": "use run call invoke execute launch type start try touch",
+    "edit": "edit change modify touch alter update write overwrite rewrite delete remove rename move reformat format create patch tweak regenerate adjust "
+    "add put clean replace fix",
+    "read": "read open view cat print access inspect display show expose look see",
+    "content": "use add write leave introduce put import include have commit call access reach",
+}
+VERB_KINDS = {kind: frozenset(words.split()) for kind, words in VERBS.items()}
+ALL_VERBS = frozenset(" ".join(VERBS.values()).split())
+IRREGULAR = {
+    "written": "write",
+    "run": "run",
+    "read": "read",
+    "put": "put",
+    "overwritten": "overwrite",
+    "rewritten": "rewrite",
+    "left": "leave",
+}
+FILLER = frozenset(
+    "the a an any or and command commands tool tools program programs cli file files anything everything folder folders directory directories dir "
+    "contents content of in under inside within below from to at into its all our my code plain raw statement statements call calls "
+    "function functions comment comments line lines keyword operator method hook hooks package library module type types existing "
+    "stuff things them it these those that this via through with using macro decorator suppressions suppression directives directive "
+    "either both nor checked-in".split()
+)
+PATH_NAMES = frozenset(
+    "src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split()
+)
+NETWORK = "curl|wget|http|https|xh|ssh|scp|sftp|rsync|psql|mysql|redis-cli|mongosh|nc|telnet"
+FUNCTIONS = frozenset(
+    "print eval exec alert sleep fetch require input breakpoint open println pprint setattr getattr".split()
+)
+DIRECTIVES = re.compile(
+    r"^(?:#|//|/\*|<!--|@ts-|eslint-|noqa|nolint|type: ?ignore|pylint|prettier-ignore|istanbul|nosonar|rubocop:|biome-|pragma|c8 |v8 |noinspection|coverage:|nosec)",
+    re.I,
+)
+
+
+CONCEPT_VERBS = frozenset(
+    "push merge install deploy publish prune squash rebase amend skip bypass discard force drop kill pipe connect stash stage tag "
+    "close open approve create make delete remove upgrade bump migrate destroy reset restart stop disable truncate sign comment upload pass".split()
+)
+LEADING_PLACE = re.compile(
+    r"^(?P<word>in|under|inside|within|for|on|when|whenever|while|if|during|outside|before|after|once|unless|until|except) (?P<place>[^,]+), (?P<rest>.*)$",
+    re.I | re.S,
+)
+BAN_WITH_WISH = re.compile(
+    r"^(?P<unwanted>.*?),? (?:(?:use|prefer|run) (?P<wanted>.*?)(?: instead)?|in favou?r of (?P<other>.*))$"
+)
+PRONOUN = re.compile(
+    r"\w+ (?:them|it|these|those|any of them|these files|that file|this file|this folder)(?: directly)?"
+)
+BRACKETS = re.compile(
+    r"^(?P<head>.*?) ?\((?:e\.g\.,? |like |such as |no |i\.e\.,? |for example,? )?(?P<list>[^()]*)\)(?P<rest>.*)$"
+)
+HOST_PHRASE = re.compile(r"^(?:connect |use |point |run )?(?P<cmd>\S+)(?: to| into| against| on| with)? .*$")
+COMMAND_WITH_FLAG = re.compile(
+    rf"^(?:(?:use|run|call|invoke|do|make) )?(?P<a>{NAMED}|{FLAG}) (?:with|using|to|on|in|for) (?:the )?(?P<b>{FLAG}|{NAMED})(?: flag| option)?$"
+)
+FLAG_FOR_COMMAND = re.compile(
+    rf"^(?:pass|add|give|set) (?:the )?(?P<a>{FLAG})(?: flag| option)? (?:to|with|on|in|when running) (?P<b>{NAMED})$"
+)
+COMMAND_WITH_SETTING = re.compile(
+    r"^(?:use |run |call )?(?P<cmd>\S+) (?:with|against|in|on) (?:the |our )?(?P<name>\S+) (?P<kind>profile|context|namespace|workspace|project|account|region|cluster|subscription)$"
+)
+COMMAND_FOR_FILES = re.compile(
+    r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$"
+)
+FILES_WITH_COMMAND = re.compile(
+    r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch)(?: (?:files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$"
+)
+IN_COMMITS = re.compile(
+    r"^(?:(?:add|use|put|include|write|have|mention|leave) )?(?:any |a |the )*(?P<what>.+?)(?: lines?| trailers?| footers?| tags?| prefix(?:es)?| mentions?)? (?:in|to|from) (?:the |git |your )*commits?(?: messages?)?$"
+)
+IN_PLACE = re.compile(
+    r"^(?P<names>.*?)(?: anywhere)? (?:in|under|inside|within|from|into|to) (?:(?:the|our|any|your) )?(?P<place>[^,]+)$"
+)
+PATH = re.compile(r"\.?[\w@*{},.-]+(?:/[\w@*{},.\[\]-]+)+/?|[\w.@-]+/|\*\*?[\w./*-]+|\.[a-zA-Z][\w.-]{2,}")
+FILE_NAME = re.compile(
+    r"[\w.-]+\.(?:json|ya?ml|toml|lock|md|ts|tsx|js|jsx|mjs|cjs|py|rs|go|java|rb|sql|sh|cfg|ini|env|xml|gradle|tf|proto|snap|ipynb|prisma|css|scss|html|txt|csv|conf|sum|mod)|Makefile|Dockerfile|Jenkinsfile|Procfile|LICENSE|Gemfile|Justfile"
+)
+KEYWORD = re.compile(
+    r"var|eval|goto|unsafe|unwrap|debugger|useEffect|alert|innerHTML|print|println|puts|assert|lambda|global|any"
+)
+EXCEPTED = re.compile(r",? (?:except|other than|apart from|unless it is|besides|but not) (?:for )?(?P<names>.*)$")
+KIND_AND_PATHS = re.compile(
+    r"^(?P<kind>.*?),? ?(?:in|under|inside|within|below|from)? ?(?P<names>(?:(?:the|our|any) )?(?:\ue000|[\w.*]*[/.*]).*)$"
+)
+NAMED_FOLDER = re.compile(
+    r"(?:(?:anything|files?|code|stuff|things|everything|something) )?(?:in|under|inside|within|below|of)? ?(?:the )?([\w.-]+)(?: folder| directory| dir)"
+)
+IN_FOLDER = re.compile(r"(?:anything|files?|code|everything) (?:in|under|inside|within|below) (?:the )?([\w-]+)")
+ALLOWED = re.compile(
+    r"((?:\ue000\d+\ue001(?:, | and | or |/)?)+|[\w./*-]+) (?:is|are) (?:fine|ok|okay|allowed|good|an exception)\b"
+)

@@ -1,0 +1,1 @@
+"""Group failures into incidents, and record their root causes."""

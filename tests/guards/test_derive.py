@@ -1,0 +1,67 @@
+"""A matcher derived from a rule's text applies to the calls that its author means, and to no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from reflect_git.guards.derive import derive_matcher
+from reflect_git.guards.match import Call, find_match
+from tests.guards.corpus import Case, load_cases
+
+CASES = list(load_cases())
+NOT_GUARDABLE = (
+    "Keep functions under 40 lines.",
+    "Use descriptive names.",
+    "Run the tests before you commit.",
+    "Prefer small commits.",
+    "We use Python 3.11.",
+    "Never assume the user is wrong.",
+    "Use `npm ci` in CI, not `npm install`.",
+    "Use tabs, not spaces.",
+    "When the build fails, don't use npm.",
+    "Never modify files outside `src/`.",
+    "No `print` in library code.",
+    "",
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule[:30]} {next(iter(case.given.values()))[:30]}")
+def test_rule_applies_as_meant(case: Case) -> None:
+    matcher = derive_matcher(case.rule)
+    found = find_match(matcher, Call(case.tool, case.given, root="/home/pat/shop")) if matcher else ""
+    assert bool(found) == case.applies, matcher
+
+
+@pytest.mark.parametrize("rule", NOT_GUARDABLE)
+def test_unclear_rules_are_not_guardable(rule: str) -> None:
+    assert derive_matcher(rule) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "instead"),
+    [
+        ("Use bun instead of npm.", "bun"),
+        ("Don't use wget; use curl.", "curl"),
+        ("Never edit `api/`; run `make api`.", "make api"),
+        ("Avoid `moment`, use `luxon` instead.", "luxon instead"),
+    ],
+)
+def test_says_what_to_use_instead(rule: str, instead: str) -> None:
+    matcher = derive_matcher(rule)
+    assert matcher and matcher["instead"] == instead
+
+
+@pytest.mark.parametrize(
+    "rule", ["Nutze pnpm statt npm.", "Utilise pnpm, pas npm.", "不要用 npm，用 pnpm", "Kein npm, immer pnpm."]
+)
+def test_preferences_in_other_languages(rule: str) -> None:
+    matcher = derive_matcher(rule)
+    assert matcher and matcher["any"] == [{"run": "npm"}]
+
+
+@pytest.mark.parametrize(
+    "rule", ["Use `$(rm -rf /)`, not `\x1b[31m`", "never `((a+)+)+$`", "`" * 500, "Don't edit `[`", "never use `*`"]
+)
+def test_hostile_texts_are_inert(rule: str) -> None:
+    matcher = derive_matcher(rule)
+    assert matcher is None or find_match(matcher, Call("Bash", {"command": "ls -la"})) == ""

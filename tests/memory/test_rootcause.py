@@ -1,0 +1,167 @@
+"""A root cause names its why, knows what happened before, and lists the rules it was compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.errors import ReflectError
+from reflect_git.memory import rootcause
+from reflect_git.memory.incidents import load_incidents
+from reflect_git.memory.rootcause import CLASSES, Answers
+from reflect_git.records.ids import utc_precise
+from reflect_git.store import api
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import Store
+from tests.conftest import RunCli
+from tests.memory.failures import fail_all
+from tests.store.operations import BY
+from tests.store.store_checks import capture, open_store
+
+WHAT, WHY, CHANGE = (
+    "the importer crashed on a fresh clone", "nothing says which services must run", "Start redis before the importer."
+)  # fmt: skip
+PORTS = range(7100, 7110)
+
+
+@pytest.fixture
+def store(store_home: Path) -> Store:
+    """Provide a store with ten incidents, each in two sessions."""
+    store = open_store(store_home)
+    error = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1"
+    failures = [(f"{port}-{session}", f"{error}:{port}") for port in PORTS for session in ("s1", "s2")]
+    fail_all(store, failures, project={"key": "host/shop", "name": "shop"})
+    return store
+
+
+def keys(store: Store) -> dict[str, str]:
+    """Return cause → key."""
+    return {one.cause: one.key for one in load_incidents(store, reader.scan(store))}
+
+
+def approve(store: Store, text: str, project: dict[str, str] | None = None) -> str:
+    """Put a rule in force and return its id."""
+    signal = capture(store, text, project=project)
+    target: Any = {"kind": "project", "path": "CLAUDE.md"}
+    return api.promote(store, reader.read(store), signal["id"], target, text, BY, utc_precise())["id"]
+
+
+def run(run_cli: RunCli, key: str, *more: str, kind: str = "environment") -> Any:
+    words = ["--what", WHAT, "--why", WHY, "--change", CHANGE, "--class", kind, *more]
+    return run_cli("--yes", "rootcause", key, *words)
+
+
+def test_every_incident_is_refused_without_a_why(store: Store, run_cli: RunCli) -> None:
+    scan = reader.scan(store)
+    found = load_incidents(store, scan)
+    assert len(found) == len(PORTS)
+    for one in found:
+        for why in ("", "   ", "because"):
+            with pytest.raises(ReflectError, match="needs a why"):
+                rootcause.prepare(scan.history, one, Answers(WHAT, why, CHANGE, "tool"))
+        with pytest.raises(ReflectError, match="repeats the what"):
+            rootcause.prepare(scan.history, one, Answers(WHAT, WHAT.upper(), CHANGE, "tool"))
+    done = run_cli("--yes", "rootcause", found[0].key, "--what", WHAT, "--change", CHANGE, "--class", "tool")
+    assert (done.code, "needs a why" in done.err) == (2, True)
+    assert reader.scan(store).history.decisions == []
+
+
+def test_it_lists_exactly_the_rules_that_it_compared(store: Store) -> None:
+    shop, blog = ({"key": f"host/{name}", "name": name} for name in ("shop", "blog"))
+    here = approve(store, "Write commit messages in English.", shop)
+    everywhere = approve(store, "Keep answers short.")
+    like = approve(store, "Start redis before running the importer.", shop)
+    elsewhere = approve(store, "Name branches after tickets.", blog)
+    scan = reader.scan(store)
+    for one in load_incidents(store, scan):
+        found = rootcause.prepare(scan.history, one, Answers(WHAT, WHY, CHANGE, "environment"))
+        assert set(found.checked) == {here, everywhere, like}
+        assert [identity for identity, _ in found.overlap] == [like]
+        assert found.summary.startswith("checked: 3 rules, overlap with")
+        wide = rootcause.prepare(scan.history, one, Answers(WHAT, WHY, CHANGE, "environment", "global"))
+        assert set(wide.checked) == {here, everywhere, like, elsewhere}
+
+
+def test_it_writes_a_decision_and_a_proposed_rule(store: Store, run_cli: RunCli) -> None:
+    approve(store, "Keep answers short.")
+    key = keys(store)["refused 7100"]
+    done = run(run_cli, key, "--json").json()["data"]
+    assert done["summary"] == "checked: 1 rule, no overlap"
+    scan = reader.scan(store)
+    (made,) = [one for one in scan.history.decisions if one["kind"] == "rootcause"]
+    meta = made["meta"]
+    assert (made["id"], made["subject"], meta["what"], meta["why"], meta["change"]) == (
+        done["decision"], key, WHAT, WHY, CHANGE
+    )  # fmt: skip
+    assert meta["class"] == "environment"
+    assert (meta["before"]["count"], meta["before"]["sessions"], len(meta["before"]["signals"])) == (2, 2, 2)
+    assert meta["checked"] == [rule["id"] for rule in scan.history.get_rules_in_force()]
+    signal = next(one for one in reader.read(store).signals if one["id"] == meta["proposed"])
+    assert (signal["content"], signal["meta"]["proposed"], signal["meta"]["scope"]) == (CHANGE, "rule", "project")
+    assert signal["meta"]["incident"] == key
+    assert signal["project"] == {"key": "host/shop", "name": "shop"}
+    again = run(run_cli, key, "--dry-run", "--json").json()["data"]
+    assert again["before"]["root_causes"] == [made["id"]]
+    assert "root cause DEC-" in run_cli("incidents", "show", key).out
+
+
+def test_a_rule_from_a_root_cause_covers_the_incident(store: Store, run_cli: RunCli) -> None:
+    key = keys(store)["refused 7101"]
+    signal = run(run_cli, key, "--json").json()["data"]["signal"]
+    target: Any = {"kind": "project", "path": "CLAUDE.md"}
+    rule = api.promote(store, reader.read(store), signal, target, CHANGE, BY, utc_precise())
+    found = {one.key: one for one in load_incidents(store, reader.scan(store))}
+    assert found[key].rule == rule["id"]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_dry_run_shows_what_would_sync_and_writes_nothing(store: Store, run_cli: RunCli, kind: str) -> None:
+    done = run(run_cli, keys(store)["refused 7102"], "--dry-run", kind=kind)
+    assert done.code == 0
+    assert done.out.startswith("will sync:")
+    assert WHY in done.out
+    assert "checked: 0 rules, no overlap" in done.out
+    assert reader.scan(store).history.decisions == []
+
+
+def test_secrets_are_redacted_before_anything_is_shown(store: Store, run_cli: RunCli) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    done = run(run_cli, keys(store)["refused 7103"], "--why", f"the script had the token {token} in it", "--json")
+    assert token not in done.out
+    assert "REDACTED" in done.json()["data"]["why"]
+
+
+def test_without_a_terminal_it_needs_yes(store: Store, run_cli: RunCli) -> None:
+    words = ["--what", WHAT, "--why", WHY, "--change", CHANGE, "--class", "tool"]
+    done = run_cli("rootcause", keys(store)["refused 7104"], *words)
+    assert (done.code, "pass --yes" in done.err) == (1, True)
+    assert reader.scan(store).history.decisions == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope", "change", "proposed"),
+    [
+        ("missing-knowledge", "project", CHANGE, "rule"),
+        ("missing-knowledge", "project", "Open the admin page. Choose a tenant. Run the export. Check it.", "skill"),
+        ("process-gap", "project", CHANGE, "guard"),
+        ("tool", "agent:explorer", CHANGE, "agent"),
+        ("unclear-rule", "project", "Use tabs in Makefiles only, spaces elsewhere.", "edit"),
+        ("unclear-rule", "global", CHANGE, "rule"),
+    ],
+)
+def test_the_class_decides_what_is_proposed(store: Store, kind: str, scope: str, change: str, proposed: str) -> None:
+    approve(store, "Use tabs in Makefiles.", {"key": "host/shop", "name": "shop"})
+    scan = reader.scan(store)
+    one = load_incidents(store, scan)[0]
+    found = rootcause.prepare(scan.history, one, Answers(WHAT, WHY, change, kind, scope))
+    assert found.proposed == proposed
+    assert ("agents/explorer.md" in found.hint) == (proposed == "agent")
+
+
+def test_an_unknown_scope_or_class_is_refused(store: Store, run_cli: RunCli) -> None:
+    key = keys(store)["refused 7105"]
+    assert run(run_cli, key, "--scope", "galaxy").code == 2
+    assert run(run_cli, key, "--scope", "agent:").code == 2
+    assert run(run_cli, key, kind="weather").code == 2
