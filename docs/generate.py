@@ -17,13 +17,14 @@ from reflect_git.cli.app import COMMANDS, GROUPS, PLUMBING, root_command
 from reflect_git.cli.context import CliContext
 
 HERE = Path(__file__).parent
+_INTRO = "Every command and option, as `reflect-git help COMMAND` prints them. `make docs` generates this page."
 _CODES = {
-    errors.EXIT_OK: "all is well",
-    errors.EXIT_REFUSED: "refused or failed, as explained; or you said no to what was asked",
-    errors.EXIT_USAGE: "the command line was not understood",
-    errors.EXIT_BUG: "a bug; the message names a log to report",
-    errors.EXIT_DECISION: "something waits for a decision of yours",
-    errors.EXIT_INTERRUPTED: "interrupted with ^C; nothing that was answered is lost",
+    errors.EXIT_OK: "success",
+    errors.EXIT_REFUSED: "refused or failed, and the message says why; or you answered no",
+    errors.EXIT_USAGE: "wrong command line",
+    errors.EXIT_BUG: "a bug in reflect-git; the path of a report is printed",
+    errors.EXIT_DECISION: "something needs your decision, and nothing failed",
+    errors.EXIT_INTERRUPTED: "interrupted with Ctrl-C; answers so far are saved",
 }
 
 
@@ -56,7 +57,12 @@ def _list_options(command: click.Command, context: click.Context) -> list[tuple[
 
 
 def as_markdown() -> str:
-    lines = ["# Commands", "", "Made from the program by `make docs`; the same text as `reflect-git help COMMAND`.", ""]
+    lines = [
+        "# Commands",
+        "",
+        _INTRO,
+        "",
+    ]
     lines += ["Every command takes these options before its name:", ""]
     lines += _format_table(_list_options(root_command, click.Context(root_command, info_name="reflect-git")))
     current = ""
@@ -76,7 +82,7 @@ def as_markdown() -> str:
         lines += _format_table(_list_options(command, context))
     lines += ["", "## Exit codes", "", "| code | means |", "|---|---|"]
     lines += [f"| {code} | {text} |" for code, text in _CODES.items()]
-    return "\n".join([*lines, "", "Hooks always end with 0.", ""])
+    return "\n".join([*lines, "", "Hooks always exit with 0.", ""])
 
 
 def _format_table(options: list[tuple[str, str]]) -> list[str]:

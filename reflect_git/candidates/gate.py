@@ -183,7 +183,7 @@ def find_exceptions(text: str, rules: Iterable[Statement]) -> Iterable[Finding]:
 
 
 def format_exception(rule: str, text: str) -> str:
-    return f"in this project it holds instead of '{rule}', which is for all: {_shorten(text)}"
+    return f"in this project it overrides the global rule '{rule}': {_shorten(text)}"
 
 
 def _find_refusals(

@@ -1,1 +1,1 @@
-"""From a moment to a signal: pure functions that take and return data."""
+"""Turn tool failures and transcripts of Claude Code into signals."""

@@ -56,7 +56,7 @@ COMMANDS = {
     "improvements": ("Set-up", "list proposed improvements of the project"),
     "uninstall": ("Set-up", "remove the hooks; rules and store stay"),
     "demo": ("Set-up", "show everything in a minute, in a temporary home"),
-    "completion": ("Plumbing", "print the completion script of a shell"),
+    "completion": ("Plumbing", "print the completion script for a shell"),
     "help": ("Plumbing", "show help for a command, 'plumbing' or 'options'"),
     "capture": ("Plumbing", "store one signal by hand"),
     "guard": ("Plumbing", "try rules against tool calls"),

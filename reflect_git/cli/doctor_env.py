@@ -406,7 +406,7 @@ from reflect_git.capture import service
 store = service.open_store(os.environ)
 for number in range(int(sys.argv[3])):
     facts = {"type": "discovery", "content": f"self-test {sys.argv[2]} {number}", "session_id": "self-test"}
-    signal, _ = service.capture(store, facts, os.environ)
+    signal, _ = service.capture_signal(store, facts, os.environ)
     os.write(1, (signal["id"] + "\\n").encode())
 """
 

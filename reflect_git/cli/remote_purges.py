@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def follow_remote_purges(
     cli: CliContext, store: Store, report: SyncReport, sync: Callable[[SyncOptions], SyncReport]
 ) -> SyncReport:
-    """Ask; then rules of it leave their files, as they did on the machine that purged, and the store forgets it."""
+    """Ask; then revert the rules in question, as on the machine that purged, and purge the records here."""
     snapshot = cli.read_snapshot(store)
     wish = purge.select_purged_elsewhere(snapshot, report.purges)
     if not _confirm_purges(cli, store.machine, report.purges, purge.list_rules_to_revert(snapshot, wish)):

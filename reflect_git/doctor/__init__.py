@@ -305,7 +305,7 @@ def check_records(case: CheckContext) -> list[Finding]:
         findings.append(Finding(NOTE, said, "upgrade reflect-git to read them", False, snapshot.newer))
     counts = api.stats(snapshot)
     total = format_signal_count(counts["total"], counts["summaries"])
-    return findings or [Finding(OK, f"{total}, {plural(counts['learnings'], 'learning')}")]
+    return findings or [Finding(OK, f"{total}, {plural(counts['learnings'], 'approved rule')}")]
 
 
 def check_missing(case: CheckContext) -> list[Finding]:

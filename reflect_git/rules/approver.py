@@ -239,7 +239,7 @@ MEANING_DESCRIPTIONS = {
     "project": "every session in this project reads it",
     "global": "every session of yours reads it, in all projects",
     "improvements": "a proposal for the project itself; Claude does not read it",
-    "skip": "not now; it comes again",
+    "skip": "not now; ask again later",
     "sharpen": "the rule says this from now on",
     "retire": "the rule leaves its file",
     "leave": "asked again if it is broken in three more sessions",

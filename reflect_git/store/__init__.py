@@ -16,8 +16,7 @@ Captures are committed to the machine's inbox branch, decisions and rules to mai
     expiry           delete old signals and keep a line of each in a tally
     maintenance      daily garbage collection and repacking
     recover          finish interrupted steps; every command starts with it
-    salvage          detect and recover lost signals; rebuild a damaged inbox
-    fetched          objects fetched from a remote, checked before they enter the store
+    lost_signals     detect and recover lost signals; rebuild a damaged inbox
     remotes          the configured remote and the state of the last sync
     machines         which machines belong to this person
     policy           change a setting that affects what the program may do

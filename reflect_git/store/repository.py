@@ -246,7 +246,7 @@ class StoreBusy(ReflectError):
 
 def no_store_error(root: str) -> ReflectError:
     """Return the error for a missing store."""
-    hint = "the first capture makes it, or 'reflect-git init'"
+    hint = "the first capture creates it; to create it now, run: reflect-git init"
     return ReflectError(f"there is no store at '{root}'", hint, "no-store")
 
 

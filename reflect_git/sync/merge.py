@@ -100,8 +100,8 @@ def _has_all_purge_marks(store: Store, incoming: Incoming, before: Tree) -> bool
     if main_branch.get_tip(store) != incoming.ours:  # somebody purged a moment ago
         return False
     raise ReflectError(
-        "'purges/' in the store no longer names all that was purged here, which could come back",
-        "'git log -- purges' in the store tells since when: put it back as it was, commit it, and sync again",
+        "'purges/' in the store no longer lists everything that was purged here, so it could come back",
+        "find the change with 'git log -- purges' in the store, undo it, commit, and sync again",
         code="purged", exit_code=EXIT_DECISION,
     )  # fmt: skip
 

@@ -66,7 +66,7 @@ def test_a_project_may_make_an_exception_to_a_rule_for_all() -> None:
     wide: dict[str, Any] = {"everywhere": [RULE.learning]}
     found = _found("Use deno, not bun", [RULE, THEIRS], **wide)
     assert (_codes(found, "refused"), _codes(found, "risk")) == ([], ["exception"]) and is_risky(found)
-    assert "in this project it holds instead of 'LRN-20260301-abcdefgh'" in found[0].message
+    assert "in this project it overrides the global rule 'LRN-20260301-abcdefgh'" in found[0].message
     assert _codes(_found("Use deno, not bun", [RULE], is_global=True, **wide), "refused") == ["contradiction"]
     assert _codes(_found("Use bun, not deno", [RULE], **wide), "refused") == ["duplicate"]
     assert not is_risky(_found("Use deno, not bun", [RULE], supersedes=[RULE.learning], **wide))

@@ -74,7 +74,7 @@ def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
                 yield path, node
 
 
-@pytest.mark.parametrize("name", ["fill", "join"])
+@pytest.mark.parametrize("name", ["format_redacted", "join_redacted"])
 def test_only_constants_stand_beside_redacted_texts(name: str) -> None:
     found = list(calls(name))
     assert len(found) > 2

@@ -170,7 +170,7 @@ def test_an_exception_of_another_machine_to_a_rule_for_all_is_told_as_one(store:
     (one,) = arrivals.list_arrivals(open_queue(store))
     assert one.learning["id"] == arrived
     assert [risk.message for risk in one.risks] == [
-        f"in this project it holds instead of '{rule}', which is for all: Use pnpm, not npm"
+        f"in this project it overrides the global rule '{rule}': Use pnpm, not npm"
     ]
 
 

@@ -117,8 +117,8 @@ def test_an_exception_to_a_rule_for_all(asked_session: AskedSession) -> None:
     assert asked_session.run("approve", get_subject(asked), "--to", "global").code == 0
     asked_session.session.say("no, from now on always use npm here, never pnpm")
     asked = asked_session.get_first_question()
-    (risk,) = [line for line in asked["question"].split("\n") if "it holds instead of" in line]
-    assert risk.startswith("Risk: in this project it holds instead of 'LRN-")
+    (risk,) = [line for line in asked["question"].split("\n") if "it overrides the global rule" in line]
+    assert risk.startswith("Risk: in this project it overrides the global rule 'LRN-")
     words = ("approve", get_subject(asked), "--to", "project")
     asked_session.answer({**asked, "question": asked["question"].replace(f"\n{risk}", "")}, PROJECT, "toolu_2")
     require_refusal(asked_session, "the person was not shown 'Risk: in this project", *words)

@@ -323,7 +323,7 @@ def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_word(
     says("use spaces, not tabs")
     terminal = reviews()
     seen = terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
-    assert "risk          in this project it holds instead of 'LRN-1'," in seen
+    assert "risk          in this project it overrides the global rule" in seen
     assert "y to keep both; or t and 'global', then r to" in seen
     terminal.types("t")
     terminal.passes("target [name,q,?]?")

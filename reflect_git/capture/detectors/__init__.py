@@ -2,7 +2,7 @@
 
 shell              shell commands in a normal form
 outcome            whether a failed call is a real obstacle, a failing test or nothing
-moment             the fields of a signal, and how close its parts must be
+common             the fields of a signal, and how close its parts must be
 repeated_failures  the same failure again, five in a row, or a turn that Claude Code gave up
 fix                a failure, then a form that works
 edits              a file that resists edits, and edits that were undone

@@ -13,7 +13,7 @@ from reflect_git.cli.context import CliContext
 from reflect_git.cli.options import json_option
 from reflect_git.cli.start import COMPLETE_VAR
 
-_JSON_NOTE = 'Stable: with --json each answers with one document, {"schema_version": 1, "data": …}.'
+_JSON_NOTE = 'These are stable for scripts. With --json, each prints one document: {"schema_version": 1, "data": …}.'
 
 
 @click.command()
@@ -57,7 +57,7 @@ _INSTALL_HINTS = {
 @json_option
 @click.pass_obj
 def completion_command(cli: CliContext, shell: str) -> None:
-    """Print the completion script of a shell: bash, zsh or fish."""
+    """Print the completion script for a shell: bash, zsh or fish."""
     with open(paths.resource_path("templates", "completion", shell), encoding="utf-8") as file:
         script = "\n".join([*(_build_script(shell, name) for name in _PROGRAM_NAMES), file.read()])
     if cli.json:

@@ -112,7 +112,10 @@ def _register_source(kind: str, text: str) -> None:
 
 
 _register_source(import_sources.CLAUDE_REFLECT, "Import the queue of claude-reflect.")
-_register_source(import_sources.AUTO_MEMORY, "Import the memories of Claude Code, of every project or one folder.")
+_register_source(
+    import_sources.AUTO_MEMORY,
+    "Import the notes that Claude Code wrote by itself, for every project or from one folder.",
+)
 _register_source(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown files in a folder.")
 
 

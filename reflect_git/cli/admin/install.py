@@ -76,7 +76,7 @@ def _print_next_steps(cli: CliContext, is_new: bool) -> None:
 def uninstall_command(cli: CliContext, unmark: bool, erase: bool, dry_run: bool) -> None:
     """Remove the hooks from Claude Code; keep the store and the rules.
 
-    --unmark and --erase change files in your configuration folder, here, and in projects known to the store.
+    --unmark and --erase change files in Claude Code's folder, in this project, and in projects known to the store.
     """
     if unmark and erase:
         raise ReflectError("--unmark and --erase cannot be used together", "use one of them", "usage", EXIT_USAGE)

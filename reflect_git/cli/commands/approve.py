@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 @click.option("--impact", metavar="TEXT", default="", help="For improvements: low, medium or high.")
 @click.option("--details", metavar="TEXT", default="", help="For improvements: what is wrong.")
 @click.option("--action", metavar="TEXT", default="", help="For improvements: what to do.")
-@click.option("--paths", metavar="GLOB", multiple=True, help="For rules: only when matching files are read.")
-@click.option("--until", metavar="DATE", default="", help="The last day, for example 2027-03-01.")
+@click.option("--paths", metavar="GLOB", multiple=True, help="For rules: load only with matching files.")
+@click.option("--until", metavar="DATE", default="", help="Last day it applies, such as 2027-03-01.")
 @reason_option
 @project_option
 @dry_run_option

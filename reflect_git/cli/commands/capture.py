@@ -53,8 +53,8 @@ _STDIN_LIMIT = 1 << 20
 def capture_command(cli: CliContext, /, dry_run: bool, project: str | None, **given: Any) -> None:
     """Store one signal by hand.
 
-    At a terminal, it counts as the user's own words. From a script or inside Claude Code it counts as Claude's words,
-    unless --quote is a sentence that the user typed in this session and the content adds nothing to it.
+    At a terminal, it counts as the user's own words. From a script or inside Claude Code, it counts as Claude's words.
+    With --quote it counts as the user's, if the user typed that sentence in this session and the content adds nothing.
     """
     facts, doubt = _build_facts(cli, **given)
     if doubt:

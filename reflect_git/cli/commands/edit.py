@@ -81,7 +81,7 @@ SECTIONS = {"apply": "Applied", "defer": "Deferred"}
 def improvements_command(
     cli: CliContext, action: str | None, identity: str | None, project: str | None, dry_run: bool
 ) -> None:
-    """List the improvements in .claude/improvements.md; apply and defer move one, in one commit."""
+    """List the improvements in .claude/improvements.md, or mark one as applied or deferred, in one commit."""
     if action and not identity:
         raise ReflectError("'ID' is missing", "list them with 'reflect-git improvements'", "usage", EXIT_USAGE)
     if action and identity:

@@ -63,8 +63,8 @@ def log_command(
 ) -> None:  # fmt: skip
     """Show decisions, newest first.
 
-    Each entry has the commit and what happened; the rule, its file and the new version of that file; when, by whom, how
-    and on which machine. 'show' and 'revert' accept the commits and ids.
+    Each entry shows the commit, what happened, the rule, its file and the file's new version. The last line says when,
+    who, how and on which machine. 'show' and 'revert' accept the commits and ids.
 
     The output of -p is not for 'git apply'. Use 'revert' to undo a change, or 'git show COMMIT' in the store for a
     patch.

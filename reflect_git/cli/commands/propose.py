@@ -36,9 +36,9 @@ def propose_command(
 ) -> None:  # fmt: skip
     """Create a branch in the project's repository with one commit per rule. Nothing is pushed.
 
-    Without an id, all rules of this project. Your work tree, current branch and staged changes stay as they are. One
-    exception: a new file that is identical on the branch is staged if nothing else is, since git does not merge over an
-    untracked file. You are the author of the commits, which are signed if you sign. No hooks run.
+    Without an id, it takes all rules of this project. Your work tree, current branch and staged changes do not change.
+    One exception: git does not merge over an untracked file. So a new file is staged if the branch has the same content
+    and nothing else is staged. You are the author of the commits, signed if commit.gpgSign is on. No hooks run.
     """
     ctx = open_context(cli, project)
     done = project_commits.propose_to_team(ctx, project_commits.select_learnings(ctx, names), branch, quotes, dry_run)

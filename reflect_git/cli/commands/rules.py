@@ -64,8 +64,8 @@ def rules_command(
 ) -> None:  # fmt: skip
     """List the rules that apply here: approved and not reverted.
 
-    'reflect-git log' shows which version of a file each decision made. --at v7 means version 7 of the project's file;
-    with --global that of the global file, and with --target that of any other.
+    --at v7 means version 7 of the project's file. Add --global or --target for another file.
+    'reflect-git log' shows the version that each decision made.
     """
     chosen = [name for name, is_on in ((GLOBAL, only_global), (PROJECT, only_project), (ALL, everything)) if is_on]
     if len(chosen) > 1:

@@ -1,4 +1,4 @@
-"""Decisions that are signed, by ssh or gpg, with the key and the programs of the person's own git configuration.
+"""Sign decisions with ssh or gpg, with the key and the programs of the person's own git configuration.
 
 `git fast-import` cannot sign, so the commit it made is made once more by `git commit-tree -S`.
 """
