@@ -219,12 +219,18 @@ def judge(case: Case, prior: Sequence[Weighted]) -> Verdict:
             and _tail_above(case.episodes_after.events, rare.mean, rare.shape) <= _EPISODE_LIMIT
         )
 
+    def is_recurring() -> bool:
+        if case.episodes_after.events < _RECURRING_LEAST or not _is_above_half(events, expected):
+            return False
+        # A key with a season seems rare if sessions before its first event count.
+        return not case.before.events or _is_above_half(events, expect(case.since_first, case.after.sessions))
+
     verdict, reason, needs = NO_EVIDENCE, "", None
     if case.before.events and is_harmful():
         verdict = HARMFUL
     elif case.before.events and tail_below(events, expected.mean, shape) <= limit:
         verdict = HELPING
-    elif case.episodes_after.events >= _RECURRING_LEAST and _is_recurring(events, expected.mean, shape):
+    elif is_recurring():
         verdict = RECURRING
     elif not case.before.events:
         reason = NO_BASELINE
@@ -234,8 +240,10 @@ def judge(case: Case, prior: Sequence[Weighted]) -> Verdict:
     return Verdict(verdict, reason, needs, ratio, interval, expected)
 
 
-def _is_recurring(events: int, mean: float, shape: float) -> bool:
-    return 1 - incomplete_beta(events + 0.5, shape, _RECURRING_RATIO * mean / shape) >= _RECURRING_SURE
+def _is_above_half(events: int, expected: Expected) -> bool:
+    """Tell whether the rule prevents less than half of the events, with 90 % probability."""
+    odds = _RECURRING_RATIO * expected.mean / expected.shape
+    return 1 - incomplete_beta(events + 0.5, expected.shape, odds) >= _RECURRING_SURE
 
 
 def _count_needed(events: int, sessions: int, each: Expected, limit: float) -> int | None:

@@ -75,6 +75,13 @@ def test_harm_needs_a_rise_over_the_sessions_since_the_first_event() -> None:
     assert verdict.judge(late, PRIOR).verdict == verdict.RECURRING
 
 
+def test_recurring_needs_a_high_rate_over_the_sessions_since_the_first_event() -> None:
+    """A season that began late makes the rate before the approval look low."""
+    steady = case((4, 100), (4, 40))
+    assert verdict.judge(steady, PRIOR).verdict == verdict.RECURRING
+    assert verdict.judge(steady._replace(since_first=Count(4, 12)), PRIOR).verdict == verdict.NO_EVIDENCE
+
+
 def test_no_event_before_the_approval_is_no_baseline() -> None:
     found = verdict.judge(case((0, 40), (0, 400)), PRIOR)
     assert (found.verdict, found.reason, found.needs) == (verdict.NO_EVIDENCE, verdict.NO_BASELINE, None)
