@@ -26,7 +26,7 @@ def claude(tmp_path: Path) -> ScriptedClaude:
 
 
 def question(tmp_path: Path, **more: Any) -> Question:
-    given = {"system": "S", "prompt": "P\n", "schema": {"type": "object"}, "model": "haiku", "most_usd": 0.05,
+    given = {"system": "S", "prompt": "P\n", "schema": {"type": "object"}, "model": "haiku", "max_usd": 0.05,
              "seconds": 20.0, "folder": str(tmp_path), **more}  # fmt: skip
     return Question(**given)
 
