@@ -44,6 +44,10 @@ _QUESTIONS = {
     "brew": frozenset(("list", "ls")),
     "git": _GIT_QUESTIONS,
 }
+# Causes that answer such a question.
+_ANSWERS = frozenset(
+    " file-missing git-ref git-pathspec lint refused directory image-missing container-missing".split(" ")
+)
 # Services with limits, by a word that their messages, addresses or programs contain.
 _SERVICES = ("github", "gitlab", "docker", "npm", "pypi", "huggingface", "openai", "anthropic", "slack", "google", "gh")
 _LINT_KINDS = frozenset(
@@ -103,9 +107,7 @@ _TEST_RUN = re.compile(
 )
 # pytest's summary with a message that is no assertion.
 _TEST_MESSAGE = re.compile(r"^FAILED \S+ - (?!assert)(?:Failed: )?\S+", re.IGNORECASE | re.MULTILINE)
-_ASKS = re.compile(r"\s*(?:command -[vV]|which|type|hash)\s")
-# The exit code of a pipe is the one of its last command.
-_ENDS_IN_SEARCH = re.compile(r"\|\s*(?:[ef]?grep|rg|ag|ack)\s[^|;&]*$")
+_ASKS = re.compile(r"\s*(?:command -[vV]|which|type|hash|(?:docker|podman) \w+ inspect|dpkg -[sl])\s")
 _TEST_TIMEOUT = re.compile(
     r"(?:exceeded timeout of|test timed out|timeout of \d+ ?ms|test timeout|panic: test timed)", re.I
 )
@@ -146,7 +148,7 @@ def describe_cause(cause: str) -> str:
 
 
 class _Cause(NamedTuple):
-    """One row of the table: kind of cause, words of which the text must contain one, and its pattern."""
+    """One row of the table: kind of cause, its words (the text must contain one), and its pattern."""
 
     kind: str
     words: tuple[str, ...]
@@ -241,14 +243,14 @@ def _is_noise(tool: str, command: shell.Command | None, code: int, text: str, ca
     if command is None:
         return False
     if _ASKS.match(command.text) or command.tool in _PROBES or command.action in _QUESTIONS.get(command.tool, ()):
-        return cause in ("", "file-missing", "git-ref", "git-pathspec", "lint", "refused", "directory")
+        return cause in _ANSWERS
     if not text.strip("0 \n"):
-        return bool(
-            command.is_read_only
+        return (
+            code == 1  # the answer "no", or a failure about which nothing is known
+            or command.is_read_only
             or command.hides_errors
             or command.tool in ("curl", "wget")
             or "/dev/null" in command.text
-            or _ENDS_IN_SEARCH.search(command.text)
         )
     if cause and cause not in _TYPE_KINDS and cause != "lint":
         return False
@@ -323,7 +325,7 @@ def _subject_in(kind: str, text: str, tool: str, given: Mapping[str, Any], comma
         brands = [name for name in _SERVICES if re.search(rf"\b{name}\b", said)]
         service = brands[0] if brands else _call_of(tool, given, command)
         return "github" if service == "gh" else service
-    if kind in ("format", "syntax", "crash", "memory", "command-missing", "option", "tool-input", "json"):
+    if kind in ("format", "syntax", "crash", "recursion", "memory", "command-missing", "option", "tool-input", "json"):
         return _call_of(tool, given, command)
     return ""
 

@@ -91,6 +91,11 @@ def test_each_wording_of_a_cause_is_recognised(error: str, cause: str) -> None:
     assert fingerprint("Bash", {"command": "make"}, f"Exit code 1\n{error}").cause == cause
 
 
+def test_a_search_program_that_is_missing_is_no_noise() -> None:
+    found = fingerprint("Bash", {"command": "fd door src"}, "Exit code 127\nbash: line 1: fd: command not found")
+    assert (found.noise, found.cause) == (False, "command-missing fd")
+
+
 def test_a_code_within_a_word_is_no_cause() -> None:
     said = "Error: the door is stuck\n    at packageResolve (node:internal/modules/esm/resolve:8:9)"
     assert fingerprint("Bash", {"command": "make"}, f"Exit code 1\n{said}").cause == "other the door is stuck"
