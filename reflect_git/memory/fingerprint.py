@@ -92,7 +92,7 @@ _ERROR_LINE = re.compile(
 )
 # Lines that only say that something failed.
 _EMPTY_LINE = re.compile(
-    r"^\W*(?:error|failed|failure|fatal|exit (?:status|code) \d+|build failed\b.*|command failed.*|make(?:\[\d+\])?: \*\*\*.*|"
+    r"^\W*(?:(?:validation |startup |build )?error|failed|failure|fatal|exit (?:status|code) \d+|build failed\b.*|command failed.*|make(?:\[\d+\])?: \*\*\*.*|"
     r"process (?:exited|completed) with.*|(?:npm )?(?:error )?(?:code|errno|path|command|syscall|cwd|a complete log).*|"
     r"\d+ (?:errors?|problems?|failed).*|found \d+ .*|error: could not compile.*|elifecycle.*|lifecycle script.*|"
     r"error command failed.*|at .*|.*exited with (?:code|status).*|caused by:|stack(?: ?trace)?:?|traceback.*|"
@@ -419,7 +419,7 @@ _SCRUB = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{18,}\b", re.I), "<id>"),
     (re.compile(r"\b(?:linux|linuxmusl|darwin|macos|win32|windows|win)[-/](?:x64|ia32|arm64|arm|amd64|x86_64|aarch64)(?:-\w+)?\b", re.I), "<platform>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ][\d:.,Z+-]+)?"), "<time>"),
-    (re.compile(r"(?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\](?:[\w.@+-]+[/\\])*[\w.@+-]*(?::\d+)*"), "<path>"),
+    (re.compile(r"(?<!\w)(?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\](?:[\w.@+-]+[/\\])*[\w.@+-]*(?::\d+)*"), "<path>"),
     (re.compile(r"\b[\w.@+-]+/[\w.@+-]+(?:/[\w.@+-]+)*\.\w{1,5}\b(?::\d+)*"), "<path>"),
     (re.compile(r"\b[\w-]+\.(?:py|js|ts|tsx|jsx|mjs|cjs|go|rs|java|kt|rb|php|c|cc|cpp|h|cs|swift|ex|vue|svelte)\b(?::\d+)*"), "<path>"),
     (re.compile(r"\bv?\d+\.\d+(?:\.\d+)*(?:[-+][\w.]+)?\b"), "<version>"),

@@ -96,6 +96,12 @@ def test_a_search_program_that_is_missing_is_no_noise() -> None:
     assert (found.noise, found.cause) == (False, "command-missing fd")
 
 
+def test_a_relative_path_is_scrubbed_whole() -> None:
+    said = ("door hinges are loose in parts/left/a.yaml", "door hinges are loose in spare/b.yaml")
+    keys = {fingerprint("Bash", {"command": "make"}, f"Exit code 2\nerror: {error}").key for error in said}
+    assert len(keys) == 1
+
+
 def test_a_code_within_a_word_is_no_cause() -> None:
     said = "Error: the door is stuck\n    at packageResolve (node:internal/modules/esm/resolve:8:9)"
     assert fingerprint("Bash", {"command": "make"}, f"Exit code 1\n{said}").cause == "other the door is stuck"
