@@ -34,6 +34,20 @@ _GIT_QUESTIONS = frozenset(
     "diff diff-index diff-files grep merge-base rev-parse show-ref check-ignore ls-files ls-remote config cat-file "
     "symbolic-ref for-each-ref check-attr log show status describe".split()
 )
+# The same for other programs, by their action.
+_QUESTIONS = {
+    "systemctl": frozenset(("is-active", "is-enabled", "is-failed", "status")),
+    "docker": frozenset(("inspect",)),
+    "podman": frozenset(("inspect",)),
+    "pip": frozenset(("show",)),
+    "js": frozenset(("ls", "list", "outdated")),
+    "brew": frozenset(("list", "ls")),
+    "git": _GIT_QUESTIONS,
+}
+# Causes that answer such a question.
+_ANSWERS = frozenset(
+    " file-missing git-ref git-pathspec lint refused directory image-missing container-missing".split(" ")
+)
 # Services with limits, by a word that their messages, addresses or programs contain.
 _SERVICES = ("github", "gitlab", "docker", "npm", "pypi", "huggingface", "openai", "anthropic", "slack", "google", "gh")
 _LINT_KINDS = frozenset(
@@ -49,6 +63,7 @@ _COMMON_NAMES = re.compile(
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
 _PREFIX = re.compile(
     r"^(?:npm (?:ERR!|error) ?|remote: |E {2,}|[│║|╷╵╰╭─▶×┃❯]+ ?|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,\dZ+:]*\]?:? ?|"
+    r"ERROR: \(gcloud[\w.-]*\) |\[(?:ERROR|FATAL)\] +|Failed to execute goal \S+ \([\w-]+\) on project [\w.-]+:|"
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]? |#\d+ (?:\d+\.\d+ )?|[IWEF]\d{4} [\d:.]+ +\d+ )"
 )
 _QUOTES = str.maketrans(dict.fromkeys('"`“”„‟‘’‚‛«»‹›「」『』', "'"))
@@ -62,7 +77,10 @@ _EXCEPTION = re.compile(
 )
 _LONG_MESSAGE = 5
 _SHORTEST = 12
-_PROGRAM = re.compile(r"^(?:\[[\w -]+\]|[\w.<>#/-]+|<[a-z]+>)(?:\[<n>\])?: +|^\[\w+\] +|^\W+ ", re.IGNORECASE)
+_PROGRAM = re.compile(
+    r"^(?:(?:parsing|reading|loading|opening) <path>|\[[\w -]+\]|[\w.<>#/-]+|<[a-z]+>)(?:\[<n>\])?: +|^\[\w+\] +|^\W+ ",
+    re.IGNORECASE,
+)
 _STRONG_LINE = re.compile(
     r"^\W*(?:error|fatal|failed|panic|exception)\b\W*[:\]] ?\S|\berror: |^err(?:or)?[! ]", re.IGNORECASE
 )
@@ -74,11 +92,11 @@ _ERROR_LINE = re.compile(
 )
 # Lines that only say that something failed.
 _EMPTY_LINE = re.compile(
-    r"^\W*(?:error|failed|failure|fatal|exit (?:status|code) \d+|build failed\b.*|command failed.*|make(?:\[\d+\])?: \*\*\*.*|"
+    r"^\W*(?:(?:validation |startup |build )?error|failed|failure|fatal|exit (?:status|code) \d+|build failed\b.*|command failed.*|make(?:\[\d+\])?: \*\*\*.*|"
     r"process (?:exited|completed) with.*|(?:npm )?(?:error )?(?:code|errno|path|command|syscall|cwd|a complete log).*|"
     r"\d+ (?:errors?|problems?|failed).*|found \d+ .*|error: could not compile.*|elifecycle.*|lifecycle script.*|"
     r"error command failed.*|at .*|.*exited with (?:code|status).*|caused by:|stack(?: ?trace)?:?|traceback.*|"
-    r"info visit .*|aborting\.?|husky .*|see .* for (?:more|usage).*|run .* for (?:more|usage).*)\W*$",
+    r"your requirements could not be resolved.*|info visit .*|aborting\.?|husky .*|see .* for (?:more|usage).*|run .* for (?:more|usage).*)\W*$",
     re.IGNORECASE,
 )
 _TEST_RUN = re.compile(
@@ -89,7 +107,7 @@ _TEST_RUN = re.compile(
 )
 # pytest's summary with a message that is no assertion.
 _TEST_MESSAGE = re.compile(r"^FAILED \S+ - (?!assert)(?:Failed: )?\S+", re.IGNORECASE | re.MULTILINE)
-_ASKS = re.compile(r"\s*(?:command -[vV]|which|type|hash)\s")
+_ASKS = re.compile(r"\s*(?:command -[vV]|which|type|hash|(?:docker|podman) \w+ inspect|dpkg -[sl])\s")
 _TEST_TIMEOUT = re.compile(
     r"(?:exceeded timeout of|test timed out|timeout of \d+ ?ms|test timeout|panic: test timed)", re.I
 )
@@ -104,6 +122,8 @@ _STATUS = re.compile(
     re.I,
 )
 _HOST = re.compile(r"https?://(?:[^@/\s]+@)?([\w.-]+)")
+# A cause does not begin within a word: `packageResolve` does not contain the code ERESOLVE.
+_WORD_START = r"(?:(?<![a-z0-9])|(?![a-z0-9]))"
 _PORT = re.compile(r"(?:[:= ]|\bport )(\d{4,5})\b")
 
 
@@ -128,10 +148,10 @@ def describe_cause(cause: str) -> str:
 
 
 class _Cause(NamedTuple):
-    """One row of the table: kind of cause, a word that the text must contain, and its pattern."""
+    """One row of the table: kind of cause, its words (the text must contain one), and its pattern."""
 
     kind: str
-    word: str
+    words: tuple[str, ...]
     pattern: str
 
 
@@ -174,8 +194,8 @@ def _table() -> _Table:
             english, _, others = line.partition(" = ")
             table.translations.extend((other.strip().casefold(), english) for other in others.split(" | "))
         elif section == "causes":
-            kind, word, pattern = (part.strip() for part in line.split("~", 2))
-            table.causes.append(_Cause(kind, word.casefold(), pattern))
+            kind, words, pattern = (part.strip() for part in line.split("~", 2))
+            table.causes.append(_Cause(kind, tuple(words.casefold().split("|")), f"(?:{pattern})"))
         else:
             getattr(table, section).append(line)
     return table
@@ -222,15 +242,12 @@ def _is_noise(tool: str, command: shell.Command | None, code: int, text: str, ca
         return not cause
     if command is None:
         return False
-    if (
-        _ASKS.match(command.text)
-        or command.tool in _PROBES
-        or (command.tool == "git" and command.action in _GIT_QUESTIONS)
-    ):
-        return cause in ("", "file-missing", "git-ref", "git-pathspec", "lint", "refused", "directory")
+    if _ASKS.match(command.text) or command.tool in _PROBES or command.action in _QUESTIONS.get(command.tool, ()):
+        return cause in _ANSWERS
     if not text.strip("0 \n"):
         return (
-            command.is_read_only
+            code == 1  # the answer "no", or a failure about which nothing is known
+            or command.is_read_only
             or command.hides_errors
             or command.tool in ("curl", "wget")
             or "/dev/null" in command.text
@@ -255,10 +272,10 @@ def _find_cause(tool: str, given: Mapping[str, Any], text: str, command: shell.C
         )
     if _TIMED_OUT.search(text[:400]) and len(text) < 2000 and (command is None or low.startswith("command timed out")):
         return "timeout", (command.purpose if command else "") or _call_of(tool, given, command)
-    for kind, word, pattern in _table().causes:
-        if word not in low:
+    for kind, words, pattern in _table().causes:
+        if not any(word in low for word in words):
             continue
-        found = [_subject_of(kind, match) for match in _compiled(pattern).finditer(text)]
+        found = [_subject_of(kind, match) for match in _compiled(_WORD_START + pattern).finditer(text)]
         if found:
             counts = Counter(found)
             subject = min(counts, key=lambda one: (-counts[one], one))
@@ -296,17 +313,19 @@ def _subject_in(kind: str, text: str, tool: str, given: Mapping[str, Any], comma
     if kind in ("port-in-use", "refused"):
         found = _PORT.search(text if kind == "refused" else "") or _PORT.search(command.text if command else "")
         return found[1] if found else ""
-    if kind in ("dns", "net-timeout", "net-reset", "git-login"):
+    if kind in ("dns", "net-timeout", "net-reset", "git-login", "token-expired"):
         hosts = _HOST.search(str(given.get("url") or "")) or _HOST.search(text)
-        return hosts[1].lower() if hosts else ""
+        return hosts[1].lower() if hosts else _server_of(tool)
     if kind in ("permission", "read-only"):
         return short_path(str(given.get("file_path") or "")) or _call_of(tool, given, command)
     if kind in ("rate-limit", "quota"):
         said = f"{text} {given.get('url') or given.get('command') or ''}".casefold()
+        if "pull rate limit" in said:  # only Docker Hub says so
+            return "docker"
         brands = [name for name in _SERVICES if re.search(rf"\b{name}\b", said)]
         service = brands[0] if brands else _call_of(tool, given, command)
         return "github" if service == "gh" else service
-    if kind in ("format", "syntax", "crash", "memory", "command-missing", "option", "tool-input", "json"):
+    if kind in ("format", "syntax", "crash", "recursion", "memory", "command-missing", "option", "tool-input", "json"):
         return _call_of(tool, given, command)
     return ""
 
@@ -316,9 +335,10 @@ def _describe(tool: str, given: Mapping[str, Any], text: str, command: shell.Com
     call = _call_of(tool, given, command)
     status = _STATUS.search(text)
     if status and (tool == "WebFetch" or (command is not None and command.tool in ("curl", "wget", "http", "gh"))):
-        return f"http-{next(filter(None, status.groups()))}", call
+        asked = _HOST.search(command.text) if command else None
+        return f"http-{next(filter(None, status.groups()))}", asked[1].lower() if asked else call
     if tool.startswith("mcp__"):
-        return "mcp", f"{tool.split('__')[1]} {_telling_line(text)}"
+        return "mcp", f"{_server_of(tool)} {_telling_line(text)}"
     if _TEST_TIMEOUT.search(text):
         found = _TEST_ID.search(text)
         return "test-timeout", scrub(next(filter(None, found.groups()))) if found else call
@@ -361,13 +381,20 @@ def _first_sentence(line: str) -> str:
 
 def _call_of(tool: str, given: Mapping[str, Any], command: shell.Command | None) -> str:
     """Return what a call was for: program and action, host, or the end of a path."""
-    if command is not None:
-        return command.family or "Bash"
+    if command is not None:  # `load.py` and `-m load` are one program
+        return re.sub(r"\.(?:py|[cm]?[jt]s|sh|rb)$", "", command.family) or "Bash"
+    if tool.startswith("mcp__"):
+        return _server_of(tool)
     url = _HOST.search(str(given.get("url") or ""))
     if url:
         return url[1].lower()
     path = given.get("file_path") or given.get("path")
     return f"{tool} {short_path(str(path))}" if path else tool
+
+
+def _server_of(tool: str) -> str:
+    """Return the name of the MCP server that a tool belongs to; empty for other tools."""
+    return tool.split("__")[1] if tool.startswith("mcp__") else ""
 
 
 def _kind_of(tool: str, cause: str, command: shell.Command | None) -> str:
@@ -390,8 +417,9 @@ _SCRUB = (
     (re.compile(r"https?://(?:[^@/\s]+@)?([\w.-]+)\S*"), r"\1"),
     (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+\b"), "<mail>"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{18,}\b", re.I), "<id>"),
+    (re.compile(r"\b(?:linux|linuxmusl|darwin|macos|win32|windows|win)[-/](?:x64|ia32|arm64|arm|amd64|x86_64|aarch64)(?:-\w+)?\b", re.I), "<platform>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ][\d:.,Z+-]+)?"), "<time>"),
-    (re.compile(r"(?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\](?:[\w.@+-]+[/\\])*[\w.@+-]*(?::\d+)*"), "<path>"),
+    (re.compile(r"(?<!\w)(?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\](?:[\w.@+-]+[/\\])*[\w.@+-]*(?::\d+)*"), "<path>"),
     (re.compile(r"\b[\w.@+-]+/[\w.@+-]+(?:/[\w.@+-]+)*\.\w{1,5}\b(?::\d+)*"), "<path>"),
     (re.compile(r"\b[\w-]+\.(?:py|js|ts|tsx|jsx|mjs|cjs|go|rs|java|kt|rb|php|c|cc|cpp|h|cs|swift|ex|vue|svelte)\b(?::\d+)*"), "<path>"),
     (re.compile(r"\bv?\d+\.\d+(?:\.\d+)*(?:[-+][\w.]+)?\b"), "<version>"),
@@ -401,8 +429,12 @@ _SCRUB = (
 )  # fmt: skip
 
 
+_OPTIONAL = re.compile(r"\b(?:typing\.)?Optional\[([\w.]+)\]")
+
+
 def scrub(text: str) -> str:
     """Return a message without what differs from run to run: paths, numbers, hashes, times, versions, hosts' paths."""
+    text = _OPTIONAL.sub(r"\1 | None", text)
     for pattern, replacement in _SCRUB:
         text = pattern.sub(replacement, text)
     text = re.sub(
@@ -422,6 +454,12 @@ def short_path(path: str) -> str:
         return ""
     kept = parts[-2:] if _COMMON_NAMES.match(parts[-1]) else parts[-1:]
     return re.sub(r"(?<=[-_.])(?=\w*\d)[0-9a-zA-Z]{8,}(?=\.|$)|\d{4,}", "<n>", "/".join(kept))
+
+
+def _shorten_owner(path: str) -> str:
+    """Return what somebody must get access to: the folder of packages for each package in it, else the file."""
+    found = re.search(r"[^/]+/(?:node_modules|site-packages|dist-packages|Cellar)(?=/)", path)
+    return found[0] if found else short_path(path)
 
 
 def _shorten_module(name: str) -> str:
@@ -448,6 +486,7 @@ def _shorten_table(name: str) -> str:
 
 _SHORTEN = {
     "path": short_path,
+    "owner": _shorten_owner,
     "module": _shorten_module,
     "pkg": _shorten_package,
     "package": _shorten_package,

@@ -74,6 +74,39 @@ def test_another_cause_has_another_key(first: str, second: str) -> None:
     assert "" not in keys
 
 
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        ("ERROR: Reauthentication failed. cannot prompt during non-interactive execution.", "cloud-login"),
+        (" ! [rejeté] main -> main (non-fast-forward)", "git-push-behind"),
+        ("fatal: could not read Password for 'https://git.example.com': x", "git-login git.example.com"),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", "memory make"),
+        ("error: too many clients already", "db-connections"),
+        ("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'", "cross-device"),
+        ("error[E0583]: file not found for module `door`", "module-missing door"),
+        ("Error: no formulae or casks found for doorbell.", "package-missing doorbell"),
+    ],
+)
+def test_each_wording_of_a_cause_is_recognised(error: str, cause: str) -> None:
+    assert fingerprint("Bash", {"command": "make"}, f"Exit code 1\n{error}").cause == cause
+
+
+def test_a_search_program_that_is_missing_is_no_noise() -> None:
+    found = fingerprint("Bash", {"command": "fd door src"}, "Exit code 127\nbash: line 1: fd: command not found")
+    assert (found.noise, found.cause) == (False, "command-missing fd")
+
+
+def test_a_relative_path_is_scrubbed_whole() -> None:
+    said = ("door hinges are loose in parts/left/a.yaml", "door hinges are loose in spare/b.yaml")
+    keys = {fingerprint("Bash", {"command": "make"}, f"Exit code 2\nerror: {error}").key for error in said}
+    assert len(keys) == 1
+
+
+def test_a_code_within_a_word_is_no_cause() -> None:
+    said = "Error: the door is stuck\n    at packageResolve (node:internal/modules/esm/resolve:8:9)"
+    assert fingerprint("Bash", {"command": "make"}, f"Exit code 1\n{said}").cause == "other the door is stuck"
+
+
 def test_a_message_in_another_language_is_the_same() -> None:
     said = ("bash: rg: command not found", "bash: rg: Kommando nicht gefunden.", "bash: rg : commande introuvable",
             "bash: rg: orden no encontrada", "bash: rg: 未找到命令")  # fmt: skip
