@@ -100,7 +100,7 @@ def test_what_was_said_again_counts_from_the_approval_on() -> None:
         ["k", "correction", "", "2026-02-11", session_hash("s-3"), "user_typed"],
         ["other", "correction", "", "2026-02-16", session_hash("s-4"), "user_typed"],
     ]
-    story = told([learning(signals=[own])], [decision(0, "approved", key="k")], said=said, tallies=[{"lines": lines}])
+    story = told([learning(signals=[own])], [decision(0, "approved", key="k")], mentions=said, tallies=[{"lines": lines}])
     assert story.repeats == Count(3, 2, "2026-02-15T00:00:00Z")
     assert story.missing_signals == 1
 
@@ -128,5 +128,5 @@ def test_what_another_project_was_told_is_not_said_again_of_a_rule_of_this_one()
     ]
     for scope, times in (("project", 4), ("global", 6)):
         rule = learning(scope=scope, project=shop)
-        story = told([rule], [decision(0, "approved", key="k")], said=said, tallies=[{"lines": lines}])
+        story = told([rule], [decision(0, "approved", key="k")], mentions=said, tallies=[{"lines": lines}])
         assert story.repeats.times == times
