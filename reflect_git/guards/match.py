@@ -313,7 +313,10 @@ class _TimeIsUp(Exception):
 
 
 class _Timer:
-    """Raise _TimeIsUp after some time; without signals (another thread, Windows) there is no limit."""
+    """Raise _TimeIsUp after some processor time; without signals (another thread, Windows) there is no limit.
+
+    A busy machine must not stop a harmless pattern, so the time that other processes take does not count.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -323,8 +326,8 @@ class _Timer:
         import _signal
 
         try:
-            self.before = _signal.signal(_signal.SIGALRM, _stop)
-            _signal.setitimer(_signal.ITIMER_REAL, self.seconds)
+            self.before = _signal.signal(_signal.SIGVTALRM, _stop)
+            _signal.setitimer(_signal.ITIMER_VIRTUAL, self.seconds)
         except (AttributeError, ValueError):
             self.before = None
 
@@ -332,8 +335,8 @@ class _Timer:
         if self.before is not None:
             import _signal
 
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
-            _signal.signal(_signal.SIGALRM, self.before)
+            _signal.setitimer(_signal.ITIMER_VIRTUAL, 0)
+            _signal.signal(_signal.SIGVTALRM, self.before)
 
 
 def _stop(*_: object) -> None:

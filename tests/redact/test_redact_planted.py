@@ -126,4 +126,4 @@ def test_hostile_texts_take_no_time(unit: str) -> None:
     begun = time.process_time()
     find_secrets(text)
     # Measured 0.01 to 0.3 s; quadratic time would be a minute.
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 8
