@@ -579,7 +579,7 @@ def test_a_mebibyte_of_malice_takes_no_time(unit: str) -> None:
     begun = time.process_time()
     find_secrets(text)
     # Measured 0.1 to 0.6 s; quadratic time would be minutes.
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 8
 
 
 @pytest.mark.parametrize("unit, rest", [("ldap", "| -w"), ("mongo", "| -p"), ("mosquitto_", "| -p")])
