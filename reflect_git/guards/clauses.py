@@ -107,6 +107,8 @@ def is_path(item: Item) -> bool:
     """Return whether an item is a path; in code spans, bare names of folders count as well."""
     if " " in item.text or item.text.endswith(")") or item.text[:1] in "-@#":
         return False
+    if "/" not in item.text and item.text.split(".", maxsplit=1)[0] in phrases.OBJECTS:
+        return False  # `process.env`
     if re.fullmatch(r"\.[a-z]\w*\(?", item.text) and item.text[1:] in (
         "only",
         "skip",

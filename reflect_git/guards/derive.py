@@ -242,6 +242,7 @@ def _drop_tail(phrase: str) -> str:
 def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False) -> list[Clause]:
     """Return the clauses of a banned phrase, such as "edit files in `src/gen`"; empty if it is not understood."""
     phrase = _drop_tail(phrases.REASON.sub("", phrase))
+    phrase = re.sub(r" (?:directly|manually|yourself|anywhere)(?= (?:in|from|under|inside|within)\b)", "", phrase)
     purpose = phrases.PURPOSE.search(phrase)
     if purpose and re.match(r"(?:use|run|using|running) ", phrase):
         made = _interpret(phrase[: purpose.start()], text, subject, has_pair)
@@ -273,6 +274,9 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
         return _interpret(inside["head"] + inside["rest"], text, subject, has_pair)
     if inside:
         return _interpret_list(inside["head"], inside["list"], text)
+    advised = phrases.ADVICE.search(phrase)
+    if advised:
+        return _interpret(phrase[: advised.start()], text, subject, has_pair)
     return []
 
 
@@ -543,6 +547,14 @@ def _read_through(phrase: str, text: RuleText) -> list[Clause]:
         return []
     if all(command and command.name in phrases.SUBCOMMANDS and command.args for command in commands):
         return [clause for command in commands if command for clause in get_command_clauses(command)]
+    if len(found["head"].split()) < 4 and all(
+        command and command.name not in ("curl", "wget", "python", "python3", "node") and command.args[0][:1] == "-"
+        for command in commands
+        if command and command.args
+    ):
+        made = [clause for command in commands if command and command.args for clause in get_command_clauses(command)]
+        if made:
+            return made
     names = {command.name for command in commands if command and not command.args}
     return [
         {**clause, "run": " ".join(["|".join(sorted(programs & names)), *clause["run"].split()[1:]])}
@@ -669,6 +681,8 @@ def _get_file_globs(part: str, text: RuleText, takes_names: bool) -> tuple[list[
         text.unmask(part).lower().strip(" .,"),
     )
     plain = re.sub(r" (?:by|of|from) (?:the|our) (?:app|project|repo)$", "", plain)
+    if plain in phrases.LANGUAGES:
+        return [], []  # "format SQL by hand" is not about files
     if not phrases.MASK.search(part):
         for pattern, globs in phrases.FILE_KINDS:
             if pattern.fullmatch(plain):

@@ -227,9 +227,9 @@ def _fits_existence(clause: Clause, path: str, call: Call) -> bool:
         made = [
             _join(command.folder, each)
             for command in call.commands
-            for each in (command.args if command.name == "touch" else command.writes)
+            for each in (command.args if command.name in ("touch", "cp", "mv") else command.writes)
         ]
-        exists = path not in made
+        exists = not any(path == each or path.startswith(each.rstrip("/") + "/") for each in made)
     return bool(clause["existing"]) == exists
 
 

@@ -78,7 +78,7 @@ STATE = re.compile(
     r"generated|auto-?generated|machine-generated|immutable|deprecated|taboo|not installed|not available|unavailable|broken here|managed by \w+|vendored|"
     r"no longer (?:used|supported|allowed)|not (?:used|permitted|acceptable|an option|welcome|ok|okay)|"
     r"never (?:the answer|ok|okay|allowed|acceptable|an option|permitted)|"
-    r"only (?:ever )?(?:done|run|executed|used|called|invoked|performed) (?:by|in|on|from) (?:the )?(?:ci|cd|pipeline|bot|\w+ (?:workflow|pipeline|job|bot|team)|github actions|jenkins))"
+    r"only (?:ever )?(?:done|run|executed|called|invoked|performed) (?:by|in|from) (?:the )?(?:ci|cd|pipeline|bot|\w+ (?:workflow|pipeline|job|bot)|github actions|jenkins))"
     r"|(?:doesn't|does not|don't|do not) (?P<missing>exist|work)|isn't (?:installed|available))\b(?P<rest>.*)$",
     re.I | re.S,
 )
@@ -106,7 +106,7 @@ NARROWS = re.compile(
     r"\b(?:when|if|while|until|during|unless|only|(?:in|on|for) (?!every|all\b|any|this|our|the (?:whole|repo)|package|depend|install|everything)\w+)",
     re.I,
 )
-FLAG = r"(?:\ue000\d+\ue001|--?[a-zA-Z][\w-]*(?:=[\w./:@-]*\w| (?:auto|\d+|[\w./]+))?)"
+FLAG = r"(?:\ue000\d+\ue001|--?[a-zA-Z][\w-]*(?:=[\w./:@-]*\w| (?!(?:first|flag|option|when|with|to|on|for|in|and|or|set|again|always|every|everywhere|here|at|so|if|as|but|unless|there|too|please)\b)[\w./]+)?)"
 NAMED = r"(?:\ue000\d+\ue001|[a-z][\w.-]*(?: [a-z][\w:-]*){0,2}?)"
 HEADER = re.compile(
     r"^(?:every|each|all|any)(?: new)? (?P<place>.+?) (?:must|should|needs? to|has to|have to|needs?|requires?)(?: always)?"
@@ -197,7 +197,8 @@ COMMAND_FOR_FILES = re.compile(
     r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$"
 )
 FILES_WITH_COMMAND = re.compile(
-    r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch)(?: (?:files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$"
+    r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch|run|execute|lint|format|test|build)(?: (?:sql|queries|raw|scripts?|services?|files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$",
+    re.I,
 )
 IN_COMMITS = re.compile(
     r"^(?:(?:add|use|put|include|write|have|mention|leave) )?(?:any |a |the )*(?P<what>.+?)(?: lines?| trailers?| footers?| tags?| prefix(?:es)?| mentions?)? (?:in|to|from) (?:the |git |your )*commits?(?: messages?)?$"
@@ -215,6 +216,13 @@ KEYWORD = re.compile(
 EXCEPTED = re.compile(
     r",? (?:except|other than|apart from|unless (?:it|that)(?:'s| is)|besides|but not|outside(?: of)?)(?: (?:for|in|on|under|inside|from|within))? (?P<names>.*)$"
 )
+ADVICE = re.compile(
+    r", (?:(?:open|ask|send|push|create|generate|regenerate|change|edit|update|talk|check|go|keep|stick|switch|fix|list|do|"
+    r"extend|raise|return|pick|work|wait|tell|copy|wrap|commit|start|stage|build|rebase|squash|inject|define|declare|handle|"
+    r"log|mock|store|read|load|set|get|test|format|lint|type|just|simply|instead|better|rather)\b(?! (?:or|and) ).*"
+    r"|\S+ (?:is|are) (?:fine|ok|okay|allowed)\b.*)$",
+    re.I,
+)
 PURPOSE = re.compile(
     r",? (?:for|to) (?:(?P<install>install(?:ing)?|add(?:ing)?)|manag(?:e|ing)|run(?:ning)?) "
     r"(?:(?:python|node|js|javascript|new|our|all|any|the|npm|your|project) )*(?:packages?|dependenc(?:y|ies)|deps|libraries|modules|scripts?|things|tools|anything)$",
@@ -229,6 +237,8 @@ SQL = re.compile(
     rf"(?:(?:run|use|execute|issue|send|write) )?(?:any |raw |a )*(?P<statements>{_SQL_WORD}(?:(?:,? or |,? and |, ){_SQL_WORD})*)"
     r"(?: statements?| queries| query| commands?)?(?: (?:on|against|in) (?:(?:the|any|our|a) )?(?:databases?|db|tables?))?"
 )
+OBJECTS = frozenset("process os sys console window document time datetime jest vi".split())
+LANGUAGES = frozenset("sql json css yaml python typescript javascript rust java ruby csv terraform html".split())
 SQL_CLIENTS = "psql|pgcli|mysql|mariadb|mycli|sqlite3|sqlcmd|cockroach|clickhouse-client|duckdb|snowsql|bq"
 MCP_SERVER = re.compile(
     r"^(?P<verb>\w+)\b(?: .*?)?(?: (?:with|using|via|through|over))? (?:the )?(?P<name>\ue000\d+\ue001|\w+) mcp(?: server| tools?| integration)?$",

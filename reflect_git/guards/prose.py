@@ -36,9 +36,12 @@ _CODE = re.compile(
     rf"|(?P<call>(?<![\w.$-]){_WORD}(?:\.{_WORD})*\(\)|\b(?:println|dbg|todo|panic|unimplemented)!)"
     r"|(?P<note>\b(?:eslint|prettier|biome|stylelint)-(?:disable|ignore)[\w-]*|@?\bts-(?:ignore|nocheck|expect-error)\b"
     r"|\b(?:noqa|nolint|nosec)\b)"
+    r"|(?P<keyword>(?:(?<=use )|(?<=using )|(?<=no )|(?<=No )|(?<=void ))"
+    r"(?:var|any|eval|goto|lambda|global|assert|debugger|print|alert|unwrap|unsafe)"
+    r"(?= (?:in|from) (?i:javascript|typescript|js|ts|python|rust|go|java|php)\b))"
     r"|(?P<address>\b(?:localhost|127\.0\.0\.1):\d+\b)"
     r"|(?<![\w'])'(?P<quoted>[\w@./:-]+)'(?![\w'])"
-    r"|\b(?:in|under|inside|below|within|into) (?P<path>[a-z_][\w.-]*(?:/[\w.-]*\w)+)(?![\w/*.-]*[*/])"
+    r"|\b(?:in|under|inside|below|within|into|unter|dans|sous|en|bajo) (?P<path>[a-z_][\w.-]*(?:/[\w.-]*\w)+)(?![\w/*.-]*[*/])"
     rf"|(?P<dotted>(?<![\w./@\ue001-])[a-z_]\w+(?:\.{_WORD})+(?![\w/*.-]*[*/:]))"
     r"|(?P<camel>(?<![\w./@<-])[a-z]+(?:[A-Z][a-z0-9]*)+(?:[A-Z]+)?\b(?![./]\w))"
 )
@@ -85,7 +88,7 @@ def _is_code(name: str) -> bool:
     parts = name.split(".")
     if name in _NOT_CODE or name.lower() in phrases.PROGRAMS or name.lower() in phrases.LIBRARIES:
         return False
-    if len(parts) == 1:
+    if len(parts) == 1 or parts[0] in phrases.OBJECTS:
         return True
     return (
         parts[-1].lower() not in _DOMAINS
