@@ -211,7 +211,7 @@ def _split_command(command: Command) -> tuple[list[str], list[str], list[str]]:
     words: list[str] = []
     flags: list[str] = []
     args: list[str] = []
-    given = [arg for arg in command.args if arg not in ("|", "")]
+    given = [arg for arg in command.args if arg not in ("|", "", "--")]
     takes_subcommands = command.name in phrases.SUBCOMMANDS
     at = 0
     while at < len(given):

@@ -56,13 +56,13 @@ def derive_matcher(rule: str) -> Derived | None:
             found, wants = _read_piece(piece, text, subject, wanted)
             clauses += found
             wanted = wanted or wants
-            state = phrases.STATE.match(piece) or phrases.OWNED.match(piece)
+            state = phrases.STATE.match(piece) or phrases.OWNED.match(piece) or phrases.SUBJECT.match(piece)
             subject = state["subject"] if state else subject
         if scope is not None:
             clauses[begin:] = [
                 {**clause, "paths": scope} for clause in clauses[begin:] if scope and "content" in clause
             ]
-        state = phrases.STATE.match(statement) or phrases.OWNED.match(statement)
+        state = phrases.STATE.match(statement) or phrases.OWNED.match(statement) or phrases.SUBJECT.match(statement)
         subject = state["subject"] if state else ""
     if not clauses:
         clauses = _derive_from_frame(rule)
@@ -175,7 +175,13 @@ def _interpret_state(found: re.Match[str], text: RuleText) -> list[Clause]:
     adjective = (parts.get("adjective") or "").lower()
     items, others = find_items(subject, text)
     is_run = bool(items) and not others and all(is_tool(item.text) or parse_command(item.text, True) for item in items)
-    if re.match(r"off|read|final|frozen|gen|auto|machine|immutable|managed|vendored", adjective) and not is_run:
+    if (
+        re.match(
+            r"off|read|final|frozen|gen|auto|machine|immutable|managed|vendored|only (?:ever )?(?:ch|ed|mo|up|wr|ge)",
+            adjective,
+        )
+        and not is_run
+    ):
         return [] if phrases.CONDITION.search(rest) else _interpret_files(subject, text, "write")
     return _interpret(f"use {subject}{rest}", text, "", has_pair=True)
 
@@ -211,9 +217,10 @@ def _read_must(piece: str, text: RuleText) -> list[Clause]:
         command = parse_command(name, True)
         if flag[:1] != "-" or command is None or not is_known(command.name):
             continue
-        for clause in get_command_clauses(command):
-            subcommand = clause["run"].split("|")[0].split()
-            return [{**clause, "missing": [get_flag(" ".join([command.name, *subcommand[1:2]]), flag)]}]
+        clauses = get_command_clauses(command)
+        subcommand = clauses[0]["run"].split("|")[0].split()
+        missing = [get_flag(" ".join([command.name, *subcommand[1:2]]), flag)]
+        return [{**clause, "missing": missing} for clause in clauses]
     return []
 
 
@@ -264,11 +271,9 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
         made = _interpret(phrase[: excepted.start()], text, subject, has_pair)
         return _spare(made, excepted["names"], text)
     phrase = re.sub(r"( (?:to|on) )(\S+)( (?:or|and) \w+(?: \w+)?)\1it$", r"\1\2\3\1\2", phrase)
-    parts = [part for part in re.split(r",? (?:or|and|nor) |, ", phrase) if part]
-    if len(parts) > 1:
-        each = [_interpret_whole(_drop_tail(part), text, has_pair) for part in parts]
-        if all(each):
-            return [clause for clauses in each for clause in clauses]
+    found = _interpret_parts(phrase, text, has_pair)
+    if found:
+        return found
     inside = phrases.BRACKETS.match(phrase)
     if inside and inside["rest"].strip():
         return _interpret(inside["head"] + inside["rest"], text, subject, has_pair)
@@ -277,6 +282,21 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
     advised = phrases.ADVICE.search(phrase)
     if advised:
         return _interpret(phrase[: advised.start()], text, subject, has_pair)
+    return []
+
+
+def _interpret_parts(phrase: str, text: RuleText, has_pair: bool) -> list[Clause]:
+    """Return the clauses of a phrase with alternatives: "drop or truncate tables", "run `a`, `b` or `c`"."""
+    verbs = phrases.VERB_PAIR.match(phrase)
+    if verbs and {_get_base(verbs["first"]), _get_base(verbs["second"])} <= phrases.ALL_VERBS | phrases.CONCEPT_VERBS:
+        both = [_interpret_whole(f"{verbs[key]} {verbs['rest']}", text, has_pair) for key in ("first", "second")]
+        if all(both):
+            return both[0] + [clause for clause in both[1] if clause not in both[0]]
+    parts = [part for part in re.split(r",? (?:or|and|nor) |, ", phrase) if part]
+    if len(parts) > 1:
+        each = [_interpret_whole(_drop_tail(part), text, has_pair) for part in parts]
+        if all(each):
+            return [clause for clauses in each for clause in clauses]
     return []
 
 
@@ -403,23 +423,37 @@ def _interpret_whole(phrase: str, text: RuleText, has_pair: bool) -> list[Clause
     verbs = [verb for verb in verbs if verb not in ("or", "and", "nor", "to", "at")]
     kinds = {kind for kind, names in phrases.VERB_KINDS.items() if verbs and all(verb in names for verb in verbs)}
     access = _get_access(verbs)
-    if verbs == ["commit"] or verbs == ["check"]:
-        made = _interpret_files(re.sub(r"^(?:in )?", "", rest), text, "write", takes_names=False)
-        return [{"run": "git add|stage|commit", "args": [get_argument_globs(clause["paths"])]} for clause in made]
+    if verbs in (["commit"], ["check"]):
+        made = _interpret_committed(rest, text)
+        if made or verbs == ["check"]:
+            return made
+    if verbs == ["import"]:
+        rest = re.sub(r"^.* from (?=\ue000)|^from ", "", rest)
     if access:
         made = _interpret_files(rest, text, access, takes_names=verbs[0] not in phrases.VERB_KINDS["content"])
-        if made and all(verb in ("delete", "remove", "rename", "move") for verb in verbs):
-            spec = [get_argument_globs(made[0]["paths"])]
-            return [{"run": "rm|mv|unlink|rmdir|shred|trash", "args": spec}, {"run": "git rm|mv", "args": spec}]
-        if made and verbs in (["create"], ["add"], ["put"]):
-            return [{**clause, "existing": False} for clause in made]
         if made:
-            return made
+            return _limit_access(made, verbs)
     if phrases.CONDITION.search(phrases.MASK.sub("", rest)):
         return []
     if not verbs or kinds & {"run", "content"}:
         return _interpret_names(rest, text, verbs, has_pair)
     return []
+
+
+def _limit_access(clauses: list[Clause], verbs: list[str]) -> list[Clause]:
+    """Return the clauses of files, only for deleting or only for creating if that is what the verbs say."""
+    if all(verb in ("delete", "remove", "rename", "move") for verb in verbs):
+        spec = [get_argument_globs(clauses[0]["paths"])]
+        return [{"run": "rm|mv|unlink|rmdir|shred|trash", "args": spec}, {"run": "git rm|mv", "args": spec}]
+    if verbs in (["create"], ["add"], ["put"]):
+        return [{**clause, "existing": False} for clause in clauses]
+    return clauses
+
+
+def _interpret_committed(rest: str, text: RuleText) -> list[Clause]:
+    """Return the clauses of files that must not be committed."""
+    made = _interpret_files(re.sub(r"^(?:in )?", "", rest), text, "write", takes_names=False)
+    return [{"run": "git add|stage|commit", "args": [get_argument_globs(clause["paths"])]} for clause in made]
 
 
 def _get_verbs(words: list[str]) -> list[str]:
@@ -538,10 +572,16 @@ def _read_through(phrase: str, text: RuleText) -> list[Clause]:
             return [{"tool": f"mcp__{name}__*"}]
         words = phrases.MCP_VERBS.get(verb, "").split()
         return [{"tool": "|".join(f"mcp__{name}__*{word}*" for word in words)}] if words else []
+    host = phrases.SSH.match(phrase)
+    if host:
+        name = text.unmask(host["host"]).rsplit("@", 1)[-1]
+        return [{"run": "ssh|scp|sftp|rsync|mosh", "args": [f"{name}|*@{name}|{name}:*|*@{name}:*"]}]
     found = phrases.THROUGH.match(phrase)
     if not found:
         return []
     items, others = find_items(found["names"], text)
+    if items and not others and all(item.is_code and phrases.DIRECTIVES.match(item.text) for item in items):
+        return get_item_clauses(items, "use", None, True, is_comment=True)
     commands = [parse_command(item.text, True) for item in items]
     if not items or not all(commands) or any(word not in phrases.FILLER for word in others):
         return []
@@ -621,7 +661,10 @@ def _get_scope(place: str, text: RuleText) -> list[str] | None:
     plain = text.unmask(place).lower().strip(" .")
     if plain in ("new code", "code", "the code", "source code", "committed code", "production code", "source files"):
         return []
-    if re.fullmatch(r"(?:the |unit |our )*tests?(?: files?| code| cases)?|specs?", plain):
+    if re.fullmatch(
+        r"(?:the |unit |our |java |python |go |rust |javascript |typescript )*tests?(?: files?| code| cases)?|specs?",
+        plain,
+    ):
         return phrases.TESTS
     for pattern, globs in phrases.FILE_KINDS:
         if pattern.fullmatch(plain):

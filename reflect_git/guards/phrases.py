@@ -43,7 +43,7 @@ PIECE = re.compile(
     r"create|go through|instead|please|import|instead|leave|ask|move|no|avoid|only|let|add|write|put)\b|[\w-]+ (?:instead of|rather than) )"
 )
 REASON = re.compile(
-    r",?\s+(?:because|since|otherwise|so that|which|due to)\b.*|,\s+(?:it|they|this|that|these|those|we|our|the|so|as|i|my|your?|he|she|there|"
+    r",?\s+(?:because|since|otherwise|so that|which|due to)\b.*|,\s+(?:it|they|this|that|these|those|we|our|the|so|as|i|my|your?|he|she|there|a|an|ci|someone|people|humans?|nothing|"
     r"everything|nobody|everyone|each|every)\b.*|\s+as (?:it|they|this|that|the|we)\b.*|\s+\(it .*",
     re.S | re.I,
 )
@@ -75,7 +75,8 @@ PASSIVE = re.compile(
 )
 STATE = re.compile(
     r"^(?P<subject>.*?) (?:(?:is|are) (?P<adjective>forbidden|banned|prohibited|not allowed|disallowed|off[- ]limits|read-?only|final|frozen|"
-    r"generated|auto-?generated|machine-generated|immutable|deprecated|taboo|not installed|not available|unavailable|broken here|managed by \w+|vendored|"
+    r"generated|auto-?generated|machine-generated|immutable|deprecated|taboo|not installed|not available|unavailable|broken here|managed by \w+|vendored|gone|removed|retired|obsolete|reserved for (?:the )?\w+|"
+    r"only (?:ever )?(?:changed|edited|modified|updated|written|generated) (?:by|through|via|with|using) [^,]+|"
     r"no longer (?:used|supported|allowed)|not (?:used|permitted|acceptable|an option|welcome|ok|okay)|"
     r"never (?:the answer|ok|okay|allowed|acceptable|an option|permitted)|"
     r"only (?:ever )?(?:done|run|executed|called|invoked|performed) (?:by|in|from) (?:the )?(?:ci|cd|pipeline|bot|\w+ (?:workflow|pipeline|job|bot)|github actions|jenkins))"
@@ -85,6 +86,12 @@ STATE = re.compile(
 OWNED = re.compile(
     r"^(?P<subject>.*?) (?:is|are|belongs?|comes?) (?:owned by|maintained by|produced by|managed by|to|from|copied from|synced from|vendored from) .*$",
     re.I | re.S,
+)
+SUBJECT = re.compile(r"^(?P<subject>.+?) (?:is|are|was|were|has|have|hangs?|breaks?|needs?) .+$", re.I | re.S)
+VERB_PAIR = re.compile(r"^(?P<first>\w+) (?:or|and|nor) (?P<second>\w+) (?P<rest>.+)$")
+SSH = re.compile(
+    r"^(?:ssh|connect|log ?in) (?:in|into|to|onto|on to) (?P<host>\ue000\d+\ue001|[\w.@-]*[-.\d@][\w.-]*)(?: with ssh| via ssh)?$",
+    re.I,
 )
 FILES_MUST_NOT = re.compile(
     r"^(?P<place>.*?) (?:may|must|should|can|shall) ?(?:not|never) (?P<what>(?:use|import|call|contain|include|have|add) .*)$",
@@ -168,7 +175,7 @@ DIRECTIVES = re.compile(
 
 CONCEPT_VERBS = frozenset(
     "push merge install deploy publish prune squash rebase amend skip bypass discard force drop kill pipe connect stash stage tag "
-    "close open approve create make delete remove upgrade bump migrate destroy reset restart stop disable truncate sign comment upload pass".split()
+    "close open approve create make delete remove upgrade bump migrate destroy reset restart stop disable truncate sign comment upload pass wipe release terminate".split()
 )
 LEADING_PLACE = re.compile(
     r"^(?P<word>in|under|inside|within|for|on|when|whenever|while|if|during|outside|before|after|once|unless|until|except) (?P<place>[^,]+), (?P<rest>.*)$",
@@ -197,7 +204,7 @@ COMMAND_FOR_FILES = re.compile(
     r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$"
 )
 FILES_WITH_COMMAND = re.compile(
-    r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch|run|execute|lint|format|test|build)(?: (?:sql|queries|raw|scripts?|services?|files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$",
+    r"^(?P<verb>read|view|print|show|display|open|inspect|edit|change|modify|search|find|create|write|list|install|download|fetch|background|manage|run|execute|lint|format|test|build)(?: (?:sql|queries|raw|scripts?|services?|processes|anything|stuff|files?|code|text|in|source|contents|the|packages|dependencies|things|any|new|file|or|write|create|edit|change|python|node))* (?:with|via|using|through|by) (?P<names>.*)$",
     re.I,
 )
 IN_COMMITS = re.compile(
