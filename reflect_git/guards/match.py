@@ -333,7 +333,10 @@ class _TimeIsUp(Exception):
 
 
 class _Timer:
-    """Raise _TimeIsUp after some time; without signals (another thread, Windows) there is no limit."""
+    """Raise _TimeIsUp after some processor time; without signals (another thread, Windows) there is no limit.
+
+    Time on the clock would stop harmless patterns on a busy machine, and a guard would then not apply.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -343,8 +346,8 @@ class _Timer:
         import _signal
 
         try:
-            self.before = _signal.signal(_signal.SIGALRM, _stop)
-            _signal.setitimer(_signal.ITIMER_REAL, self.seconds)
+            self.before = _signal.signal(_signal.SIGVTALRM, _stop)
+            _signal.setitimer(_signal.ITIMER_VIRTUAL, self.seconds)
         except (AttributeError, ValueError):
             self.before = None
 
@@ -352,8 +355,8 @@ class _Timer:
         if self.before is not None:
             import _signal
 
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
-            _signal.signal(_signal.SIGALRM, self.before)
+            _signal.setitimer(_signal.ITIMER_VIRTUAL, 0)
+            _signal.signal(_signal.SIGVTALRM, self.before)
 
 
 def _stop(*_: object) -> None:
