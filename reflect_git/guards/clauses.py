@@ -61,7 +61,7 @@ def find_items(phrase: str, text: RuleText, takes_english: bool = False) -> tupl
                 and word.lower() in phrases.SUBCOMMANDS
                 and re.fullmatch(r"[a-z][\w:-]*", words[at])
                 and words[at] not in phrases.FILLER
-                and words[at] not in phrases.PROGRAMS
+                and (words[at] not in phrases.PROGRAMS or words[at] not in phrases.SUBCOMMANDS)
             ):
                 command.append(
                     words[at].removesuffix("s")

@@ -171,7 +171,8 @@ def _interpret_state(found: re.Match[str], text: RuleText) -> list[Clause]:
     rest = phrases.REASON.sub("", parts.get("rest") or "")
     rest = "" if re.match(r"\s*(?:by|here)\b", rest) else rest
     if parts.get("verb"):
-        return _interpret(f"{_get_base(parts['verb'])} {subject}{rest}", text, "")
+        must = _read_must(f"never {_get_base(parts['verb'])} {subject}{rest}", text)
+        return must or _interpret(f"{_get_base(parts['verb'])} {subject}{rest}", text, "")
     adjective = (parts.get("adjective") or "").lower()
     items, others = find_items(subject, text)
     is_run = bool(items) and not others and all(is_tool(item.text) or parse_command(item.text, True) for item in items)
@@ -251,7 +252,7 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
     phrase = _drop_tail(phrases.REASON.sub("", phrase))
     phrase = re.sub(r" (?:directly|manually|yourself|anywhere)(?= (?:in|from|under|inside|within)\b)", "", phrase)
     purpose = phrases.PURPOSE.search(phrase)
-    if purpose and re.match(r"(?:use|run|using|running) ", phrase):
+    if purpose and not _get_access(_get_verbs(phrase.split()[:1])):
         made = _interpret(phrase[: purpose.start()], text, subject, has_pair)
         return [_narrow_to_installing(clause) if purpose["install"] else clause for clause in made]
     unnamed = phrases.WITHOUT_NAMES.search(phrase)
@@ -261,6 +262,8 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
     words = phrase.split(" ", 1)
     base = _get_base(words[0])
     phrase = " ".join([base, *words[1:]]) if base != words[0].lower() else phrase
+    if subject and re.fullmatch(r"be \w+(?:ed|en|un)", phrase):
+        base = phrase = _get_base(phrase[3:])
     if subject and (phrases.PRONOUN.fullmatch(phrase) or phrase == base):
         phrase = base + " " + subject
     found = _interpret_whole(phrase, text, has_pair)

@@ -39,7 +39,7 @@ CODE = re.compile(r"`+([^`]+)`+|\"([^\"\s][^\"]*)\"|“([^”]+)”")
 MASK = re.compile("\ue000(\\d+)\ue001")
 STATEMENT = re.compile(r"(?<=[.!?])\s+|\.$|!$|;\s*|\s+[—–]\s*|\s+-{1,2}\s+|:\s+|\n+|\s*→\s*|\s*=>\s*")
 PIECE = re.compile(
-    r",?\s+(?:but|and)\s+(?=(?:never|don't|do not|not|no)\b)|,\s+(?=(?:use|run|prefer|call|do not|don't|never|not|always|make|"
+    r",?\s+(?:but|and)\s+(?=(?:never|don't|do not|not|no|must not|should not|may not|must never|should never)\b)|,\s+(?:so\s+)?(?=(?:use|run|prefer|call|do not|don't|never|not|always|make|"
     r"create|go through|instead|please|import|instead|leave|ask|move|no|avoid|only|let|add|write|put)\b|[\w-]+ (?:instead of|rather than) )"
 )
 REASON = re.compile(
@@ -77,7 +77,7 @@ STATE = re.compile(
     r"^(?P<subject>.*?) (?:(?:is|are) (?P<adjective>forbidden|banned|prohibited|not allowed|disallowed|off[- ]limits|read-?only|final|frozen|"
     r"generated|auto-?generated|machine-generated|immutable|deprecated|taboo|not installed|not available|unavailable|broken here|managed by \w+|vendored|gone|removed|retired|obsolete|reserved for (?:the )?\w+|"
     r"only (?:ever )?(?:changed|edited|modified|updated|written|generated) (?:by|through|via|with|using) [^,]+|"
-    r"no longer (?:used|supported|allowed)|not (?:used|permitted|acceptable|an option|welcome|ok|okay)|"
+    r"no longer (?:used|supported|allowed)|not (?:how|what) we [^,]+|not (?:used|permitted|acceptable|an option|welcome|ok|okay)|"
     r"never (?:the answer|ok|okay|allowed|acceptable|an option|permitted)|"
     r"only (?:ever )?(?:done|run|executed|called|invoked|performed) (?:by|in|from) (?:the )?(?:ci|cd|pipeline|bot|\w+ (?:workflow|pipeline|job|bot)|github actions|jenkins))"
     r"|(?:doesn't|does not|don't|do not) (?P<missing>exist|work)|isn't (?:installed|available))\b(?P<rest>.*)$",
@@ -87,7 +87,11 @@ OWNED = re.compile(
     r"^(?P<subject>.*?) (?:is|are|belongs?|comes?) (?:owned by|maintained by|produced by|managed by|to|from|copied from|synced from|vendored from) .*$",
     re.I | re.S,
 )
-SUBJECT = re.compile(r"^(?P<subject>.+?) (?:is|are|was|were|has|have|hangs?|breaks?|needs?) .+$", re.I | re.S)
+SUBJECT = re.compile(
+    r"^(?P<subject>.+?) (?:is|are|was|were|has|have|hangs?|breaks?|needs?|destroys|deletes|removes|wipes|"
+    r"blocks|kills|overwrites|corrupts|locks|fails|takes|resets|costs|leaks|crashes|drops|discards|publishes|deploys|uploads|sends) .+$",
+    re.I | re.S,
+)
 VERB_PAIR = re.compile(r"^(?P<first>\w+) (?:or|and|nor) (?P<second>\w+) (?P<rest>.+)$")
 SSH = re.compile(
     r"^(?:ssh|connect|log ?in) (?:in|into|to|onto|on to) (?P<host>\ue000\d+\ue001|[\w.@-]*[-.\d@][\w.-]*)(?: with ssh| via ssh)?$",
@@ -158,7 +162,7 @@ FILLER = frozenset(
     "contents content of in under inside within below from to at into its all our my code plain raw statement statements call calls "
     "function functions comment comments line lines keyword operator method hook hooks package library module type types existing "
     "stuff things them it these those that this via through with using macro decorator suppressions suppression directives directive "
-    "either both nor checked-in binary executable anywhere flag flags option".split()
+    "either both nor keywords operators methods macros decorators libraries modules checked-in binary executable anywhere flag flags option".split()
 )
 PATH_NAMES = frozenset(
     "src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split()
@@ -231,7 +235,7 @@ ADVICE = re.compile(
     re.I,
 )
 PURPOSE = re.compile(
-    r",? (?:for|to) (?:(?P<install>install(?:ing)?|add(?:ing)?)|manag(?:e|ing)|run(?:ning)?) "
+    r",? (?:for|to|when(?: you)?) (?:(?P<install>install(?:ing)?|add(?:ing)?)|manag(?:e|ing)|run(?:ning)?) "
     r"(?:(?:python|node|js|javascript|new|our|all|any|the|npm|your|project) )*(?:packages?|dependenc(?:y|ies)|deps|libraries|modules|scripts?|things|tools|anything)$",
     re.I,
 )
