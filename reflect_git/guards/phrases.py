@@ -102,7 +102,7 @@ FILES_MUST_NOT = re.compile(
     re.I | re.S,
 )
 TAIL = re.compile(
-    r"[,\s]*\b(?:by hand|manually|directly|yourself|ever|again|anywhere|at all|please|on your own|in this (?:repo|repository|project|codebase)|"
+    r"[,\s]*\b(?:for (?:security|safety|legal|compliance|performance|cost|historical) reasons|for good reasons?|by hand|manually|directly|yourself|ever|again|anywhere|at all|please|on your own|in this (?:repo|repository|project|codebase)|"
     r"in (?:the|our) (?:repo|repository|codebase|project)|here|for now|anymore|any more|under any circumstances|no matter what|on its own|in the shell|in bash|with bash|"
     r"from the command line|in the terminal|from (?:the|your|a) (?:shell|terminal|console|command line|laptop)|when (?:looking|searching|exploring|browsing)\b.*|(?:on|in|against|from) (?:(?:our|any|my) (?:buckets?|databases?|branch(?:es)?|repos?|tables?)|the database)|on this (?:machine|laptop|box)|locally|"
     r"unless (?:i|we|you are|you're|the user|told|asked|explicitly|someone|instructed|requested)\b.*|"

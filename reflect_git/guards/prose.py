@@ -33,7 +33,7 @@ _CODE = re.compile(
     r"|(?P<tool>\bmcp__[\w*]+|\b(?:WebFetch|WebSearch|NotebookEdit|MultiEdit)\b)"
     r"|(?P<script>(?<![\w./-])(?:npm|pnpm|yarn|bun) run [a-z][\w:-]*|(?<![\w./-])python3? [\w/]+\.py(?: [a-z][\w:-]*)?"
     r"|(?<![\w./])\./[\w./-]*\w)"
-    rf"|(?P<call>(?<![\w.$-]){_WORD}(?:\.{_WORD})*\(\)|\b(?:println|dbg|todo|panic|unimplemented)!)"
+    rf"|(?P<call>(?<![\w.$-])(?:new )?{_WORD}(?:\.{_WORD})*\(\)|\b(?:println|dbg|todo|panic|unimplemented)!)"
     r"|(?P<note>\b(?:eslint|prettier|biome|stylelint)-(?:disable|ignore)[\w-]*|@?\bts-(?:ignore|nocheck|expect-error)\b"
     r"|\b(?:noqa|nolint|nosec)\b|(?<!\w)!important\b)"
     r"|(?P<keyword>(?:(?<=use )|(?<=using )|(?<=no )|(?<=No )|(?<=void ))"
