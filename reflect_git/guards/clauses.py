@@ -61,7 +61,7 @@ def find_items(phrase: str, text: RuleText, takes_english: bool = False) -> tupl
                 and word.lower() in phrases.SUBCOMMANDS
                 and re.fullmatch(r"[a-z][\w:-]*", words[at])
                 and words[at] not in phrases.FILLER
-                and words[at] not in phrases.PROGRAMS
+                and (words[at] not in phrases.PROGRAMS or words[at] not in phrases.SUBCOMMANDS)
             ):
                 command.append(
                     words[at].removesuffix("s")
@@ -107,6 +107,8 @@ def is_path(item: Item) -> bool:
     """Return whether an item is a path; in code spans, bare names of folders count as well."""
     if " " in item.text or item.text.endswith(")") or item.text[:1] in "-@#":
         return False
+    if "/" not in item.text and item.text.split(".", maxsplit=1)[0] in phrases.OBJECTS:
+        return False  # `process.env`
     if re.fullmatch(r"\.[a-z]\w*\(?", item.text) and item.text[1:] in (
         "only",
         "skip",
@@ -129,6 +131,11 @@ def is_path(item: Item) -> bool:
 
 def is_host(text: str) -> bool:
     return bool(re.fullmatch(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?", text)) and not _looks_like_path(text)
+
+
+def is_tool(name: str) -> bool:
+    """Return whether a name is that of a tool of the client."""
+    return name.startswith("mcp__") or name in ("WebFetch", "WebSearch", "NotebookEdit", "MultiEdit")
 
 
 def is_known(name: str) -> bool:
@@ -172,7 +179,9 @@ def get_item_clauses(
             name = f"{program} {name}"  # `rails db:drop` or `db:reset`
         command = None if scope is not None else parse_command(name, True)
         pipe = re.fullmatch(r"(curl|wget)\b.*\|\s*(?:sudo )?(bash|sh|zsh)\b.*", name)
-        if pipe:
+        if is_tool(name):
+            made = [{"tool": name}]
+        elif pipe:
             made = [{"run": "sh|bash|zsh|dash", "from": "curl|wget"}]
         elif name[:1] == "-" and scope is None:
             named = phrases.TABLE["flag_programs"].get(
@@ -202,7 +211,7 @@ def _split_command(command: Command) -> tuple[list[str], list[str], list[str]]:
     words: list[str] = []
     flags: list[str] = []
     args: list[str] = []
-    given = [arg for arg in command.args if arg not in ("|", "")]
+    given = [arg for arg in command.args if arg not in ("|", "", "--")]
     takes_subcommands = command.name in phrases.SUBCOMMANDS
     at = 0
     while at < len(given):
@@ -245,6 +254,11 @@ def get_command_clauses(command: Command, more_flags: list[str] | None = None) -
         clause["flags"] = [each for flag in flags for each in _split_flag(first, flag)]
     if args:
         clause["args"] = [_get_argument(first, arg) for arg in args]
+    if command.name == "sudo" and args:
+        clause = {"run": " ".join(["sudo", *args]), **({"flags": clause["flags"]} if flags else {})}
+    elif command.name in ("python", "python3") and args[:1] and args[0].endswith(".py"):
+        clause = {**clause, "run": " ".join(["python|python3", "|".join([args[0], "*/" + args[0]]), *args[1:]])}
+        del clause["args"]
     clauses = [clause]
     if (
         command.name in ("npm", "pnpm", "yarn", "bun")
@@ -301,6 +315,8 @@ def _get_argument(first: str, arg: str) -> str:
     """Return the pattern for an argument: a branch that is pushed can be written in several ways."""
     if first == "git push" and re.fullmatch(r"[\w./-]+", arg):
         return f"{arg}|*:{arg}|+{arg}"
+    if re.fullmatch(r"[A-Z]{3,}", arg):
+        return f"{arg}|{arg.lower()}"
     return arg.rstrip("/") + "|" + arg if arg[-1:] == "/" and len(arg) > 1 else arg
 
 
@@ -393,6 +409,7 @@ def _get_content_clauses(item: Item, scope: list[str] | None, is_comment: bool, 
     """Return the clause for a piece of code that must not be added."""
     name = item.text
     is_directive = bool(phrases.DIRECTIVES.match(name)) or is_comment
+    is_address = bool(re.fullmatch(r"(?:https?://)?[\w.-]+:\d+|https?://\S+", name))
     is_clear = bool(re.search(r"[.()@!=\[\]{}*:#/<>]|[a-z][A-Z]|\w \w", name)) or scope is not None or is_directive
     if not is_clear and not (item.is_code and phrases.KEYWORD.fullmatch(name)):
         return []
@@ -403,7 +420,7 @@ def _get_content_clauses(item: Item, scope: list[str] | None, is_comment: bool, 
     clause: Clause = {"content": _get_pattern(name)}
     if is_directive:
         clause["look_in"] = "all"
-    elif "'" in name or '"' in name:
+    elif "'" in name or '"' in name or is_address:
         clause["look_in"] = "strings"
     globs = next((globs for pattern, globs in phrases.CONTENT_FILES if pattern.search(name)), None)
     if scope:

@@ -27,10 +27,12 @@ from reflect_git.guards.clauses import (
     is_known,
     is_name,
     is_path,
+    is_tool,
     parse_command,
     strip_prefix,
 )
 from reflect_git.guards.match import Call, find_match
+from reflect_git.guards.prose import find_bare_code, rewrite
 from reflect_git.guards.shell import Command
 
 Derived = dict[str, Any]
@@ -50,15 +52,17 @@ def derive_matcher(rule: str) -> Derived | None:
     for statement in _split_statements(text):
         statement, scope = _split_leading_place(statement, text)
         begin = len(clauses)
-        for piece in filter(None, (part.strip(" ,.") for part in phrases.PIECE.split(statement))):
+        for piece in filter(None, (part.lstrip(" ,").rstrip(" ,.") for part in phrases.PIECE.split(statement))):
             found, wants = _read_piece(piece, text, subject, wanted)
             clauses += found
             wanted = wanted or wants
+            state = phrases.STATE.match(piece) or phrases.OWNED.match(piece) or phrases.SUBJECT.match(piece)
+            subject = state["subject"] if state else subject
         if scope is not None:
             clauses[begin:] = [
                 {**clause, "paths": scope} for clause in clauses[begin:] if scope and "content" in clause
             ]
-        state = phrases.STATE.match(statement)
+        state = phrases.STATE.match(statement) or phrases.OWNED.match(statement) or phrases.SUBJECT.match(statement)
         subject = state["subject"] if state else ""
     if not clauses:
         clauses = _derive_from_frame(rule)
@@ -79,9 +83,16 @@ def _mask(rule: str) -> RuleText:
         return f"\ue000{len(codes) - 1}\ue001"
 
     rule = " ".join(rule.replace("’", "'").replace("‘", "'").split())
-    rule = re.sub(r"^[-*•\s]*(?:\*\*|__)?", "", rule).replace("**", "")
+    rule = re.sub(r"^(?:[-*•]\s+)*(?:\*\*(?!/)|__(?=\w+ ))?", "", rule)
+    rule = re.sub(r"\*\*(?!/)(?<!/\*\*)", "", rule)
     rule = re.sub(r" \((not|never|instead of) ([^()]*)\)", r", \1 \2", rule)
-    return RuleText(phrases.CODE.sub(keep, rule), codes, frozenset(quoted))
+    masked = phrases.CODE.sub(keep, rule)
+    made, at = "", 0
+    for span in find_bare_code(masked):
+        codes.append(masked[span.begin : span.end].strip("'"))
+        made += masked[at : span.begin] + f"\ue000{len(codes) - 1}\ue001"
+        at = span.end
+    return RuleText(rewrite(made + masked[at:]), codes, frozenset(quoted))
 
 
 def _split_statements(text: RuleText) -> list[str]:
@@ -103,13 +114,26 @@ def _read_ban(piece: str, what: str, text: RuleText, subject: str, wanted: str) 
         return [], ""  # "use X in CI, not Y" says nothing about Y elsewhere
     pair = phrases.BAN_WITH_WISH.match(what)
     if pair and not re.match(r"^(?:use|run|prefer)\b", what):
-        return _interpret(pair["unwanted"], text, subject), pair["wanted"] or pair["other"] or ""
+        return _interpret(pair["unwanted"] or pair["dropped"], text, subject), pair["wanted"] or pair["other"] or ""
     return _interpret(what, text, subject, has_pair=bool(wanted)), ""
+
+
+def _read_wish(want: re.Match[str], text: RuleText, subject: str) -> tuple[list[Clause], str]:
+    """Return the clauses of what "use X instead of Y" does not want, and what it wants."""
+    pair = phrases.INSTEAD.match(want["what"])
+    if want["verb"].lower() == "prefer" and not pair:
+        pair = re.match(r"^(?P<wanted>\S+) to (?P<unwanted>\S+)$", want["what"])
+    if pair and phrases.NARROWS.search(phrases.MASK.sub("", pair["wanted"])):
+        return [], ""
+    if pair:
+        verb = "import " if want["verb"].lower().startswith("import") else "use "
+        return _interpret(verb + pair["unwanted"], text, subject, True), pair["wanted"]
+    return [], want["what"] if want["verb"].lower() not in ("do", "let") else ""
 
 
 def _read_piece(piece: str, text: RuleText, subject: str, wanted: str) -> tuple[list[Clause], str]:
     """Return the clauses of one piece of a sentence, and what it wants instead."""
-    must = _read_must(piece, text)
+    must = _read_must(piece, text) or _read_header(piece, text)
     if must:
         return must, ""
     ban = phrases.BAN.match(piece)
@@ -122,18 +146,18 @@ def _read_piece(piece: str, text: RuleText, subject: str, wanted: str) -> tuple[
             return _interpret("use " + pair["unwanted"], text, subject, True), want["what"] if want else pair["wanted"]
     want = phrases.WANT.match(piece)
     if want:
-        pair = phrases.INSTEAD.match(want["what"])
-        if want["verb"].lower() == "prefer" and not pair:
-            pair = re.match(r"^(?P<wanted>\S+) to (?P<unwanted>\S+)$", want["what"])
-        if pair and phrases.NARROWS.search(phrases.MASK.sub("", pair["wanted"])):
-            return [], ""
-        if pair:
-            return _interpret("use " + pair["unwanted"], text, subject, True), pair["wanted"]
-        return [], want["what"] if want["verb"].lower() not in ("do", "let") else ""
+        return _read_wish(want, text, subject)
     for pattern in (phrases.STATE, phrases.PASSIVE):
         found = pattern.match(piece)
         if found:
             return _interpret_state(found, text), ""
+    found = phrases.FILES_MUST_NOT.match(piece)
+    if found:
+        scope = _get_scope(found["place"], text)
+        made = _interpret(found["what"], text, subject) if scope else []
+        if made and all("content" in clause and clause.get("paths", scope) for clause in made):
+            return [{**clause, "paths": scope} for clause in made], ""
+        return [], ""
     pair = phrases.INSTEAD.match(piece)
     if pair and re.fullmatch(r"(?:\ue000\d+\ue001|[\w.-]+)", pair["wanted"].strip()):
         return _interpret("use " + pair["unwanted"], text, subject, True), pair["wanted"]
@@ -144,14 +168,23 @@ def _interpret_state(found: re.Match[str], text: RuleText) -> list[Clause]:
     """Return the clauses of "X is never edited" and "X is generated"."""
     parts = found.groupdict()
     subject = parts["subject"]
-    if phrases.CONDITION.search(parts.get("rest") or "") and not re.match(r"\s*(?:by|here)\b", parts.get("rest") or ""):
-        return []
+    rest = phrases.REASON.sub("", parts.get("rest") or "")
+    rest = "" if re.match(r"\s*(?:by|here)\b", rest) else rest
     if parts.get("verb"):
-        return _interpret(_get_base(parts["verb"]) + " " + subject, text, "")
+        must = _read_must(f"never {_get_base(parts['verb'])} {subject}{rest}", text)
+        return must or _interpret(f"{_get_base(parts['verb'])} {subject}{rest}", text, "")
     adjective = (parts.get("adjective") or "").lower()
-    if re.match(r"off|read|final|frozen|gen|auto|machine|immutable|managed", adjective):
-        return _interpret_files(subject, text, "write")
-    return _interpret("use " + subject, text, "", has_pair=True)
+    items, others = find_items(subject, text)
+    is_run = bool(items) and not others and all(is_tool(item.text) or parse_command(item.text, True) for item in items)
+    if (
+        re.match(
+            r"off|read|final|frozen|gen|auto|machine|immutable|managed|vendored|only (?:ever )?(?:ch|ed|mo|up|wr|ge)",
+            adjective,
+        )
+        and not is_run
+    ):
+        return [] if phrases.CONDITION.search(rest) else _interpret_files(subject, text, "write")
+    return _interpret(f"use {subject}{rest}", text, "", has_pair=True)
 
 
 def _get_base(verb: str) -> str:
@@ -170,9 +203,10 @@ def _get_base(verb: str) -> str:
 
 def _read_must(piece: str, text: RuleText) -> list[Clause]:
     """Return the clauses of "always pass FLAG to PROGRAM" and "never run PROGRAM without FLAG"."""
+    piece = phrases.REASON.sub("", piece)
     ban = phrases.BAN.match(piece)
     for pattern in phrases.MUST:
-        is_without = "without" in pattern.pattern
+        is_without = "without" in pattern.pattern and "breaks" not in pattern.pattern
         found = pattern.match(_drop_tail(ban["what"] if ban and is_without else piece))
         if not found or bool(ban) != is_without:
             continue
@@ -184,17 +218,30 @@ def _read_must(piece: str, text: RuleText) -> list[Clause]:
         command = parse_command(name, True)
         if flag[:1] != "-" or command is None or not is_known(command.name):
             continue
-        for clause in get_command_clauses(command):
-            subcommand = clause["run"].split("|")[0].split()
-            return [{**clause, "missing": [get_flag(" ".join([command.name, *subcommand[1:2]]), flag)]}]
+        clauses = get_command_clauses(command)
+        subcommand = clauses[0]["run"].split("|")[0].split()
+        missing = [get_flag(" ".join([command.name, *subcommand[1:2]]), flag)]
+        return [{**clause, "missing": missing} for clause in clauses]
     return []
+
+
+def _read_header(piece: str, text: RuleText) -> list[Clause]:
+    """Return the clause of "every new Go file must start with the SPDX-License-Identifier header"."""
+    found = phrases.HEADER.match(phrases.REASON.sub("", piece))
+    if not found:
+        return []
+    plain = re.sub(r"\bsource ", "", text.unmask(found["place"]).lower())
+    scope = _get_scope(plain, RuleText(plain, []))
+    words = text.unmask(found["text"]).strip("#/* ")
+    pattern = r"licen[sc]e|copyright|spdx" if words.lower() in ("licence", "license", "copyright") else escape(words)
+    return [{"paths": scope, "existing": False, "lacks": "(?i)" + pattern}] if scope else []
 
 
 def _drop_tail(phrase: str) -> str:
     """Drop what does not narrow a ban: "by hand", "without asking me"."""
-    phrase = phrase.strip(" .,!")
+    phrase = phrase.lstrip(" ,").rstrip(" .,!")
     while True:
-        shorter = phrases.TAIL.sub("", phrase).strip(" .,!")
+        shorter = phrases.TAIL.sub("", phrase).lstrip(" ,").rstrip(" .,!")
         if shorter == phrase or not shorter:
             return phrase
         phrase = shorter
@@ -203,23 +250,85 @@ def _drop_tail(phrase: str) -> str:
 def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False) -> list[Clause]:
     """Return the clauses of a banned phrase, such as "edit files in `src/gen`"; empty if it is not understood."""
     phrase = _drop_tail(phrases.REASON.sub("", phrase))
+    phrase = re.sub(r" (?:directly|manually|yourself|anywhere)(?= (?:in|from|under|inside|within)\b)", "", phrase)
+    purpose = phrases.PURPOSE.search(phrase)
+    if purpose and not _get_access(_get_verbs(phrase.split()[:1])):
+        made = _interpret(phrase[: purpose.start()], text, subject, has_pair)
+        return [_narrow_to_installing(clause) if purpose["install"] else clause for clause in made]
+    unnamed = phrases.WITHOUT_NAMES.search(phrase)
+    if unnamed:
+        made = _interpret(phrase[: unnamed.start()], text, subject, has_pair)
+        return [{**clause, "bare": True} for clause in made if "run" in clause and "args" not in clause]
     words = phrase.split(" ", 1)
     base = _get_base(words[0])
     phrase = " ".join([base, *words[1:]]) if base != words[0].lower() else phrase
-    if subject and phrases.PRONOUN.fullmatch(phrase):
+    if subject and re.fullmatch(r"be \w+(?:ed|en|un)", phrase):
+        base = phrase = _get_base(phrase[3:])
+    if subject and (phrases.PRONOUN.fullmatch(phrase) or phrase == base):
         phrase = base + " " + subject
     found = _interpret_whole(phrase, text, has_pair)
     if found:
         return found
+    excepted = phrases.EXCEPTED.search(phrase)
+    if excepted:
+        made = _interpret(phrase[: excepted.start()], text, subject, has_pair)
+        return _spare(made, excepted["names"], text)
+    phrase = re.sub(r"( (?:to|on) )(\S+)( (?:or|and) \w+(?: \w+)?)\1it$", r"\1\2\3\1\2", phrase)
+    found = _interpret_parts(phrase, text, has_pair)
+    if found:
+        return found
+    inside = phrases.BRACKETS.match(phrase)
+    if inside and inside["rest"].strip():
+        return _interpret(inside["head"] + inside["rest"], text, subject, has_pair)
+    if inside:
+        return _interpret_list(inside["head"], inside["list"], text)
+    advised = phrases.ADVICE.search(phrase)
+    if advised:
+        return _interpret(phrase[: advised.start()], text, subject, has_pair)
+    return []
+
+
+def _interpret_parts(phrase: str, text: RuleText, has_pair: bool) -> list[Clause]:
+    """Return the clauses of a phrase with alternatives: "drop or truncate tables", "run `a`, `b` or `c`"."""
+    verbs = phrases.VERB_PAIR.match(phrase)
+    if verbs and {_get_base(verbs["first"]), _get_base(verbs["second"])} <= phrases.ALL_VERBS | phrases.CONCEPT_VERBS:
+        both = [_interpret_whole(f"{verbs[key]} {verbs['rest']}", text, has_pair) for key in ("first", "second")]
+        if all(both):
+            return both[0] + [clause for clause in both[1] if clause not in both[0]]
     parts = [part for part in re.split(r",? (?:or|and|nor) |, ", phrase) if part]
     if len(parts) > 1:
-        made = [_interpret_whole(_drop_tail(part), text, has_pair) for part in parts]
-        if all(made):
-            return [clause for clauses in made for clause in clauses]
-    inside = phrases.BRACKETS.match(phrase)
-    if inside and not inside["rest"].strip():
-        return _interpret_list(inside["head"], inside["list"], text)
+        each = [_interpret_whole(_drop_tail(part), text, has_pair) for part in parts]
+        if all(each):
+            return [clause for clauses in each for clause in clauses]
     return []
+
+
+def _narrow_to_installing(clause: Clause) -> Clause:
+    """Return a clause that bans a package manager only for installing."""
+    name = clause.get("run", "")
+    is_manager = re.match(r"(?:pip|npm|yarn|pnpm|bun|gem|cargo|poetry|conda|pipenv|uv|brew|apt)\b", name)
+    return {**clause, "run": name + " install|i|add|ci"} if is_manager and " " not in name else clause
+
+
+def _spare(clauses: list[Clause], names: str, text: RuleText) -> list[Clause]:
+    """Return clauses with what a rule excepts from them; nothing if the exception is not understood."""
+    scope = _get_scope(names, text)
+    items, others = find_items(names, text, takes_english=True)
+    if scope:
+        words = get_argument_globs(scope) + "|" + "|".join(glob.removesuffix("**") for glob in scope)
+        runs = [{"run": clause["run"], "args": [words]} for clause in clauses if "run" in clause]
+        return [{**clause, "spared": scope, "spared_runs": runs} for clause in clauses]
+    if not items or any(word.lower() not in phrases.FILLER for word in others):
+        return []
+    commands = [parse_command(item.text, True) for item in items]
+    if not all(commands) or not all("run" in clause for clause in clauses):
+        return []
+    spared: list[Clause] = []
+    for command in filter(None, commands):
+        spared += [
+            {"run": clause["run"], "args": [command.name]} for clause in clauses if "sudo" in clause["run"].split("|")
+        ] or get_command_clauses(command)
+    return [{**clause, "spared_runs": spared} for clause in clauses]
 
 
 def _interpret_list(head: str, listed: str, text: RuleText) -> list[Clause]:
@@ -266,11 +375,15 @@ def _interpret_list(head: str, listed: str, text: RuleText) -> list[Clause]:
             return get_host_clauses(command, hosts[0].text)
         return [
             {"run": phrases.NETWORK, "args": [f"*{hosts[0].text}*"]},
+            {"run": phrases.NETWORK, "flags": [f"-h={hosts[0].text}|--host={hosts[0].text}|-H={hosts[0].text}"]},
+            {"run": phrases.NETWORK, "env": {"PGHOST": hosts[0].text}},
             {"tool": "WebFetch", "text": re.escape(hosts[0].text)},
         ]
     if hosts:
         return clauses
     more = get_item_clauses(items, verb, None, has_pair=True)
+    if more and all(" " in clause.get("run", "") for clause in more):
+        return more  # the brackets say which command is meant
     if (
         not clauses
         and not more
@@ -306,30 +419,44 @@ def _interpret_whole(phrase: str, text: RuleText, has_pair: bool) -> list[Clause
     if not words:
         return []
     verbs = _get_verbs(words)
-    made = _read_with(phrase, text) or _read_about_commits(phrase, text)
+    made = _read_with(phrase, text) or _read_about_commits(phrase, text) or _read_sql(phrase, text)
     if made:
         return made
     rest = " ".join(words[len(verbs) :])
     verbs = [verb for verb in verbs if verb not in ("or", "and", "nor", "to", "at")]
     kinds = {kind for kind, names in phrases.VERB_KINDS.items() if verbs and all(verb in names for verb in verbs)}
     access = _get_access(verbs)
-    if verbs == ["commit"] or verbs == ["check"]:
-        made = _interpret_files(re.sub(r"^(?:in )?", "", rest), text, "write", takes_names=False)
-        return [{"run": "git add|stage|commit", "args": [get_argument_globs(clause["paths"])]} for clause in made]
+    if verbs in (["commit"], ["check"]):
+        made = _interpret_committed(rest, text)
+        if made or verbs == ["check"]:
+            return made
+    if verbs == ["import"]:
+        rest = re.sub(r"^.* from (?=\ue000)|^from ", "", rest)
     if access:
         made = _interpret_files(rest, text, access, takes_names=verbs[0] not in phrases.VERB_KINDS["content"])
-        if made and all(verb in ("delete", "remove", "rename", "move") for verb in verbs):
-            spec = [get_argument_globs(made[0]["paths"])]
-            return [{"run": "rm|mv|unlink|rmdir|shred|trash", "args": spec}, {"run": "git rm|mv", "args": spec}]
-        if made and verbs in (["create"], ["add"], ["put"]):
-            return [{**clause, "existing": False} for clause in made]
         if made:
-            return made
+            return _limit_access(made, verbs)
     if phrases.CONDITION.search(phrases.MASK.sub("", rest)):
         return []
     if not verbs or kinds & {"run", "content"}:
         return _interpret_names(rest, text, verbs, has_pair)
     return []
+
+
+def _limit_access(clauses: list[Clause], verbs: list[str]) -> list[Clause]:
+    """Return the clauses of files, only for deleting or only for creating if that is what the verbs say."""
+    if all(verb in ("delete", "remove", "rename", "move") for verb in verbs):
+        spec = [get_argument_globs(clauses[0]["paths"])]
+        return [{"run": "rm|mv|unlink|rmdir|shred|trash", "args": spec}, {"run": "git rm|mv", "args": spec}]
+    if verbs in (["create"], ["add"], ["put"]):
+        return [{**clause, "existing": False} for clause in clauses]
+    return clauses
+
+
+def _interpret_committed(rest: str, text: RuleText) -> list[Clause]:
+    """Return the clauses of files that must not be committed."""
+    made = _interpret_files(re.sub(r"^(?:in )?", "", rest), text, "write", takes_names=False)
+    return [{"run": "git add|stage|commit", "args": [get_argument_globs(clause["paths"])]} for clause in made]
 
 
 def _get_verbs(words: list[str]) -> list[str]:
@@ -411,7 +538,7 @@ def _read_with(phrase: str, text: RuleText) -> list[Clause]:
         command = parse_command({"commit": "git commit", "push": "git push"}.get(name, name), True)
         if flag[:1] == "-" and command and is_known(command.name):
             return get_command_clauses(command, flag.split())
-    found = phrases.COMMAND_WITH_SETTING.match(phrase)
+    found = phrases.COMMAND_WITH_SETTING.match(phrase) or phrases.SETTING_WITH_COMMAND.match(phrase)
     if found:
         command = parse_command(text.unmask(found["cmd"]), True)
         if command and is_known(command.name):
@@ -425,7 +552,60 @@ def _read_with(phrase: str, text: RuleText) -> list[Clause]:
             reads = found["verb"] in ("read", "view", "print", "show", "display", "open", "inspect", "search", "find")
             files = "read" if reads else "write" if found["verb"] in ("create", "write") else ""
             return [{**clause, "files": files} if files and "run" in clause else clause for clause in clauses]
-    return []
+    return _read_through(phrase, text)
+
+
+def _read_sql(phrase: str, text: RuleText) -> list[Clause]:
+    """Read "run DROP TABLE or TRUNCATE against the database"."""
+    found = phrases.SQL.fullmatch(text.unmask(phrase))
+    if not found:
+        return []
+    statements = [part.split() for part in re.split(r",? or |,? and |, ", found["statements"])]
+    pattern = "|".join(r"\s+".join(words) for words in statements)
+    return [{"run": phrases.SQL_CLIENTS, "text": rf"(?i)(?<![\w.])(?:{pattern})(?!\w)"}]
+
+
+def _read_through(phrase: str, text: RuleText) -> list[Clause]:
+    """Read "install packages globally with npm", "rewrite history with COMMAND" and "post through the X MCP server"."""
+    server = phrases.MCP_SERVER.match(phrase)
+    if server:
+        name = text.unmask(server["name"]).lower()
+        verb = server["verb"].lower()
+        if verb in ("use", "call", "touch"):
+            return [{"tool": f"mcp__{name}__*"}]
+        words = phrases.MCP_VERBS.get(verb, "").split()
+        return [{"tool": "|".join(f"mcp__{name}__*{word}*" for word in words)}] if words else []
+    host = phrases.SSH.match(phrase)
+    if host:
+        name = text.unmask(host["host"]).rsplit("@", 1)[-1]
+        return [{"run": "ssh|scp|sftp|rsync|mosh", "args": [f"{name}|*@{name}|{name}:*|*@{name}:*"]}]
+    found = phrases.THROUGH.match(phrase)
+    if not found:
+        return []
+    items, others = find_items(found["names"], text)
+    if items and not others and all(item.is_code and phrases.DIRECTIVES.match(item.text) for item in items):
+        return get_item_clauses(items, "use", None, True, is_comment=True)
+    commands = [parse_command(item.text, True) for item in items]
+    if not items or not all(commands) or any(word not in phrases.FILLER for word in others):
+        return []
+    if all(command and command.name in phrases.SUBCOMMANDS and command.args for command in commands):
+        return [clause for command in commands if command for clause in get_command_clauses(command)]
+    if len(found["head"].split()) < 4 and all(
+        command and command.name not in ("curl", "wget", "python", "python3", "node") and command.args[0][:1] == "-"
+        for command in commands
+        if command and command.args
+    ):
+        made = [clause for command in commands if command and command.args for clause in get_command_clauses(command)]
+        if made:
+            return made
+    names = {command.name for command in commands if command and not command.args}
+    return [
+        {**clause, "run": " ".join(["|".join(sorted(programs & names)), *clause["run"].split()[1:]])}
+        for clause in _find_concept(found["head"], text)
+        if "run" in clause and len(names) == len(items)
+        for programs in [set(clause["run"].split()[0].split("|"))]
+        if programs & names
+    ]
 
 
 def _read_about_commits(phrase: str, text: RuleText) -> list[Clause]:
@@ -435,7 +615,11 @@ def _read_about_commits(phrase: str, text: RuleText) -> list[Clause]:
         return []
     items, others = find_items(found["what"], text)
     names = [item.text for item in items if item.is_code]
-    if not names or any(word not in phrases.FILLER for word in others):
+    if phrase.startswith("mention "):
+        names = [text.unmask(name) for name in re.split(r",? (?:or|and|nor) |, ", found["what"])]
+        if not all(re.fullmatch(r"[A-Z][\w.-]*(?: [A-Z][\w.-]*)?|.*[-:@#].*", name) for name in names):
+            return []
+    elif not names or any(word not in phrases.FILLER for word in others):
         named = text.unmask(found["what"])
         if re.fullmatch(r"co-?authored-?by|signed-?off-?by|[A-Z][\w-]+(?:-[A-Za-z]+)+", named, re.I):
             names = [named]
@@ -460,6 +644,10 @@ def _interpret_names(rest: str, text: RuleText, verbs: list[str], has_pair: bool
                 return [{**clause, "paths": scope} for clause in concept]
     if not items or any(word.lower() not in phrases.FILLER for word in others):
         return []
+    if len(items) > 1 and any(
+        word in ("with", "to", "from", "using", "via", "through", "at", "into") for word in others
+    ):
+        return []  # one narrows the other
     verb = verbs[0] if verbs else "use"
     return get_item_clauses(items, verb, scope, has_pair, "comment" in " ".join(others))
 
@@ -474,9 +662,12 @@ def _get_scope(place: str, text: RuleText) -> list[str] | None:
     ):
         return get_globs(items)
     plain = text.unmask(place).lower().strip(" .")
-    if plain in ("code", "the code", "source code", "committed code", "production code", "source files"):
+    if plain in ("new code", "code", "the code", "source code", "committed code", "production code", "source files"):
         return []
-    if re.fullmatch(r"(?:the |unit |our )*tests?(?: files?| code| cases)?|specs?", plain):
+    if re.fullmatch(
+        r"(?:the |unit |our |java |python |go |rust |javascript |typescript )*tests?(?: files?| code| cases)?|specs?",
+        plain,
+    ):
         return phrases.TESTS
     for pattern, globs in phrases.FILE_KINDS:
         if pattern.fullmatch(plain):
@@ -536,6 +727,8 @@ def _get_file_globs(part: str, text: RuleText, takes_names: bool) -> tuple[list[
         text.unmask(part).lower().strip(" .,"),
     )
     plain = re.sub(r" (?:by|of|from) (?:the|our) (?:app|project|repo)$", "", plain)
+    if plain in phrases.LANGUAGES:
+        return [], []  # "format SQL by hand" is not about files
     if not phrases.MASK.search(part):
         for pattern, globs in phrases.FILE_KINDS:
             if pattern.fullmatch(plain):
@@ -616,6 +809,7 @@ def _build_matcher(clauses: list[Clause], text: RuleText, wanted: str) -> Derive
         spared = clause.pop("spared", None)
         if spared:
             exceptions.append({"paths": spared})
+        exceptions += [each for each in clause.pop("spared_runs", ()) if each not in exceptions]
         if clause.get("run", "").split("|")[0] in _READERS and any(tool in wanted for tool in ("Read", "Grep", "Glob")):
             clause.setdefault("files", "read")
     unique = [clause for at, clause in enumerate(clauses) if clause not in clauses[:at]]
@@ -648,7 +842,11 @@ def _narrow(clauses: list[Clause], preferred: Command, exceptions: list[Clause],
             made.append(clause)
             continue
         flags = [arg for arg in preferred.args if arg[:1] == "-"]
-        if clause["run"].split()[0].split("|")[0] == preferred.name and flags and not clause.get("flags"):
+        names = clause["run"].split()[0].split("|")
+        others = [name for name in names if name != preferred.name]
+        if preferred.name in names[1:] and others and not preferred.args:
+            made.append({**clause, "run": " ".join(["|".join(others), *clause["run"].split()[1:]])})
+        elif clause["run"].split()[0].split("|")[0] == preferred.name and flags and not clause.get("flags"):
             made.append({**clause, "missing": [get_flag(preferred.name, flag) for flag in flags]})
         elif len(preferred.args) > 0 and len(clause["run"].split()) == 1:
             made.append(clause)

@@ -29,6 +29,7 @@ and shell commands read; `"any"` means both. Globs are relative to the project; 
 
     {"paths": ["src/gen/**", "*.lock"], "access": "write"}
     {"paths": ["migrations/**"], "existing": true}        only files that exist; `false`: only files that do not
+    {"paths": ["*.go"], "lacks": "SPDX"}                  a whole file is written without a match of this expression
 
 Content: text that a call adds, as a regular expression. `look_in` says where: `code` (the default; neither comments
 nor strings), `strings` (code and strings) or `all`. Without `paths`, every file but documents such as *.md.
@@ -182,6 +183,8 @@ def _find_clause(clause: Clause, call: Call, exceptions: Sequence[Clause]) -> st
     if "content" in clause:
         return _find_content(clause, call, spared)
     if "paths" in clause:
+        if "lacks" in clause:
+            return _find_lacking(clause, call, spared)
         access = clause.get("access", "write")
         paths = [path for path, _, _ in call.writes] if access != "read" else []
         for path in paths + (call.reads if access != "write" else []):
@@ -193,6 +196,18 @@ def _find_clause(clause: Clause, call: Call, exceptions: Sequence[Clause]) -> st
         pattern = clause.get("text")
         if not pattern or any(_search(pattern, text) for text in _get_texts(call.given)):
             return call.tool
+    return ""
+
+
+def _find_lacking(clause: Clause, call: Call, spared: Sequence[Sequence[str]]) -> str:
+    """Return the path of a whole file that a call writes without the text that it must have."""
+    for path, new, old in call.writes:
+        if not new.strip() or old or call.tool not in ("Write", "Bash") or not call.matches_path(clause["paths"], path):
+            continue
+        if any(call.matches_path(each, path) for each in spared) or not _fits_existence(clause, path, call):
+            continue
+        if not _search(clause["lacks"], new):
+            return path
     return ""
 
 
@@ -209,7 +224,12 @@ def _fits_existence(clause: Clause, path: str, call: Call) -> bool:
 
         exists = os.path.exists(_join(call.folder or call.root, path))
     elif not exists and call.tool == "Bash":
-        exists = not any(path in (_join(command.folder, each) for each in command.writes) for command in call.commands)
+        made = [
+            _join(command.folder, each)
+            for command in call.commands
+            for each in (command.args if command.name in ("touch", "cp", "mv") else command.writes)
+        ]
+        exists = not any(path == each or path.startswith(each.rstrip("/") + "/") for each in made)
     return bool(clause["existing"]) == exists
 
 
@@ -315,7 +335,7 @@ class _TimeIsUp(Exception):
 class _Timer:
     """Raise _TimeIsUp after some processor time; without signals (another thread, Windows) there is no limit.
 
-    A busy machine must not stop a harmless pattern, so the time that other processes take does not count.
+    Time on the clock would stop harmless patterns on a busy machine, and a guard would then not apply.
     """
 
     def __init__(self, seconds: float) -> None:

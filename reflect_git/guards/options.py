@@ -141,12 +141,20 @@ def get_options_with_value(name: str) -> frozenset[str]:
     return _CACHE[name]
 
 
+def _get_with_value(command: Command) -> frozenset[str]:
+    """Return the options of a command that take a value; `-s` and `-n` of git mean something else in some subcommands."""
+    with_value = get_options_with_value(command.name)
+    if command.name == "git" and ("tag" in command.args[:3] or "commit" in command.args[:3]):
+        return with_value - {"-s", "-n"}
+    return with_value
+
+
 def split_words(command: Command) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the arguments and the options of a command; an option is a pair of its name and its value or "".
 
     A value is what follows `=`, or the next word if the option takes one.
     """
-    with_value = get_options_with_value(command.name)
+    with_value = _get_with_value(command)
     arguments: list[str] = []
     options: list[tuple[str, str]] = []
     args, at = command.args, 0
@@ -210,7 +218,7 @@ def _has_one(command: Command, wanted: str) -> bool:
 
     name, equals, value = wanted.partition("=")
     is_short = len(name) == 2 and name[:1] == "-"
-    with_value = get_options_with_value(command.name)
+    with_value = _get_with_value(command)
     args = command.args
     for at, word in enumerate(args):
         if word == "--":

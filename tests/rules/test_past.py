@@ -73,5 +73,5 @@ def test_a_session_began_when_its_figures_say_or_when_something_was_first_said_i
     }
     figures = {"b": "2026-02-02T09:00:00Z", "c": "2026-02-03T10:00:00Z"}
     others = {f"EXP-{name}": {"session": session_hash(name), "start": start} for name, start in figures.items()}
-    scan: Any = SimpleNamespace(columns=columns, others={"DEC-1": {}, **others})
+    scan: Any = SimpleNamespace(columns=columns, other_records={"DEC-1": {}, **others})
     assert list_session_starts(scan) == ["2026-02-01T10:00:00Z", "2026-02-02T09:00:00Z", "2026-02-03T10:00:00Z"]
