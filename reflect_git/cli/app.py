@@ -56,6 +56,7 @@ COMMANDS = {
     "completion": ("Plumbing", "print the completion script of a shell"),
     "help": ("Plumbing", "show help for a command, 'plumbing' or 'options'"),
     "capture": ("Plumbing", "store one signal by hand"),
+    "guard": ("Plumbing", "try rules against tool calls"),
     "mine": ("Plumbing", "show the signals of a transcript"),
     "signals": ("Plumbing", "list and filter signals"),
     "stats": ("Plumbing", "count signals"),

@@ -1,0 +1,1 @@
+"""Guards: understand a tool call, and decide whether a rule applies to it."""
