@@ -1200,9 +1200,9 @@ def _get_globs(items: list[_Item]) -> list[str]:
 
 def _derive_from_frame(rule: str) -> list[Clause]:
     """Return the clauses of "use X, not Y" in any language that the parser of rules knows."""
-    from reflect_git.language.parse import frame_of
+    from reflect_git.language.parse import parse_frame
 
-    frame = frame_of(rule)
+    frame = parse_frame(rule)
     if frame is None or not frame.unwanted or frame.condition:
         return []
     words = frame.unwanted.split()

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from reflect_git.cli.context import Front
+from reflect_git.cli.context import CliContext
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards.derive import derive_matcher
 from reflect_git.guards.match import Call, find_match
@@ -20,7 +20,7 @@ from reflect_git.guards.match import Call, find_match
     "--try", "source", metavar="FILE", required=True, help="Try rules against calls: JSON lines; '-' reads stdin."
 )
 @click.pass_obj
-def guard_command(front: Front, source: str) -> None:
+def guard_command(cli: CliContext, source: str) -> None:
     """Try rules against tool calls, as a guard would decide.
 
     Each line is {"id", "rule", "call": {"tool_name", "tool_input"}}. A line with a "matcher" uses it; without one, the
@@ -43,7 +43,7 @@ def guard_command(front: Front, source: str) -> None:
             if text not in derived:
                 derived[text] = derive_matcher(text)
             matcher = derived[text]
-        front.out(json.dumps(_decide(row.get("id"), matcher, call), ensure_ascii=False))
+        cli.print_line(json.dumps(_decide(row.get("id"), matcher, call), ensure_ascii=False))
 
 
 def _read_rows(source: str) -> Iterator[tuple[int, dict[str, Any]]]:
