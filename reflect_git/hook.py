@@ -200,8 +200,12 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
 
 def _run_background_work(store: Store, env: Env, folder: str) -> None:
     from reflect_git.capture import sessions
+    from reflect_git.guards import rebuild
 
+    if rebuild.is_outdated(store):  # first: the session may soon make a call that a new guard is about
+        rebuild.rebuild_table(store, env)
     sessions.run_background_work(store, env, folder)
+    rebuild.delete_old_firings(store, time.time())
 
 
 def _print_compaction_note(store: Store, event: Event, transcript: str) -> None:

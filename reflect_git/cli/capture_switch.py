@@ -14,6 +14,7 @@ from reflect_git import paths
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_duration, format_local_time, printable
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.guards import rebuild
 from reflect_git.platform import claude_settings, files
 from reflect_git.records.ids import parse_utc, utc, utc_precise
 from reflect_git.store import api, policy, settings_manifest
@@ -184,7 +185,12 @@ def _update_hooks(cli: CliContext, store: Store | None, change: SwitchChange, dr
     if dry_run or store is None:
         return plan_hooks(cli.env, store, change.hooks)
     try:
-        return install_hooks(cli.env, store, change.hooks)
+        if not change.hooks:  # first, so that the containers that our hooks brought become empty
+            rebuild.remove_all(store, cli.env)
+        install = install_hooks(cli.env, store, change.hooks)
+        if change.hooks:
+            rebuild.rebuild_table(store, cli.env)
+        return install
     except (ReflectError, OSError) as error:
         said = error.message if isinstance(error, ReflectError) else f"{error.strerror}: '{error.filename}'"
         hint = error.hint if isinstance(error, ReflectError) else "check the permissions, then run it again"

@@ -68,6 +68,20 @@ def rebuild_table(store: Store, env: Mapping[str, str]) -> int:
     return len(guards)
 
 
+def delete_old_firings(store: Store, now: float) -> None:
+    """Delete the logs of sessions that are older than signals may become."""
+    from reflect_git.store import expiry
+
+    folder = store.private_path("firings")
+    for name in files.list_names(folder):
+        path = os.path.join(folder, name)
+        try:
+            if now - os.lstat(path).st_mtime > expiry.get_ttl_days(store) * expiry.DAY:
+                files.remove(path)
+        except FileNotFoundError:
+            continue
+
+
 def remove_all(store: Store, env: Mapping[str, str]) -> bool:
     """Remove the entry, the script and the table; return whether the settings changed."""
     changed = remove_entry(env, store.root)
