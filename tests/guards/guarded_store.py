@@ -13,7 +13,7 @@ from reflect_git.capture import service
 from reflect_git.guards import entry, table
 from reflect_git.guards.derive import derive_matcher
 from reflect_git.guards.table import Guard
-from reflect_git.store.repository import Store
+from reflect_git.store.repository import MAIN, Store
 
 NPM = "Use pnpm, not npm."
 RULE = "LRN-20261104-3k7v9q2m"
@@ -28,9 +28,14 @@ def make_guard(
 
 
 def make_store(guards: Sequence[Guard] = ()) -> Store:
+    """Open the store and write its table, with the stamp that keeps a session from building it from the decisions."""
     store = service.open_store(os.environ)
-    table.write_table(store, guards)
+    write_guards(store, guards)
     return store
+
+
+def write_guards(store: Store, guards: Sequence[Guard]) -> None:
+    table.write_table(store, guards, store.git.resolve(MAIN) or "")
 
 
 def build_event(tool: str = "Bash", cwd: str = "/", session: str = "5e55", **given: Any) -> bytes:

@@ -164,7 +164,8 @@ def test_a_missing_entry_is_reported(run_cli: RunCli, store_home: Path, home: Pa
 
 
 def test_a_session_rebuilds_an_outdated_table(store_home: Path, home: Path) -> None:
-    store = make_store([make_guard()])
+    store = make_store()
+    table.write_table(store, [make_guard()])
     entry.install_entry(os.environ)
     assert rebuild.is_outdated(store)
     assert rebuild.rebuild_table(store, os.environ) == 0  # main has no guards
