@@ -28,6 +28,9 @@ COMMANDS = {
     "rules": ("Daily", "list the rules"),
     "why": ("Daily", "explain where a line of CLAUDE.md comes from"),
     "edit": ("Daily", "reword or move a rule"),
+    "guard": ("Daily", "enforce a rule: remind, ask or stop"),
+    "guards": ("Daily", "list the guards and what they did"),
+    "unguard": ("Plumbing", "remove the guard of a rule"),
     "status": ("Daily", "show capture, proposed rules and what needs attention"),
     "candidates": ("Plumbing", "list proposed rules"),
     "approve": ("Plumbing", "approve a proposed rule"),
@@ -56,7 +59,6 @@ COMMANDS = {
     "completion": ("Plumbing", "print the completion script of a shell"),
     "help": ("Plumbing", "show help for a command, 'plumbing' or 'options'"),
     "capture": ("Plumbing", "store one signal by hand"),
-    "guard": ("Plumbing", "try rules against tool calls"),
     "mine": ("Plumbing", "show the signals of a transcript"),
     "signals": ("Plumbing", "list and filter signals"),
     "stats": ("Plumbing", "count signals"),
@@ -64,6 +66,8 @@ COMMANDS = {
 # Where a command is that is not in commands/<its name>.py.
 COMMAND_MODULES = {
     "dismiss": "commands.approve",
+    "guards": "commands.guard",
+    "unguard": "commands.guard",
     "stats": "commands.signals",
     "undo": "commands.revert",
     "restore": "commands.revert",

@@ -19,9 +19,10 @@ from reflect_git.cli.output import candidate_view
 from reflect_git.cli.review_setup import find_approver, print_diff
 from reflect_git.errors import ReflectError
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.rules import learnings_index, project_files, queue
+from reflect_git.rules import project_files, queue
 from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, plan_approval_after, write_approval
 from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class ReviewScreen:
             if not plan.target.is_global:
                 self.note_change(self.queue.place.label_of(plan.target), done.learning)
         self.reload()
-        learnings_index.write(self.queue.store, self.queue.scan)
+        refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
         return done.learning
 
     def note_change(self, path: str, learning: str = "") -> None:
@@ -198,7 +199,7 @@ class ReviewScreen:
         if changed:
             self.note_change(changed)
         self.reload()
-        learnings_index.write(self.queue.store, self.queue.scan)
+        refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
 
     def _is_waiting(self, candidate: Candidate) -> bool:
         columns = self.queue.scan.columns
@@ -220,7 +221,7 @@ class ReviewScreen:
         for changes in self._changes_by_file.values():
             changes.discard(learning)
         self.reload()
-        learnings_index.write(self.queue.store, self.queue.scan)
+        refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
 
     def show_signals(self, candidate: Candidate) -> None:
         for signal in self._load_signals(candidate):
