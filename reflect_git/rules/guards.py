@@ -324,3 +324,37 @@ def _read_rows(path: str) -> list[dict[str, Any]]:
         if isinstance(row, dict):
             rows.append(row)
     return rows
+
+
+def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Map each rule to its three parts: trigger, enforcement, verification; and to why it is decorative, or None.
+
+    Trigger: the matcher of its guard, else the one that its text describes. Verification: by a guard's firings, by
+    calls that its matcher counts, or by how often the person repeats it.
+    """
+    history = scan.history
+    states = {state.rule["id"]: state for state in load_guard_states(history, store.machine)}
+    counts = load_firings(store, scan) if states else {}
+    keyed = {made["subject"] for made in history.decisions if made["key"]}
+    found = {}
+    for identity in rules:
+        rule, state = history.learnings[identity], states.get(identity)
+        guard = state.guard if state else None
+        is_read = rule["target"]["kind"] != "improvements"
+        matcher = guard.matcher if guard else derive(rule["text"]) if is_read else None
+        ways = (("firings", guard), ("calls", rule["matcher"]), ("repeats", identity in keyed))
+        way = next((name for name, is_there in ways if is_there), None)
+        fired = counts.get(identity, Firings())
+        if not is_read or guard:
+            why = None
+        elif matcher:
+            why = "it could be guarded, and is not"
+        else:
+            why = None if way else "it names no command, file or content, and nothing counts whether it is followed"
+        found[identity] = {
+            "trigger": {"matcher": matcher, "text": describe_matcher(matcher)} if matcher else None,
+            "enforcement": guard.mode if guard else None,
+            "verification": {"by": way, **fired._asdict(), "last": fired.last or None} if way else None,
+            "decorative": why,
+        }
+    return found
