@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 DEFAULT_MODE = "hint"
-BACKTESTED_MODES = ("ask", "deny")
 NOT_GUARDABLE = "this rule cannot become a guard: it names no command, file or content"
 _NOT_GUARDABLE_HINT = "describe the calls: --match 'npm', --path 'src/gen/**' or --content REGEX"
 _MAX_INSTEAD_LENGTH = 300

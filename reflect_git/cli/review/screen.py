@@ -120,9 +120,15 @@ class ReviewScreen:
     def _add_backtest(self, candidate: Candidate, text: str) -> Candidate:
         """Add the backtest of the text that is shown; made when it is first looked at."""
         matcher = get_candidate_matcher(candidate, text)
-        shown = (candidate.id, matcher["pattern"] if matcher else "")
+        shown = candidate.id, text
         if shown not in self._backtests:
-            self._backtests[shown] = queue.with_backtest(self.queue, candidate._replace(matcher=matcher))
+            with_matcher = candidate._replace(matcher=matcher)
+            guard_matcher = guards.derive(text or candidate.text)
+            self._backtests[shown] = (
+                with_matcher._replace(backtest=queue.backtest_matcher(self.queue, guard_matcher))
+                if guard_matcher
+                else queue.with_backtest(self.queue, with_matcher)
+            )
         return self._backtests[shown]
 
     def _format_way_out(self, found: Finding, proposal: Proposal) -> str:
