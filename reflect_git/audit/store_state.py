@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.audit.context import DECIDE, ERROR, NOTE, WARNING, AuditContext, Finding, format_commit
 from reflect_git.doctor import list_uncommitted
-from reflect_git.guards import entry, rebuild, table
+from reflect_git.guards import entry, table
 from reflect_git.platform import files
 from reflect_git.records.ids import get_id_day, parse_utc, plural, utc
-from reflect_git.rules import restore, snapshot
+from reflect_git.rules import guards, restore, snapshot
 from reflect_git.store import config_file, lost_signals, machines, policy
 from reflect_git.store.expiry import DAY
 from reflect_git.store.lost_signals import CheckContext
@@ -101,7 +101,7 @@ def check_guards(matter: AuditContext) -> Iterator[Finding]:
     git_dir = matter.store.git_dir
     problem, count = table.find_problem(git_dir), len(table.read_table(git_dir))
     if matter.store.is_enabled("reflect.capture", True):  # 'disable' removes them all
-        count = max(count, len(rebuild.find_guards(matter.scan.history)))
+        count = max(count, len(guards.list_guards(matter.scan.history, matter.store.machine)))
     if problem:
         yield Finding("guards-damaged", DECIDE, "guards", f"guards do not work: {problem}", "reflect-git doctor --fix")
     state = entry.entry_state(matter.env, matter.store.root) if count else entry.PRESENT

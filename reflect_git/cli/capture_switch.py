@@ -17,6 +17,7 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards import rebuild
 from reflect_git.platform import claude_settings, files
 from reflect_git.records.ids import parse_utc, utc, utc_precise
+from reflect_git.rules import derived_files
 from reflect_git.store import api, policy, settings_manifest
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _update_hooks(cli: CliContext, store: Store | None, change: SwitchChange, dr
             rebuild.remove_all(store, cli.env)
         install = install_hooks(cli.env, store, change.hooks)
         if change.hooks:
-            rebuild.rebuild_table(store, cli.env)
+            derived_files.refresh_guards(store, cli.env, cli.scan(store))
         return install
     except (ReflectError, OSError) as error:
         said = error.message if isinstance(error, ReflectError) else f"{error.strerror}: '{error.filename}'"

@@ -30,7 +30,7 @@ from reflect_git.platform.git import Git
 from reflect_git.platform.instruction_files import MAX_BYTES
 from reflect_git.platform.project import top_of
 from reflect_git.records.ids import plural
-from reflect_git.rules import approver
+from reflect_git.rules import approver, derived_files
 from reflect_git.store import expiry, inbox, pending, recover, remotes
 from reflect_git.store.lost_signals import DAY, NOTE, OK, WARNING
 from reflect_git.store.reading import reader
@@ -206,7 +206,10 @@ def _send_canary(command: list[str], env: Mapping[str, str]) -> str:
 
 
 def _repair_guards(env: Mapping[str, str], store: Store) -> str:
-    return f"rebuilt the table of {plural(rebuild.rebuild_table(store, env), 'guard')}"
+    count = derived_files.refresh_guards(store, env, reader.scan(store))
+    if not count:
+        rebuild.remove_all(store, env)
+    return f"rebuilt the table of {plural(count, 'guard')}"
 
 
 def _check_client(env: Mapping[str, str], store: Store) -> Iterator[CheckResult]:

@@ -106,7 +106,12 @@ def write_table(store: Store, guards: Sequence[Guard], stamp: str = "") -> None:
         for path in (get_script_path(git_dir), get_texts_path(git_dir), get_table_path(git_dir)):
             files.remove(path)
     if stamp:
-        files.write_atomic(get_stamp_path(git_dir), stamp.encode("ascii", "replace"), sync=False)
+        write_stamp(store, stamp)
+
+
+def write_stamp(store: Store, stamp: str) -> None:
+    """Note the commit of main that the table was built from; without a table: that has no guards."""
+    files.write_atomic(get_stamp_path(store.git_dir), stamp.encode("ascii", "replace"), sync=False)
 
 
 def _build_script(store: Store, has_texts: bool, any_case: bool) -> str:

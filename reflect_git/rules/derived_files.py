@@ -6,14 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from reflect_git.rules import learnings_index
+from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
-
-TABLE_PATH = ("cache", "guards.json")
 
 
 def refresh_derived_files(store: Store, env: Mapping[str, str], scan: Scan) -> None:
@@ -22,20 +21,20 @@ def refresh_derived_files(store: Store, env: Mapping[str, str], scan: Scan) -> N
     refresh_guards(store, env, scan)
 
 
-def refresh_guards(store: Store, env: Mapping[str, str], scan: Scan) -> None:
-    """Compile the guards in force, and install or remove the entry in the client's settings.
+def refresh_guards(store: Store, env: Mapping[str, str], scan: Scan) -> int:
+    """Compile the guards in force, and add or remove the entry in the client's settings; return how many there are.
 
     Does nothing in a store that has no guards and had none.
     """
-    is_compiled = os.path.exists(store.private_path(*TABLE_PATH))
+    from reflect_git.guards import rebuild, table  # few stores have guards
+
+    stamp = store.git.resolve(MAIN) or ""
+    is_compiled = os.path.exists(table.get_table_path(store.git_dir))
     if not is_compiled and not any(made["kind"] == "guarded" for made in scan.history.decisions):
-        return
-    from reflect_git.guards import entry, table  # few stores have guards
+        table.write_stamp(store, stamp)
+        return 0
     from reflect_git.rules.guards import list_guards
 
     guards = list_guards(scan.history, store.machine)
-    table.write_table(store, guards)
-    if guards:
-        entry.install_entry(env)
-    elif is_compiled:
-        entry.remove_entry(env)
+    rebuild.apply_guards(store, env, guards, stamp)
+    return len(guards)

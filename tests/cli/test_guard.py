@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from reflect_git.guards.table import read_table
 from tests.conftest import REAL_GIT, RunCli
 from tests.rules.guard_calls import bash, write_calls
 from tests.store.store_checks import allow_unattended
@@ -53,8 +53,7 @@ def get_guards(run_cli: RunCli, project: Path) -> list[dict[str, Any]]:
 
 
 def get_table(store_home: Path) -> list[str]:
-    path = store_home / ".git" / "reflect" / "cache" / "guards.json"
-    return [row["learning"] for row in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    return [one.learning for one in read_table(str(store_home / ".git"))]
 
 
 def test_a_person_sees_what_it_would_have_matched_and_marks_what_is_wrong(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,12 @@ import pytest
 from reflect_git.errors import ReflectError
 from reflect_git.guards import entry, rebuild, table
 from reflect_git.platform import claude_settings
-from tests.conftest import RunCli
+from reflect_git.rules import derived_files
+from reflect_git.store.reading import reader
+from tests.conftest import RunCli, wait_for_background
 from tests.guards.guarded_store import build_event, make_guard, make_store, send
+from tests.sessions import Session
+from tests.stories.terminal import Terminal
 
 SCRIPT = "/home/pat o'neil/.claude/reflections/.git/reflect/guard"
 OURS = claude_settings.build_hooks(
@@ -168,7 +174,7 @@ def test_a_session_rebuilds_an_outdated_table(store_home: Path, home: Path) -> N
     table.write_table(store, [make_guard()])
     entry.install_entry(os.environ)
     assert rebuild.is_outdated(store)
-    assert rebuild.rebuild_table(store, os.environ) == 0  # main has no guards
+    assert derived_files.refresh_guards(store, os.environ, reader.scan(store)) == 0  # main has no guards
     assert not rebuild.is_outdated(store)
     assert entry.entry_state(os.environ) == entry.MISSING
     tip = store.git.resolve("refs/heads/main") or ""
@@ -177,6 +183,44 @@ def test_a_session_rebuilds_an_outdated_table(store_home: Path, home: Path) -> N
     script = Path(table.get_script_path(store.git_dir))
     script.write_text(script.read_text().replace("hooks/guard.py", "old/guard.py"))
     assert rebuild.is_outdated(store)
+
+
+def test_from_the_decision_to_the_call_and_back(run_cli: RunCli, store_home: Path, home: Path, tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    subprocess.run(["git", "init", "-q", project], check=True)
+
+    def run_at_terminal(*words: str) -> str:
+        with Terminal(*words, cwd=project) as terminal:
+            return terminal.ends(0)
+
+    def is_denied() -> bool:
+        event = build_event(cwd=str(project / "web"), command="npm ci")
+        return bool(send(event, CLAUDE_PROJECT_DIR=str(project)))
+
+    signal = run_at_terminal("capture", "--type", "correction", "--content", "use pnpm, not npm").split()[1]
+    said = run_at_terminal("approve", signal, "--to", "project")
+    rule = said[said.index("approved LRN-") :].split()[1]
+    assert not (home / ".claude" / "settings.json").exists()
+    run_at_terminal("guard", rule, "--mode", "deny")
+    assert entry.entry_state(os.environ) == entry.PRESENT
+    assert is_denied()
+    assert "1 guard, tested" in run_cli("doctor").out
+    assert run_cli("disable").code == 0
+    assert entry.entry_state(os.environ) == entry.MISSING
+    assert not is_denied()
+    assert run_cli("enable").code == 0
+    assert entry.entry_state(os.environ) == entry.PRESENT
+    assert is_denied()
+    # Another machine changed the rules, or a purge removed the cache: the next session builds the table again.
+    store = make_store()
+    shutil.rmtree(store.private_path("cache"))
+    assert not is_denied()
+    Session(home, cwd=str(project)).run_hook("SessionStart", source="startup")
+    wait_for_background(home)
+    assert is_denied()
+    run_at_terminal("unguard", rule)
+    assert entry.entry_state(os.environ) == entry.MISSING
+    assert not os.path.exists(table.get_script_path(store.git_dir))
 
 
 def test_old_firings_are_deleted(store_home: Path) -> None:

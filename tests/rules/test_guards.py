@@ -13,6 +13,7 @@ import pytest
 from reflect_git.errors import ReflectError
 from reflect_git.guards import form
 from reflect_git.guards.match import Call, find_match
+from reflect_git.guards.table import read_table
 from reflect_git.records.history import session_hash
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules import amend, guard_backtest, guards, revert
@@ -49,8 +50,7 @@ def write_elsewhere(store: Store, kind: str, rule: str, **meta: Any) -> str:
 
 def get_table(store: Store) -> list[dict[str, Any]] | None:
     refresh_guards(store, os.environ, reader.scan(store))
-    path = Path(store.private_path("cache", "guards.json"))
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return [one._asdict() for one in read_table(store.git_dir)] or None
 
 
 NPM = {"any": [{"run": "npm"}]}
