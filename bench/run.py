@@ -23,6 +23,7 @@ from bench import (
     concurrency,
     dedup_quality,
     generate,
+    guarding,
     history,
     quality,
     reading,
@@ -40,6 +41,7 @@ from bench.timing import BenchError, print_progress
 RESULTS = REPO / "bench" / "RESULTS.md"
 SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "capture": capture.tables,
+    "guards": guarding.tables,
     "concurrency": concurrency.tables,
     "reading": reading.tables,
     "reviewing": reviewing.tables,

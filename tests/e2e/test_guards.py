@@ -95,7 +95,9 @@ def test_ask_opens_a_dialogue_with_the_rule(client: Client, model: Model, npm: P
 
 
 def test_guards_come_and_go_during_a_session(client: Client, model: Model, npm: Path) -> None:
-    store = make_store()
+    other = make_guard("Use yarn, not bower.", mode="hint", learning="LRN-20261104-00000002")
+    store = make_store([other])  # its entry is in the settings when the client reads them
+    entry.install_entry(os.environ)
     gates = [threading.Event() for _ in range(3)]
     model.turns = [
         Turn("", [bash_call("npm run one")]), Turn("", [bash_call("npm run two")], gates[0]),
@@ -104,18 +106,34 @@ def test_guards_come_and_go_during_a_session(client: Client, model: Model, npm: 
     with client.open_screen() as screen:
         screen.say("run it")
         wait_until(npm.exists, 30, screen.text)
-        write_guards(store, [make_guard()])
-        entry.install_entry(os.environ)
+        write_guards(store, [other, make_guard()])
         gates[0].set()
         wait_until(lambda: DENIED in "".join(list_results(model)), 30, screen.text)
         assert npm.read_text() == "run one\n"
-        write_guards(store, [])
-        entry.remove_entry(os.environ)
+        write_guards(store, [other])
         gates[1].set()
         gates[2].set()
         screen.expect("ONE")
         screen.exit_client()
     assert npm.read_text() == "run one\nrun three\n"
+
+
+def test_the_first_guard_works_in_a_session_that_runs(client: Client, model: Model, npm: Path) -> None:
+    """The client notices changed settings by itself, after a moment, so the model tries until the guard answers."""
+    store = make_store()
+    gate = threading.Event()
+    tries = [Turn("", [bash_call(f"sleep 0.5; npm run {number}")]) for number in range(20)]
+    model.turns = [Turn("", [bash_call("npm run first")]), Turn("", [bash_call("npm run second")], gate), *tries]
+    with client.open_screen() as screen:
+        screen.say("run it")
+        wait_until(npm.exists, 30, screen.text)
+        write_guards(store, [make_guard()])
+        entry.install_entry(os.environ)
+        gate.set()
+        wait_until(lambda: DENIED in "".join(list_results(model)), 30, screen.text)
+        model.turns.clear()
+        screen.expect("done")
+        screen.exit_client()
 
 
 @pytest.mark.parametrize("harm", ["gone", "not executable", "broken table"])
