@@ -24,7 +24,7 @@ from reflect_git.cli.context import format_duration
 from reflect_git.cli.review_setup import get_cwd
 from reflect_git.doctor.transcripts import count_entries
 from reflect_git.errors import ReflectError
-from reflect_git.guards import entry, rebuild, table
+from reflect_git.guards import entry, rebuild, stored, table
 from reflect_git.platform import claude_settings, files
 from reflect_git.platform.git import Git
 from reflect_git.platform.instruction_files import MAX_BYTES
@@ -182,7 +182,7 @@ def _check_guards(env: Mapping[str, str], store: Store) -> Iterator[CheckResult]
         yield CheckResult("guards", WARNING, said, "add it with 'reflect-git enable'", fixable=True)
         return
     reason = _send_canary(entry.get_entry_command(env, store.root), env)
-    if reason == f"{table.CANARY}: {len(guards)}":
+    if reason == f"{stored.CANARY}: {len(guards)}":
         yield CheckResult("guards", OK, f"{plural(len(guards), 'guard')}, tested with a call that must be refused")
     else:
         said = f"{plural(len(guards), 'guard')}, but a call that must be refused was not: {reason or 'no answer'}"
@@ -192,7 +192,7 @@ def _check_guards(env: Mapping[str, str], store: Store) -> Iterator[CheckResult]
 def _send_canary(command: list[str], env: Mapping[str, str]) -> str:
     """Return why a call was refused; empty if it was not."""
     call = {"hook_event_name": "PreToolUse", "session_id": "doctor", "cwd": os.sep, "tool_name": "Bash",
-            "tool_input": {"command": table.CANARY}}  # fmt: skip
+            "tool_input": {"command": stored.CANARY}}  # fmt: skip
     given = {name: value for name, value in env.items() if name != "REFLECT_GIT_OFF"}
     try:
         done = subprocess.run(

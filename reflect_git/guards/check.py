@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 import time
 
-from reflect_git.guards.table import CANARY, MODES, load_table
+from reflect_git.guards.stored import CANARY, MODES, load_likely, load_table
 from reflect_git.records import json_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, Optional
 
     from reflect_git.guards.match import Call
-    from reflect_git.guards.table import Guard, StoredGuard
+    from reflect_git.guards.stored import StoredGuard
 
     Env = Mapping[str, str]
     Event = Mapping[str, Any]
-    Firing = tuple[Guard, str]
+    Firing = tuple[StoredGuard, str]
 
 _MAX_INPUT = 8 << 20
 _SECONDS = 1.0  # for all guards together; the rest of them is skipped
@@ -61,12 +61,13 @@ def decide(event: Event, data: bytes, root: str, env: Env) -> dict[str, str]:
     tool, given = event.get("tool_name"), event.get("tool_input")
     if event.get("hook_event_name") != "PreToolUse" or not isinstance(tool, str) or not isinstance(given, dict):
         return {}
-    guards, problem = load_table(git_dir)
     if tool == "Bash" and given.get("command") == CANARY:
+        guards, problem = load_table(git_dir)
         return {"permissionDecision": "deny", "permissionDecisionReason": problem or f"{CANARY}: {len(guards)}"}
+    likely, problem = load_likely(git_dir, data.decode("utf-8", "replace"))
     if problem:
         _log_problem(root, env, problem)
-    likely = _filter_by_texts(guards, data)
+    likely.sort(key=lambda guard: -MODES.index(guard.mode))
     fired = _find_firings(likely, event, root, env) if likely else []
     if not fired:
         return {}
@@ -80,21 +81,7 @@ def decide(event: Event, data: bytes, root: str, env: Env) -> dict[str, str]:
     return _build_answer([guard for guard, _ in fired if guard.mode == strongest], acts_as)
 
 
-def _filter_by_texts(guards: Iterable[StoredGuard], data: bytes) -> list[Guard]:
-    """Return the guards of which a text is in the call, the strongest first."""
-    text = data.decode("utf-8", "replace")
-    lower = ""
-    found = []
-    for each in guards:
-        if each.any_case and not lower:
-            lower = text.lower()
-        if not each.texts or any((one.lower() in lower) if each.any_case else (one in text) for one in each.texts):
-            found.append(each.guard)
-    found.sort(key=lambda guard: -MODES.index(guard.mode))
-    return found
-
-
-def _find_firings(guards: Sequence[Guard], event: Event, root: str, env: Env) -> list[Firing]:
+def _find_firings(guards: Sequence[StoredGuard], event: Event, root: str, env: Env) -> list[Firing]:
     """Return the guards that apply to the call here, with what they matched."""
     from reflect_git.guards.match import Call, find_match
     from reflect_git.paths import find_top
@@ -118,7 +105,7 @@ def _find_firings(guards: Sequence[Guard], event: Event, root: str, env: Env) ->
     return found
 
 
-def _match_safely(find_match: Any, guard: Guard, call: Call) -> str:
+def _match_safely(find_match: Any, guard: StoredGuard, call: Call) -> str:
     """Return what a guard matches; a damaged matcher matches nothing and does not stop the other guards."""
     try:
         return str(find_match(guard.matcher, call))
@@ -170,7 +157,7 @@ class _Project:
         return key in self._redacted
 
 
-def _build_answer(guards: Sequence[Guard], mode: str) -> dict[str, str]:
+def _build_answer(guards: Sequence[StoredGuard], mode: str) -> dict[str, str]:
     """Return the answer for the rules that apply: they all have the same mode."""
     rules = "\n".join(_format_rule(guard) for guard in guards[:_MAX_SHOWN])[:_MAX_REASON]
     if mode == "deny":
@@ -183,7 +170,7 @@ def _build_answer(guards: Sequence[Guard], mode: str) -> dict[str, str]:
     return {}
 
 
-def _format_rule(guard: Guard) -> str:
+def _format_rule(guard: StoredGuard) -> str:
     name, text, instead = map(_make_printable, (guard.number or guard.learning, guard.text, guard.instead))
     return f"Rule {name}: {text}" + (f"\nUse instead: {instead}" if instead else "")
 

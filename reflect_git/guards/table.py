@@ -10,10 +10,9 @@ Everything here is derived from the decisions on main. Nothing in a table is eve
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 
+from reflect_git.guards.stored import CANARY, VERSION, get_table_path, load_table
 from reflect_git.platform import files
 from reflect_git.records import json_form
 from reflect_git.records.named_tuple import NamedTuple
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 
     from reflect_git.store.repository import Store
 
-MODES = ("watch", "hint", "ask", "deny")  # from the weakest to the strongest
-CANARY = "reflect-git-guard-canary"  # a command that `doctor` sends through the script; it is always refused
-VERSION = 1
-_MAX_BYTES = 4 << 20
-_MAX_GUARDS = 5000
-_MAX_TEXT = 8000
 _GREPS = ("/usr/bin/grep", "/bin/grep")
 
 
@@ -46,22 +39,9 @@ class Guard(NamedTuple):
     number: str = ""
 
 
-class StoredGuard(NamedTuple):
-    """A guard of the table with its texts: a call that contains none of them is not matched. Empty: every call is."""
-
-    guard: Guard
-    texts: list[str]
-    any_case: bool
-
-
 def get_script_path(git_dir: str) -> str:
     """Return the path of the script that Claude Code's settings name."""
     return os.path.join(git_dir, "reflect", "guard")
-
-
-def get_table_path(git_dir: str) -> str:
-    """Return the path of the compiled table."""
-    return os.path.join(git_dir, "reflect", "cache", "guards.json")
 
 
 def get_texts_path(git_dir: str) -> str:
@@ -90,13 +70,16 @@ def write_table(store: Store, guards: Sequence[Guard], stamp: str = "") -> None:
             {**guard._asdict(), "texts": list(texts.texts) if texts else [], "any_case": bool(texts and texts.any_case)}
             for guard, texts in zip(guards, found)
         ]
-        # One guard on a line: diffs and people can read it.
+        # One guard on a line: a hook parses only those that it needs.
         lines = ",\n".join(json_form.encode(each) for each in listed)
-        table = f'{{"version":{VERSION},"guards":[\n{lines}\n]}}\n'.encode("utf-8", "backslashreplace")
-        texts_of_all = dict.fromkeys([CANARY, *(text for texts in found if texts for text in texts.texts)])
+        texts_of_all = list(dict.fromkeys(text for texts in found if texts for text in texts.texts))
+        any_case = any(texts.any_case for texts in found if texts)
+        head = json_form.encode({"version": VERSION, "any_case": any_case, "texts": texts_of_all})
+        table = f'{head[:-1]},"guards":[\n{lines}\n]}}\n'.encode("utf-8", "backslashreplace")
+        searched = "".join(f"{text}\n" for text in (CANARY, *texts_of_all))
         files.write_atomic(get_table_path(git_dir), table)
-        files.write_atomic(get_texts_path(git_dir), "".join(f"{text}\n" for text in texts_of_all).encode("ascii"))
-        script = _build_script(store, all(found), any(texts.any_case for texts in found if texts))
+        files.write_atomic(get_texts_path(git_dir), searched.encode("ascii"))
+        script = _build_script(store, all(found), any_case)
         staged = os.path.join(cache, ".tmp-guard")
         files.write_atomic(staged, script.encode("utf-8", "surrogateescape"))
         os.chmod(staged, 0o700)
@@ -147,61 +130,12 @@ def _build_script(store: Store, has_texts: bool, any_case: bool) -> str:
 
 def read_table(git_dir: str) -> list[Guard]:
     """Return the guards of the table; empty if there is none or it cannot be trusted. See `find_problem`."""
-    return [each.guard for each in load_table(git_dir)[0]]
+    return [
+        Guard(one.learning, one.mode, one.matcher, one.text, one.instead, one.project, one.number)
+        for one in load_table(git_dir)[0]
+    ]
 
 
 def find_problem(git_dir: str) -> str:
     """Return what is wrong with the table; empty if it is fine or there is none."""
     return load_table(git_dir)[1]
-
-
-def load_table(git_dir: str) -> tuple[list[StoredGuard], str]:
-    """Return the guards with their texts, and what is wrong with the table; never raise an error."""
-    path = get_table_path(git_dir)
-    try:
-        data = _read_private(path)
-        table = json_form.loads(data.decode("utf-8"))
-        listed = table["guards"] if table["version"] == VERSION else None
-        if not isinstance(listed, list) or len(listed) > _MAX_GUARDS:
-            return [], f"'{path}' has another form"
-    except FileNotFoundError:
-        return [], ""
-    except OSError as error:
-        return [], f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}"
-    except (ValueError, TypeError, KeyError, RecursionError, MemoryError):
-        return [], f"'{path}' has another form"
-    found = [_parse_guard(each) for each in listed]
-    broken = found.count(None)
-    return [
-        each for each in found if each
-    ], f"{broken} of {len(found)} guards in '{path}' are damaged" if broken else ""
-
-
-def _read_private(path: str) -> bytes:
-    """Return the bytes of a file that nobody else could have written; raise OSError otherwise."""
-    for each in (os.path.dirname(path), path):
-        status = os.lstat(each)
-        if stat.S_ISLNK(status.st_mode):
-            raise OSError(errno.ELOOP, "it is a symbolic link", each)
-        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-            raise OSError(errno.EPERM, "others may have written it", each)
-    if status.st_size > _MAX_BYTES:
-        raise OSError(errno.EFBIG, f"it has {status.st_size >> 20} MB", path)
-    return files.read_regular(path, _MAX_BYTES)
-
-
-def _parse_guard(value: Any) -> Optional[StoredGuard]:
-    """Return a guard of the table; None if it is damaged."""
-    if not isinstance(value, dict):
-        return None
-    project, texts = value.get("project"), value.get("texts")
-    words = [value.get(name) for name in ("learning", "mode", "text", "instead", "number")]
-    if not all(isinstance(each, str) and len(each) <= _MAX_TEXT for each in words) or words[1] not in MODES:
-        return None
-    if not isinstance(value.get("matcher"), dict) or not (project is None or isinstance(project, str)):
-        return None
-    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-        return None
-    learning, mode, text, instead, number = words
-    guard = Guard(str(learning), str(mode), value["matcher"], str(text), str(instead), project, str(number))
-    return StoredGuard(guard, texts, value.get("any_case") is True)

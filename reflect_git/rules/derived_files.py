@@ -26,10 +26,10 @@ def refresh_guards(store: Store, env: Mapping[str, str], scan: Scan) -> int:
 
     Does nothing in a store that has no guards and had none.
     """
-    from reflect_git.guards import rebuild, table  # few stores have guards
+    from reflect_git.guards import rebuild, stored, table  # few stores have guards
 
     stamp = store.git.resolve(MAIN) or ""
-    is_compiled = os.path.exists(table.get_table_path(store.git_dir))
+    is_compiled = os.path.exists(stored.get_table_path(store.git_dir))
     if not is_compiled and not any(made["kind"] == "guarded" for made in scan.history.decisions):
         table.write_stamp(store, stamp)
         return 0

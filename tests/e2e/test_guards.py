@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reflect_git.guards import entry, table
+from reflect_git.guards import entry, stored, table
 from tests.e2e.conftest import Signals
 from tests.e2e.model import Call, Model, Turn, bash_call
 from tests.e2e.session import Client, wait_until
@@ -148,7 +148,7 @@ def test_without_a_working_script_calls_run_and_nothing_is_shown(
     elif harm == "not executable":
         script.chmod(0o600)
     else:
-        Path(table.get_table_path(store.git_dir)).write_bytes(b"\xff")
+        Path(stored.get_table_path(store.git_dir)).write_bytes(b"\xff")
     model.turns = [Turn("", [bash_call("npm i zod")]), Turn("Finished. ONE")]
     with client.open_screen() as screen:
         screen.say("add zod", "ONE")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.guards import entry, rebuild, table
+from reflect_git.guards import entry, rebuild, stored, table
 from reflect_git.platform import claude_settings
 from reflect_git.rules import derived_files
 from reflect_git.store.reading import reader
@@ -147,11 +147,11 @@ def test_doctor_sends_a_call_through_the_entry(run_cli: RunCli, store_home: Path
     entry.install_entry(os.environ)
     assert "1 guard, tested with a call that must be refused" in run_cli("doctor").out
     assert not os.path.exists(store.private_path("firings"))
-    assert "-canary" in send(build_event(command=table.CANARY))["permissionDecisionReason"]
+    assert "-canary" in send(build_event(command=stored.CANARY))["permissionDecisionReason"]
     script = Path(table.get_script_path(store.git_dir))
     script.write_text("#!/bin/sh\nexit 0\n")
     assert "must be refused was not: no answer" in run_cli("doctor").out
-    Path(table.get_table_path(store.git_dir)).write_text("[]")
+    Path(stored.get_table_path(store.git_dir)).write_text("[]")
     assert "has another form: its guards do not work" in run_cli("doctor").out
 
 

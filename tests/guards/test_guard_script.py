@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.guards import check, table
+from reflect_git.guards import check, stored, table
 from reflect_git.guards.derive import derive_matcher
 from reflect_git.guards.literals import find_texts
 from reflect_git.guards.match import Call, find_match
@@ -188,7 +188,7 @@ def test_a_script_that_only_its_mode_hides_does_not_refuse_calls(tmp_path: Path)
 @pytest.mark.parametrize("harm", ["hostile", "deep", "large", "symlink", "fifo", "open to others", "binary", "list"])
 def test_a_bad_table_is_never_used(store_home: Path, tmp_path: Path, harm: str) -> None:
     store = make_store([make_guard()])
-    path = Path(table.get_table_path(store.git_dir))
+    path = Path(stored.get_table_path(store.git_dir))
     good = path.read_bytes()
     path.unlink()
     if harm == "hostile":
@@ -282,7 +282,7 @@ def test_no_guards_leave_nothing_behind(store_home: Path) -> None:
     store = make_store([make_guard()])
     paths = [
         table.get_script_path(store.git_dir),
-        table.get_table_path(store.git_dir),
+        stored.get_table_path(store.git_dir),
         table.get_texts_path(store.git_dir),
     ]
     assert [stat.S_IMODE(os.stat(path).st_mode) for path in paths] == [0o700, 0o600, 0o600]
