@@ -1,4 +1,4 @@
-"""Find the texts of which a call must contain at least one for a guard to apply to it.
+"""Find texts for a guard: it applies to a call only if the call contains at least one of them.
 
 A shell script compares them with the JSON of a call, before Python starts. So they are in JSON's escaped form and ASCII
 only. They need not be exact: a text that is found too often costs time, one that is missing makes the guard blind.
@@ -31,7 +31,7 @@ _BEHIND = ('"', " ", "'", "/", "\\", ")", "`", ";", "&", "|", "}", ",", "<", ">"
 
 
 class Texts(NamedTuple):
-    """Hold texts of which one must be in a call; `any_case` if upper and lower case do not matter."""
+    """Hold texts, at least one of them in every matching call; `any_case` if upper and lower case do not matter."""
 
     texts: tuple[str, ...]
     any_case: bool = False
@@ -115,7 +115,7 @@ def _build_texts(parts: Iterable[tuple[str, str]]) -> Texts:
 
 
 def _find_pattern_texts(pattern: str) -> Texts:
-    """Return texts of which every match of a regular expression contains one."""
+    """Return texts so that every match of a regular expression contains at least one of them."""
     try:
         parser = re._parser  # type: ignore[attr-defined]  # since Python 3.11
     except AttributeError:

@@ -1,4 +1,4 @@
-"""Read the compiled table of guards in a hook: only the guards of which a text is in the call.
+"""Read the compiled table of guards in a hook: only the guards that have a text in the call.
 
 The first line of the table lists the texts of all guards, and every further line is one guard. So a call that one guard
 is about costs the parsing of one line, however many guards there are. Nothing in a table is ever executed.

@@ -137,5 +137,5 @@ def read_table(git_dir: str) -> list[Guard]:
 
 
 def find_problem(git_dir: str) -> str:
-    """Return what is wrong with the table; empty if it is fine or there is none."""
+    """Return what is wrong with the table; empty if it is fine or missing."""
     return load_table(git_dir)[1]
