@@ -24,6 +24,7 @@ from bench import (
     dedup_quality,
     effect,
     generate,
+    guarding,
     history,
     quality,
     reading,
@@ -41,6 +42,7 @@ from bench.timing import BenchError, print_progress
 RESULTS = REPO / "bench" / "RESULTS.md"
 SUBJECTS: dict[str, Callable[[Setting], list[Table]]] = {
     "capture": capture.tables,
+    "guards": guarding.tables,
     "concurrency": concurrency.tables,
     "reading": reading.tables,
     "reviewing": reviewing.tables,

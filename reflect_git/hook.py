@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 from _signal import SIG_DFL, SIGALRM, SIGCHLD, alarm
 from _signal import signal as on_signal  # `signal` makes enums of its numbers: 1.5 ms
@@ -200,8 +201,16 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
 
 def _run_background_work(store: Store, env: Env, folder: str) -> None:
     from reflect_git.capture import sessions
+    from reflect_git.guards import rebuild
 
+    # First, because the session may soon make a call that a new guard is about. Deciding needs a newer Python.
+    if sys.version_info >= (3, 10) and rebuild.is_outdated(store):
+        from reflect_git.rules import derived_files
+        from reflect_git.store.reading import reader
+
+        derived_files.refresh_guards(store, env, reader.scan(store))
     sessions.run_background_work(store, env, folder)
+    rebuild.delete_old_firings(store, time.time())
 
 
 def _print_compaction_note(store: Store, event: Event, transcript: str) -> None:

@@ -17,8 +17,9 @@ from reflect_git.records.ids import ALPHABET, plural, utc, utc_precise
 from reflect_git.records.purge_marks import id_mark
 from reflect_git.records.search_text import PURGED, TextSearch, build_patterns, get_free_texts
 from reflect_git.records.yaml_form import RecordError
-from reflect_git.rules import learnings_index, project_commits, revert
+from reflect_git.rules import project_commits, revert
 from reflect_git.rules.context import load_context
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.store import api, inbox, recover
 from reflect_git.store.purge import purge_main, purge_refs
 from reflect_git.store.repository import MAIN, PURGES_FOLDER
@@ -248,7 +249,7 @@ def run_purge(
         told = tuple(one for one in found.records if one not in own)
         number, new, marks = _build_announcement(store, found)
         commit = purge_main.run_purge(store, found, wish.search, marks, new, _format_subject(len(told)))
-    learnings_index.write(store, read(store))
+    refresh_derived_files(store, env, read(store))
     return PurgeResult(commit, number, told, tuple(purge_main.find_remains(store, wish.search)), written)
 
 

@@ -38,7 +38,7 @@ QUICK_CHECKS: tuple[Check, ...] = (
     store_state.check_records, store_state.check_commits, approvals.check_learnings, approvals.check_channels,
     store_state.check_receipts, store_state.check_backups,
     lines.check_lines, store_state.check_refs, store_state.check_files, store_state.check_clock,
-    store_state.check_policies, store_state.check_missing,
+    store_state.check_policies, store_state.check_missing, store_state.check_guards,
 )  # fmt: skip
 THOROUGH_CHECKS: tuple[Check, ...] = (
     store_state.check_objects, approvals.check_answers, approvals.check_names, store_state.check_signatures,

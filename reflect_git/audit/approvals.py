@@ -12,7 +12,7 @@ from reflect_git.audit.context import DECIDE, NOTE, WARNING, AuditContext, Findi
 from reflect_git.capture.transcript.dialogs import find_dialogs
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest, plural
-from reflect_git.records.schema import SETTING_KINDS
+from reflect_git.records.schema import GUARD_KINDS, SETTING_KINDS
 from reflect_git.rules.approver import NO_NAME_HINT, meaning_of
 from reflect_git.store import asked_questions
 from reflect_git.store.repository import get_record_path
@@ -55,8 +55,11 @@ def _find_mismatch(learning: Learning, made: Decision | None) -> str:
 
 
 def check_channels(matter: AuditContext) -> Iterator[Finding]:
-    """Report unattended approvals without a policy in force at that time on that machine."""
-    for made in _list_approvals(matter, "unattended"):
+    """Report unattended approvals and guards without a policy in force at that time on that machine."""
+    guarded = [
+        one for one in matter.scan.history.decisions if one["kind"] in GUARD_KINDS and one["by"]["road"] == "unattended"
+    ]
+    for made in (*_list_approvals(matter, "unattended"), *guarded):
         if not _allows_unattended(matter, made["machine"], made["timestamp"]):
             message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
             yield Finding(
@@ -103,7 +106,7 @@ def _allows_unattended(matter: AuditContext, machine: str, moment: str) -> bool:
 
 
 def _get_revert_hint(made: Decision) -> str:
-    return f"take it back: reflect-git revert {made['subject']}"
+    return f"take it back: reflect-git revert {made['id' if made['kind'] in GUARD_KINDS else 'subject']}"
 
 
 def check_answers(matter: AuditContext) -> Iterator[Finding]:

@@ -11,16 +11,30 @@ from reflect_git.rules.drift.shell_writes import OUR_NAME
 
 READING_VERBS = frozenset((
     "status", "candidates", "log", "show", "why", "rules", "stats", "signals", "mine", "help", "completion", "capture",
-    "demo", "propose", "init",
+    "demo", "propose", "init", "guards",
 ))  # fmt: skip
 # Verbs that decide only with one of these words; `config` and `remote` depend on the number of words.
 DECIDING_WORDS = {
     "audit": ("--accept",), "doctor": ("--fix",), "improvements": ("apply", "defer"), "import": ("--yes",),
 }  # fmt: skip
 DECIDING_VERBS = frozenset(
-    ("approve", "review", "edit", "revert", "undo", "restore", "purge", "dismiss", "audit", "config", "promote")
+    (
+        "approve",
+        "review",
+        "edit",
+        "revert",
+        "undo",
+        "restore",
+        "purge",
+        "dismiss",
+        "audit",
+        "config",
+        "promote",
+        "guard",
+        "unguard",
+    )
 )
-READ_ONLY_OPTIONS = frozenset(("--dry-run", "--help", "-h", "--version", "-V", "--later"))
+READ_ONLY_OPTIONS = frozenset(("--dry-run", "--help", "-h", "--version", "-V", "--later", "--test", "--call", "--try"))
 # Options of ours that take no value: the next word is not their value.
 FLAGS = frozenset((
     "--add", "--all", "--ask", "--diff", "--erase", "--fix", "--force", "--global", "--json", "--keep", "--never",

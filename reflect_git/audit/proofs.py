@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 TERMINAL, ASK_USER_QUESTION = "terminal", "ask-user-question"
 # Kinds that change what is in force, or what the program may do without asking.
-CHANGING_KINDS = frozenset(("approved", "amended", "reverted", "applied", "superseded", "policy", "capture", "remote"))
+CHANGING_KINDS = frozenset((
+    "approved", "amended", "reverted", "applied", "superseded", "guarded", "unguarded", "policy", "capture", "remote",
+))  # fmt: skip
 _RULE_KINDS = CHANGING_KINDS.difference(SETTING_KINDS)
 # The kinds that a verb can decide; a verb that is not listed can decide anything.
 _KINDS_BY_VERB = {
@@ -40,6 +42,8 @@ _KINDS_BY_VERB = {
     "review": _RULE_KINDS,
     "sync": _RULE_KINDS,
     "improvements": _RULE_KINDS,
+    "guard": frozenset(("guarded",)),
+    "unguard": frozenset(("unguarded",)),
     "config": frozenset(("policy", "capture")),
     "audit": frozenset(("policy",)),
     "remote": frozenset(("policy", "remote")),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.audit.context import DECIDE, ERROR, NOTE, WARNING, AuditContext, Finding, format_commit
 from reflect_git.doctor import list_uncommitted
+from reflect_git.guards import entry, table
 from reflect_git.platform import files
 from reflect_git.records.ids import get_id_day, parse_utc, plural, utc
-from reflect_git.rules import restore, snapshot
+from reflect_git.rules import guards, restore, snapshot
 from reflect_git.store import config_file, lost_signals, machines, policy
 from reflect_git.store.expiry import DAY
 from reflect_git.store.lost_signals import CheckContext
@@ -93,6 +94,20 @@ def _check_commit(matter: AuditContext, commit: Commit, replaced: set[tuple[str,
         message = f"{format_commit(commit)} brings records that no reflect-git command wrote: {', '.join(brought[:3])}"
         hint = f"if it is not yours, take it back: {matter.format_git_command('revert', commit.id[:10])}"
         yield Finding("commit-by-hand", DECIDE, commit.id, message, hint)
+
+
+def check_guards(matter: AuditContext) -> Iterator[Finding]:
+    """Report guards that Claude Code does not run: somebody removed or changed their entry, or damaged their table."""
+    git_dir = matter.store.git_dir
+    problem, count = table.find_problem(git_dir), len(table.read_table(git_dir))
+    if matter.store.is_enabled("reflect.capture", True):  # 'disable' removes them all
+        count = max(count, len(guards.list_guards(matter.scan.history, matter.store.machine)))
+    if problem:
+        yield Finding("guards-damaged", DECIDE, "guards", f"guards do not work: {problem}", "reflect-git doctor --fix")
+    state = entry.entry_state(matter.env, matter.store.root) if count else entry.PRESENT
+    if state != entry.PRESENT:
+        message = f"{plural(count, 'guard')} in force, but the entry in Claude Code's settings.json is {state}"
+        yield Finding("guard-entry", DECIDE, "guards", message, "add it again: reflect-git enable")
 
 
 def check_receipts(matter: AuditContext) -> Iterator[Finding]:

@@ -114,14 +114,23 @@ def _find_as_typed(words: list[str], said: str) -> list[str] | None:
 def backtest(matcher: Matcher, calls: Iterable[Call]) -> dict[str, Any]:
     """Count the calls a matcher applies to, over how many days, and return the last of them."""
     pattern = re.compile(matcher["pattern"])
+
+    def find_value(tool: str, given: Mapping[str, Any]) -> str:
+        value = given.get(matcher["field"]) if tool == matcher["tool"] else None
+        return value if isinstance(value, str) and pattern.search(value) else ""
+
+    return count_applied((timestamp, find_value(tool, given)) for timestamp, tool, given in calls)
+
+
+def count_applied(calls: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Sum up calls: the time of each, and what a matcher applied to, or empty."""
     applied = 0
     last: dict[str, str] | None = None
     first_seen = last_seen = ""
-    for timestamp, tool, given in calls:
+    for timestamp, value in calls:
         first_seen = min(first_seen or timestamp, timestamp)
         last_seen = max(last_seen, timestamp)
-        value = given.get(matcher["field"]) if tool == matcher["tool"] else None
-        if not isinstance(value, str) or not pattern.search(value):
+        if not value:
             continue
         applied += 1
         if last is None or timestamp >= last["timestamp"]:

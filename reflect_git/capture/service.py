@@ -12,8 +12,8 @@ import time
 from reflect_git import paths
 from reflect_git.errors import ReflectError
 from reflect_git.platform import faults
-from reflect_git.platform.git import Git, find_git
 from reflect_git.records.ids import utc, utc_precise
+from reflect_git.store import opening
 from reflect_git.store.opening import open_or_create
 from reflect_git.store.repository import Store, no_store_error
 
@@ -30,14 +30,8 @@ FAULT_VARIABLE, FAULT_TRACE_VARIABLE = "REFLECT_GIT_FAULT", "REFLECT_GIT_FAULT_T
 
 
 def locate_store(env: Mapping[str, str], override: str = "") -> str:
-    """Return where the store is or will be. A project's own git config has no influence."""
-    if override:
-        return os.path.abspath(override)
-    if env.get("REFLECT_GIT_HOME") or not paths.may_configure_home(env):
-        return paths.store_home(env)
-    program = find_git(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", ""))
-    git = Git(program, "/", git_dir=os.devnull, user=env)
-    return paths.store_home(env, git.get_global_setting("reflect.home"))
+    """Return where the store is or will be."""
+    return opening.locate_store(env, override)
 
 
 def open_store(env: Mapping[str, str], override: str = "", create: bool = True) -> Store:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -15,9 +14,11 @@ from reflect_git import paths
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_duration, format_local_time, printable
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.guards import rebuild
 from reflect_git.platform import claude_settings, files
 from reflect_git.records.ids import parse_utc, utc, utc_precise
-from reflect_git.store import api, policy
+from reflect_git.rules import derived_files
+from reflect_git.store import api, policy, settings_manifest
 
 if TYPE_CHECKING:
     from reflect_git.store.config_file import Value
@@ -185,7 +186,12 @@ def _update_hooks(cli: CliContext, store: Store | None, change: SwitchChange, dr
     if dry_run or store is None:
         return plan_hooks(cli.env, store, change.hooks)
     try:
-        return install_hooks(cli.env, store, change.hooks)
+        if not change.hooks:  # first, so that the containers that our hooks brought become empty
+            rebuild.remove_all(store, cli.env)
+        install = install_hooks(cli.env, store, change.hooks)
+        if change.hooks:
+            derived_files.refresh_guards(store, cli.env, cli.scan(store))
+        return install
     except (ReflectError, OSError) as error:
         said = error.message if isinstance(error, ReflectError) else f"{error.strerror}: '{error.filename}'"
         hint = error.hint if isinstance(error, ReflectError) else "check the permissions, then run it again"
@@ -272,7 +278,7 @@ def plan_hooks(env: Mapping[str, str], store: Store | None, wanted: bool) -> Hoo
 
 def _build_hook_plan(env: Mapping[str, str], store: Store | None, wanted: bool) -> HookInstall:
     path = claude_settings.get_settings_path(paths.config_dir(env))
-    note = _load_manifest(store).get(os.path.realpath(path), {})
+    note = settings_manifest.load_entry(store, path)
     data = claude_settings.read_settings(path)
     plugin = claude_settings.has_plugin(data) or _is_called_by_plugin(env)  # it brings its own
     try:
@@ -319,10 +325,10 @@ def _replace_settings(env: Mapping[str, str], store: Store | None, install: Hook
     harmless.
     """
     if store and install.manifest_entry:
-        _write_manifest_entry(store, install.path, install.manifest_entry)
+        settings_manifest.write_entry(store, install.path, install.manifest_entry)
     done = claude_settings.replace_settings(install.path, paths.home_dir(env), install.before, install.after)
-    if store and done and not install.manifest_entry:
-        _write_manifest_entry(store, install.path, None)
+    if store and done and not install.manifest_entry and not claude_settings.list_guard_entries(install.after):
+        settings_manifest.write_entry(store, install.path, None)
     return done
 
 
@@ -334,26 +340,3 @@ def _is_called_by_plugin(env: Mapping[str, str]) -> bool:
 def _load_hooks() -> claude_settings.Hooks:
     with open(paths.resource_path("hooks", "hooks.json"), "rb") as file:
         return claude_settings.build_hooks(file.read(), paths.resource_path("hooks", "launch.sh"))
-
-
-def _load_manifest(store: Store | None) -> dict[str, Any]:
-    """Load our entries in each settings file, by path."""
-    data = None if store is None else files.read_if_exists(store.private_path("settings.json"))
-    try:
-        known = json.loads(data or b"{}")
-    except ValueError:
-        return {}
-    return {path: note for path, note in known.items() if isinstance(note, dict)} if isinstance(known, dict) else {}
-
-
-def _write_manifest_entry(store: Store, path: str, note: Mapping[str, Any] | None) -> None:
-    known = _load_manifest(store)
-    known.pop(os.path.realpath(path), None)
-    if note is not None:
-        known[os.path.realpath(path)] = dict(note)
-    target = store.private_path("settings.json")
-    if known:
-        text = json.dumps(known, indent=2)
-        files.write_atomic(target, text.encode("ascii"), scratch=store.private_path("cache"))
-    else:
-        files.remove(target)

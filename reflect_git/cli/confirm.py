@@ -18,10 +18,11 @@ from reflect_git.cli.review_setup import (
     require_typed_yes,
 )
 from reflect_git.errors import ReflectError
-from reflect_git.rules import amend, learnings_index, project_commits, revert, write_change
+from reflect_git.rules import amend, project_commits, revert, write_change
 from reflect_git.rules.approver import is_inside_client
 from reflect_git.rules.broken_rules import find_broken_rules
 from reflect_git.rules.client_questions import build_amendment_request, build_broken_rule_request
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def confirm_revert(
     is_shown = not is_named and _confirm_other_project(cli, ctx, there, reversal)
     is_shown = require_typed_yes(cli, linked, "" if is_shown else reversal.diff) or is_shown
     done = revert.write_revert(there, reversal, by, linked, basis)
-    learnings_index.write(there.store, cli.scan(there.store))
+    refresh_derived_files(there.store, cli.env, cli.scan(there.store))
     _print_revert(cli, there, reversal, done, is_shown, by["road"])
 
 
@@ -190,7 +191,7 @@ def confirm_edit(cli: CliContext, ctx: Context, amendment: Amendment, dry_run: b
     by, answer = find_approver(cli, ctx, build_amendment_request(ctx, amendment))
     is_shown = require_typed_yes(cli, amendment.findings, amendment.diff)
     done = amend.write_amendment(ctx, amendment, by, mark_answer_used(answer, new["id"]))
-    learnings_index.write(ctx.store, cli.scan(ctx.store))
+    refresh_derived_files(ctx.store, cli.env, cli.scan(ctx.store))
     _print_edit(cli, ctx, amendment, done, is_shown, by["road"])
 
 

@@ -24,12 +24,13 @@ from reflect_git.cli.context import format_duration
 from reflect_git.cli.review_setup import get_cwd
 from reflect_git.doctor.transcripts import count_entries
 from reflect_git.errors import ReflectError
+from reflect_git.guards import entry, rebuild, stored, table
 from reflect_git.platform import claude_settings, files
 from reflect_git.platform.git import Git
 from reflect_git.platform.instruction_files import MAX_BYTES
 from reflect_git.platform.project import top_of
 from reflect_git.records.ids import plural
-from reflect_git.rules import approver
+from reflect_git.rules import approver, derived_files
 from reflect_git.store import expiry, inbox, pending, recover, remotes
 from reflect_git.store.lost_signals import DAY, NOTE, OK, WARNING
 from reflect_git.store.reading import reader
@@ -47,6 +48,7 @@ _BYTES_PER_TOKEN = 4
 _COMMENT = re.compile(rb"^<!--.*?-->[ \t]*$\s*", re.M | re.S)  # the client leaves them out
 _REMOTE_SECONDS = 15.0  # seconds that a remote has to answer
 _SYNC_HINT = "run 'reflect-git sync' for details"
+_CANARY_SECONDS = 10
 _TRANSCRIPT_DAYS = 30  # what the client keeps without a setting
 # Weaknesses of git that a hostile repository or remote could use, as of 2026-11-10, with the first version of each
 # line of releases that is known to have the remedy: the release notes of git 2.45.1 and 2.50.1, and those of Git for
@@ -161,6 +163,53 @@ def _list_with_mtime(found: Iterator[Path]) -> Iterator[tuple[float, str]]:
             yield path.stat().st_mtime, str(path)
         except OSError:
             continue
+
+
+def _check_guards(env: Mapping[str, str], store: Store) -> Iterator[CheckResult]:
+    """Check the table of guards and its entry, and send a call that must be refused through the entry."""
+    problem, guards = table.find_problem(store.git_dir), table.read_table(store.git_dir)
+    if problem:
+        yield CheckResult("guards", WARNING, f"{problem}: its guards do not work", "rebuild it", fixable=True)
+        return
+    state = entry.entry_state(env, store.root)
+    if not guards:
+        if state in (entry.PRESENT, entry.OUTDATED):
+            said = "Claude Code's settings.json has an entry for guards, but there are no guards"
+            yield CheckResult("guards", WARNING, said, "remove it", fixable=True)
+        return
+    if state != entry.PRESENT:
+        said = f"{plural(len(guards), 'guard')}, but the entry in Claude Code's settings.json is {state}"
+        yield CheckResult("guards", WARNING, said, "add it with 'reflect-git enable'", fixable=True)
+        return
+    reason = _send_canary(entry.get_entry_command(env, store.root), env)
+    if reason == f"{stored.CANARY}: {len(guards)}":
+        yield CheckResult("guards", OK, f"{plural(len(guards), 'guard')}, tested with a call that must be refused")
+    else:
+        said = f"{plural(len(guards), 'guard')}, but a call that must be refused was not: {reason or 'no answer'}"
+        yield CheckResult("guards", WARNING, said, "rebuild the table", fixable=True)
+
+
+def _send_canary(command: list[str], env: Mapping[str, str]) -> str:
+    """Return why a call was refused; empty if it was not."""
+    call = {"hook_event_name": "PreToolUse", "session_id": "doctor", "cwd": os.sep, "tool_name": "Bash",
+            "tool_input": {"command": stored.CANARY}}  # fmt: skip
+    given = {name: value for name, value in env.items() if name != "REFLECT_GIT_OFF"}
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(call).encode() + b"\n", env=given, capture_output=True, timeout=_CANARY_SECONDS,
+            check=False,
+        )  # fmt: skip
+        answer = json.loads(done.stdout)["hookSpecificOutput"]
+        return str(answer["permissionDecisionReason"]) if answer["permissionDecision"] == "deny" else ""
+    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _repair_guards(env: Mapping[str, str], store: Store) -> str:
+    count = derived_files.refresh_guards(store, env, reader.scan(store))
+    if not count:
+        rebuild.remove_all(store, env)
+    return f"rebuilt the table of {plural(count, 'guard')}"
 
 
 def _check_client(env: Mapping[str, str], store: Store) -> Iterator[CheckResult]:
@@ -388,6 +437,7 @@ CHECKS_WITHOUT_STORE: tuple[EnvCheck[Store | None], ...] = (
 )
 ENV_CHECKS: tuple[EnvCheck[Store], ...] = (
     *CHECKS_WITHOUT_STORE,
+    EnvCheck(_check_guards, _repair_guards),
     EnvCheck(_check_client),
     EnvCheck(_check_outer_repository),
     EnvCheck(_check_identity),

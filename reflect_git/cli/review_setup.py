@@ -15,6 +15,7 @@ from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.rules import approver
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.context import Context, load_context
+from reflect_git.rules.derived_files import refresh_guards
 from reflect_git.rules.queue import Queue, load_queue
 from reflect_git.store import asked_questions
 
@@ -46,6 +47,7 @@ def _open_context(cli: CliContext, store: Store, project: str | None, writes: bo
     folder = os.path.abspath(project or get_cwd())
     ctx = load_context(store, cli.env, cli.scan(store), folder)
     if writes:
+        refresh_guards(store, cli.env, ctx.scan)  # a sync in the background may have brought a decision
         for settle in (_apply_own_decisions, _apply_arrived_decisions):
             if settle(cli, ctx):
                 ctx = load_context(store, cli.env, cli.scan(store), folder)

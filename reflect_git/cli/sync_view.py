@@ -96,7 +96,7 @@ def run_sync_command(cli: CliContext, dry_run: bool, timeout: float = 0.0) -> in
 
         open_context(cli, writes=True)
         report.pushing_result = None
-    waits = [] if dry_run else list_waiting(cli, store, report.pushing_result)
+    waits = [] if dry_run else _finish_sync(cli, store, report.pushing_result or cli.scan(store))
     if cli.json:
         cli.print_json(build_sync_json(report, waits))
     else:
@@ -193,6 +193,15 @@ def _ask_new_machines(cli: CliContext, store: Store) -> bool:
         by = service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
         machines.accept_machines(store, accepted, by, utc_precise())
     return bool(accepted)
+
+
+def _finish_sync(cli: CliContext, store: Store, scan: Scan) -> list[dict[str, Any]]:
+    """Compile the guards that are in force now, and list what needs an answer."""
+    if any(made.get("kind") == "guarded" for made in scan.main_records.values()):
+        from reflect_git.rules.derived_files import refresh_guards  # few have guards
+
+        refresh_guards(store, cli.env, scan)
+    return list_waiting(cli, store, scan)
 
 
 def list_waiting(cli: CliContext, store: Store, looked: Scan | None = None) -> list[dict[str, Any]]:

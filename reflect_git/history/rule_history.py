@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from reflect_git.platform.git import GitProcess
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, Exposure, Learning, Project, Signal
+    from reflect_git.rules.guards import GuardState
     from reflect_git.store.reading.lookup import RecordLookup
     from reflect_git.store.repository import Store
 
@@ -43,7 +44,7 @@ class RuleHistory:
 
     `learning`: with its current wording and target. `ended_by`: what took it out of force. `replaced_by`: what replaced
     it. `repeats`: repetitions after the approval. `sessions_loaded`: sessions that had it loaded. `hits_before`,
-    `hits_after`: calls that its matcher would have caught.
+    `hits_after`: calls that its matcher would have caught. `guard`: its guard on this machine, if it has one.
     """
 
     learning: Learning
@@ -58,6 +59,7 @@ class RuleHistory:
     sessions_loaded: int
     hits_before: Count
     hits_after: Count
+    guard: GuardState | None = None
     commit: str = ""
 
     @property
@@ -79,6 +81,7 @@ class RuleHistory:
             "signals_gone": self.missing_signals,
             "again": vars(self.repeats),
             "sessions_with_it": self.sessions_loaded,
+            "guard": _build_guard_json(self.guard) if self.guard else None,
             "hits": {"before": vars(self.hits_before), "after": vars(self.hits_after)},
         }
 
@@ -97,7 +100,15 @@ class RuleRecords:
     mentions: Sequence[tuple[str, str, str, Project | None]] = ()
 
 
-def build_rule_history(material: RuleRecords, identity: str, commit: str = "") -> RuleHistory:
+def _load_guard(history: History, machine: str, identity: str) -> GuardState | None:
+    if not any(made["kind"] == "guarded" for made in history.decisions):
+        return None
+    from reflect_git.rules.guards import find_guard_state  # few rules are guarded
+
+    return find_guard_state(history, machine, identity)
+
+
+def build_rule_history(material: RuleRecords, identity: str, commit: str = "", machine: str = "") -> RuleHistory:
     """Assemble the history of one rule from its records."""
     history = material.history
     learning = history.learnings[identity]
@@ -110,8 +121,19 @@ def build_rule_history(material: RuleRecords, identity: str, commit: str = "") -
         ended, str((ended or {"meta": {}})["meta"].get("by", "")), tuple(_list_replaced(material, identity, about)),
         tuple(material.signals), _count_repeats(material, learning, get_keys(history, identity)),
         sum(any(identity in listed for listed in one["rules"].values()) for one in material.exposures),
-        before, after, commit,
+        before, after, _load_guard(history, machine, identity), commit,
     )  # fmt: skip
+
+
+def _build_guard_json(state: GuardState) -> dict[str, Any]:
+    made = state.decision or state.waiting
+    assert made is not None
+    word = "in force" if state.guard else "off" if state.decision else "waiting"
+    meta = made["meta"]
+    return {
+        "mode": meta.get("mode"), "state": word, "matcher": meta.get("matcher"), "instead": meta.get("instead") or None,
+        "decision": made["id"], "problem": state.problem or None,
+    }  # fmt: skip
 
 
 def _get_state(ended: Decision | None) -> str:
@@ -175,12 +197,12 @@ def _sum_hits(exposures: Sequence[Exposure], identity: str) -> Count:
 def load_rule_history(store: Store, excerpt: RecordLookup, identity: str) -> RuleHistory | None:
     """Return the history of a rule, or None if this store does not have it."""
     asked = start_commit_search(store, identity, MAIN)  # runs while we read
-    told = load_rule_histories(excerpt, [identity])
+    told = load_rule_histories(excerpt, [identity], store.machine)
     commit = read_commit(asked)
     return replace(told[identity], commit=commit) if told else None
 
 
-def load_rule_histories(excerpt: RecordLookup, wanted: Sequence[str]) -> dict[str, RuleHistory]:
+def load_rule_histories(excerpt: RecordLookup, wanted: Sequence[str], machine: str) -> dict[str, RuleHistory]:
     """Return the histories of those rules that this store has, without commits: a file may have a colleague's rules."""
     found = excerpt.find_mentions(*wanted)
     identities = [one for one in wanted if one in found]
@@ -190,7 +212,10 @@ def load_rule_histories(excerpt: RecordLookup, wanted: Sequence[str]) -> dict[st
     keys = {one: get_keys(_build_history(found), one) for one in identities}
     tallied = excerpt.find_mentions(*set().union(*keys.values()), figures=False)
     history = _build_history({**_filter_by_prefix(tallied, "TLY"), **found})
-    return {one: build_rule_history(_load_records(excerpt, history, found, one, keys[one]), one) for one in identities}
+    return {
+        one: build_rule_history(_load_records(excerpt, history, found, one, keys[one]), one, machine=machine)
+        for one in identities
+    }
 
 
 def _load_records(

@@ -9,7 +9,7 @@ import glob
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
 from typing import Any
 
@@ -191,8 +191,12 @@ def _foreign_error(path: str, what: str, hint: str) -> ReflectError:
 
 
 Hooks = dict[str, list[dict[str, Any]]]
+Test = Callable[[Any], bool]
 
 HOOK_MARK = "# reflect-git"
+GUARD_MARK = "/.git/reflect/guard"
+_GUARD_TOOLS = "Bash|Read|Grep|Edit|Write|NotebookEdit|mcp__.*"
+_GUARD_SECONDS = 5
 MALFORMED_CODE = "settings-malformed"
 DOCUMENT = ""  # means the file itself, in the list of containers we created
 _PLUGIN_LAUNCHER = '"$CLAUDE_PLUGIN_ROOT/hooks/launch.sh"'
@@ -201,11 +205,18 @@ _BOM = b"\xef\xbb\xbf"
 
 def has_our_hooks(data: bytes | None) -> bool:
     """Return whether these settings have hooks of ours."""
-    return (
-        bool(data)
-        and HOOK_MARK.encode() in (data or b"")
-        and bool(_list_our_hooks(_parse_object(_decode(data or b"")[1])))
-    )
+    return bool(data) and HOOK_MARK.encode() in (data or b"") and bool(_list_hooks_in(data, _is_our_hook))
+
+
+def list_guard_entries(data: bytes | None) -> list[list[str]]:
+    """List the program and its arguments of every guard entry in these settings."""
+    if not data or GUARD_MARK.encode() not in data:
+        return []
+    return [words for _, _, words in _list_hooks_in(data, _is_guard_entry)]
+
+
+def _list_hooks_in(data: bytes | None, is_ours: Test) -> list[tuple[str, str, list[str]]]:
+    return _list_our_hooks(_parse_object(_decode(data or b"")[1]), is_ours)
 
 
 def build_hooks(plugin_hooks: bytes, launcher: str) -> Hooks:
@@ -217,20 +228,50 @@ def build_hooks(plugin_hooks: bytes, launcher: str) -> Hooks:
     return hooks
 
 
-def add_hooks(data: bytes | None, hooks: Hooks, made: Sequence[str] | None) -> tuple[bytes, list[str]]:
+def build_guard_hooks(script: str) -> Hooks:
+    """Return the entry that runs the script of the guards before a tool call.
+
+    It has to end with 0 whatever happens to the script: a shell that cannot read its script ends with 2, which Claude
+    Code takes as a refusal of the call.
+    """
+    path = quote(script)
+    line = f"[ -f {path} ] && [ -r {path} ] && [ -x {path} ] && exec {path}; exit 0"
+    handler = {"type": "command", "command": "/bin/sh", "args": ["-c", line], "timeout": _GUARD_SECONDS}
+    return {"PreToolUse": [{"matcher": _GUARD_TOOLS, "hooks": [handler]}]}
+
+
+def add_guard_entry(data: bytes | None, script: str, made: Sequence[str] | None) -> tuple[bytes, list[str]]:
+    """Return the settings with one guard entry, and the containers we created; as `add_hooks`."""
+    return add_hooks(data, build_guard_hooks(script), made, _is_guard_entry)
+
+
+def remove_guard_entry(data: bytes | None, made: Sequence[str] | None, blank: str | None) -> bytes | None:
+    """Return the settings without the guard entry; as `remove_hooks`."""
+    if data is None or GUARD_MARK.encode() not in data:
+        return data
+    return _remove_hooks(data, made, blank, _is_guard_entry)
+
+
+def add_hooks(
+    data: bytes | None, hooks: Hooks, made: Sequence[str] | None, is_ours: Test | None = None
+) -> tuple[bytes, list[str]]:
     """Return the settings with exactly these hooks of ours, and the containers we created for them.
 
     `made` lists the containers that an earlier call created; they are removed with the old hooks. None if unknown.
     """
+    is_ours = is_ours or _is_our_hook
     bom, text = _decode(data or b"")
     if not text.strip(WHITESPACE):
         added, new = _insert_hooks("{}\n", hooks)
         return bom + added.encode(), [*new, DOCUMENT]
-    if _list_our_hooks(_parse_object(text)) == _list_our_hooks({"hooks": hooks}):
+    if _list_our_hooks(_parse_object(text), is_ours) == _list_our_hooks({"hooks": hooks}, is_ours):
         return data or b"", list(made or ())
     _require_containers(text, hooks)
-    added, new = _insert_hooks(_cut_hooks(text, made), hooks)
-    return bom + added.encode(), [*new, *(name for name in made or () if name == DOCUMENT)]
+    left = _cut_hooks(text, made, is_ours)
+    added, new = _insert_hooks(left, hooks)
+    # A container that we created for other hooks of ours is still ours.
+    kept = [name for name in made or () if name not in new and (name == DOCUMENT or _has_container(left, name))]
+    return bom + added.encode(), [*new, *kept]
 
 
 def remove_hooks(data: bytes | None, made: Sequence[str] | None, blank: str | None) -> bytes | None:
@@ -240,9 +281,13 @@ def remove_hooks(data: bytes | None, made: Sequence[str] | None, blank: str | No
     """
     if data is None or HOOK_MARK.encode() not in data:
         return data
+    return _remove_hooks(data, made, blank, _is_our_hook)
+
+
+def _remove_hooks(data: bytes, made: Sequence[str] | None, blank: str | None, is_ours: Test) -> bytes | None:
     bom, text = _decode(data)
     _parse_object(text)
-    left = _cut_hooks(text, made)
+    left = _cut_hooks(text, made, is_ours)
     if made and DOCUMENT in made and left != text and _parse_object(left) == {}:
         return None if blank is None else bom + blank.encode()
     return bom + left.encode()
@@ -282,8 +327,14 @@ def _is_our_hook(handler: Any) -> bool:
     return isinstance(command, str) and "/hooks/launch.sh" in command and command.rstrip().endswith(HOOK_MARK)
 
 
-def _list_our_hooks(settings: Any) -> list[tuple[str, str, str]]:
-    """List event, matcher and command of our hooks. Ignores the timeout, which a person may have changed."""
+def _is_guard_entry(handler: Any) -> bool:
+    given = handler.get("args") if isinstance(handler, dict) else None
+    line = given[1] if isinstance(given, list) and len(given) == 2 else None
+    return isinstance(line, str) and line.startswith("[ -") and GUARD_MARK in line and line.endswith("; exit 0")
+
+
+def _list_our_hooks(settings: Any, is_ours: Test) -> list[tuple[str, str, list[str]]]:
+    """List event, matcher and words of our hooks. Ignores the timeout, which a person may have changed."""
     hooks = settings.get("hooks")
     groups = [
         (event, group)
@@ -292,10 +343,10 @@ def _list_our_hooks(settings: Any) -> list[tuple[str, str, str]]:
         if isinstance(group, dict) and isinstance(group.get("hooks"), list)
     ]
     return sorted(
-        (event, str(group.get("matcher", "")), handler["command"])
+        (event, str(group.get("matcher", "")), [str(handler.get("command")), *map(str, handler.get("args") or ())])
         for event, group in groups
         for handler in group["hooks"]
-        if _is_our_hook(handler)
+        if is_ours(handler)
     )
 
 
@@ -330,16 +381,22 @@ def _insert_hooks(text: str, hooks: Hooks) -> tuple[str, list[str]]:
     return text, made
 
 
-def _cut_hooks(text: str, made: Sequence[str] | None) -> str:
+def _has_container(text: str, name: str) -> bool:
+    """Return whether `hooks` is there, or the list of an event in it."""
+    top = find_value(text, find_root(text), "hooks")
+    return top >= 0 and (name == "hooks" or (text[top] == "{" and find_value(text, top, name) >= 0))
+
+
+def _cut_hooks(text: str, made: Sequence[str] | None, is_ours: Test) -> str:
     """Remove our hooks, the last one first."""
     while True:
-        place = _find_last_entry(text, made)
+        place = _find_last_entry(text, made, is_ours)
         if place is None:
             return text
         text = remove_entry(text, *place)
 
 
-def _find_last_entry(text: str, made: Sequence[str] | None) -> tuple[int, int] | None:
+def _find_last_entry(text: str, made: Sequence[str] | None, is_ours: Test) -> tuple[int, int] | None:
     """Return container and index of the next entry to remove: a hook of ours, or a container it would leave empty."""
     root = find_root(text)
     for top, hooks in _iter_containers(text, root, "{", "hooks"):
@@ -347,7 +404,7 @@ def _find_last_entry(text: str, made: Sequence[str] | None) -> tuple[int, int] |
             for number, group in _iter_containers(text, event.value, "{"):
                 for _, listed in _iter_containers(text, group.value, "[", "hooks"):
                     handlers = list_entries(text, listed.value)
-                    mine = [i for i, one in enumerate(handlers) if _is_our_hook(get_value(text, one.value))]
+                    mine = [i for i, one in enumerate(handlers) if is_ours(get_value(text, one.value))]
                     if not mine:
                         continue
                     if len(handlers) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest
+from reflect_git.records.schema import GUARD_KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _get_status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bo
     if decision["kind"] != "reverted":
         return _STATUS_BY_KIND.get(decision["kind"], "")
     reopened = kinds.get(decision["reopens"] or "", "")
-    if reopened in ("reverted", "amended", "superseded", "applied"):
+    if reopened in ("reverted", "amended", "superseded", "applied", *GUARD_KINDS):
         return ""
     # Reverting an approval means no; its signals are offered again only on request.
     return "dismissed" if is_of_learning and not decision["meta"].get("reopen") else "captured"
@@ -310,6 +311,8 @@ EVENT_TYPES = {
     "amend": "amended",
     "apply": "applied",
     "decline": "declined",
+    "guard": "guarded",
+    "unguard": "unguarded",
     "policy": "policy",
     "pause": "paused",
     "resume": "resumed",

@@ -172,8 +172,11 @@ STATUSES = ("captured", "analyzed", "promoted", "dismissed", "archived")
 TRUSTS = ("user_typed", "user_feedback", "assistant", "tool_output", "remote", "imported")
 DECISION_KINDS = (
     "approved", "dismissed", "never", "reverted", "amended", "applied", "superseded", "joined", "archived", "pinned",
-    "policy", "capture", "remote", "muted", "rootcause",
+    "guarded", "unguarded", "policy", "capture", "remote", "muted", "rootcause",
 )  # fmt: skip
+# Decisions about the guard of a rule; they change no file.
+GUARD_KINDS = ("guarded", "unguarded")
+GUARD_MODES = ("watch", "hint", "ask", "deny")
 # Decisions about settings, not about rules; a separate command reverts them.
 SETTING_KINDS = ("policy", "capture", "remote")
 CHANNELS = ("terminal", "ask-user-question", "own-machine", "unattended")

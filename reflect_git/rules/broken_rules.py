@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXAMINED_SESSIONS = 5  # sessions that are examined
 SESSIONS_BEFORE_NEXT_QUESTION = 3  # broken sessions after "leave it" before asking again
 _SECOND_LENGTH = len("2026-02-11T10:00:00")
+_FRESH_START_KINDS = ("approved", "amended", "guarded")
 _MIN_CALL_SESSIONS = 2  # sessions: a single matching call may have been justified
 _MAX_GROUPS = 50  # groups of signals that are examined
 _MAX_QUOTE_LENGTH = 300  # characters of a quote
@@ -106,10 +107,10 @@ def find_repeat_signals(ctx: Context, rule: str) -> list[str]:
 
 
 def _map_wording_times(rules: Iterable[str], decisions: Iterable[Decision], void: set[str]) -> dict[str, str]:
-    """Return when each rule got its current wording: earlier evidence does not count."""
+    """Return when each rule got its current wording or guard: earlier evidence does not count."""
     found = dict.fromkeys(rules, "")
     for made in decisions:
-        if made["subject"] in found and made["kind"] in ("approved", "amended") and made["id"] not in void:
+        if made["subject"] in found and made["kind"] in _FRESH_START_KINDS and made["id"] not in void:
             found[made["subject"]] = max(found[made["subject"]], made["timestamp"])
     return found
 

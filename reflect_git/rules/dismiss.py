@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reflect_git.platform import files
 from reflect_git.records.history import DECLINED, get_decision_name
 from reflect_git.records.ids import utc_precise
+from reflect_git.records.schema import GUARD_KINDS
 from reflect_git.store import api, expiry
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def _write_seen(store: Store, seen: list[str]) -> None:
 
 
 CHANGING_KINDS = ("approved", "amended", "reverted", "superseded")
+# A revert of one of these changes no rule.
+_OTHER_ROOTS = ("applied", *GUARD_KINDS)
 
 
 def is_decline(made: Decision) -> bool:
@@ -119,7 +122,7 @@ def find_declines(history: History, machine: str) -> dict[str, Decision]:
     last = {
         made["subject"]: _find_effective_id(by_id, made)
         for made in history.decisions
-        if made["subject"] in noes and made["kind"] in CHANGING_KINDS and find_root(by_id, made)[0]["kind"] != "applied"
+        if made["subject"] in noes and is_rule_change(by_id, made)
     }
     return {
         identity: made
@@ -127,6 +130,11 @@ def find_declines(history: History, machine: str) -> dict[str, Decision]:
         if (answered := by_id.get(str(made["meta"].get("of"))))
         and last.get(identity) == _find_effective_id(by_id, answered)
     }
+
+
+def is_rule_change(by_id: Mapping[str, Decision], made: Decision) -> bool:
+    """Tell whether a decision changes the text of a rule, or whether it is in force."""
+    return made["kind"] in CHANGING_KINDS and find_root(by_id, made)[0]["kind"] not in _OTHER_ROOTS
 
 
 def _find_effective_id(by_id: Mapping[str, Decision], made: Decision) -> str:

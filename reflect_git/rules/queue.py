@@ -145,6 +145,25 @@ def with_backtests(queue: Queue, candidates: Sequence[Candidate]) -> list[Candid
     return [each._replace(backtest=backtest(each.matcher, calls)) if each.matcher else each for each in candidates]
 
 
+def backtest_matcher(queue: Queue, matcher: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how often a guard's matcher would have applied in past sessions of the project; None if not known yet.
+
+    What calls added to files is not read here: only the full backtest of a guard tries content patterns.
+    """
+    from reflect_git.candidates.matcher import count_applied
+    from reflect_git.guards.form import build_prefilter
+    from reflect_git.guards.match import Call, find_match
+
+    calls, root = queue.past_calls.read_calls(), queue.place.root
+    if not calls and not queue.past_calls.is_read:
+        return None
+    may_match = build_prefilter(matcher)
+    return count_applied(
+        (timestamp, find_match(matcher, Call(tool, given, root, root)) if may_match(tool, given) else "")
+        for timestamp, tool, given in calls
+    )
+
+
 class PastCalls:
     """Tool calls of past sessions here, newest session first, read within a time limit.
 
@@ -174,7 +193,6 @@ class PastCalls:
 
         Only the fields that matchers use are stored: the contents of a written file may be megabytes.
         """
-        from reflect_git.candidates.matcher import COMMAND_FIELD
         from reflect_git.capture.transcript.calls import read_calls
 
         for path in self._list_transcripts():
@@ -183,9 +201,7 @@ class PastCalls:
                 for call in read_calls(path, self._projects):
                     if call:
                         timestamp, tool, given = call
-                        calls.append(
-                            (timestamp, tool, {COMMAND_FIELD: given[COMMAND_FIELD]} if COMMAND_FIELD in given else {})
-                        )
+                        calls.append((timestamp, tool, {name: given[name] for name in _KEPT_FIELDS if name in given}))
                     yield False
             except (ReflectError, OSError):
                 continue
@@ -200,6 +216,8 @@ class PastCalls:
         return [path for moment, path in sorted(found, reverse=True) if moment > oldest and path.endswith(".jsonl")]
 
 
+# What matchers look at in a call, besides the text that it writes.
+_KEPT_FIELDS = ("command", "file_path", "notebook_path")
 _MAX_CACHE_BYTES = 1 << 26
 # The code that decides grouping, strength and wording: if it changes, the cache is invalid.
 _PROGRAM_FOLDERS = ("records", "language", "candidates", "store", "store/reading")

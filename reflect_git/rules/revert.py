@@ -46,6 +46,9 @@ _DISMISSAL_LABELS = {
 }  # of a signal: used in sentences, not in commits
 
 
+_GUARD_LABELS = {"guarded": "the guard of", "unguarded": "the removal of the guard of"}
+
+
 @dataclass(frozen=True)
 class Selection:
     """Decisions to revert, their commit if known, and a title."""
@@ -356,6 +359,7 @@ def describe_decisions(history: History, taken: Sequence[Decision], mark: str = 
     name = "the acceptance of what an audit found" if is_acceptance(first) else name
     name = f"{_describe_file_change(first)} {name}" if is_about_file(first) else name
     name = f"the change of {name}" if first["kind"] == "amended" else name
+    name = f"{_GUARD_LABELS[first['kind']]} {name}" if first["kind"] in _GUARD_LABELS else name
     name = f"{_describe_applied(first, mark)}{name}" if first["kind"] == "applied" and not is_no else name
     name = f"{_DISMISSAL_LABELS[first['kind']]} {name}" if mark and first["kind"] in _DISMISSAL_LABELS else name
     name = f"the no here to {name}" if is_no else name

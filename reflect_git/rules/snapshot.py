@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.ids import digest, utc
-from reflect_git.rules.dismiss import CHANGING_KINDS, find_declines, find_root, is_decline
+from reflect_git.rules.dismiss import find_declines, is_decline, is_rule_change
 from reflect_git.store.repository import MAIN
 from reflect_git.targets import improvements, rules_file, target_page
 from reflect_git.targets.plan import Plan
@@ -164,8 +164,7 @@ def _map_last_decisions(history: History) -> dict[str, Decision]:
     return {
         made["subject"]: made
         for made in history.decisions
-        if made["kind"] in CHANGING_KINDS and made["subject"] in history.learnings
-        if find_root(by_id, made)[0]["kind"] != "applied"
+        if made["subject"] in history.learnings and is_rule_change(by_id, made)
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from reflect_git import paths
 from reflect_git.errors import ReflectError
 from reflect_git.platform import processes
+from reflect_git.platform.git import Git, find_git
 from reflect_git.records.ids import ALPHABET, digest
 from reflect_git.store.repository import INBOX, Store
 
@@ -16,6 +18,17 @@ if TYPE_CHECKING:
 
     from reflect_git.store.config_file import Value
     from reflect_git.store.repository import Store
+
+
+def locate_store(env: Mapping[str, str], override: str = "") -> str:
+    """Return where the store is or will be. A project's own git config has no influence."""
+    if override:
+        return os.path.abspath(override)
+    if env.get("REFLECT_GIT_HOME") or not paths.may_configure_home(env):
+        return paths.store_home(env)
+    program = find_git(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", ""))
+    git = Git(program, "/", git_dir=os.devnull, user=env)
+    return paths.store_home(env, git.get_global_setting("reflect.home"))
 
 
 def open_or_create(root: str, env: Mapping[str, str]) -> Store:

@@ -481,6 +481,12 @@ def test_five_failures_in_a_row_are_a_loop(tmp_path: Path) -> None:
     assert found[1]["type"] == "failure"
 
 
+def test_a_guard_that_denies_calls_is_no_failure(tmp_path: Path) -> None:
+    reason = "PreToolUse:Bash hook error: Not run, because a rule of the user forbids it.\nRule PROJ-014: use pnpm"
+    denied = [build_call("Bash", {"command": f"npm i lamp{n}"}, reason, True) for n in range(6)]
+    assert mine_steps(tmp_path, [*denied, bash_call("pnpm add lamp", "Done in 1s")]) == []
+
+
 def test_no_loop_across_a_success_or_a_prompt(tmp_path: Path) -> None:
     four = [failed_bash_call(f"lamp{n} on", f"Error: lamp {n} is unreachable") for n in range(4)]
     assert find_failures(tmp_path, [*four, bash_call("uptime", "1"), *four]).count("loop") == 0

@@ -299,6 +299,17 @@ class TestTools:
             (turn,) = read(path, calls("WebFetch"), item)
             assert turn.refused == "config"
 
+    def test_refused_by_a_guard_is_no_persons_word(self, path: Path) -> None:
+        forms: list[Entry] = [
+            {"toolDenialKind": "permission-rule", "permissionDecision": {"decision": "reject", "source": source}}
+            for source in ("hook", "user_reject")
+        ]
+        for tool in ("Bash", "mcp__shop__order"):
+            text = f"PreToolUse:{tool} hook error: Rule PROJ-014: use pnpm, not npm"
+            for fields in (*forms, {}):
+                (turn,) = read(path, calls(tool), result(text, **fields))
+                assert turn.refused == "config"
+
     @pytest.mark.parametrize(
         "tool, fields",
         [

@@ -100,7 +100,9 @@ def test_what_was_said_again_counts_from_the_approval_on() -> None:
         ["k", "correction", "", "2026-02-11", session_hash("s-3"), "user_typed"],
         ["other", "correction", "", "2026-02-16", session_hash("s-4"), "user_typed"],
     ]
-    story = told([learning(signals=[own])], [decision(0, "approved", key="k")], mentions=said, tallies=[{"lines": lines}])
+    story = told(
+        [learning(signals=[own])], [decision(0, "approved", key="k")], mentions=said, tallies=[{"lines": lines}]
+    )
     assert story.repeats == Count(3, 2, "2026-02-15T00:00:00Z")
     assert story.missing_signals == 1
 

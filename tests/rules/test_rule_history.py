@@ -60,4 +60,4 @@ def test_what_is_decided_about_a_signal(store: Store, project: Path) -> None:
 
 def test_a_learning_of_somebody_else_has_no_story_here(store: Store) -> None:
     assert rule_history.load_rule_history(store, RecordLookup(store), "LRN-20250101-c0113ag0") is None
-    assert rule_history.load_rule_histories(RecordLookup(store), []) == {}
+    assert rule_history.load_rule_histories(RecordLookup(store), [], store.machine) == {}

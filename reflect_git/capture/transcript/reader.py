@@ -502,6 +502,9 @@ def _find_refuser(turn: Turn, entry: Fields) -> str:
     """Return who refused a call: `user`, `config` or empty."""
     decision = as_dict(entry.get("permissionDecision"))
     if entry.get("toolDenialKind") or decision.get("decision") == "reject":
+        # A guard or a rule of the settings; for the latter the source may say 'user_reject'.
+        if entry.get("toolDenialKind") == "permission-rule" or decision.get("source") == "hook":
+            return "config"
         # Without a person, Claude Code also says 'user-rejected'; only the source tells.
         by_person = entry.get("toolDenialKind") == "user-rejected" and decision.get("source") != "config"
         return "user" if by_person or decision.get("source") == "user_reject" else "config"
@@ -515,6 +518,8 @@ def _find_refuser_by_text(turn: Turn, entry: Fields) -> str:
 
     Errors of MCP tools are free text and may say anything.
     """
+    if turn.tool and turn.raw_output.startswith(f"PreToolUse:{turn.tool} hook error"):
+        return "config"
     if not turn.tool or turn.tool.startswith("mcp__"):
         return ""
     if turn.raw_output.startswith(_REFUSED_PREFIXES) or entry.get("toolUseResult") == _REFUSED_RESULT:

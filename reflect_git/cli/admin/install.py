@@ -19,6 +19,7 @@ from reflect_git.cli.environment import STAMP_FILE
 from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.cli.review_setup import get_cwd, print_diff
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.guards import entry, rebuild
 from reflect_git.platform import claude_settings, files
 from reflect_git.platform.git import find_git
 from reflect_git.records.ids import plural
@@ -88,13 +89,11 @@ def uninstall_command(cli: CliContext, unmark: bool, erase: bool, dry_run: bool)
     install = capture_switch.plan_hooks(cli.env, store, wanted=False)
     uncommitted = _find_uncommitted(cli, store, how, found, install)
     left = _list_remaining_steps(cli, remotes.get_url(store) if store and erase else "")
+    has_entry = entry.entry_state(cli.env, cli.store_option) in (entry.PRESENT, entry.OUTDATED)
     if not dry_run:
         _apply_uninstall(cli, store, how, found)
-    _print_report(
-        cli,
-        _UninstallReport(store, how, found, install.path if install.has_changes else "", uncommitted, left),
-        dry_run,
-    )
+    changed = install.path if install.has_changes or has_entry else ""
+    _print_report(cli, _UninstallReport(store, how, found, changed, uncommitted, left), dry_run)
 
 
 def _open_store_if_any(cli: CliContext) -> Store | None:
@@ -130,6 +129,10 @@ def _confirm_uninstall(cli: CliContext, store: Store | None, how: str, found: li
 def _apply_uninstall(cli: CliContext, store: Store | None, how: str, found: list[Change]) -> None:
     for change in found:
         uninstall.apply_change(change)
+    if store:
+        rebuild.remove_all(store, cli.env)
+    else:
+        entry.remove_entry(cli.env, cli.store_option)
     capture_switch.install_hooks(cli.env, store, wanted=False)
     _clean_up(cli, store)
     if how == ERASE and store:

@@ -22,10 +22,11 @@ from reflect_git.cli.review_setup import (
     require_typed_yes,
 )
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.rules import approver, dismiss, learnings_index
+from reflect_git.rules import approver, dismiss
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.approver import ApprovalRequest, is_inside_client
 from reflect_git.rules.client_questions import build_approval_request, format_source
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def approve_command(
     by, answer = find_approver(cli, queue, build_approval_request(queue, proposal))
     is_shown = require_typed_yes(cli, proposal.findings, proposal.diff)
     done = write_approval(queue, proposal, by, mark_answer_used(answer, request.candidate.id))
-    learnings_index.write(queue.store, cli.scan(queue.store))
+    refresh_derived_files(queue.store, cli.env, cli.scan(queue.store))
     _print_approval(cli, queue, proposal, done, is_shown, by["road"])
 
 

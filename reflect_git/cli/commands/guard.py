@@ -1,35 +1,284 @@
-"""Run `reflect-git guard`: try rules against tool calls."""
+"""Run `reflect-git guard`, `unguard` and `guards`: enforce a rule, stop that, and list the guards."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.cli.context import CliContext
+from reflect_git.cli import options
+from reflect_git.cli.context import CliContext, one_line, printable
+from reflect_git.cli.guard_dialog import (
+    MODE_HELP,
+    backtest_guard,
+    confirm_matches,
+    find_guard_author,
+    format_backtest,
+    write_and_compile,
+)
+from reflect_git.cli.options import dry_run_option, json_option, reason_option, yes_option
+from reflect_git.cli.output import candidate_view
+from reflect_git.cli.output.history_view import format_when
+from reflect_git.cli.review_setup import format_undo_hint, open_context
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.guards.derive import derive_matcher
+from reflect_git.guards.form import add_exceptions, build_matcher, parse_call
 from reflect_git.guards.match import Call, find_match
+from reflect_git.records.schema import GUARD_MODES
+from reflect_git.rules import guards
+from reflect_git.rules.derived_files import refresh_guards
+from reflect_git.rules.guards import Firings, GuardPlan, GuardState
+
+if TYPE_CHECKING:
+    from reflect_git.rules.context import Context
+    from reflect_git.rules.guard_backtest import Backtest
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The options that describe a guard."""
+
+    mode: str
+    tool: str
+    match: str
+    paths: Sequence[str]
+    content: str
+    exceptions: Sequence[str]
+    instead: str
+
+    @property
+    def has_matcher(self) -> bool:
+        return bool(self.tool or self.match or self.paths or self.content)
 
 
 @click.command()
+@click.argument("name", metavar="[LRN]", default="", shell_complete=options.complete_rules)
+@click.option("--mode", type=options.WordChoice("mode", GUARD_MODES), help="watch, hint, ask or deny; else hint.")
 @click.option(
-    "--try", "source", metavar="FILE", required=True, help="Try rules against calls: JSON lines; '-' reads stdin."
+    "--tool", metavar="NAME", default="", help="The tool: Bash, Read, Edit, or an MCP tool such as mcp__x__*."
 )
+@click.option("--match", metavar="COMMAND", default="", help="A command, such as 'git push --force'.")
+@click.option("--path", "paths", metavar="GLOB", multiple=True, help="Files, such as 'src/gen/**'.")
+@click.option("--content", metavar="REGEX", default="", help="Text that a call adds to a file.")
+@click.option("--except", "exceptions", metavar="TEXT", multiple=True, help="A command or a path that is fine.")
+@click.option("--instead", metavar="TEXT", default="", help="What Claude should use instead.")
+@click.option("--accept", is_flag=True, help="Accept a guard from another machine of yours.")
+@click.option("--test", is_flag=True, help="Only show what it would have matched.")
+@click.option("--call", metavar="JSON", default="", help="Only say whether it applies to this call.")
+@click.option(
+    "--try", "source", metavar="FILE", default="", help="Try rules against calls: JSON lines; '-' reads stdin."
+)
+@dry_run_option
+@yes_option
+@json_option
 @click.pass_obj
-def guard_command(cli: CliContext, source: str) -> None:
-    """Try rules against tool calls, as a guard would decide.
+def guard_command(
+    cli: CliContext, /, name: str, accept: bool, test: bool, call: str, source: str, dry_run: bool, **given: Any
+) -> None:
+    """Enforce a rule: Claude Code checks every tool call against it.
 
-    Each line is {"id", "rule", "call": {"tool_name", "tool_input"}}. A line with a "matcher" uses it; without one, the
-    matcher is derived from the rule's text. Each answer is {"id", "guardable", "applies", "why", "matcher"}. No store
-    is needed.
+    First you see what the guard would have matched in past sessions. Matches that you mark as wrong become exceptions.
+    Without --match, --path or --content, the program reads from the rule's text what to match.
 
     \b
-    reflect-git guard --try - < cases.jsonl
+    reflect-git guard LRN-20260211-4c8d2a1f --mode deny
+    reflect-git guard 4c8d --match 'git push --force' --except 'git push --force origin wip'
+
+    Modes: watch only counts; hint reminds Claude; ask asks you first; deny stops the call.
+
+    With --try, each line is {"id", "rule", "call": {"tool_name", "tool_input"}}, with or without a "matcher". Each
+    answer is {"id", "guardable", "applies", "why", "matcher"}. No store is needed.
     """
+    if source:
+        _try_rows(cli, source)
+        return
+    if not name:
+        raise ReflectError("which rule?", "list them: reflect-git rules", "usage", EXIT_USAGE)
+    is_written = not (test or call or dry_run)
+    ctx = open_context(cli, writes=is_written)
+    choice = _Choice(**{**given, "mode": given["mode"] or ""})
+    plan = _build_plan(ctx, name, choice, accept)
+    if call:
+        _print_call_result(cli, plan, call)
+        return
+    if not is_written:
+        found = backtest_guard(cli, ctx, plan)
+        _print_plan(cli, plan, found)
+        return
+    by = find_guard_author(cli, ctx, "a guard")
+    agreed = _confirm(cli, ctx, plan)
+    if agreed is None:
+        raise ReflectError("nothing was changed", code="declined")
+    plan, found = agreed
+    decision, commit = write_and_compile(cli, ctx, plan, found, by)
+    if cli.json:
+        cli.print_json(_build_plan_json(plan, found, decision, commit))
+        return
+    cli.print_text(printable(f"guarded {plan.rule['id']} ({plan.mode}), commit {commit[:10]}"))
+    cli.print_note(f"{plan.mode}: {MODE_HELP[plan.mode]}")
+    cli.print_note(format_undo_hint(by["road"], commit))
+
+
+def _build_plan(ctx: Context, name: str, choice: _Choice, accept: bool) -> GuardPlan:
+    rule = guards.find_rule(ctx, name)
+    if accept:
+        if choice.has_matcher or choice.mode or choice.exceptions or choice.instead:
+            raise ReflectError("--accept takes the guard as it is", "leave out the other options", "usage", EXIT_USAGE)
+        return guards.plan_acceptance(ctx, rule)
+    matcher = build_matcher(choice.tool, choice.match, choice.paths, choice.content) if choice.has_matcher else None
+    plan = guards.plan_guard(ctx, rule, choice.mode, matcher, choice.instead)
+    plan = replace(plan, matcher=add_exceptions(plan.matcher, choice.exceptions))
+    guards.require_usable(plan)
+    return plan
+
+
+def _confirm(cli: CliContext, ctx: Context, plan: GuardPlan) -> tuple[GuardPlan, Backtest] | None:
+    """Show the plan and its backtest, and let the person mark wrong matches; None if they cancel."""
+    if cli.json or cli.yes or cli.no_input or not cli.is_at_terminal:
+        found = backtest_guard(cli, ctx, plan)
+        if not cli.json:
+            _print_plan(cli, plan, found)
+        return plan, found
+    _print_head(cli, plan)
+    return confirm_matches(
+        cli, ctx, plan, lambda asked: str(click.prompt(asked, "", show_default=False, prompt_suffix="")), cli.print_text
+    )
+
+
+def _print_head(cli: CliContext, plan: GuardPlan) -> None:
+    for line in candidate_view.format_text(plan.rule["text"]):
+        cli.print_line(line)
+    before = f" (until now: {plan.former})" if plan.former and plan.former != plan.mode else ""
+    fields = (("mode", f"{plan.mode}{before}: {MODE_HELP[plan.mode]}"), ("will sync", plan.synced_text))
+    for name, value in fields:
+        for line in candidate_view.format_field(name, value):
+            cli.print_line(line)
+
+
+def _print_plan(cli: CliContext, plan: GuardPlan, found: Backtest) -> None:
+    if cli.json:
+        cli.print_json(_build_plan_json(plan, found, None, None))
+        return
+    _print_head(cli, plan)
+    for line in format_backtest(found):
+        cli.print_line(printable(line))
+
+
+def _build_plan_json(plan: GuardPlan, found: Backtest, decision: str | None, commit: str | None) -> dict[str, Any]:
+    return {
+        "learning": plan.rule["id"], "mode": plan.mode, "matcher": plan.matcher, "instead": plan.instead or None,
+        "derived": plan.is_derived, "former": plan.former or None, "backtest": found.as_json(), "decision": decision,
+        "commit": commit,
+    }  # fmt: skip
+
+
+def _print_call_result(cli: CliContext, plan: GuardPlan, text: str) -> None:
+    found = find_match(plan.matcher, parse_call(text))
+    if cli.json:
+        cli.print_json(
+            {"learning": plan.rule["id"], "applies": bool(found), "matched": found or None, "matcher": plan.matcher}
+        )
+    else:
+        cli.print_text(printable(f"applies: {found}" if found else "does not apply"))
+
+
+@click.command()
+@click.argument("name", metavar="LRN", shell_complete=options.complete_rules)
+@reason_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def unguard_command(cli: CliContext, name: str, reason: str, dry_run: bool) -> None:
+    """Remove the guard of a rule. The rule stays in its file.
+
+    \b
+    reflect-git unguard LRN-20260211-4c8d2a1f
+    """
+    ctx = open_context(cli, writes=not dry_run)
+    state = guards.plan_unguard(ctx, name)
+    decision = commit = None
+    road = ""
+    if not dry_run:
+        by = find_guard_author(cli, ctx, "removing a guard")
+        decision, commit = guards.write_unguard(ctx, state, by, reason)
+        refresh_guards(ctx.store, cli.env, cli.scan(ctx.store))
+        road = by["road"]
+    if cli.json:
+        cli.print_json({"learning": state.rule["id"], "decision": decision, "commit": commit})
+        return
+    said = "would remove" if dry_run else "removed"
+    cli.print_text(f"{said} the guard of {state.rule['id']}" + (f", commit {commit[:10]}" if commit else ""))
+    if commit:
+        cli.print_note(format_undo_hint(road, commit))
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def guards_command(cli: CliContext) -> None:
+    """List the guards: rule, mode, and how often each fired, was obeyed and overridden.
+
+    \b
+    reflect-git guards
+    """
+    store = cli.find_store()
+    scan = cli.scan(store) if store else None
+    states = guards.load_guard_states(scan.history, store.machine) if store and scan else []
+    counts = guards.load_firings(store, scan) if store and scan and states else {}
+    if cli.json:
+        cli.print_json([_build_state_json(state, counts.get(state.rule["id"], Firings())) for state in states])
+        return
+    if not states:
+        cli.print_note("no guards; to make one: reflect-git guard LRN")
+    for state in states:
+        _print_state(cli, state, counts.get(state.rule["id"], Firings()))
+
+
+def _print_state(cli: CliContext, state: GuardState, counts: Firings) -> None:
+    identity, room = state.rule["id"], candidate_view.text_width()
+    figures = f"fired {counts.fired}, obeyed {counts.obeyed}, overridden {counts.overridden}"
+    figures += f", last {format_when(counts.last)}" if counts.last else ""
+    shown = f"{click.style(state.mode or 'off', bold=True)}  {figures}" if state.decision else "waiting"
+    cli.print_text(f"{click.style(identity, fg='yellow')}  {shown}")
+    cli.print_line(f"    {one_line(state.rule['text'], room - 4)}")
+    if state.guard:
+        cli.print_line(f"    {one_line(guards.describe_guard(state.guard.matcher, state.guard.instead), room - 4)}")
+    if state.problem:
+        cli.print_text(
+            click.style(
+                f"    off: {printable(state.problem)}; guard it again: reflect-git guard {identity}", fg="yellow"
+            )
+        )
+    if state.waiting:
+        meta = state.waiting["meta"]
+        said = (
+            f"{meta['mode']} on {state.waiting['machine']}: {guards.describe_guard(meta['matcher'], meta['instead'])}"
+        )
+        cli.print_line(f"    {one_line(said, room - 4)}")
+        cli.print_text(click.style(f"    accept it here: reflect-git guard {identity} --accept", fg="yellow"))
+
+
+def _build_state_json(state: GuardState, counts: Firings) -> dict[str, Any]:
+    made = state.decision or state.waiting
+    assert made is not None
+    project = state.rule["project"] if state.rule["scope"] != "global" else None
+    word = "in force" if state.guard else "off" if state.decision else "waiting"
+    return {
+        "learning": state.rule["id"], "text": state.rule["text"], "mode": made["meta"]["mode"], "state": word,
+        "matcher": made["meta"]["matcher"], "instead": made["meta"].get("instead") or None, "project": project,
+        **counts._asdict(), "last": counts.last or None, "since": made["timestamp"], "decision": made["id"],
+        "machine": made["machine"], "backtest": made["meta"].get("backtest"), "problem": state.problem or None,
+        "waiting": state.waiting["id"] if state.waiting else None,
+    }  # fmt: skip
+
+
+def _try_rows(cli: CliContext, source: str) -> None:
+    """Answer each line of a file, without a store."""
+    from reflect_git.guards.derive import derive_matcher  # reads word lists
+
     derived: dict[str, dict[str, Any] | None] = {}
     for number, row in _read_rows(source):
         rule, call = row.get("rule"), row.get("call")

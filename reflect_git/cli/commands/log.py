@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from reflect_git.cli.context import CliContext
     from reflect_git.history.log_entries import Entry
     from reflect_git.history.log_query import LogQuery
+    from reflect_git.records.schema import Decision
     from reflect_git.store.repository import Store
 
 _COLOURS = {
     "approved": "green", "amended": "cyan", "applied": "green", "restored": "green", "policy": "magenta",
-    "paused": "magenta", "resumed": "magenta", "remote": "magenta", "other": "red",
+    "guarded": "cyan", "unguarded": "yellow", "paused": "magenta", "resumed": "magenta", "remote": "magenta",
+    "other": "red",
 }  # fmt: skip
 _NEGATIVE_KINDS = ("declined", "dismissed", "said never", "reverted", "removed", "purged")
 _INDENT = 12
@@ -226,7 +228,24 @@ def _format_reasons(entry: Entry) -> Iterator[str]:
     replaced = [made["subject"] for made in entry.decision_records if made["kind"] == "superseded"]
     if replaced:
         yield f"replaces {', '.join(replaced)}"
+    for made in entry.decision_records:
+        if made["kind"] == "guarded":
+            yield _format_guard(made)
     yield from dict.fromkeys(f"reason: {made['reason']}" for made in entry.decision_records if made["reason"])
+
+
+def _format_guard(made: Decision) -> str:
+    """Format a guard in words. It may come from another machine, and a newer one."""
+    from reflect_git.guards.form import find_problem
+    from reflect_git.rules.guards import describe_guard
+
+    meta = made["meta"]
+    what = (
+        "an unknown matcher"
+        if find_problem(meta.get("matcher"))
+        else describe_guard(meta["matcher"], str(meta.get("instead", "")))
+    )
+    return f"{meta.get('mode')}: {what}"
 
 
 def _format_author(entry: Entry) -> str:

@@ -22,7 +22,8 @@ from reflect_git.cli.review_setup import format_undo_hint, get_cwd, open_context
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.paths import home_dir
 from reflect_git.records.ids import plural
-from reflect_git.rules import learnings_index, restore, revert
+from reflect_git.rules import restore, revert
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.rules.revert import LAST, RevertOptions
 from reflect_git.store.main import backups
 
@@ -114,7 +115,7 @@ def restore_command(cli: CliContext, name: str, dry_run: bool) -> None:
     linked = find_symlink_findings(ctx, restoring.revert_plan)
     require_typed_yes(cli, linked, "")  # it was shown with the first question
     done = restore.write_restore(ctx, restoring, by, linked)
-    learnings_index.write(ctx.store, cli.scan(ctx.store))
+    refresh_derived_files(ctx.store, cli.env, cli.scan(ctx.store))
     if cli.json:
         cli.print_json(build_revert_json(restoring.revert_plan, done.commit, done.backup, done.target, done.diff))
         return

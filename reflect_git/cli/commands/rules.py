@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -55,17 +55,22 @@ _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: 
 @click.option(
     "--at", metavar="TIME|vN", default="", help="Rules at an earlier time: 2026-02-11, 2w, '2 weeks ago', v7."
 )
+@click.option("--decorative", is_flag=True, help="Rules that nothing enforces or counts, though it could be.")
 @click.option("--diff", "compare", is_flag=True, help="Show the changes since --at.")
 @json_option
 @click.pass_obj
 def rules_command(
     cli: CliContext, only_global: bool, only_project: bool, everything: bool, target: str, words: str, at: str,
-    compare: bool,
+    compare: bool, decorative: bool,
 ) -> None:  # fmt: skip
     """List the rules that apply here: approved and not reverted.
 
     --at v7 means version 7 of the project's file. Add --global or --target for another file.
     'reflect-git log' shows the version that each decision made.
+
+    With --json, each rule in force now has a trigger (what a guard matches), its enforcement (the guard's mode) and its
+    verification (how it is counted whether Claude follows it). A decorative rule could be guarded but is not, or has
+    nothing that can be counted.
     """
     chosen = [name for name, is_on in ((GLOBAL, only_global), (PROJECT, only_project), (ALL, everything)) if is_on]
     if len(chosen) > 1:
@@ -74,6 +79,8 @@ def rules_command(
         )
     if compare and not at:
         raise ReflectError("--diff needs --at", "for example: --at 2w, or --at v7", "usage", EXIT_USAGE)
+    if decorative and at:
+        raise ReflectError("--decorative is about the rules in force now", "leave out --at", "usage", EXIT_USAGE)
     store = cli.open_mined_store()
     if store is None:
         _print_no_store(cli)
@@ -83,7 +90,12 @@ def rules_command(
     choice = RuleFilter(place.keys, GLOBAL if is_global else "".join(chosen), words, target)
     scan = cli.scan(store)
     if not at:
-        _print_answer(cli, list_rules(scan, choice), bool(words or chosen or target), _find_absent(store, scan, place))
+        found = list_rules(scan, choice)
+        parts = _describe_parts(store, scan, found) if cli.json or decorative else None
+        if parts and decorative:
+            found = [rule for rule in found if parts[rule.id]["decorative"]]
+        is_filtered = bool(words or chosen or target or decorative)
+        _print_answer(cli, found, is_filtered, _find_absent(store, scan, place), parts=parts)
         return
     said, then, now = _load_past_rules(store, scan, place, choice, at)
     if compare:
@@ -117,6 +129,13 @@ def _find_absent(store: Store, scan: Scan, place: project_files.Place) -> Mappin
     return {one: (why, [said.format(noes.get(one, "")) for said in _ABSENT_NOTES[why]]) for one, why in found.items()}
 
 
+def _describe_parts(store: Store, scan: Scan, found: list[RuleInForce]) -> dict[str, dict[str, Any]]:
+    """Map each rule to its trigger, enforcement and verification, and to why it is decorative, if it is."""
+    from reflect_git.rules.guards import describe_rule_parts  # reads word lists
+
+    return describe_rule_parts(store, scan, [rule.id for rule in found])
+
+
 def _print_no_store(cli: CliContext) -> None:
     if cli.json:
         cli.print_json([])
@@ -126,13 +145,14 @@ def _print_no_store(cli: CliContext) -> None:
 
 def _print_answer(
     cli: CliContext, found: list[RuleInForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
-    none: str = "no rules in force here",
+    none: str = "no rules in force here", parts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:  # fmt: skip
     """Print the rules. `out` has those that are in no file here, with the reason; None if this was not checked."""
     if cli.json:
-        cli.print_json([{**rule.as_json(), **_build_absent_json(rule, out)} for rule in found])
+        more = parts or {}
+        cli.print_json([{**rule.as_json(), **_build_absent_json(rule, out), **more.get(rule.id, {})} for rule in found])
     elif found:
-        _print_list(cli, found, out or {})
+        _print_list(cli, found, out or {}, {one: str(part["decorative"]) for one, part in (parts or {}).items()})
     else:
         cli.print_note("no matching rules" if is_filtered else none)
 
@@ -141,7 +161,9 @@ def _build_absent_json(rule: RuleInForce, out: Mapping[str, Absent] | None) -> d
     return {} if out is None else {"absent": out[rule.id][0] if rule.id in out else None}
 
 
-def _print_list(cli: CliContext, found: list[RuleInForce], out: Mapping[str, Absent]) -> None:
+def _print_list(
+    cli: CliContext, found: list[RuleInForce], out: Mapping[str, Absent], reasons: Mapping[str, str]
+) -> None:
     gap = False
     for scope, listed in groupby(found, _format_scope):
         if gap:
@@ -149,7 +171,8 @@ def _print_list(cli: CliContext, found: list[RuleInForce], out: Mapping[str, Abs
         gap = True
         cli.print_line(click.style(scope, bold=True))
         for rule in listed:
-            _print_rule(cli, rule, out[rule.id][1] if rule.id in out else [])
+            why = [f"decorative: {reasons[rule.id]}"] if rule.id in reasons else []
+            _print_rule(cli, rule, [*(out[rule.id][1] if rule.id in out else []), *why])
 
 
 def _format_scope(rule: RuleInForce) -> str:

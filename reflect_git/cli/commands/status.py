@@ -19,6 +19,8 @@ from reflect_git.cli.capture_switch import CaptureState, get_capture_state
 from reflect_git.cli.context import CliContext, display_width, format_age, printable
 from reflect_git.cli.options import json_option
 from reflect_git.errors import ReflectError
+from reflect_git.guards import entry as guard_entry
+from reflect_git.guards import table
 from reflect_git.records.ids import plural
 from reflect_git.rules import queue
 from reflect_git.store import machines, pending, policy, remotes
@@ -78,6 +80,8 @@ class StatusReport:
     sync_error: str | None = None
     removed: int = 0
     undecided: list[str] = field(default_factory=list)
+    guards: int = 0
+    guard_entry: str | None = None
 
 
 @click.command()
@@ -123,6 +127,8 @@ def status_command(cli: CliContext, form: str) -> None:
         machines.find_unaccepted(store, decisions)
     )
     _add_arrivals(report, store, cli.env, scan)
+    report.guards = len(table.read_table(store.git_dir))
+    report.guard_entry = guard_entry.entry_state(cli.env, store.root) if report.guards else None
     if cli.json:
         cli.print_json(asdict(report))
     else:
@@ -230,6 +236,7 @@ def build_rows(report: StatusReport, capture: CaptureState) -> list[tuple[str, s
     found += [
         ("last capture", f"{format_age(report.last_capture)} ago" if report.last_capture else "none yet", False),
         ("rules", _format_rules(report), False),
+        *_build_guard_rows(report),
         *_build_arrival_rows(report),
         *_build_drift_rows(report),
     ]
@@ -265,6 +272,15 @@ def _format_rules(report: StatusReport) -> str:
     here += f" ({absent}not written yet)" if report.rules_absent else ""
     total = f", {report.learnings} in total" if report.rules_here < report.learnings else ""
     return here + total + (": reflect-git review" if report.rules_absent else "")
+
+
+def _build_guard_rows(report: StatusReport) -> list[tuple[str, str, bool]]:
+    """Return the row for guards. Without the entry in Claude Code's settings they do nothing."""
+    if not report.guards:
+        return []
+    if report.guard_entry == guard_entry.PRESENT:
+        return [("guards", str(report.guards), False)]
+    return [("guards", f"{report.guards}, entry in settings.json {report.guard_entry}: reflect-git enable", True)]
 
 
 def _build_arrival_rows(report: StatusReport) -> list[tuple[str, str, bool]]:

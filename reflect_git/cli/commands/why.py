@@ -126,7 +126,7 @@ def _is_reworded(spot: EntryLines, story: RuleHistory) -> bool:
 
 
 def _explain_file(cli: CliContext, store: Store, excerpt: RecordLookup, page: InstructionFile) -> None:
-    known = stories.load_rule_histories(excerpt, [spot.id for spot in page.entries])
+    known = stories.load_rule_histories(excerpt, [spot.id for spot in page.entries], store.machine)
     told = {spot: known[spot.id] for spot in page.entries if spot.id in known}
     strange = [spot for spot in page.entries if spot.id not in known]
     rest, gone = spots.find_authors(store, cli.env, page), PurgeMarks(store)

@@ -118,10 +118,11 @@ def format_backtest(backtest: Mapping[str, Any]) -> str:
         return f"no match in the last {'day' if backtest['days'] == 1 else span}"
     said = f"{plural(backtest['applied'], 'match', 'matches')} in the last {'day' if backtest['days'] == 1 else span}"
     last = backtest["last"]
-    return f"{said}; last: `{last['value']}` {_format_day(last['timestamp'])}" if last else said
+    return f"{said}; last: `{last['value']}` {format_day(last['timestamp'])}" if last else said
 
 
-def _format_day(timestamp: str) -> str:
+def format_day(timestamp: str) -> str:
+    """Format a day: `today`, `on Tuesday`, or `on 2026-02-11`."""
     moment = parse_utc(timestamp)
     days = day_number(time.time()) - day_number(moment)
     if not days:

@@ -58,11 +58,28 @@ def format_history(story: RuleHistory) -> Iterator[Line]:
     for word, made in _list_turns(story):
         yield word, f"{_format_decision(made)}, {made['id']}"
         yield "reason", made["reason"]
+    yield "guard", format_guard(story)
     yield from _format_quotes(story)
     yield from _format_replaced(story)
     yield "said again", _format_count(story.repeats) if story.repeats.times else ""
     yield "sessions", _format_sessions(story)
     yield from format_commands(story)
+
+
+def format_guard(story: RuleHistory) -> str:
+    """Format the guard of a rule: mode, what it matches, since when; empty without a guard."""
+    state = story.guard
+    if state is None:
+        return ""
+    from reflect_git.rules.guards import describe_guard  # few rules are guarded
+
+    if state.guard and state.decision:
+        since = format_when(state.decision["timestamp"])
+        said = f"{state.guard.mode}: {describe_guard(state.guard.matcher, state.guard.instead)}, since {since}"
+    else:
+        said = f"off: {state.problem}" if state.problem else ""
+    waits = f"{state.waiting['meta']['mode']} on {state.waiting['machine']}, not accepted here" if state.waiting else ""
+    return "; ".join(filter(None, (said, waits)))
 
 
 def _list_turns(story: RuleHistory) -> Iterator[tuple[str, Decision]]:

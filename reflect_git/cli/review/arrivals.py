@@ -14,11 +14,12 @@ from reflect_git.cli.review_setup import find_approver
 from reflect_git.errors import ReflectError
 from reflect_git.platform.instruction_files import FileChanged
 from reflect_git.records.ids import plural
-from reflect_git.rules import arrivals, file_changes, learnings_index
+from reflect_git.rules import arrivals, file_changes
 from reflect_git.rules import arrivals as arrived
 from reflect_git.rules.approve import target_of
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.arrivals import ADD, CHANGE, REMOVE, Arrival
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.rules.write_change import build_diff
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ class ArrivalsReview:
 
     def _reload(self) -> None:
         self._screen.reload()
-        learnings_index.write(self._screen.queue.store, self._screen.queue.scan)
+        queue = self._screen.queue
+        refresh_derived_files(queue.store, queue.env, queue.scan)
         self._arrivals = arrived.list_arrivals(self._screen.queue)
 
     def _confirm_risks(self, risks: Sequence[Finding], learning: Learning) -> bool:

@@ -1,4 +1,4 @@
-"""The part of a review about rules that were broken again: sharpen the rule, retire it, or leave it as it is."""
+"""The part of a review about rules that were broken again: guard the rule, reword it, retire it, or leave it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import DecisionAuthor, Learning
     from reflect_git.rules.context import Context
 
-REWORDED, RETIRED, KEPT_UNCHANGED = "reworded", "retired", "kept unchanged"
+REWORDED, RETIRED, KEPT_UNCHANGED, GUARDED = "reworded", "retired", "kept unchanged", "guarded"
+_GUARD_KEYS = {"h": "hint", "a": "ask", "d": "deny"}
 _KEY_HELP = {
+    "h": "guard it: remind Claude at each call that breaks it",
+    "a": "guard it: Claude Code asks you before each call that breaks it",
+    "d": "guard it: stop each call that breaks it",
     "e": "reword the rule in your editor; shows the change first",
     "x": "retire the rule; one commit removes it from its file",
     "n": "leave it as it is; ask again when 3 more sessions break it",
@@ -63,9 +67,12 @@ class BrokenRulesReview:
             self._ask_rule(one, place)
 
     def _ask_rule(self, one: BrokenRule, place: str) -> None:
-        keys = [key for key in _KEY_HELP if key != "v" or one.signals]
+        can_guard = self._screen.can_guard(one.rule)
+        left_out = {"" if one.signals else "v", *(() if can_guard else _GUARD_KEYS)}
+        keys = [key for key in _KEY_HELP if key not in left_out]
+        asked = "Guard, reword, retire or leave it" if can_guard else "Reword, retire or leave it"
         while True:
-            typed = self._console.read_key(f"{place} Reword, retire or leave it [{','.join(keys)}]? ")
+            typed = self._console.read_key(f"{place} {asked} [{','.join(keys)}]? ")
             if typed == "q":
                 raise InputEnded
             if typed == "s":
@@ -83,6 +90,8 @@ class BrokenRulesReview:
         """Carry it out; empty if nothing was decided."""
         try:
             self._screen.reload()
+            if key in _GUARD_KEYS:
+                return self._guard(one, _GUARD_KEYS[key])
             return {"e": self._reword, "x": self._retire, "n": self._leave_unchanged}[key](one)
         except (FileChanged, ReflectError) as error:
             self._screen.print_error(error)
@@ -123,6 +132,14 @@ class BrokenRulesReview:
         done = revert.write_revert(ctx, reversal, self._find_author(rule))
         self._finish_answer(f"retired {rule['id']}", rule, done.target)
         return RETIRED
+
+    def _guard(self, one: BrokenRule, mode: str) -> str:
+        agreed = self._screen.choose_guard(self._console, one.rule, mode)
+        if agreed is None:
+            self._screen.print_lines("nothing was changed")
+            return ""
+        self._screen.write_guard(one.rule["id"], *agreed)
+        return GUARDED
 
     def _leave_unchanged(self, one: BrokenRule) -> str:
         broken_rules.leave_unchanged(self._screen.queue, one, self._find_author(one.rule))

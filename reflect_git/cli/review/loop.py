@@ -42,6 +42,7 @@ KEY_HELP = {
     "s": "skip; ask again in the next review",
     "e": "edit the text, then show it again",
     "c": "switch between Claude's wording and your own, then show it again",
+    "g": "approve and guard it: choose a mode, see what it would have matched",
     "m": "merge it with the one that Claude thinks is the same, then show it again",
     "t": "choose another target, then show it again",
     "r": "replace the conflicting rule, then show it again",
@@ -97,6 +98,7 @@ class ReviewLoop:
             "e": self._edit,
             "r": self._replace_rule,
             "c": self._switch_wording,
+            "g": self._guard,
             "m": self._merge,
             "n": lambda: self._dismiss(DISMISSED),
             "N": lambda: self._dismiss(DISMISSED_FOR_GOOD),
@@ -176,6 +178,7 @@ class ReviewLoop:
             "/": len(self.cursor.list_open()) > 1,
             "r": bool(find_contradicted_rule(self._proposal)),
             "c": self.wordings.has_client,
+            "g": self._can_guard(),
             "m": self.wordings.find_same_card(self._get_request(), self.cursor) is not None,
             "j": self.cursor.find_next() is not None,
             "k": self.cursor.find_previous() is not None,
@@ -205,6 +208,27 @@ class ReviewLoop:
             self.screen.print_lines("not approved")
             return False
         return self._apply_proposal(proposal)
+
+    def _can_guard(self) -> bool:
+        """Return whether the text on the screen names calls that a guard can match."""
+        proposal = self._proposal
+        return proposal is not None and not proposal.is_refused and self.screen.can_guard(proposal.learning)
+
+    def _guard(self) -> bool:
+        """Approve as shown, then guard the rule: nothing is approved if the person cancels."""
+        proposal = self._proposal
+        if proposal is None or not self._can_guard():
+            self.screen.print_lines("cannot guard it: it names no command, file or content, or cannot be approved")
+            return False
+        agreed = self.screen.choose_guard(self.console, proposal.learning)
+        if agreed is None or (proposal.is_risky and not self._confirm_risk(proposal)):
+            self.screen.print_lines("not approved")
+            return False
+        shown = self._apply_proposal(proposal)
+        learning = self.cursor.answers[-1].record
+        if learning:
+            self.screen.write_guard(learning, *agreed)
+        return shown
 
     def _confirm_risk(self, proposal: Proposal) -> bool:
         for found in proposal.findings:

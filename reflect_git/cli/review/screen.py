@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as dataclass_replace
 from typing import TYPE_CHECKING
 
 import click
@@ -19,9 +20,10 @@ from reflect_git.cli.output import candidate_view
 from reflect_git.cli.review_setup import find_approver, print_diff
 from reflect_git.errors import ReflectError
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.rules import learnings_index, project_files, queue
+from reflect_git.rules import guards, project_files, queue
 from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, plan_approval_after, write_approval
 from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
 
     from reflect_git.candidates.gate import Finding
     from reflect_git.candidates.gather import Candidate
-    from reflect_git.records.schema import DecisionAuthor, Signal
+    from reflect_git.cli.output.console import Console
+    from reflect_git.records.schema import DecisionAuthor, Learning, Signal
     from reflect_git.rules.approve import Request
+    from reflect_git.rules.guard_backtest import Backtest
+    from reflect_git.rules.guards import GuardPlan
     from reflect_git.rules.queue import Queue
 
 _WAYS_OUT = {
@@ -50,6 +55,7 @@ class ReviewScreen:
         ] = {}  # files of the project in the order they were changed, and by what
         self._diff_filter = diff_filter
         self._backtests: dict[tuple[str, str], Candidate] = {}
+        self._guardable: dict[str, bool] = {}
         self.has_client = False  # whether Claude can be asked for a wording
 
     def show_candidate(
@@ -114,9 +120,15 @@ class ReviewScreen:
     def _add_backtest(self, candidate: Candidate, text: str) -> Candidate:
         """Add the backtest of the text that is shown; made when it is first looked at."""
         matcher = get_candidate_matcher(candidate, text)
-        shown = (candidate.id, matcher["pattern"] if matcher else "")
+        shown = candidate.id, text
         if shown not in self._backtests:
-            self._backtests[shown] = queue.with_backtest(self.queue, candidate._replace(matcher=matcher))
+            with_matcher = candidate._replace(matcher=matcher)
+            guard_matcher = guards.derive(text or candidate.text)
+            self._backtests[shown] = (
+                with_matcher._replace(backtest=queue.backtest_matcher(self.queue, guard_matcher))
+                if guard_matcher
+                else queue.with_backtest(self.queue, with_matcher)
+            )
         return self._backtests[shown]
 
     def _format_way_out(self, found: Finding, proposal: Proposal) -> str:
@@ -152,6 +164,43 @@ class ReviewScreen:
                 return
         print_diff(self.cli, diff)
 
+    def can_guard(self, rule: Learning) -> bool:
+        """Return whether a rule's text names calls that a guard can match."""
+        if rule["text"] not in self._guardable:
+            self._guardable[rule["text"]] = guards.derive(rule["text"]) is not None
+        return self._guardable[rule["text"]] and rule["target"]["kind"] != "improvements"
+
+    def choose_guard(self, console: Console, rule: Learning, mode: str = "") -> tuple[GuardPlan, Backtest] | None:
+        """Let the person choose a mode and mark wrong matches; None if they cancel."""
+        from reflect_git.cli import guard_dialog  # few rules are guarded
+
+        names = dict(guard_dialog.MODE_KEYS)
+        while not mode:
+            typed = console.read_key(f"Guard it: watch, hint, ask or deny; Enter: hint [{','.join(names)},q,?]? ")
+            if typed == "q":
+                return None
+            mode = names.get(typed, "" if typed else guards.DEFAULT_MODE)
+            if not mode:
+                help_texts = {key: guard_dialog.MODE_HELP[name] for key, name in names.items()}
+                self.print_keys({**help_texts, "q": "cancel"})
+        plan = guards.plan_guard(self.queue, rule, mode)
+        self.print_lines(*candidate_view.format_field("mode", f"{mode}: {guard_dialog.MODE_HELP[mode]}"))
+        self.print_lines(*candidate_view.format_field("will sync", plan.synced_text))
+        agreed = guard_dialog.confirm_matches(self.cli, self.queue, plan, console.read_line, self.print_lines)
+        if agreed is not None and not agreed[1].matches and not console.confirm("guard it"):
+            return None
+        return agreed
+
+    def write_guard(self, learning: str, plan: GuardPlan, found: Backtest) -> None:
+        """Guard a rule that is in force, as the person chose."""
+        from reflect_git.cli import guard_dialog
+
+        rule = self.queue.scan.history.learnings[learning]
+        by = guard_dialog.find_guard_author(self.cli, self.queue, "a guard")
+        guard_dialog.write_and_compile(self.cli, self.queue, dataclass_replace(plan, rule=rule), found, by)
+        self.print_lines(f"guarded {learning} ({plan.mode})")
+        self.reload()
+
     def find_author(self, candidate: Candidate) -> DecisionAuthor:
         """Return the person at the terminal."""
         return find_approver(self.cli, self.queue, ApprovalRequest(candidate.id, candidate.text, candidate.target))[0]
@@ -175,7 +224,7 @@ class ReviewScreen:
             if not plan.target.is_global:
                 self.note_change(self.queue.place.label_of(plan.target), done.learning)
         self.reload()
-        learnings_index.write(self.queue.store, self.queue.scan)
+        refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
         return done.learning
 
     def note_change(self, path: str, learning: str = "") -> None:
@@ -198,7 +247,7 @@ class ReviewScreen:
         if changed:
             self.note_change(changed)
         self.reload()
-        learnings_index.write(self.queue.store, self.queue.scan)
+        refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
 
     def _is_waiting(self, candidate: Candidate) -> bool:
         columns = self.queue.scan.columns
@@ -220,7 +269,7 @@ class ReviewScreen:
         for changes in self._changes_by_file.values():
             changes.discard(learning)
         self.reload()
-        learnings_index.write(self.queue.store, self.queue.scan)
+        refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
 
     def show_signals(self, candidate: Candidate) -> None:
         for signal in self._load_signals(candidate):

@@ -1,0 +1,139 @@
+"""Try a guard on the tool calls of past sessions, before it is switched on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reflect_git import paths
+from reflect_git.capture.transcript.calls import read_tool_calls
+from reflect_git.errors import ReflectError
+from reflect_git.guards.form import build_prefilter
+from reflect_git.guards.match import Call, find_match
+from reflect_git.records.ids import parse_utc
+from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.rules import project_files
+
+if TYPE_CHECKING:
+    from reflect_git.capture.transcript.calls import ToolCall
+    from reflect_git.records.schema import Learning
+    from reflect_git.rules.context import Context
+
+_DAY = 86400
+_SECOND_LENGTH = len("2026-02-11T10:00:00")
+
+
+class PastMatch(NamedTuple):
+    """A distinct command or file that a guard would have matched, and the last call with it."""
+
+    text: str
+    times: int
+    sessions: int
+    last: str
+    call: Call
+
+
+class Backtest(NamedTuple):
+    """What a guard would have matched in the past, newest first. `since`: the oldest call that was examined."""
+
+    matches: tuple[PastMatch, ...]
+    sessions: int
+    hits: int
+    since: str
+    days: int
+
+    @property
+    def calls(self) -> int:
+        return sum(match.times for match in self.matches)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Return what a decision stores: figures only, since session text must not sync."""
+        return {"sessions": self.sessions, "hits": self.hits, "since": self.since[:10]}
+
+    def as_json(self) -> dict[str, Any]:
+        listed = [
+            {"text": match.text, "count": match.times, "sessions": match.sessions, "last": match.last}
+            for match in self.matches
+        ]
+        return {**self.figures, "calls": self.calls, "days": self.days, "matches": listed}
+
+
+def run_backtest(
+    ctx: Context, rule: Learning, matcher: Mapping[str, Any], on_file: Callable[[int, int], None] | None = None
+) -> Backtest:
+    """Try a matcher on every call of every transcript that still exists, where the rule applies.
+
+    `on_file`: called with the number of transcripts that were read, and of all.
+    """
+    projects = paths.projects_dir(ctx.env)
+    transcripts = sorted(_list_transcripts(projects))
+    scopes = _Scopes(ctx, rule)
+    may_match = build_prefilter(matcher)
+    sessions: set[str] = set()
+    hits: dict[str, list[tuple[ToolCall, Call]]] = {}
+    first = last = ""
+    for number, path in enumerate(transcripts):
+        if on_file:
+            on_file(number, len(transcripts))
+        for made in _read_calls(path, projects):
+            root = scopes.find_root(made.cwd)
+            if root is None:
+                continue
+            moment = made.timestamp
+            first, last = min(first or moment, moment), max(last, moment)
+            sessions.add(made.session)
+            if may_match(made.tool, made.input):
+                call = Call(made.tool, made.input, made.cwd, root)
+                found = find_match(matcher, call)
+                if found:
+                    hits.setdefault(found, []).append((made, call))
+    matches = [_build_match(text, listed) for text, listed in hits.items()]
+    matches.sort(key=lambda match: match.last, reverse=True)
+    hit_sessions = {made.session for listed in hits.values() for made, _ in listed}
+    return Backtest(tuple(matches), len(sessions), len(hit_sessions), first, _count_days(first, last))
+
+
+def _build_match(text: str, listed: list[tuple[ToolCall, Call]]) -> PastMatch:
+    made, call = max(listed, key=lambda one: one[0].timestamp)
+    return PastMatch(text, len(listed), len({one.session for one, _ in listed}), made.timestamp, call)
+
+
+def _count_days(first: str, last: str) -> int:
+    """Count days by the time that passed: ten minutes around midnight are one day."""
+    if not first:
+        return 0
+    passed = parse_utc(f"{last[:_SECOND_LENGTH]}Z") - parse_utc(f"{first[:_SECOND_LENGTH]}Z")
+    return max(0, int(passed // _DAY)) + 1
+
+
+def _list_transcripts(projects: str) -> Iterator[str]:
+    """Yield all transcripts, including those of agents."""
+    for folder, _, names in os.walk(projects):
+        yield from (os.path.join(folder, name) for name in names if name.endswith(".jsonl"))
+
+
+def _read_calls(path: str, projects: str) -> Iterator[ToolCall]:
+    """Yield the calls of a transcript; a transcript that cannot be read has none."""
+    try:
+        yield from (made for made in read_tool_calls(path, projects) if made.timestamp)
+    except (ReflectError, OSError):
+        return
+
+
+class _Scopes:
+    """Find out for each working folder whether the rule applies there; each folder is looked up once."""
+
+    def __init__(self, ctx: Context, rule: Learning) -> None:
+        self._ctx = ctx
+        self._rule = rule
+        self._roots: dict[str, str | None] = {}
+
+    def find_root(self, folder: str) -> str | None:
+        """Return the project's root; None if the rule does not apply in this folder."""
+        if folder not in self._roots:
+            place = project_files.find_place(self._ctx.store, self._ctx.env, folder) if folder else None
+            is_here = place.is_in_scope(self._rule) if place else self._rule["scope"] == "global"
+            self._roots[folder] = (place.root if place else "") if is_here else None
+        return self._roots[folder]
