@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,7 +24,7 @@ def write_calls(
     home: Path, cwd: Path, session: str, calls: Iterable[tuple[str, Mapping[str, Any]]], days_ago: float = 1
 ) -> Path:
     """Write a transcript in which the model made these calls."""
-    folder = home / ".claude" / "projects" / str(cwd).replace("/", "-")
+    folder = home / ".claude" / "projects" / re.sub("[^A-Za-z0-9]", "-", str(cwd))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{session}.jsonl"
     lines = []
