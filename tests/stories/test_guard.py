@@ -37,7 +37,7 @@ def test_from_a_correction_to_a_guard_and_back(
           1  npm i zod  1×, last today
         {WRONG}
         """)
-    terminal.types("")
+    terminal.types("none")  # Enter right after a key would count as part of that key
     terminal.exits_with("""
         guarded LRN-1 (deny)
 
@@ -78,9 +78,9 @@ def test_approve_and_guard_in_one_step(
     assert run_cli("rules", "--json", cwd=project).json()["data"] == []
     terminal.types("g")
     terminal.passes("Guard it: watch, hint, ask or deny; Enter: hint [w,h,a,d,q,?]?")
-    terminal.types("")
+    terminal.types("h")
     assert "2 calls in 1 day" in terminal.passes(WRONG)
-    terminal.types("")
+    terminal.types("none")
     said = terminal.ends()
     assert "approved LRN-" in said and "(hint)" in said
     assert list_commits(store_home)[:2] == ["guard: Use pnpm, not npm", "approve: Use pnpm, not npm"]

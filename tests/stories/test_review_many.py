@@ -238,7 +238,7 @@ def test_what_is_risky_is_never_taken_with_others(claude_says: Says, reviews: Re
     terminal.types("l")
     terminal.passes("Enter back:")
     terminal.types("y 1-2")
-    seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
+    seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
     assert seen.startswith("none approved: review each of them on its own")
     assert "Proposed rule 1 of 2" in seen
 
@@ -322,7 +322,7 @@ def test_a_project_makes_an_exception_to_a_rule_for_all_with_a_typed_word(
     first.ends()
     says("use spaces, not tabs")
     terminal = reviews()
-    seen = terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?")
+    seen = terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
     assert "risk          in this project it holds instead of 'LRN-1'," in seen
     assert "y to keep both; or t and 'global', then r to" in seen
     terminal.types("t")

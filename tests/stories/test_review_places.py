@@ -240,7 +240,7 @@ def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, 
         ("Always use pnpm, never npm. It is faster.", True),
         ("Use yarn instead of npm", True),
         ("Use pnpm, not yarn", False),
-        ("Use pnpm, not npm. Use ruff, not black.", False),
+        ("Use pnpm, not npm. Use ruff, not black.", True),
         ("Keep functions short", False),
     ],
 )
@@ -253,7 +253,7 @@ def test_an_edited_text_keeps_the_backtest_where_it_means_the_same_calls(
     terminal = reviews()
     terminal.passes(ASKED)
     terminal.types("e")
-    assert ("2 matches in the last 4 days" in terminal.passes(ASKED)) == is_tested
+    assert ("2 matches in the last 4 days" in terminal.passes("t,v,q,?]?")) == is_tested
 
 
 def test_in_colour(says: Says, reviews: Reviews) -> None:

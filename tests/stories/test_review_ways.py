@@ -95,7 +95,7 @@ def test_the_second_is_shown_as_it_would_stand_beside_the_first(says: Says, revi
          - Use pnpm, not npm
 
          <!-- reflect-git:end -->
-        (2/2) Approve to project [y,n,N,s,e,g,t,v,u,q,?]?
+        (2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?
         """)
     terminal.types("y")
     terminal.exits_with("""
@@ -127,7 +127,7 @@ def test_next_and_previous_leave_things_undecided(says: Says, reviews: Reviews, 
         (2/2) Approve to project [y,n,N,s,e,t,v,k,/,l,q,?]?
         """)
     terminal.types("k")
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("q")
     terminal.exits_with("left for later: 2 proposed rules; continue with: reflect-git review")
     assert list_commits(store_home) == before
@@ -237,7 +237,7 @@ def test_no_is_undone_by_a_decision_of_its_own(says: Says, reviews: Reviews, sto
     assert list_commits(store_home)[:2] == [f"revert: {signal}", f"dismiss: {signal}"]
     assert f"Reverts: {decision}" in list_commits(store_home, "--format=%b", "-1")
     assert run_cli("show", signal, "--json").json()["data"]["record"]["status"] == "captured"
-    reviews().sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    reviews().sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
 
 
 def test_an_approval_is_undone_with_the_change_of_its_file(
@@ -264,7 +264,7 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
     says(CHECK)
     editor("Use pnpm for everything.\n")
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("global")
@@ -273,13 +273,13 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
     edited = terminal.passes("(1/2) Approve to global [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     for answer, said in (("y", "approval"), ("s", "skip"), ("n", "dismissal")):
         terminal.types(answer)
-        terminal.passes("(2/2) Approve to project [y,n,N,s,e,g,t,v,u,q,?]?")
+        terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
         terminal.types("u")
         again = terminal.passes("(1/2) Approve to global [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
         assert f"{said} undone" in again
         assert "    Use pnpm for everything." in again and "    Use pnpm for everything." in edited
     terminal.types("y")
-    terminal.passes("(2/2) Approve to project [y,n,N,s,e,g,t,v,u,q,?]?")
+    terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     assert "- Use pnpm for everything.\n" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
 
 
@@ -392,7 +392,7 @@ def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: P
     terminal = reviews()
     terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("y")
-    terminal.passes("(2/2) Approve to project [y,n,N,s,e,g,t,v,u,q,?]?")
+    terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     terminal.sends("C")
     terminal.exits_with(
         """
