@@ -18,7 +18,7 @@ from tests.stories.terminal import Terminal
 Types = Callable[..., str]
 INSIDE = {"CLAUDECODE": "1"}
 CALL = '{"tool_name": "Bash", "tool_input": {"command": "cd web && npm i"}}'
-QUESTION = "numbers of wrong matches, Enter for none, q to cancel: "
+QUESTION = "numbers of wrong matches, Enter for none, q to cancel:"
 
 
 @pytest.fixture
@@ -192,6 +192,8 @@ def test_decorative_rules(rule: str, project: Path, run_cli: RunCli, types: Type
 def test_purging_the_rule_removes_its_guard(rule: str, project: Path, store_home: Path, types: Types) -> None:
     types("guard", rule)
     assert get_table(store_home) == [rule]
-    with Terminal("--yes", "purge", rule, cwd=project) as terminal:
+    with Terminal("purge", rule, cwd=project) as terminal:
+        seen = terminal.passes("to continue:")
+        terminal.types(seen.rpartition("type '")[2].partition("'")[0])
         terminal.ends()
     assert get_table(store_home) == []

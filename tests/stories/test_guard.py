@@ -47,7 +47,7 @@ def test_from_a_correction_to_a_guard_and_back(
     assert list_commits(store_home)[0] == "guard: Use pnpm, not npm"
     table = json.loads((store_home / ".git/reflect/cache/guards.json").read_text(encoding="utf-8"))
     assert [(row["learning"], row["mode"], row["instead"]) for row in table] == [(rule, "deny", "pnpm")]
-    reviews().exits_with("Nothing to reflect on.")  # what was said before the guard no longer counts
+    reviews().exits_with("All learnings already captured.")  # what was said before the guard no longer counts
 
     firings = store_home / ".git" / "reflect" / "firings"
     firings.mkdir(exist_ok=True)

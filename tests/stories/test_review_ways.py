@@ -194,6 +194,7 @@ def test_help_lists_the_keys_that_do_something_now(says: Says, reviews: Reviews)
         N  dismiss for good
         s  skip; ask again in the next review
         e  edit the text, then show it again
+        g  approve and guard it: choose a mode, see what it would have matched
         t  choose another target, then show it again
         v  show the signals behind it
         q  quit; keep the rest for later
@@ -270,7 +271,7 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
     terminal.types("global")
     terminal.passes("(1/2) Approve to global [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("e")
-    edited = terminal.passes("(1/2) Approve to global [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
+    edited = terminal.passes("(1/2) Approve to global [y,n,N,s,e,t,v,j,/,l,q,?]?")
     for answer, said in (("y", "approval"), ("s", "skip"), ("n", "dismissal")):
         terminal.types(answer)
         terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
