@@ -65,7 +65,7 @@ def test_a_person_sees_what_it_would_have_matched_and_marks_what_is_wrong(
         seen = terminal.passes(QUESTION)
         assert "will sync     `npm`; instead: pnpm" in seen
         assert "3 calls in 1 day, in 1 of 1 session; last: `" in seen
-        listed = {line.split("  ")[1]: line.split()[0] for line in seen.split("\n") if "×, last today" in line}
+        listed = {line.strip().split("  ")[1]: line.split()[0] for line in seen.split("\n") if "×, last today" in line}
         assert sorted(listed) == ["npm i zod", "npm publish"]
         terminal.types("7")
         terminal.passes(QUESTION)
