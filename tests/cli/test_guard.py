@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REAL_GIT, RunCli
-from tests.rules.guard_calls import bash, write_calls
+from tests.rules.guard_calls import bash, read_table, write_calls
 from tests.store.store_checks import allow_unattended
 from tests.stories.terminal import Terminal
 
@@ -53,8 +52,7 @@ def get_guards(run_cli: RunCli, project: Path) -> list[dict[str, Any]]:
 
 
 def get_table(store_home: Path) -> list[str]:
-    path = store_home / ".git" / "reflect" / "cache" / "guards.json"
-    return [row["learning"] for row in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    return [row["learning"] for row in read_table(store_home)]
 
 
 def test_a_person_sees_what_it_would_have_matched_and_marks_what_is_wrong(

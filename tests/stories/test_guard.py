@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.conftest import RunCli
-from tests.rules.guard_calls import bash, write_calls
+from tests.rules.guard_calls import bash, read_table, write_calls
 from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
@@ -45,7 +45,7 @@ def test_from_a_correction_to_a_guard_and_back(
         undo the last answer with: reflect-git undo
         """)
     assert list_commits(store_home)[0] == "guard: Use pnpm, not npm"
-    table = json.loads((store_home / ".git/reflect/cache/guards.json").read_text(encoding="utf-8"))
+    table = read_table(store_home)
     assert [(row["learning"], row["mode"], row["instead"]) for row in table] == [(rule, "deny", "pnpm")]
     reviews().exits_with("All learnings already captured.")  # what was said before the guard no longer counts
 
@@ -60,7 +60,7 @@ def test_from_a_correction_to_a_guard_and_back(
         revert.ends()
     assert run_cli("guards", "--json", cwd=project).json()["data"] == []
     assert run_cli("rules", "--json", cwd=project).json()["data"] == []
-    assert not (store_home / ".git/reflect/cache/guards.json").exists()
+    assert not read_table(store_home)
     assert not (project / "CLAUDE.md").exists()
 
 
