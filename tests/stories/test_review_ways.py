@@ -276,7 +276,7 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
         terminal.types(answer)
         terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
         terminal.types("u")
-        again = terminal.passes("(1/2) Approve to global [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
+        again = terminal.passes("(1/2) Approve to global [y,n,N,s,e,t,v,j,/,l,q,?]?")
         assert f"{said} undone" in again
         assert "    Use pnpm for everything." in again and "    Use pnpm for everything." in edited
     terminal.types("y")
