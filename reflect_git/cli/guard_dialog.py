@@ -88,8 +88,10 @@ def confirm_matches(
             return plan, found
         while True:
             typed = read_line(WRONG_QUESTION).strip()
-            if typed in ("", "q", "n", "no"):
-                return (plan, found) if not typed else None
+            if typed in ("", "none", "y", "yes"):
+                return plan, found
+            if typed in ("q", "n", "no"):
+                return None
             offered = {str(number): number for number in range(1, min(len(found.matches), MAX_SHOWN) + 1)}
             chosen = parse_numbers(typed, offered)
             if chosen:

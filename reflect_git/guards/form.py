@@ -114,7 +114,7 @@ def _get_relative(path: str, root: str) -> str:
 
 
 def get_kind(clause: Mapping[str, Any]) -> str:
-    """Return which of the four kinds a clause is; empty if it is none."""
+    """Return the kind of a clause: the key that says what it matches; empty without one."""
     return next((key for key in _MAIN_KEYS if key in clause), "")
 
 

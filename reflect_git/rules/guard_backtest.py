@@ -35,7 +35,7 @@ class PastMatch(NamedTuple):
 
 
 class Backtest(NamedTuple):
-    """What a guard would have matched in the past, newest first. `since`: the oldest call that was examined."""
+    """Past calls that a guard would have matched, newest first. `since`: the oldest call that was examined."""
 
     matches: tuple[PastMatch, ...]
     sessions: int

@@ -73,7 +73,7 @@ class GuardPlan:
 
     @property
     def synced_text(self) -> str:
-        """Return what of it goes to other machines."""
+        """Return the parts of the guard that sync, in words."""
         return describe_guard(self.matcher, self.instead)
 
 
@@ -275,7 +275,7 @@ def _commit(ctx: Context, verb: str, rule: Learning, made: Decision) -> str:
 
 
 class Firings(NamedTuple):
-    """How often a guard fired, was obeyed and overridden, and when it fired last."""
+    """Counts of a guard: fired, obeyed and overridden; and the time of the last firing."""
 
     fired: int = 0
     obeyed: int = 0

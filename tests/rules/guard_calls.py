@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,7 +24,7 @@ def write_calls(
     home: Path, cwd: Path, session: str, calls: Iterable[tuple[str, Mapping[str, Any]]], days_ago: float = 1
 ) -> Path:
     """Write a transcript in which the model made these calls."""
-    folder = home / ".claude" / "projects" / str(cwd).replace("/", "-")
+    folder = home / ".claude" / "projects" / re.sub("[^A-Za-z0-9]", "-", str(cwd))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{session}.jsonl"
     lines = []
@@ -56,3 +57,13 @@ def guard(store: Store, rule: str, mode: str = "hint", **more: Any) -> str:
 def list_modes(store: Store) -> dict[str, str]:
     """Map each guarded rule to its mode."""
     return {one.learning: one.mode for one in guards.list_guards(reader.scan(store).history, store.machine)}
+
+
+def read_table(store_home: Path) -> list[dict[str, Any]]:
+    """Return the guards of the compiled table; none if there is no table."""
+    path = store_home / ".git" / "reflect" / "cache" / "guards.json"
+    if not path.exists():
+        return []
+    table = json.loads(path.read_text(encoding="utf-8"))
+    rows: list[dict[str, Any]] = table["guards"] if isinstance(table, dict) else table
+    return rows

@@ -48,16 +48,16 @@ def write_elsewhere(store: Store, kind: str, rule: str, **meta: Any) -> str:
     return made["id"]
 
 
-def get_table(store: Store) -> list[dict[str, Any]] | None:
+def get_table(store: Store) -> list[str]:
     refresh_guards(store, os.environ, reader.scan(store))
-    return [one._asdict() for one in read_table(store.git_dir)] or None
+    return [one.learning for one in read_table(store.git_dir)]
 
 
 NPM = {"any": [{"run": "npm"}]}
 
 
 def test_a_guard_takes_its_matcher_from_the_text(store: Store, rule: str) -> None:
-    assert get_table(store) is None  # no guard, nothing to read
+    assert get_table(store) == []  # no guard, nothing to read
     decision = guard(store, rule)
     (one,) = guards.list_guards(reader.scan(store).history, store.machine)
     assert (one.learning, one.mode, one.matcher, one.instead) == (rule, "hint", NPM, "pnpm")
@@ -65,8 +65,7 @@ def test_a_guard_takes_its_matcher_from_the_text(store: Store, rule: str) -> Non
     assert project and one.project == project["key"]
     made = load(store).scan.other_records[decision]
     assert made["meta"]["backtest"] == {"sessions": 0, "hits": 0, "since": ""} and made["meta"]["derived"]
-    table = get_table(store)
-    assert table and [row["learning"] for row in table] == [rule]
+    assert get_table(store) == [rule]
 
 
 def test_reverting_a_guard_restores_the_mode_before_it(store: Store, rule: str) -> None:
@@ -77,7 +76,7 @@ def test_reverting_a_guard_restores_the_mode_before_it(store: Store, rule: str) 
     assert list_modes(store) == {rule: "watch"}
     ctx = load(store)
     guards.write_unguard(ctx, guards.plan_unguard(ctx, rule), BY)
-    assert list_modes(store) == {} and not get_table(store)
+    assert list_modes(store) == {} and get_table(store) == []
     last = load(store).scan.history.decisions[-1]
     take_back(store, last["id"])
     assert list_modes(store) == {rule: "watch"}
@@ -87,7 +86,7 @@ def test_reverting_the_rule_removes_its_guard(store: Store, rule: str, project: 
     guard(store, rule, "deny")
     before = (project / "CLAUDE.md").read_bytes()
     take_back(store, rule)
-    assert list_modes(store) == {} and get_table(store) is None
+    assert list_modes(store) == {} and get_table(store) == []
     take_back(store, load(store).scan.history.decisions[-1]["id"])
     assert list_modes(store) == {rule: "deny"} and (project / "CLAUDE.md").read_bytes() == before
 
@@ -119,7 +118,7 @@ def test_a_reworded_rule_does_not_keep_a_guard_that_says_something_else(store: S
 def test_a_guard_from_another_machine_waits_for_a_yes(store: Store, rule: str) -> None:
     theirs = write_elsewhere(store, "guarded", rule, mode="deny", matcher=NPM, instead="", derived=True)
     (state,) = guards.load_guard_states(reader.scan(store).history, store.machine)
-    assert state.guard is None and state.waiting and state.waiting["id"] == theirs and get_table(store) is None
+    assert state.guard is None and state.waiting and state.waiting["id"] == theirs and get_table(store) == []
     ctx = load(store)
     plan = guards.plan_acceptance(ctx, state.rule)
     guards.write_guard(ctx, plan, {}, BY)
@@ -245,7 +244,7 @@ def test_metacharacters_and_slow_patterns_are_inert(
     guard(store, rule, "deny", matcher=slow)
     assert time.monotonic() - started < 5
     take_back(store, rule)
-    assert get_table(store) is None
+    assert get_table(store) == []
 
 
 def test_firings_are_counted_once(store: Store, rule: str) -> None:

@@ -196,7 +196,7 @@ def test_each_kind_of_question_is_announced_and_counted(reviews: Reviews, store:
     terminal.types("s")
     terminal.passes("(2/2) Apply it here [y,n,s,q,?]?")
     terminal.types("y")
-    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?")
     terminal.types("q")
     left = "left for later: 1 rule from your other machines, 1 proposed rule; continue with: reflect-git review"
     assert left in " ".join(terminal.ends().split())

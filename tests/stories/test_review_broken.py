@@ -12,7 +12,7 @@ from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
 PNPM = "use pnpm, not npm"
-ASKED = "(1/1) Reword, retire or leave it [e,x,n,s,v,q,?]?"
+ASKED = "(1/1) Guard, reword, retire or leave it [h,a,d,e,x,n,s,v,q,?]?"
 
 
 def card(broken: int, sessions: str) -> str:
@@ -34,7 +34,7 @@ def rule(says: Says, reviews: Reviews) -> str:
     """Approve a rule; return its id."""
     says(PNPM, "--session", "s-1")
     terminal = reviews()
-    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?")
     terminal.types("y")
     terminal.ends()
     return terminal.ids["LRN-1"]

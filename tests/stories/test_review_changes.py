@@ -243,7 +243,7 @@ def test_what_claude_changed_comes_first_and_is_taken_back(
     seen = terminal.passes("(2/2) Put it back [b,f,i,s,q,?]?")
     assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nChange 2 of 2 — you changed this rule\n")
     terminal.types("b")
-    seen = terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    seen = terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?")
     assert seen.startswith("put LRN-1 back into 'CLAUDE.md'\n\nProposed rule 1 of 1 ")
     text = (project / "CLAUDE.md").read_text(encoding="utf-8")
     assert ("Use pnpm, not npm" in text, "make check" in text) == (True, True)

@@ -45,7 +45,7 @@ def test_a_summary_comes_first_if_wanted(reviews: Reviews) -> None:
         {ASKED}
         """)
     terminal.types("y")
-    assert terminal.passes("(1/10) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?").startswith(
+    assert terminal.passes("(1/10) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?").startswith(
         "\nProposed rule 1 of 10 "
     )
 
@@ -58,7 +58,7 @@ def test_several_are_answered_from_the_first_list(says: Says, reviews: Reviews, 
     terminal.types("l")
     assert " 11  project        (needs wording) Why do you always run the specs" in terminal.passes(CHOOSE)
     terminal.types("n 1-9")
-    assert "dismissed 9; " in terminal.passes("(10/11) Approve to project [y,n,N,s,e,t,v,j,/,l,u,q,?]?")
+    assert "dismissed 9; " in terminal.passes("(10/11) Approve to project [y,n,N,s,e,g,t,v,j,/,l,u,q,?]?")
     terminal.types("q")
     assert "9 dismissed, 2 undecided" in terminal.ends()
     assert len([subject for subject in list_commits(store_home) if subject.startswith("dismiss")]) == 1
@@ -131,7 +131,7 @@ def test_weak_ones_are_offered_behind_the_last(says: Says, claude_says: Says, re
     says("use pnpm, not npm")
     claude_says("indent with tabs")
     terminal = reviews()
-    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,w,q,?]?")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,w,q,?]?")
     terminal.types("n")
     offer = "1 unlikely one, expiring unreviewed in 13 days: w to see [w,u,q,?]?"
     terminal.sees(f"dismissed; may return after 3 sessions\n{offer}")
@@ -181,14 +181,14 @@ def test_weak_ones_come_behind_what_is_in_hand(says: Says, claude_says: Says, re
     says("use pnpm, not npm")
     claude_says("indent with tabs")
     terminal = reviews()
-    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,w,q,?]?")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,w,q,?]?")
     terminal.types("w")
     terminal.sees("""
         1 unlikely one added at the end
-        (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
+        (1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?
         """)
     terminal.types("?")
-    told = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    told = terminal.passes("(1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     assert "s  skip; ask again in the next review" in told
     assert "j  go to the next one; this one stays undecided" in told
     terminal.types("n")
@@ -247,7 +247,7 @@ def test_the_opposite_of_what_was_just_approved_is_refused(says: Says, reviews: 
     says("use pnpm, not npm")
     says("use npm, not pnpm")
     terminal = reviews()
-    terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("y")
     seen = terminal.passes("(2/2) Approve to project [n,N,s,e,t,r,v,u,q,?]?")
     assert (
@@ -271,7 +271,7 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
 ) -> None:
     says("use pnpm, not npm")
     first = reviews()
-    first.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    first.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?")
     first.types("y")
     first.ends()
     says("use npm, not pnpm")
@@ -283,27 +283,27 @@ def test_a_rule_is_replaced_after_a_look_at_the_change(
     told = terminal.passes("(1/2) Approve to project [n,N,s,e,t,r,v,j,/,l,q,?]?")
     assert "r  replace the conflicting rule, then show it again\n" in told
     terminal.types("r")
-    seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    seen = terminal.passes("(1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     assert "\n  replaces      LRN-1: Use pnpm, not npm\n" in seen and "refused" not in seen
     assert "\n-- Use pnpm, not npm\n" in seen and "\n+- Use npm, not pnpm\n" in seen
     assert (list_commits(store_home), (project / "CLAUDE.md").read_text(encoding="utf-8")) == (before, text)
     terminal.types("r")
     terminal.sees("""
         no conflicting rule to replace
-        (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
+        (1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?
         """)
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("project-local")  # another target is another question
     assert "refused" in terminal.passes("(1/2) Approve to project-local [n,N,s,e,t,r,v,j,/,l,q,?]?")
     terminal.types("r")
-    terminal.passes("(1/2) Approve to project-local [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/2) Approve to project-local [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("y")
     terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     assert [rule["text"] for rule in run_cli("rules", "--json", cwd=project).json()["data"]] == ["Use npm, not pnpm"]
     assert not (project / "CLAUDE.md").exists()
     terminal.types("u")
-    terminal.passes("(1/2) Approve to project-local [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/2) Approve to project-local [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     assert (project / "CLAUDE.md").read_text(encoding="utf-8") == text
     assert [rule["text"] for rule in run_cli("rules", "--json", cwd=project).json()["data"]] == ["Use pnpm, not npm"]
 

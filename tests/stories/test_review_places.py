@@ -13,7 +13,7 @@ from tests.conftest import REAL_GIT, RunCli
 from tests.stories.conftest import Reviews, Says, list_commits, make_project
 from tests.stories.terminal import Terminal
 
-ASKED = "(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?"
+ASKED = "(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?"
 
 
 def _configure(home: Path, key: str, value: str) -> None:
@@ -185,7 +185,7 @@ def test_of_another_project_and_of_all(says: Says, reviews: Reviews, tmp_path: P
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("global")
-    terminal.passes("(1/1) Approve to global [y,n,N,s,e,t,v,q,?]?")
+    terminal.passes("(1/1) Approve to global [y,n,N,s,e,g,t,v,q,?]?")
     assert not (project / "CLAUDE.md").exists()
 
 
@@ -240,7 +240,7 @@ def test_it_is_tried_on_past_sessions(says: Says, reviews: Reviews, home: Path, 
         ("Always use pnpm, never npm. It is faster.", True),
         ("Use yarn instead of npm", True),
         ("Use pnpm, not yarn", False),
-        ("Use pnpm, not npm. Use ruff, not black.", False),
+        ("Use pnpm, not npm. Use ruff, not black.", True),
         ("Keep functions short", False),
     ],
 )
@@ -253,12 +253,12 @@ def test_an_edited_text_keeps_the_backtest_where_it_means_the_same_calls(
     terminal = reviews()
     terminal.passes(ASKED)
     terminal.types("e")
-    assert ("2 matches in the last 4 days" in terminal.passes(ASKED)) == is_tested
+    assert ("2 matches in the last 4 days" in terminal.passes("t,v,q,?]?")) == is_tested
 
 
 def test_in_colour(says: Says, reviews: Reviews) -> None:
     says("use pnpm, not npm")
-    seen = reviews(before=("--color", "always")).passes("[y,n,N,s,e,t,v,q,?]? \x1b[0m")
+    seen = reviews(before=("--color", "always")).passes("[y,n,N,s,e,g,t,v,q,?]? \x1b[0m")
     assert "\x1b[1mProposed rule 1 of 1 — correction, " in seen
     assert "\x1b[32m+- Use pnpm, not npm\x1b[0m" in seen
     assert "\x1b[34m\x1b[1m(1/1) Approve to project [" in seen
@@ -267,7 +267,7 @@ def test_in_colour(says: Says, reviews: Reviews) -> None:
 def test_the_filter_of_git_add_p_shows_the_change(says: Says, reviews: Reviews, home: Path) -> None:
     _configure(home, "interactive.diffFilter", "sed s/^/\\|/")
     says("use pnpm, not npm")
-    seen = reviews(before=("--color", "always")).passes("[y,n,N,s,e,t,v,q,?]? \x1b[0m")
+    seen = reviews(before=("--color", "always")).passes("[y,n,N,s,e,g,t,v,q,?]? \x1b[0m")
     assert "\n|+- Use pnpm, not npm\n" in seen
 
 
@@ -301,7 +301,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
             terminal.types("t")
             terminal.passes("target [name,q,?]?")
             terminal.types("global")
-            seen = " ".join(terminal.passes("(1/1) Approve to global [y,n,N,s,e,t,v,q,?]?").split())
+            seen = " ".join(terminal.passes("(1/1) Approve to global [y,n,N,s,e,g,t,v,q,?]?").split())
             assert "in 'garden' since " in seen and "'shop' since " in seen and "→ t" not in seen
         terminal.types("y")
         terminal.ends()
@@ -309,7 +309,7 @@ def test_the_rule_of_one_project_is_approved_in_a_second_and_for_all(
     assert "- Use pnpm, not npm" in (home / ".claude" / "CLAUDE.md").read_text(encoding="utf-8")
     attic = make_project(tmp_path / "attic")
     says("use pnpm, not npm", cwd=attic)
-    seen = reviews(cwd=attic).passes("Reword, retire or leave it [e,x,n,s,v,q,?]?")
+    seen = reviews(cwd=attic).passes("Guard, reword, retire or leave it [h,a,d,e,x,n,s,v,q,?]?")
     assert "Broken rule 1 of 1" in seen and "Proposed rule" not in seen
 
 

@@ -70,7 +70,7 @@ def test_the_second_is_shown_as_it_would_stand_beside_the_first(says: Says, revi
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("y")
     terminal.sees("""
         approved LRN-1 into 'CLAUDE.md'
@@ -113,11 +113,11 @@ def test_next_and_previous_leave_things_undecided(says: Says, reviews: Reviews, 
     says(CHECK)
     before = list_commits(store_home)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("k")
     terminal.sees("""
         no previous one
-        (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
+        (1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?
         """)
     terminal.types("j")
     terminal.sees(second("y,n,N,s,e,t,v,k,/,l,q,?"))
@@ -127,7 +127,7 @@ def test_next_and_previous_leave_things_undecided(says: Says, reviews: Reviews, 
         (2/2) Approve to project [y,n,N,s,e,t,v,k,/,l,q,?]?
         """)
     terminal.types("k")
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("q")
     terminal.exits_with("left for later: 2 proposed rules; continue with: reflect-git review")
     assert list_commits(store_home) == before
@@ -137,18 +137,18 @@ def test_what_was_left_comes_once_more_behind_the_last(says: Says, reviews: Revi
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("j")
     terminal.sees(second("y,n,N,s,e,t,v,k,/,l,q,?"))
     terminal.types("s")
-    terminal.sees("skipped; asked again in the next review\n" + first("y,n,N,s,e,t,v,u,q,?"))
+    terminal.sees("skipped; asked again in the next review\n" + first("y,n,N,s,e,g,t,v,u,q,?"))
 
 
 def test_words_are_searched_for(says: Says, reviews: Reviews) -> None:
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("/")
     terminal.sees("search for?")
     terminal.types("MAKE")
@@ -156,13 +156,13 @@ def test_words_are_searched_for(says: Says, reviews: Reviews) -> None:
     terminal.types("/")
     terminal.sees("search for?")
     terminal.types("pnpm")
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("/")
     terminal.sees("search for?")
     terminal.types("unicorn")
     terminal.sees("""
         no undecided one contains 'unicorn'
-        (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
+        (1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?
         """)
 
 
@@ -170,7 +170,7 @@ def test_the_signals_behind_it_are_shown(says: Says, reviews: Reviews) -> None:
     says(PNPM, "--context", "ran npm install")
     says("don't use npm, use pnpm", "--session", "a1b2c3d4e5")
     terminal = reviews()
-    terminal.passes("(1/1) Approve to project [y,n,N,s,e,t,v,q,?]?")
+    terminal.passes("(1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?")
     terminal.types("v")
     terminal.sees("""
           SIG-1  correction, a moment ago, shop
@@ -180,25 +180,26 @@ def test_the_signals_behind_it_are_shown(says: Says, reviews: Reviews) -> None:
           SIG-2  correction, a moment ago, session a1b2c3d4, shop
             don't use npm, use pnpm
           trust         your own words
-        (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
+        (1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?
         """)
 
 
 def test_help_lists_the_keys_that_do_something_now(says: Says, reviews: Reviews) -> None:
     says(PNPM)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,q,?", of=1))
+    terminal.sees(first("y,n,N,s,e,g,t,v,q,?", of=1))
     keys = """
         y  approve as shown; one commit changes the file
         n  dismiss; may return after 3 sessions
         N  dismiss for good
         s  skip; ask again in the next review
         e  edit the text, then show it again
+        g  approve and guard it: choose a mode, see what it would have matched
         t  choose another target, then show it again
         v  show the signals behind it
         q  quit; keep the rest for later
         ?  this help
-        (1/1) Approve to project [y,n,N,s,e,t,v,q,?]?
+        (1/1) Approve to project [y,n,N,s,e,g,t,v,q,?]?
         """
     for typed in ("?", "x"):
         terminal.types(typed)
@@ -209,16 +210,16 @@ def test_not_now_is_undone(says: Says, reviews: Reviews, store_home: Path) -> No
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("u")
     terminal.sees("""
         no answer to undo
-        (1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?
+        (1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?
         """)
     terminal.types("s")
     terminal.sees("skipped; asked again in the next review\n" + second("y,n,N,s,e,t,v,u,q,?"))
     terminal.types("u")
-    terminal.sees("skip undone\n" + first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees("skip undone\n" + first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     assert (store_home / ".git" / "reflect" / "shown").read_text(encoding="ascii") == ""
 
 
@@ -226,18 +227,18 @@ def test_no_is_undone_by_a_decision_of_its_own(says: Says, reviews: Reviews, sto
     signal = says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("n")
     terminal.sees("dismissed; may return after 3 sessions\n" + second("y,n,N,s,e,t,v,u,q,?"))
     decision = run_cli("show", signal, "--json").json()["data"]["decisions"][-1]["id"]
     terminal.types("u")
-    terminal.sees("dismissal undone\n" + first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees("dismissal undone\n" + first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("q")
     terminal.exits_with("left for later: 2 proposed rules; continue with: reflect-git review")
     assert list_commits(store_home)[:2] == [f"revert: {signal}", f"dismiss: {signal}"]
     assert f"Reverts: {decision}" in list_commits(store_home, "--format=%b", "-1")
     assert run_cli("show", signal, "--json").json()["data"]["record"]["status"] == "captured"
-    reviews().sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    reviews().sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
 
 
 def test_an_approval_is_undone_with_the_change_of_its_file(
@@ -246,11 +247,11 @@ def test_an_approval_is_undone_with_the_change_of_its_file(
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("y")
     terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     terminal.types("u")
-    assert "approval undone" in terminal.passes("(1/2) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    assert "approval undone" in terminal.passes("(1/2) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     assert not (project / "CLAUDE.md").exists()
     assert list_commits(store_home)[:2] == ["revert: Use pnpm, not npm", "approve: Use pnpm, not npm"]
     terminal.types("q")  # and no file is named to be committed
@@ -264,11 +265,11 @@ def test_what_is_undone_comes_back_in_the_words_and_for_the_target_it_was_answer
     says(CHECK)
     editor("Use pnpm for everything.\n")
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("t")
     terminal.passes("target [name,q,?]?")
     terminal.types("global")
-    terminal.passes("(1/2) Approve to global [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/2) Approve to global [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("e")
     edited = terminal.passes("(1/2) Approve to global [y,n,N,s,e,t,v,j,/,l,q,?]?")
     for answer, said in (("y", "approval"), ("s", "skip"), ("n", "dismissal")):
@@ -340,11 +341,11 @@ def test_several_of_the_list_after_one_question(says: Says, reviews: Reviews, st
     says("always use curl https://example.com/x | sh to install")
     says("use ruff, not black")
     terminal = reviews()
-    terminal.passes("(1/3) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/3) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("l")
     _shown_together(terminal)
     terminal.types("s")
-    seen = terminal.passes("(1/3) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    seen = terminal.passes("(1/3) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     assert "nothing was approved\n" in seen and "Proposed rule 1 of 3" in seen
     terminal.types("l")
     shown = _shown_together(terminal)
@@ -362,12 +363,12 @@ def test_a_file_that_changed_since_is_not_written_in_bulk(says: Says, reviews: R
     says("always use curl https://example.com/x | sh to install")
     says("use ruff, not black")
     terminal = reviews()
-    terminal.passes("(1/3) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/3) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("l")
     _shown_together(terminal)
     (project / "CLAUDE.md").write_text("# Shop\n", encoding="utf-8")
     terminal.types("y")
-    seen = terminal.passes("(1/3) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    seen = terminal.passes("(1/3) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     assert "was changed meanwhile\nhint: look at the change again\n\nProposed rule 1 of 3 " in seen
     assert " # Shop\n+\n+<!-- reflect-git:begin convention LRN-" in seen
     assert (project / "CLAUDE.md").read_text(encoding="utf-8") == "# Shop\n"
@@ -378,7 +379,7 @@ def test_opposites_are_not_taken_together(says: Says, reviews: Reviews) -> None:
     says("use npm, not pnpm")
     says("use ruff, not black")
     terminal = reviews()
-    terminal.passes("(1/3) Approve to project [y,n,N,s,e,t,v,j,/,l,q,?]?")
+    terminal.passes("(1/3) Approve to project [y,n,N,s,e,g,t,v,j,/,l,q,?]?")
     terminal.types("l")
     terminal.passes(LIST)
     terminal.types("y 1,2,3")
@@ -390,7 +391,7 @@ def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: P
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.types("y")
     terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     terminal.sends("C")
@@ -410,7 +411,7 @@ def test_interrupted_nothing_is_lost(says: Says, reviews: Reviews, store_home: P
 def test_the_end_of_input_is_quitting(says: Says, reviews: Reviews) -> None:
     says(PNPM)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,q,?", of=1))
+    terminal.sees(first("y,n,N,s,e,g,t,v,q,?", of=1))
     terminal.sends("D")
     terminal.exits_with("left for later: 1 proposed rule; continue with: reflect-git review")
 
@@ -419,7 +420,7 @@ def test_what_is_typed_ahead_answers_nothing_unseen(says: Says, reviews: Reviews
     says(PNPM)
     says(CHECK)
     terminal = reviews()
-    terminal.sees(first("y,n,N,s,e,t,v,j,/,l,q,?"))
+    terminal.sees(first("y,n,N,s,e,g,t,v,j,/,l,q,?"))
     terminal.writes("y\ny")
     terminal.passes("(2/2) Approve to project [y,n,N,s,e,t,v,u,q,?]?")
     terminal.types("q")

@@ -305,7 +305,7 @@ def test_a_merge_is_undone_as_one(says: Says, reviews: Reviews, claude: Scripted
     terminal.presses("m")
     terminal.passes("?]?")
     terminal.presses("y")
-    terminal.passes("(1/3) Approve to project [y,n,N,s,e,c,t,v,u,q,?]?")
+    terminal.passes("(1/3) Approve to project [y,n,N,s,e,c,g,t,v,u,q,?]?")
     terminal.presses("u")
     assert "approval undone" in terminal.passes("(2/3) Approve to project [y,n,N,s,e,c,t,v,j,k,/,l,q,?]?")
     terminal.presses("q")

@@ -64,7 +64,7 @@ class _Choice:
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Files, such as 'src/gen/**'.")
 @click.option("--content", metavar="REGEX", default="", help="Text that a call adds to a file.")
 @click.option("--except", "exceptions", metavar="TEXT", multiple=True, help="A command or a path that is fine.")
-@click.option("--instead", metavar="TEXT", default="", help="What Claude should use instead.")
+@click.option("--instead", metavar="TEXT", default="", help="Tell Claude to use this instead.")
 @click.option("--accept", is_flag=True, help="Accept a guard from another machine of yours.")
 @click.option("--test", is_flag=True, help="Only show what it would have matched.")
 @click.option("--call", metavar="JSON", default="", help="Only say whether it applies to this call.")
