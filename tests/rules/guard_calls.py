@@ -57,13 +57,3 @@ def guard(store: Store, rule: str, mode: str = "hint", **more: Any) -> str:
 def list_modes(store: Store) -> dict[str, str]:
     """Map each guarded rule to its mode."""
     return {one.learning: one.mode for one in guards.list_guards(reader.scan(store).history, store.machine)}
-
-
-def read_table(store_home: Path) -> list[dict[str, Any]]:
-    """Return the guards of the compiled table; none if there is no table."""
-    path = store_home / ".git" / "reflect" / "cache" / "guards.json"
-    if not path.exists():
-        return []
-    table = json.loads(path.read_text(encoding="utf-8"))
-    rows: list[dict[str, Any]] = table["guards"] if isinstance(table, dict) else table
-    return rows

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
+from reflect_git.guards.table import read_table
 from tests.conftest import RunCli
-from tests.rules.guard_calls import bash, read_table, write_calls
+from tests.rules.guard_calls import bash, write_calls
 from tests.stories.conftest import Reviews, Says, list_commits
 from tests.stories.terminal import Terminal
 
 PNPM = "use pnpm, not npm"
 WRONG = "numbers of wrong matches, Enter for none, q to cancel:"
+
+
+def call_tool(store_home: Path, project: Path, command: str) -> str:
+    """Pass a Bash call to the script that Claude Code runs before it; return the answer."""
+    event = {
+        "hook_event_name": "PreToolUse", "session_id": "s-3", "cwd": str(project), "tool_name": "Bash",
+        "tool_input": {"command": command}, "permission_mode": "default", "transcript_path": "",
+    }  # fmt: skip
+    script = store_home / ".git" / "reflect" / "guard"
+    done = subprocess.run([str(script)], input=json.dumps(event), capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def test_from_a_correction_to_a_guard_and_back(
@@ -45,22 +58,22 @@ def test_from_a_correction_to_a_guard_and_back(
         undo the last answer with: reflect-git undo
         """)
     assert list_commits(store_home)[0] == "guard: Use pnpm, not npm"
-    table = read_table(store_home)
-    assert [(row["learning"], row["mode"], row["instead"]) for row in table] == [(rule, "deny", "pnpm")]
+    table = read_table(str(store_home / ".git"))
+    assert [(row.learning, row.mode, row.instead) for row in table] == [(rule, "deny", "pnpm")]
     reviews().exits_with("All learnings already captured.")  # what was said before the guard no longer counts
 
-    firings = store_home / ".git" / "reflect" / "firings"
-    firings.mkdir(exist_ok=True)
-    fired = {"time": "2026-02-11T10:00:00Z", "learning": rule, "mode": "deny", "tool": "Bash", "match": "npm i left"}
-    (firings / "s-3.jsonl").write_text(json.dumps(fired) + "\n", encoding="utf-8")
-    (told,) = run_cli("guards", "--json", cwd=project).json()["data"]
-    assert (told["fired"], told["last"]) == (1, "2026-02-11T10:00:00Z")
+    for command, is_denied in (("cd src && npm i left-pad", True), ("grep 'npm i' README.md", False)):
+        answer = call_tool(store_home, project, command)
+        assert ('"permissionDecision":"deny"' in answer.replace(" ", "")) is is_denied
+        assert ("pnpm" in answer) is is_denied
+    (row,) = run_cli("guards", "--json", cwd=project).json()["data"]
+    assert row["fired"] == 1
 
     with Terminal("revert", rule, cwd=project) as revert:
         revert.ends()
     assert run_cli("guards", "--json", cwd=project).json()["data"] == []
     assert run_cli("rules", "--json", cwd=project).json()["data"] == []
-    assert not read_table(store_home)
+    assert not read_table(str(store_home / ".git"))
     assert not (project / "CLAUDE.md").exists()
 
 

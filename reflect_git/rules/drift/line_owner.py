@@ -57,7 +57,7 @@ def find_passages(
         return []
     known = set(told)
     found = list(_build_passages(read, find_edit_calls(store, env, place, read, since, seconds)))
-    return [one for one in reversed(found) if one.mark not in known]
+    return [one for one in reversed(found) if one.key not in known]
 
 
 def _build_passages(read: Mapping[str, TargetFile], made: Iterable[EditCall]) -> Iterator[Passage]:
